@@ -1,0 +1,52 @@
+# Each target sets up what it needs; `make help` lists them.
+
+PORT ?= 8000
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Say what there is
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+# One simple command: make then runs it without a shell in between, and a signal to
+# what make started reaches the demo itself.
+.PHONY: run
+run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000)
+	@$(BIN)/encounters demo --port $(PORT)
+
+.PHONY: test
+test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+
+.PHONY: lint
+lint: .venv/test.stamp ## Check style, types and the rules of the architecture
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: bench
+bench: .venv/test.stamp ## Measure pages by their depth (ARGS="--stays 1000000")
+	@$(BIN)/python -m bench.depth $(ARGS)
+
+.PHONY: format
+format: .venv/test.stamp ## Write the code in the one style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: lock
+lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
+	@.ci/lock $(ARGS)
+
+.PHONY: clean
+clean: ## Remove the environment, the demo and all that tools leave
+	@rm -rf .venv .demo build .*_cache .hypothesis *.egg-info
+
+.venv/run.stamp: requirements.lock
+	@PYTHON="$(PYTHON)" .ci/environment requirements.lock
+	@touch $@
+
+.venv/test.stamp: requirements-test.lock
+	@PYTHON="$(PYTHON)" .ci/environment requirements-test.lock
+	@touch $@ .venv/run.stamp

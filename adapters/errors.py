@@ -1,0 +1,68 @@
+"""What can go wrong with a hospital system, named by what to do next.
+
+    AdapterError
+    ├── NotFoundError            there is no such resource
+    ├── GoneError                there was one; it has been removed
+    ├── SourceUnavailableError   the hospital system did not answer: try again later
+    ├── SourceDataError          it answered what cannot be read: tell the integrator
+    ├── TooCostlyError           the question is too wide for its time budget: narrow it
+    └── NotAskableError          the source has no way to be asked this: ask otherwise
+
+None knows HTTP.
+"""
+
+from enum import StrEnum
+
+from adapters.records import RowFault
+
+
+class AdapterError(Exception):
+    """A hospital system could not give what was asked. The text is for the log only."""
+
+
+class NotFoundError(AdapterError):
+    """There is no such resource."""
+
+
+class GoneError(AdapterError):
+    """The resource was there and has been removed."""
+
+
+class SourceUnavailableError(AdapterError):
+    """The source did not answer in time, or not at all: trying again later may help."""
+
+
+class SourceDataError(AdapterError):
+    """The source answered what cannot be read; `fault` says where, when one row did."""
+
+    def __init__(self, text: str, fault: RowFault | None = None) -> None:
+        super().__init__(text)
+        self.fault = fault
+
+
+class TooCostlyError(AdapterError):
+    """The question goes past its time budget: a narrower one may not."""
+
+
+class Limit(StrEnum):
+    """What keeps a source from comparing a value of a parameter that it offers."""
+
+    ONE_VALUE = "takes one value"
+    DAY = "compares whole days"
+    MINUTE = "compares whole minutes"
+    SECOND = "compares whole seconds"
+    PREFIX = "cannot compare with this prefix"
+    CODE = "has no name for this code"
+    SYSTEM = "cannot be asked for this system"
+    SIGN = "cannot be sent such a sign"
+
+
+class NotAskableError(AdapterError):
+    """The source cannot compare this value of a parameter that it offers otherwise."""
+
+    def __init__(
+        self, text: str, parameter: str = "", limit: Limit | None = None
+    ) -> None:
+        super().__init__(text)
+        self.parameter = parameter
+        self.limit = limit

@@ -1,0 +1,108 @@
+"""What each of several sources can be asked, and what it has nothing to say to."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeVar
+
+from adapters.contract import (
+    Adapter,
+    Criterion,
+    ParameterCapability,
+    ReferenceCriterion,
+    ResourceCapabilities,
+    ResourceType,
+    SearchQuery,
+    SortKey,
+    SourceDataError,
+    SourceUnavailableError,
+    TokenCriterion,
+)
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Resources of one type from one source, whose ids begin with `prefix`.
+
+    Its adapter serves and understands ids as clients see them. `patients` is the prefix
+    of the patients that its stays are of. `lacks` are parameters and sort keys that none
+    of its rows has a value for. Calls run in `lane`, which all parts of a source share.
+    """
+
+    name: str
+    kind: ResourceType
+    adapter: Adapter
+    lane: Executor
+    prefix: str = ""
+    patients: str = ""
+    lacks: frozenset[str] = frozenset()
+
+    @property
+    def capabilities(self) -> ResourceCapabilities:
+        """What the source can be asked of these resources."""
+        return self.adapter.capabilities[self.kind]
+
+    def concerns(self, query: SearchQuery) -> bool:
+        """Whether a row of this part can match; nobody else is asked."""
+        return all(self._may_match(criterion) for criterion in query.criteria)
+
+    def keyless(self, query: SearchQuery) -> bool:
+        """Whether no row of this part has the key that a search is ordered by."""
+        return query.sort.key is not SortKey.ID and query.sort.key in self.lacks
+
+    def named(self, call: Callable[[], Answer]) -> Answer:
+        """Return what a call of the adapter returns; a failure names the source."""
+        try:
+            return call()
+        except SourceUnavailableError as error:
+            raise SourceUnavailableError(f"source {self.name}: {error}") from error
+        except SourceDataError as error:
+            text = f"source {self.name}: {error}"
+            raise SourceDataError(text, error.fault) from error
+
+    def _may_match(self, criterion: Criterion) -> bool:
+        match criterion:
+            case ReferenceCriterion(values=ids):
+                return any(id.startswith(self.patients) for id in ids)
+            case TokenCriterion(parameter="_id", values=tokens):
+                return any((t.code or "").startswith(self.prefix) for t in tokens)
+            case _:
+                return criterion.parameter not in self.lacks
+
+
+def common(parts: Sequence[Part]) -> ResourceCapabilities:
+    """Return what can be asked of all parts at once.
+
+    A part that lacks a parameter's field matches nothing and is in nobody's way; one that
+    has the field and cannot filter by it withdraws the parameter. Sort keys likewise.
+    """
+    each = [part.capabilities for part in parts]
+    names = dict.fromkeys(name for able in each for name in able.parameters)
+    sorts = dict.fromkeys(key for able in each for key in able.sorts)
+    return ResourceCapabilities(
+        parameters={
+            name: _narrowest(name, parts)
+            for name in names
+            if all(name in p.capabilities.parameters or name in p.lacks for p in parts)
+        },
+        sorts=tuple(
+            key
+            for key in sorts
+            if all(key in p.capabilities.sorts or key in p.lacks for p in parts)
+        ),
+        keyset=all(able.keyset for able in each),
+        dated=all(able.dated for able in each),
+    )
+
+
+def _narrowest(name: str, parts: Sequence[Part]) -> ParameterCapability:
+    found = [p.capabilities.parameters.get(name) for p in parts if name not in p.lacks]
+    return reduce(
+        lambda one, other: ParameterCapability(
+            one.prefixes & other.prefixes, one.matches & other.matches
+        ),
+        (able for able in found if able is not None),
+    )

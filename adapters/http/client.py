@@ -1,0 +1,201 @@
+"""Requests to one HTTP source, in bounded time and size.
+
+A session a thread keeps its connection; no proxy or password file of the machine is
+looked at. Only GET is sent again, when the source was away for a moment.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import BoundedSemaphore, local
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urljoin, urlsplit
+from weakref import WeakSet
+
+import orjson
+import requests
+import urllib3
+
+from adapters.contract import SourceDataError, SourceUnavailableError
+from adapters.http.timed import NOW, TimedAdapter
+
+Pairs: TypeAlias = Sequence[tuple[str, str]]
+
+MAX_BYTES = 16 * 1024 * 1024
+"""An answer that is larger is no page of a hundred rows."""
+
+_CONNECT_SECONDS = 2.0
+_PAUSES = (0.1, 0.4)
+"""How long the second and the third attempt wait, in seconds."""
+
+_AGAIN = frozenset({429, 502, 503, 504})
+_CHUNK = 65536
+
+
+class SourceTimedOutError(SourceUnavailableError):
+    """The source took longer than it may."""
+
+
+class Answer(NamedTuple):
+    """What came back; `retry_after` is in seconds, None when nothing usable is said."""
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+    def json(self) -> Any:
+        """Return the body as JSON; raises SourceDataError."""
+        try:
+            return orjson.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
+        except orjson.JSONDecodeError as error:
+            raise SourceDataError("the answer is not JSON") from error
+
+
+class Call(NamedTuple):
+    """One request: `values` go into the address of a GET, into the form of a POST."""
+
+    method: str
+    path: str
+    values: Pairs = ()
+    json: Mapping[str, str] | None = None
+
+
+class Deadline:
+    """The moment at which an answer has to be whole."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left; raises SourceTimedOutError when none are."""
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise SourceTimedOutError("the source took too long")
+        return left
+
+
+class Client:
+    """One HTTP source; safe to share between threads.
+
+    Raises SourceUnavailableError when no whole answer comes in time.
+    """
+
+    def __init__(self, url: str, connections: int) -> None:
+        self._url = url.rstrip("/")
+        self._free = BoundedSemaphore(connections)
+        self._own = local()
+        self._sessions: WeakSet[requests.Session] = WeakSet()
+
+    def send(self, call: Call, headers: Mapping[str, str], until: Deadline) -> Answer:
+        """Send a request, GET up to three times, and return the last answer."""
+        with self._place(until):
+            for pause in _PAUSES if call.method == "GET" else ():
+                answer = self._attempt(call, headers, until)
+                if answer is not None and answer.status not in _AGAIN:
+                    return answer
+                wait = pause if answer is None else answer.retry_after or pause
+                if wait >= until.left():
+                    # A source that asks for a longer pause is left alone.
+                    return answer or self._once(call, headers, until)
+                time.sleep(wait)
+            return self._once(call, headers, until)
+
+    def address(self, path: str) -> str:
+        """Return the whole address of a path; raises SourceDataError for another server's."""
+        if path.startswith("/") and not path.startswith("//"):
+            return f"{self._url}{path}"
+        made = urljoin(f"{self._url}/", path)
+        if urlsplit(made)[:2] != urlsplit(self._url)[:2]:
+            raise SourceDataError("a link leads to another server")
+        return made
+
+    def close(self) -> None:
+        """Close the connections."""
+        for session in tuple(self._sessions):
+            session.close()
+
+    @contextmanager
+    def _place(self, until: Deadline) -> Iterator[None]:
+        if not self._free.acquire(timeout=until.left()):
+            raise SourceTimedOutError("no connection was free in time")
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    def _attempt(
+        self, call: Call, headers: Mapping[str, str], until: Deadline
+    ) -> Answer | None:
+        """Return the answer, None when the connection failed and there is time left."""
+        try:
+            return self._once(call, headers, until)
+        except SourceTimedOutError:
+            raise
+        except SourceUnavailableError:
+            until.left()
+            return None
+
+    def _once(self, call: Call, headers: Mapping[str, str], until: Deadline) -> Answer:
+        is_get = call.method == "GET"
+        left = until.left()
+        NOW.left = until.left
+        try:
+            with self._session().request(
+                call.method,
+                self.address(call.path),
+                params=list(call.values) if is_get else None,
+                data=list(call.values) if not is_get and call.json is None else None,
+                json=None if call.json is None else dict(call.json),
+                headers={"Accept": "application/json", **headers},
+                timeout=(min(_CONNECT_SECONDS, left), left),
+                allow_redirects=False,
+                stream=True,
+            ) as response:
+                body = _body(response, until)
+                return Answer(response.status_code, body, _retry_after(response))
+        except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
+            raise SourceTimedOutError("the source took too long") from error
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            kind = type(error).__name__
+            raise SourceUnavailableError(f"no whole answer came ({kind})") from error
+
+    def _session(self) -> requests.Session:
+        session: requests.Session | None = getattr(self._own, "session", None)
+        if session is None:
+            session = new_session()
+            self._own.session = session
+            self._sessions.add(session)
+        return session
+
+
+def new_session() -> requests.Session:
+    """Return a session that looks at nothing of the machine, with one connection."""
+    session = requests.Session()
+    session.trust_env = False
+    adapter = TimedAdapter()
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    # A source's cookies are no part of how it is asked.
+    session.cookies.set_policy(_NoCookies())
+    return session
+
+
+class _NoCookies(requests.cookies.cookielib.DefaultCookiePolicy):  # type: ignore[name-defined,misc]
+    def set_ok(self, _cookie: Any, _request: Any) -> bool:
+        return False
+
+
+def _body(response: requests.Response, until: Deadline) -> bytes:
+    """Read the body piece by piece as it comes: a source that drips is cut off."""
+    found = bytearray()
+    while piece := response.raw.read1(_CHUNK, decode_content=True):
+        found += piece
+        if len(found) > MAX_BYTES:
+            raise SourceDataError("the answer is too large")
+        until.left()
+    return bytes(found)
+
+
+def _retry_after(response: requests.Response) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdecimal() else None

@@ -1,0 +1,78 @@
+"""Connections whose every read ends with the deadline of the request.
+
+A time-out of a socket starts anew with each byte: a source that drips its headers would
+hold a thread for hours.
+"""
+
+import io
+from collections.abc import Callable
+from http.client import HTTPResponse
+from threading import local
+from typing import Any
+
+import requests
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+NOW = local()
+"""`NOW.left` tells the seconds that the request of this thread has left, or raises."""
+
+
+class _TimedRaw(io.RawIOBase):
+    """Reads of a socket, each with no more time than is left."""
+
+    def __init__(self, raw: Any, sock: Any, left: Callable[[], float]) -> None:
+        self._raw, self._sock, self._left = raw, sock, left
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what has come; raises what `left` raises."""
+        self._sock.settimeout(self._left())
+        count: int | None = self._raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        """Close what is read from."""
+        self._raw.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    def __init__(self, sock: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        raw = self.fp.detach()
+        self.fp = io.BufferedReader(_TimedRaw(raw, sock, NOW.left))
+
+
+class _TimedConnection(HTTPConnection):
+    response_class = _TimedResponse
+
+
+class _TimedSecureConnection(HTTPSConnection):
+    response_class = _TimedResponse
+
+
+class _TimedPool(HTTPConnectionPool):
+    ConnectionCls = _TimedConnection
+
+
+class _TimedSecurePool(HTTPSConnectionPool):
+    ConnectionCls = _TimedSecureConnection
+
+
+class TimedAdapter(requests.adapters.HTTPAdapter):
+    """Connections of a session, one kept, that end in time."""
+
+    def __init__(self) -> None:
+        super().__init__(pool_connections=1, pool_maxsize=1)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pools of connections."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {
+            "http": _TimedPool,
+            "https": _TimedSecurePool,
+        }

@@ -1,0 +1,242 @@
+"""A mapping file between its text and its meaning: what the rules look at."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from marshmallow import ValidationError
+
+from adapters.contract import ResourceType
+from adapters.mapping.elements import SECTIONS, element
+from adapters.mapping.problems import MappingProblem
+from adapters.mapping.schema import MappingShape
+from adapters.mapping.shapes import MISSING, KeyFault
+from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
+from adapters.mapping.text import (
+    Items,
+    KeyPath,
+    Node,
+    Scalar,
+    Table,
+    find,
+    place,
+    plain,
+)
+
+
+class Site(NamedTuple):
+    """One value of the file: its slot, its path, and its loaded options."""
+
+    kind: ResourceType
+    slot: Slot
+    path: KeyPath
+    options: Mapping[str, Any]
+    listed: ListSlot | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the value comes from, none for a constant."""
+        return tuple(self.options.get("columns", ()))
+
+    @property
+    def section(self) -> KeyPath:
+        """The path of the section, or of the entry of one, that holds the value."""
+        return self.path[: self.path.index("fields")]
+
+    @property
+    def full_name(self) -> str:
+        """The name of the slot, after that of its list when it is in one."""
+        name = self.slot.name
+        return f"{self.listed.name}.{name}" if self.listed else name
+
+
+class Item(NamedTuple):
+    """One item of a list slot."""
+
+    kind: ResourceType
+    listed: ListSlot
+    path: KeyPath
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The nodes of a file, and of `data` as much as has the right shape.
+
+    `refused` are the paths at which something is missing or has another shape.
+    """
+
+    file: str
+    root: Table
+    data: Mapping[str, Any]
+    environ: Mapping[str, str]
+    refused: frozenset[KeyPath] = frozenset()
+
+    def problem(self, path: KeyPath, text: str, at_key: bool = False) -> MappingProblem:
+        """Return a problem at the value of the path, or at its key."""
+        mark = place(self.root, path, at_key)
+        return MappingProblem(mark, element(path), text, self.column(path))
+
+    def holds(self, path: KeyPath) -> bool:
+        """Tell whether something stands at the path, rightly shaped or not."""
+        return find(self.root, path) is not None
+
+    @property
+    def is_http(self) -> bool:
+        """Whether rows come from an HTTP API: there are no SELECTs then."""
+        return bool(self.data.get("source", {}).get("kind") == "http")
+
+    def is_refused(self, path: KeyPath) -> bool:
+        """Tell whether the schema refused something at the path or below it."""
+        return any(bad[: len(path)] == path for bad in self.refused)
+
+    def texts_of(self, key: str) -> Iterator[str]:
+        """Yield every text that stands behind a key inside the sections."""
+        for section in SECTIONS:
+            if node := self.root.entries.get(section):
+                yield from _texts_of(node, key)
+
+    def column(self, path: KeyPath) -> str:
+        """Return the column that the nearest value around the path comes from."""
+        if "fields" not in path:
+            return ""
+        for length in range(len(path), path.index("fields") + 1, -1):
+            origin = find(self.root, (*path[:length], "from"))
+            if origin is not None:
+                return ", ".join(_texts(origin))
+        return ""
+
+    def wholes(self) -> Iterator[tuple[str, ResourceType, Mapping[str, Any]]]:
+        """Yield each section of the file: its key, its resource type, its data."""
+        for key, kind in SECTIONS.items():
+            if key in self.data:
+                yield key, kind, self.data[key]
+
+    def sections(self) -> Iterator[tuple[KeyPath, ResourceType, Mapping[str, Any]]]:
+        """Yield each section by its path; of one that has sources, each of these."""
+        for key, kind, section in self.wholes():
+            if "sources" not in section:
+                yield (key,), kind, section
+            for index, entry in enumerate(section.get("sources", ())):
+                yield (key, "sources", index), kind, entry
+
+    def sources(self) -> Mapping[KeyPath, Mapping[str, Any]]:
+        """Return the hospital systems by path."""
+        if "sources" not in self.data:
+            return {("source",): self.data.get("source", {})}
+        return {("sources", name): s for name, s in self.data["sources"].items()}
+
+    def source_of(self, section: Mapping[str, Any]) -> KeyPath:
+        """Return the path of the hospital system that a section reads."""
+        paths = tuple(self.sources())
+        return ("sources", section["source"]) if "source" in section else paths[0]
+
+    def items(self) -> Iterator[Item]:
+        """Yield every item of every list slot."""
+        for section, kind, data in self.sections():
+            for listed in LISTS[kind]:
+                found = data.get("fields", {}).get(listed.name, ())
+                for index, options in enumerate(found):
+                    path = (*section, "fields", listed.name, index)
+                    yield Item(kind, listed, path, options)
+
+    def sites(self) -> Iterator[Site]:
+        """Yield every value of the file, those inside items too."""
+        for section, kind, data in self.sections():
+            found = data.get("fields", {})
+            for slot in SLOTS[kind]:
+                if slot.name in found:
+                    path = (*section, "fields", slot.name)
+                    yield Site(kind, slot, path, found[slot.name])
+        for item in self.items():
+            yield from item_sites(item)
+
+    def codes(self) -> Mapping[str, Any]:
+        """Return the code tables by name."""
+        tables: Mapping[str, Any] = self.data.get("codes", {})
+        return tables
+
+    def zone_name(self, site: Site) -> str:
+        """Return the zone that the source's values of a slot are read in."""
+        sections = {path: data for path, _, data in self.sections()}
+        source = self.sources().get(self.source_of(sections[site.section]), {})
+        name: str = (
+            site.options.get("time_zone")
+            or source.get("time_zone")
+            or self.data["time_zone"]
+        )
+        return name
+
+
+def open_document(
+    root: Table, environ: Mapping[str, str]
+) -> tuple[Document, tuple[MappingProblem, ...]]:
+    """Return the document and the problems of its shape."""
+    file = root.mark.file
+    try:
+        data = MappingShape().load(plain(root))
+    except ValidationError as error:
+        faults = readable(error)
+        shaped = error.valid_data if isinstance(error.valid_data, dict) else {}
+        meant = ((*path[:-1], getattr(text, "meant", "")) for path, text in faults)
+        refused = frozenset([*(path for path, _ in faults), *meant])
+        document = Document(file, root, shaped, environ, refused)
+        return document, tuple(
+            document.problem(path, text, isinstance(text, KeyFault))
+            for path, text in faults
+        )
+    return Document(file, root, data, environ), ()
+
+
+def readable(error: ValidationError) -> tuple[tuple[KeyPath, str], ...]:
+    """Return path and text of each fault; a misspelt key is not a missing one too."""
+    faults = tuple(_flatten(error.messages))
+    meant = {(*path[:-1], getattr(text, "meant", "")) for path, text in faults}
+    return tuple(
+        (path, f"'{path[-1]}' is missing" if text == MISSING else text)
+        for path, text in faults
+        if text != MISSING or path not in meant
+    )
+
+
+def _flatten(messages: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the path and the text of each message of a ValidationError."""
+    if isinstance(messages, dict):
+        for key, below in messages.items():
+            yield from _flatten(below, path if key == "_schema" else (*path, key))
+    elif isinstance(messages, list):
+        for text in messages:
+            yield from _flatten(text, path)
+    else:
+        yield path, messages
+
+
+def item_sites(item: Item) -> Iterator[Site]:
+    """Yield the values of one item, the lines of an address among them."""
+    kind, listed, path, options = item
+    for slot in listed.slots:
+        if slot.name in options:
+            yield Site(kind, slot, (*path, slot.name), options[slot.name], listed)
+    for index, line in enumerate(options.get(LINES.name, ())):
+        yield Site(kind, LINES, (*path, LINES.name, index), line, listed)
+
+
+def _texts(node: Node) -> Iterator[str]:
+    match node:
+        case Scalar():
+            yield node.text
+        case Items():
+            for item in node.items:
+                yield from _texts(item)
+
+
+def _texts_of(node: Node, key: str) -> Iterator[str]:
+    match node:
+        case Items():
+            for item in node.items:
+                yield from _texts_of(item, key)
+        case Table():
+            for name, value in node.entries.items():
+                if name == key:
+                    yield from _texts(value)
+                yield from _texts_of(value, key)

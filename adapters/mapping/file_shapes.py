@@ -1,0 +1,35 @@
+"""The shapes of the smaller parts of a mapping file."""
+
+from adapters.mapping.model import Never, Twice
+from adapters.mapping.shapes import Entries, Shape, Text, word
+
+TWICE = tuple(Twice)
+NEVER = tuple(Never)
+
+
+class CodeTableShape(Shape):
+    """Source codes, what they become, and what all other codes become."""
+
+    table = Entries(Text(), required=True)
+    otherwise = Text()
+
+
+class LocalTimesShape(Shape):
+    """How local times are read around the clock changes."""
+
+    twice = word(TWICE, "a way to read an hour that happens twice")
+    never = word(NEVER, "a way to read an hour that never happens")
+
+
+class ConstantsShape(Shape):
+    """Values of the deployment that no row holds: the fields of `Constants`."""
+
+    class_systems = Entries(Text())
+    visit_number_system = Text()
+    identifier_type_system = Text()
+    identifier_type_version = Text()
+    identifier_type_display = Text()
+    functional_unit_extension = Text()
+    class_code_system = Text()
+    patient_identifier_type_system = Text()
+    organization_identifier_type_system = Text()

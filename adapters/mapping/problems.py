@@ -1,0 +1,57 @@
+"""What is wrong with a mapping file, said so that the person who wrote it can mend it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from adapters.mapping.model import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class MappingProblem:
+    """One thing to mend: where it stands, what it would have made, and why it cannot.
+
+    `element` is the FHIR element (Encounter.period.start) or else the path of keys
+    (source.timeout_seconds), "" for the file as a whole. `column` is "" when no column
+    is concerned.
+    """
+
+    mark: Mark
+    element: str
+    text: str
+    column: str = ""
+
+    def __str__(self) -> str:
+        made = f"{self.element} ← {self.column}" if self.column else self.element
+        return (
+            f"{self.mark}: {made}: {self.text}" if made else f"{self.mark}: {self.text}"
+        )
+
+
+class MappingError(Exception):
+    """A mapping or profile file cannot be used; `problems` holds all there is to mend."""
+
+    def __init__(self, problems: Iterable[MappingProblem]) -> None:
+        unique = dict.fromkeys(problems)
+        self.problems = tuple(
+            sorted(unique, key=lambda p: (p.mark.file, p.mark.line, p.mark.column))
+        )
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the nearest known word, "" when none is near."""
+    near = nearest(word, known)
+    return f"; did you mean '{near}'?" if near else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the known word that looks most like `word`, "" when none does."""
+    return next(iter(get_close_matches(word, tuple(known), n=1, cutoff=0.6)), "")
+
+
+def one_of(word: str, known: Iterable[str], what: str) -> str:
+    """Return the sentence that refuses `word` because it is not one of `known`."""
+    words = tuple(known)
+    near = did_you_mean(word, words)
+    return f"'{word}' is not {what}{near or ': use ' + ', '.join(words)}"

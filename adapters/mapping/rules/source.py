@@ -1,0 +1,83 @@
+"""Rules about the source: secrets, and statements that only read."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from adapters.mapping.document import Document
+from adapters.mapping.problems import MappingProblem, one_of
+from adapters.mapping.profile import PROFILES, profile_path
+from adapters.mapping.secrets import named, resolved
+from adapters.mapping.text import KeyPath
+
+_PASSWORD = re.compile(r"://[^/@:]*:[^/@]+@|[?&;](password|pwd)=", re.IGNORECASE)
+_SKIPPED = re.compile(
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `[^`]*` | --[^\n]* | /\*.*?\*/""",
+    re.VERBOSE | re.DOTALL,
+)
+_READS = re.compile(r"[\s(]*(SELECT|WITH)\b", re.IGNORECASE)
+
+
+def secrets_are_set(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse an environment variable that is named and not set."""
+    for path, source in doc.sources().items():
+        for place, name in named(source, path):
+            if not doc.environ.get(name):
+                text = f"the environment variable {name} is not set"
+                yield doc.problem(place, text)
+
+
+def secrets_are_not_written(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a URL in clear that holds a password."""
+    for path, source in doc.sources().items():
+        url = source.get("url")
+        if isinstance(url, str) and _PASSWORD.search(url):
+            text = "holds a password: put it into the environment and write {env: NAME}"
+            yield doc.problem((*path, "url"), text)
+
+
+def urls_have_a_scheme(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a source URL that does not begin like one; never quote it."""
+    for path, source in doc.sources().items():
+        url = source_url(doc, source)
+        if url and not re.match(r"[a-z][a-z0-9+_]*:/", url):
+            text = "not an address like postgresql://host/database"
+            yield doc.problem((*path, "url"), text)
+
+
+def source_url(doc: Document, source: Mapping[str, Any]) -> str:
+    """Return the URL of a source, from the environment where the file says so."""
+    return resolved(source.get("url", ""), doc.environ)
+
+
+def rows_only_read(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse `rows` that is not one SELECT, or that ends in a semicolon."""
+    for path, text in _statements(doc):
+        bare = _SKIPPED.sub(" ", text)
+        if ";" in bare:
+            said = "must be one statement without ';'"
+            if bare.rstrip().endswith(";") and bare.count(";") == 1:
+                said = "must not end in ';': the service adds WHERE and ORDER BY"
+            yield doc.problem(path, said)
+        if not _READS.match(bare):
+            yield doc.problem(path, "must be one SELECT (or WITH … SELECT)")
+
+
+def _statements(doc: Document) -> Iterator[tuple[KeyPath, str]]:
+    if doc.is_http:
+        return
+    for path, _, section in doc.sections():
+        if "rows" in section:
+            yield (*path, "rows"), section["rows"]
+    for item in doc.items():
+        if "rows" in item.options:
+            yield (*item.path, "rows"), item.options["rows"]
+
+
+def profile_is_known(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a profile that is neither one of ours nor a file."""
+    name = doc.data.get("profile")
+    if name is not None and not profile_path(name, Path(doc.file).parent).is_file():
+        text = one_of(name, PROFILES, "a profile, nor a file beside this one")
+        yield doc.problem(("profile",), text)

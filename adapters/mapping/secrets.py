@@ -1,0 +1,49 @@
+"""Values that stand in the environment: {env: NAME} in place of a text."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from marshmallow import fields
+
+from adapters.mapping.shapes import MISSING, Shape, Text
+from adapters.mapping.text import KeyPath
+
+
+class FromEnvironment(Shape):
+    """A value that stands in an environment variable."""
+
+    env = Text(required=True)
+
+
+class Secret(fields.Field[Any]):
+    """A text, or {env: NAME} for the value of an environment variable."""
+
+    default_error_messages = {  # noqa: RUF012
+        "required": MISSING,
+        "invalid": "expected a text or {{env: NAME}} here",
+    }
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
+        if isinstance(value, str) and value:
+            return value
+        if not isinstance(value, Mapping):
+            raise self.make_error("invalid")
+        return FromEnvironment().load(value)
+
+
+def resolved(value: Any, environ: Mapping[str, str]) -> str:
+    """Return a text, from the environment where the file says so; "" when it is not set."""
+    if isinstance(value, Mapping):
+        return environ.get(value.get("env", ""), "")
+    return str(value)
+
+
+def named(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each environment variable that a loaded value names, and where."""
+    if not isinstance(value, Mapping):
+        return
+    if set(value) == {"env"} and isinstance(value["env"], str):
+        yield (*path, "env"), value["env"]
+        return
+    for key, below in value.items():
+        yield from named(below, (*path, key))

@@ -1,0 +1,226 @@
+"""The closed list of slots that a mapping fills: the one table that the rest reads.
+
+A slot has the word of the file, the FHIR element that it becomes, and a kind, which
+says what options it takes and how its values are read. Code lists are the required
+value sets of STU3 (spec 2.1 and 2.4 for status and class).
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from adapters.contract import ResourceType
+from adapters.mapping.model import HIDDEN, REMOVED
+
+
+class Kind(StrEnum):
+    """How the values of a slot are read and checked."""
+
+    ID = "id"
+    """A FHIR id, also of the resource that is referred to."""
+    EXACT = "exact"
+    """An identifying text: nothing but trailing blanks is taken away."""
+    TEXT = "text"
+    """A text for people: control characters become blanks."""
+    PARTS = "parts"
+    """Several texts for people."""
+    SYSTEM = "system"
+    """An OID URN or an absolute URL."""
+    CODE = "code"
+    """A code of a closed list."""
+    TIME = "time"
+    """An instant."""
+    DATE = "date"
+    """A calendar day."""
+    FLAG = "flag"
+    """True or false."""
+
+
+class Slot(NamedTuple):
+    """A place that one value goes to; `record` is its field in the record."""
+
+    name: str
+    element: str
+    kind: Kind
+    record: str
+    codes: tuple[str, ...] = ()
+
+
+class ListSlot(NamedTuple):
+    """A slot that holds a list of items.
+
+    An item without a value in any of `content` is left out; `required` are the slots
+    without which an item makes no sense.
+    """
+
+    name: str
+    element: str
+    slots: tuple[Slot, ...]
+    content: tuple[str, ...]
+    required: tuple[str, ...] = ()
+
+
+def _slot(
+    name: str, element: str, kind: Kind, codes: str = "", record: str = ""
+) -> Slot:
+    return Slot(name, element, kind, record or name, tuple(codes.split()))
+
+
+STATUSES = "planned in-progress finished"
+UNSERVED = (HIDDEN, REMOVED)
+CLASSES = "EMER IMP PRENC AMB REC UNK"
+GENDERS = "male female other unknown"
+
+SLOTS: Mapping[ResourceType, tuple[Slot, ...]] = MappingProxyType(
+    {
+        ResourceType.ENCOUNTER: (
+            _slot("id", "id", Kind.ID),
+            _slot("visit_number", "identifier.value", Kind.EXACT),
+            _slot("visit_number_system", "identifier.system", Kind.SYSTEM),
+            _slot("patient_id", "subject", Kind.ID),
+            _slot("status", "status", Kind.CODE, f"{STATUSES} {HIDDEN} {REMOVED}"),
+            _slot("class", "class", Kind.CODE, CLASSES, "class_code"),
+            _slot("start", "period.start", Kind.TIME),
+            _slot("end", "period.end", Kind.TIME),
+            _slot("functional_unit", "serviceProvider.extension", Kind.EXACT),
+            _slot("organization_id", "serviceProvider", Kind.ID),
+            _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+        ),
+        ResourceType.PATIENT: (
+            _slot("id", "id", Kind.ID),
+            _slot("active", "active", Kind.FLAG),
+            _slot("gender", "gender", Kind.CODE, GENDERS),
+            _slot("birth_date", "birthDate", Kind.DATE),
+            _slot("deceased", "deceasedBoolean", Kind.FLAG),
+            _slot("deceased_at", "deceasedDateTime", Kind.TIME),
+            _slot("organization_id", "managingOrganization", Kind.ID),
+            _slot("replaced_by", "link.other", Kind.ID),
+            _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+        ),
+        ResourceType.ORGANIZATION: (
+            _slot("id", "id", Kind.ID),
+            _slot("active", "active", Kind.FLAG),
+            _slot("name", "name", Kind.TEXT),
+            _slot("part_of", "partOf", Kind.ID),
+            _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+        ),
+    }
+)
+
+REQUIRED: Mapping[ResourceType, tuple[str, ...]] = MappingProxyType(
+    {
+        ResourceType.ENCOUNTER: ("id", "status", "patient_id"),
+        ResourceType.PATIENT: ("id",),
+        ResourceType.ORGANIZATION: ("id",),
+    }
+)
+
+IDENTIFIERS = ListSlot(
+    "identifiers",
+    "identifier",
+    (
+        _slot("type", "type", Kind.EXACT),
+        _slot("system", "system", Kind.SYSTEM),
+        _slot("value", "value", Kind.EXACT),
+        _slot("use", "use", Kind.CODE, "usual official temp secondary"),
+        _slot("assigner", "assigner", Kind.ID, record="assigner_id"),
+    ),
+    content=("value",),
+    required=("value",),
+)
+NAMES = ListSlot(
+    "names",
+    "name",
+    (
+        _slot(
+            "use",
+            "use",
+            Kind.CODE,
+            "usual official temp nickname anonymous old maiden",
+        ),
+        _slot("family", "family", Kind.TEXT),
+        _slot("given", "given", Kind.PARTS),
+        _slot("prefix", "prefix", Kind.TEXT),
+        _slot("text", "text", Kind.TEXT),
+    ),
+    content=("family", "given", "text"),
+)
+TELECOMS = ListSlot(
+    "telecoms",
+    "telecom",
+    (
+        _slot("system", "system", Kind.CODE, "phone fax email pager url sms other"),
+        _slot("value", "value", Kind.TEXT),
+        _slot("use", "use", Kind.CODE, "home work temp old mobile"),
+    ),
+    content=("value",),
+    required=("value", "system"),
+)
+LINES = _slot("lines", "line", Kind.TEXT)
+ADDRESSES = ListSlot(
+    "addresses",
+    "address",
+    (
+        _slot("use", "use", Kind.CODE, "home work temp old"),
+        _slot("city", "city", Kind.TEXT),
+        _slot("postal_code", "postalCode", Kind.TEXT),
+        _slot("country", "country", Kind.TEXT),
+    ),
+    content=("lines", "city", "postal_code", "country"),
+)
+
+
+def _without_home(listed: ListSlot) -> ListSlot:
+    """Return the list as an organization has it: at no home (FHIR org-2, org-3)."""
+    slots = (
+        slot._replace(codes=tuple(code for code in slot.codes if code != "home"))
+        for slot in listed.slots
+    )
+    return listed._replace(slots=tuple(slots))
+
+
+LISTS: Mapping[ResourceType, tuple[ListSlot, ...]] = MappingProxyType(
+    {
+        ResourceType.ENCOUNTER: (),
+        ResourceType.PATIENT: (IDENTIFIERS, NAMES, TELECOMS, ADDRESSES),
+        ResourceType.ORGANIZATION: (
+            IDENTIFIERS,
+            _without_home(TELECOMS),
+            _without_home(ADDRESSES),
+        ),
+    }
+)
+
+
+REFERS: Mapping[str, ResourceType] = MappingProxyType(
+    {
+        "patient_id": ResourceType.PATIENT,
+        "replaced_by": ResourceType.PATIENT,
+        "organization_id": ResourceType.ORGANIZATION,
+        "part_of": ResourceType.ORGANIZATION,
+        "assigner": ResourceType.ORGANIZATION,
+    }
+)
+"""The slots that hold the id of another resource, and its type."""
+
+
+class KnownIdentifier(NamedTuple):
+    """What a French identifier type says by itself (ANS, CI-SIS)."""
+
+    system: str | None
+    use: str
+
+
+KNOWN_IDENTIFIERS: Mapping[str, KnownIdentifier] = MappingProxyType(
+    {
+        "INS-NIR": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.8", "official"),
+        "INS-NIA": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.9", "temp"),
+        "INS-NIR-TEST": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.10", "official"),
+        "INS-NIR-DEMO": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.11", "official"),
+        "INS-C": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.2", "secondary"),
+        "NDP": KnownIdentifier("urn:oid:1.2.250.1.176.1.2", "secondary"),
+        "PI": KnownIdentifier(None, "usual"),
+        "RRI": KnownIdentifier(None, "secondary"),
+    }
+)

@@ -1,0 +1,245 @@
+"""YAML as texts: every scalar stays what was written, and knows its line and column.
+
+Plain YAML would turn the unit 0123 into 83 and the code NO into false. Here `~` and
+`null` are texts as well; a key with nothing behind it holds the empty text, which the
+schema refuses. Anchors, aliases and tags are refused: no mapping needs them, and they
+are how a small file becomes a large one.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import yaml
+
+from adapters.mapping.model import Mark
+from adapters.mapping.problems import MappingError, MappingProblem
+
+MAX_BYTES = 512 * 1024
+MAX_DEPTH = 20
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A text."""
+
+    mark: Mark
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    mark: Mark
+    items: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Keys and values; `keys` holds the place of each key."""
+
+    mark: Mark
+    entries: Mapping[str, "Node"]
+    keys: Mapping[str, Mark]
+
+
+Node: TypeAlias = Scalar | Items | Table
+
+
+def read_file(path: str | Path) -> Table:
+    """Return the nodes of a YAML file; raises MappingError with every problem of it."""
+    file = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        text = f"cannot be read: {error.strerror or 'no such file'}"
+        raise _refusal(Mark(file, 1, 1), text) from error
+    return read_text(data, file)
+
+
+def read_text(data: bytes | str, file: str) -> Table:
+    """Return the nodes of a YAML text; `file` is its name in the marks."""
+    text = _decoded(data, file)
+    events = yaml.parse(text, Loader=yaml.BaseLoader)
+    try:
+        composer = _Composer(file, events)
+        root = composer.document()
+    except yaml.reader.ReaderError as error:
+        mark = _mark_at(file, text, error.position)
+        refused = (
+            f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
+        )
+        raise _refusal(mark, refused) from error
+    except yaml.MarkedYAMLError as error:
+        raise _refusal(_mark(file, _place_of(error)), _plain_words(error)) from error
+    if composer.problems:
+        raise MappingError(composer.problems)
+    return root
+
+
+def plain(node: Node) -> Any:
+    """Return the node as dict, list and str, for a schema to load."""
+    match node:
+        case Scalar():
+            return node.text
+        case Items():
+            return [plain(item) for item in node.items]
+        case Table():
+            return {key: plain(value) for key, value in node.entries.items()}
+
+
+def find(root: Node, path: KeyPath) -> Node | None:
+    """Return the node at the end of the path, None when there is none."""
+    node: Node | None = root
+    for step in path:
+        node = _child(node, step) if node else None
+    return node
+
+
+def place(root: Node, path: KeyPath, at_key: bool = False) -> Mark:
+    """Return the place of the path's value, or of its key.
+
+    What is not there is placed at the key that should have held it.
+    """
+    node, key = root, root.mark
+    for step in path:
+        child = _child(node, step)
+        if child is None:
+            return key
+        key = node.keys[step] if isinstance(node, Table) else child.mark  # type: ignore[index]
+        node = child
+    return key if at_key else node.mark
+
+
+def _child(node: Node, step: str | int) -> Node | None:
+    if isinstance(node, Table):
+        return node.entries.get(str(step))
+    if isinstance(node, Items) and isinstance(step, int) and step < len(node.items):
+        return node.items[step]
+    return None
+
+
+class _Composer:
+    """Builds nodes from parser events; collects what can be passed over."""
+
+    def __init__(self, file: str, events: Iterator[Any]) -> None:
+        self.file = file
+        self.events = events
+        self.problems: list[MappingProblem] = []
+
+    def document(self) -> Table:
+        next(self.events)  # the start of the stream
+        if isinstance(next(self.events), yaml.StreamEndEvent):
+            raise _refusal(Mark(self.file, 1, 1), "the file is empty")
+        root = self.node(next(self.events), 0)
+        next(self.events)  # the end of the document
+        after = next(self.events)
+        if isinstance(after, yaml.DocumentStartEvent):
+            self.refuse(after, "a second document ('---'): one file is one document")
+        if not isinstance(root, Table):
+            raise _refusal(root.mark, "the file must hold keys and values (key: value)")
+        return root
+
+    def node(self, event: Any, depth: int) -> Node:
+        mark = _mark(self.file, event.start_mark)
+        if depth > MAX_DEPTH:
+            raise _refusal(mark, f"nested more than {MAX_DEPTH} levels deep")
+        if isinstance(event, yaml.AliasEvent):
+            self.refuse(
+                event, f"'*{event.anchor}': write the value out; aliases are refused"
+            )
+            return Scalar(mark, f"*{event.anchor}")
+        if event.anchor is not None:
+            self.refuse(event, f"'&{event.anchor}': anchors are not part of the format")
+        if event.tag not in (None, "!"):
+            self.refuse(event, f"'{event.tag}': tags are not part of the format")
+        if isinstance(event, yaml.ScalarEvent):
+            return Scalar(mark, event.value)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return Items(mark, tuple(self.items(depth)))
+        return self.table(mark, depth)
+
+    def items(self, depth: int) -> Iterator[Node]:
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            yield self.node(event, depth + 1)
+
+    def table(self, mark: Mark, depth: int) -> Table:
+        entries: dict[str, Node] = {}
+        keys: dict[str, Mark] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self.node(event, depth + 1)
+            value = self.node(next(self.events), depth + 1)
+            if not isinstance(key, Scalar):
+                self.refuse(event, "a key must be a text; quote '{' and '[' in texts")
+            elif key.text in keys:
+                first = keys[key.text].line
+                text = (
+                    f"the key '{key.text}' is here twice; the first is on line {first}"
+                )
+                self.refuse(event, text)
+            else:
+                entries[key.text], keys[key.text] = value, key.mark
+        return Table(mark, MappingProxyType(entries), MappingProxyType(keys))
+
+    def refuse(self, event: Any, text: str) -> None:
+        self.problems.append(
+            MappingProblem(_mark(self.file, event.start_mark), "", text)
+        )
+
+
+def _decoded(data: bytes | str, file: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise _refusal(Mark(file, 1, 1), f"larger than {MAX_BYTES // 1024} KiB")
+    if isinstance(data, str):
+        return data
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig", errors="replace")
+        mark = _mark_at(file, before, len(before))
+        text = (
+            f"the byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8"
+        )
+        raise _refusal(mark, text) from error
+
+
+_WORDS = (
+    ("found character '\\t'", "a tab: indent with blanks"),
+    (
+        "mapping values are not allowed",
+        "a ':' is not expected here: quote the text, or check the indentation above",
+    ),
+    ("could not find expected ':'", "a key without ':', or a text that needs quotes"),
+    ("found unexpected end of stream", "a quote or bracket is never closed"),
+)
+
+
+def _plain_words(error: yaml.MarkedYAMLError) -> str:
+    said = error.problem or error.context or "unknown fault"
+    for start, words in _WORDS:
+        if said.startswith(start):
+            return words
+    context = f"{error.context}: " if error.context and error.problem else ""
+    return f"not readable as YAML: {context}{said}"
+
+
+def _place_of(error: yaml.MarkedYAMLError) -> Any:
+    return error.problem_mark or error.context_mark
+
+
+def _mark(file: str, mark: Any) -> Mark:
+    return Mark(file, mark.line + 1, mark.column + 1)
+
+
+def _mark_at(file: str, text: str, position: int) -> Mark:
+    before = text[:position]
+    return Mark(file, before.count("\n") + 1, position - before.rfind("\n"))
+
+
+def _refusal(mark: Mark, text: str) -> MappingError:
+    return MappingError([MappingProblem(mark, "", text)])

@@ -1,0 +1,76 @@
+"""What a source value says as text, and when it says nothing."""
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+LONGEST_CODE = 20
+"""A text that is longer is no code, and is not quoted in a fault (decision 16)."""
+
+
+def as_text(value: object) -> str:
+    """Return a value as a person would write it, without trailing blanks.
+
+    Raises ValueError for what has no such form.
+    """
+    write = _WRITERS.get(type(value)) or _nearest(type(value))
+    return write(value)
+
+
+def _number(value: Any) -> str:
+    text = format(Decimal(str(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_WRITERS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
+    {
+        str: str.rstrip,
+        bool: lambda value: "true" if value else "false",
+        int: int.__str__,
+        float: _number,
+        Decimal: _number,
+        UUID: str,
+        datetime: datetime.isoformat,
+        date: date.isoformat,
+        time: time.isoformat,
+    }
+)
+
+
+def _nearest(kind: type) -> Callable[[Any], str]:
+    for base in kind.__mro__:
+        if base in _WRITERS:
+            return _WRITERS[base]
+    raise ValueError(
+        f"a value of type {kind.__name__} is no text: make one in the SELECT"
+    )
+
+
+def quoted(code: str) -> str:
+    if len(code) > LONGEST_CODE:
+        return f"a text of {len(code)} characters"
+    return repr(code)
+
+
+def presence(absent: frozenset[str]) -> Callable[[object], object]:
+    """Return the function that takes away trailing blanks and what is no value.
+
+    A sentinel day is also the midnight that some databases make of it.
+    """
+    nothing = absent | {""}
+
+    def present(value: object) -> object:
+        if isinstance(value, str):
+            value = value.rstrip()
+        written = str(value)
+        known = written in nothing or written.removesuffix(" 00:00:00") in nothing
+        return None if known else value
+
+    return present if absent else _strip
+
+
+def _strip(value: object) -> object:
+    return (value.rstrip() or None) if isinstance(value, str) else value

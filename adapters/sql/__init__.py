@@ -1,0 +1,241 @@
+"""A hospital database as an adapter: search, count and read by SQL (SQLAlchemy Core).
+
+SearchQuery → filters.py → conditions → statements.py → database.py → rows → records
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from adapters.contract import (
+    AdapterError,
+    Capabilities,
+    EncounterRecord,
+    GoneError,
+    Group,
+    NotFoundError,
+    Page,
+    ParameterCapability,
+    Position,
+    Problem,
+    Record,
+    ResourceCapabilities,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    SortKey,
+    SourceDataError,
+    SourceUnavailableError,
+    StringMatch,
+    TooCostlyError,
+)
+from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
+from adapters.sql.conditions import NEVER, Condition, Filter, all_of
+from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.keyset import Leg, legs
+from adapters.sql.section import Section, open_section
+from adapters.sql.statements import Shape
+
+_COUNTS = 2
+"""How many counts may run at once: wide ones cost the hospital most."""
+
+
+_MAY_WRITE = (
+    "the account of the source may change tables: give it one that may only read,"
+    " or say source.may_write: true"
+)
+
+
+class SqlAdapter:
+    """A hospital database behind one mapping. Nothing is asked of it before the first call."""
+
+    def __init__(
+        self, mapping: SourceMapping, beside: "SqlAdapter | None" = None
+    ) -> None:
+        """Take the connections of another adapter, `beside`, on the same database."""
+        source = mapping.source
+        self._mapping = mapping
+        self._pages: Database
+        self._counts: Database
+        if beside is None:
+            limits = (source.timeout_seconds, source.connections)
+            self._pages = Database(source.url, *limits)
+            self._counts = Database(source.url, source.count_timeout_seconds, _COUNTS)
+        else:
+            self._pages, self._counts = beside._pages, beside._counts
+        self._sections: dict[ResourceType, Section] = {}
+        self._capabilities = {
+            kind: _capabilities(section) for kind, section in mapping.resources.items()
+        }
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What can be asked of each resource type that the mapping has."""
+        return self._capabilities
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of source, rows and order."""
+        return self._mapping.fingerprint
+
+    def search(self, query: SearchQuery) -> Page:
+        """Return up to `query.count` rows from where the query starts."""
+        section = self._section(query.resource_type)
+        found: list[tuple[Group, Any]] = []
+        for leg, wanted in _legs(section, query):
+            shape = _page_shape(section, leg, wanted.condition)
+            missing = query.count + 1 - len(found)
+            rows = self._pages.fetch(shape, wanted.values, missing)
+            found += [(leg.group, row) for row in rows]
+            if len(found) > query.count:
+                break
+        return self._page(section, query, found)
+
+    def count(self, query: SearchQuery) -> int:
+        """Return how many rows match."""
+        section = self._section(query.resource_type)
+        wanted = section.filters.of_query(query)
+        if wanted == NEVER:
+            return 0
+        shape = Shape(section.mapping.rows, (), wanted.condition)
+        try:
+            rows = self._counts.fetch(shape, wanted.values)
+        except SourceTimedOutError as error:
+            raise TooCostlyError("the count took too long") from error
+        return int(rows[0][0])
+
+    def read(self, resource_type: ResourceType, id: str) -> Record:
+        """Return one resource."""
+        section = self._section(resource_type)
+        wanted = section.filters.of_id(id)
+        if wanted == NEVER:
+            raise NotFoundError(resource_type)
+        shape = Shape(
+            section.mapping.rows, section.selected, wanted.condition, limited=True
+        )
+        rows = self._pages.fetch(shape, wanted.values, 1)
+        if not rows:
+            raise NotFoundError(resource_type)
+        (record,) = section.records(self._pages, rows)
+        if isinstance(record, RowFault):
+            raise SourceDataError("the row cannot be mapped", record)
+        return _served(record)
+
+    def explain(self, query: SearchQuery) -> str:
+        """Return the statements of a page in the order in which they would be sent."""
+        section = self._section(query.resource_type)
+        return "\n\n".join(
+            self._pages.text(_page_shape(section, leg, wanted.condition))
+            for leg, wanted in _legs(section, query)
+        )
+
+    def check(self) -> Iterable[Problem]:
+        """Tell whether the database answers, has the columns, and is safe from changes."""
+        for resource_type in self._mapping.resources:
+            try:
+                open_section(self._pages, self._mapping, resource_type)
+            except AdapterError as error:
+                yield _problem(error)
+        try:
+            if not self._mapping.source.may_write and self._pages.may_write():
+                yield Problem(_MAY_WRITE)
+        except AdapterError as error:
+            yield _problem(error)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pages.close()
+        self._counts.close()
+
+    def _section(self, resource_type: ResourceType) -> Section:
+        section = self._sections.get(resource_type)
+        if section is None:
+            # Two that come first at once both ask; nobody waits for a slow answer.
+            section = open_section(self._pages, self._mapping, resource_type)
+            self._sections[resource_type] = section
+        return section
+
+    def _page(
+        self, section: Section, query: SearchQuery, found: list[tuple[Group, Any]]
+    ) -> Page:
+        more = len(found) > query.count
+        kept = found[: query.count]
+        if query.backwards:
+            kept.reverse()
+        records = section.records(self._pages, [row for _, row in kept])
+        if not kept:
+            return Page(())
+        if not query.placed:
+            first, last = (_position(section, query, *kept[i]) for i in (0, -1))
+            return Page(records, more, first, last)
+        places = tuple(_placed(section, query, group, row) for group, row in kept)
+        return Page(records, more, places[0], places[-1], places)
+
+
+def _problem(error: AdapterError) -> Problem:
+    return Problem(str(error), outage=isinstance(error, SourceUnavailableError))
+
+
+def _served(record: Record) -> Record:
+    """Return the record, unless its status is one that is not served (decision 17)."""
+    status = record.status if isinstance(record, EncounterRecord) else None
+    if status == REMOVED:
+        raise GoneError(ResourceType.ENCOUNTER)
+    if status == HIDDEN:
+        raise NotFoundError(ResourceType.ENCOUNTER)
+    return record
+
+
+def _legs(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]]:
+    """Yield the legs of a page that can hold rows, each with its whole filter."""
+    key = section.key(query)
+    bound = section.bound(query) if key else str
+    for leg in legs(query, key, section.id, bound):
+        implied = leg.implied if query.sort.key is SortKey.DATE else None
+        wanted = section.filters.of_query(query, implied)
+        if wanted != NEVER and not (
+            leg.group is Group.UNKEYED and section.filters.need_start(query)
+        ):
+            yield leg, all_of([wanted, leg.filter])
+
+
+def _page_shape(section: Section, leg: Leg, condition: Condition) -> Shape:
+    return Shape(
+        section.mapping.rows, section.selected, condition, leg.order, limited=True
+    )
+
+
+def _position(section: Section, query: SearchQuery, group: Group, row: Any) -> Position:
+    id = row[section.place(section.id_column)]
+    key = section.key(query)
+    if key is None or group is Group.UNKEYED:
+        return Position(group, None, id)
+    return Position(group, row[section.place(key.column.name)], id)
+
+
+def _placed(section: Section, query: SearchQuery, group: Group, row: Any) -> Position:
+    """Return the position of a row with the instant of its key."""
+    position = _position(section, query, group, row)
+    if position.key is None:
+        return position
+    return replace(position, moment=section.moment(query)(position.key))
+
+
+def _capabilities(section: ResourceMapping) -> ResourceCapabilities:
+    names = chain.from_iterable(
+        item.fields.values() for item in section.items.get("names", ())
+    )
+    cut = any(field.split for field in names)
+    texts = frozenset({StringMatch.STARTS_WITH, StringMatch.CONTAINS})
+    # A name that is one of several in a column cannot be told from the others whole.
+    matches = texts if cut else texts | {StringMatch.EXACT}
+    parameters: Mapping[str, ParameterCapability] = {
+        name: ParameterCapability(matches=matches) for name in section.parameters
+    }
+    sorts = (
+        section.sorts if SortKey.ID in section.sorts else (*section.sorts, SortKey.ID)
+    )
+    last_updated = section.fields.get("last_updated")
+    dated = last_updated is not None and last_updated.covers_all
+    return ResourceCapabilities(parameters, sorts, keyset=True, dated=dated)

@@ -1,0 +1,199 @@
+"""What kind of value a column holds, and a searched value in that kind.
+
+A value that a column's type cannot hold matches nothing; it never reaches the database,
+where it would be an error (decision 6).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from functools import partial
+from uuid import UUID
+
+from adapters.mapping.model import TimeRule
+from adapters.mapping.times import to_local
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
+_UNHELD = re.compile("[\0\ud800-\udfff]")
+_LARGEST = 2**63
+_STEPS = (
+    timedelta(seconds=1),
+    timedelta(minutes=1),
+    timedelta(hours=1),
+    timedelta(days=1),
+)
+
+
+class Kind(StrEnum):
+    """Kinds of column, as far as searching tells them apart.
+
+    Of texts, FOLDING ones are compared by their database without case or accents, WESTERN
+    ones as well and hold only signs of Windows-1252, FILLED ones are NULL where they are
+    empty, PADDED ones are FILLED and end in blanks. A
+    COARSE_TIME holds less than microseconds. LOOSE is a column of SQLite without a type:
+    it compares text with text and numbers with numbers. OTHER (an enumeration, say) is
+    compared by its text.
+    """
+
+    TEXT = "text"
+    FOLDING = "folding text"
+    WESTERN = "western text"
+    FILLED = "filled text"
+    PADDED = "padded text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    UUID = "uuid"
+    DATE = "date"
+    LOCAL_TIME = "local time"
+    COARSE_TIME = "coarse time"
+    INSTANT = "instant"
+    LOOSE = "loose"
+    OTHER = "other"
+
+
+FOLDS = (Kind.FOLDING, Kind.WESTERN)
+"""Kinds of text whose own comparison is not exact."""
+
+_LOCAL = (Kind.LOCAL_TIME, Kind.COARSE_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a `rows` SELECT."""
+
+    name: str
+    kind: Kind
+
+
+def held(kind: Kind, text: str) -> tuple[object, ...]:
+    """Return `text` as values that such a column can equal; none when it holds no such."""
+    return _HELD[kind](text) if can_hold(text) else ()
+
+
+def can_hold(text: str) -> bool:
+    """Whether a database can hold such a text at all: no NUL, no half of a character."""
+    return not _UNHELD.search(text)
+
+
+def _integer(text: str) -> tuple[int, ...]:
+    if not _INTEGER.fullmatch(text) or text == "-0":
+        return ()
+    number = int(text)
+    return (number,) if -_LARGEST <= number < _LARGEST else ()
+
+
+def _uuid(text: str) -> tuple[UUID, ...]:
+    try:
+        value = UUID(text)
+    except ValueError:
+        return ()
+    return (value,) if str(value) == text else ()
+
+
+def _moment(kind: Kind, text: str) -> tuple[date | datetime, ...]:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return ()
+    if (moment.tzinfo is None) is (kind is Kind.INSTANT):
+        return ()
+    return (moment.date(),) if kind is Kind.DATE else (moment,)
+
+
+def _number(text: str) -> tuple[Decimal, ...]:
+    return (Decimal(text),) if _NUMBER.fullmatch(text) else ()
+
+
+def _truth(text: str) -> tuple[bool, ...]:
+    return (text == "true",) if text in ("true", "false") else ()
+
+
+def _as_is(text: str) -> tuple[str, ...]:
+    return (text,)
+
+
+def _filled(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
+def _western(text: str) -> tuple[str, ...]:
+    return (text,) if text.encode("cp1252", "ignore").decode("cp1252") == text else ()
+
+
+def _unpadded(text: str) -> tuple[str, ...]:
+    # A database may find that they make no difference; a cell never has them.
+    return () if text.endswith(" ") else (text,)
+
+
+_HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
+    Kind.TEXT: _unpadded,
+    Kind.FOLDING: _unpadded,
+    Kind.WESTERN: lambda text: _unpadded(text) and _western(text),
+    Kind.FILLED: _filled,
+    Kind.PADDED: lambda text: _unpadded(text) and _filled(text),
+    Kind.OTHER: _as_is,
+    Kind.INTEGER: _integer,
+    Kind.NUMBER: _number,
+    Kind.BOOLEAN: _truth,
+    Kind.UUID: _uuid,
+    Kind.DATE: partial(_moment, Kind.DATE),
+    Kind.LOCAL_TIME: partial(_moment, Kind.LOCAL_TIME),
+    Kind.COARSE_TIME: partial(_moment, Kind.COARSE_TIME),
+    Kind.INSTANT: partial(_moment, Kind.INSTANT),
+    Kind.LOOSE: lambda text: (text, *_integer(text)),
+}
+
+
+def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
+    """Return the smallest value of the column that is not before `instant`.
+
+    `column >= bound` then holds exactly for the values at or after the instant, and
+    `column < bound` for those before it.
+    """
+    if kind is Kind.INSTANT:
+        return instant
+    local = to_local(instant, rule)
+    if kind in _LOCAL:
+        return local
+    if rule.at is not None:
+        day = local.date() + timedelta(days=local.time() > rule.at)
+        return day if kind is Kind.DATE else _text(rule, datetime.combine(day, rule.at))
+    return _text(rule, local)
+
+
+def day_bound(kind: Kind, format: str | None, instant: datetime) -> object:
+    """Return the calendar day of `instant` as a column of birth dates holds it."""
+    day = instant.date()
+    if kind is Kind.DATE:
+        return day
+    if kind in _LOCAL:
+        return datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as the column is
+    return day.strftime(format) if format else day.isoformat()
+
+
+def _text(rule: TimeRule, local: datetime) -> str:
+    """Write `local` as the column's text does, rounded up to what the text can say."""
+    if rule.format is None:
+        return _iso_text(local, with_time=rule.at is None)
+    text = local.strftime(rule.format)
+    written = datetime.strptime(text, rule.format)  # noqa: DTZ007 - as the column is
+    for step in _STEPS:
+        if written >= local:
+            break
+        later = (written + step).strftime(rule.format)
+        written = datetime.strptime(later, rule.format)  # noqa: DTZ007
+        text = later
+    return text
+
+
+def _iso_text(local: datetime, *, with_time: bool) -> str:
+    if not with_time:
+        return local.date().isoformat()
+    text = local.strftime("%Y-%m-%d %H:%M:%S")
+    # Text with and without a fraction then compares as the times do.
+    return f"{text}.{local.microsecond:06d}".rstrip("0") if local.microsecond else text

@@ -1,0 +1,149 @@
+"""What a statement asks of its rows, without the values: hashable, so that it is compiled once.
+
+A `Filter` is a condition and, in the order in which its placeholders are written, the
+values to bind. `statements.py` turns conditions into SQL.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from adapters.contract import StringMatch
+from adapters.sql.columns import Column
+
+Operator: TypeAlias = Literal["<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`column operator ?`."""
+
+    column: Column
+    operator: Operator
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`column IN (?, …)`."""
+
+    column: Column
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotIn:
+    """`column NOT IN (?, …)`, which holds for no NULL."""
+
+    column: Column
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`column IS NULL`."""
+
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class NotNull:
+    """`column IS NOT NULL`."""
+
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The text of `column` starts, holds or is `?`; `folded` columns are searched as they are."""
+
+    column: Column
+    match: StringMatch
+    folded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InOrReplaced:
+    """`column` is one of the ids, or what replaced one of them.
+
+    Each of the `size` ids is bound twice: as the column holds it, and as `rows.id` does.
+    """
+
+    column: Column
+    size: int
+    rows: str
+    id: Column
+    replaced_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class InRows:
+    """`column` is the `key` of a row of a second SELECT that meets `condition`."""
+
+    column: Column
+    rows: str
+    key: Column
+    condition: "Condition"
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds; none is needed when there is none."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """One of the parts holds; nothing matches when there is none."""
+
+    parts: tuple["Condition", ...]
+
+
+Condition: TypeAlias = (
+    Compare
+    | In
+    | NotIn
+    | IsNull
+    | NotNull
+    | Matches
+    | InOrReplaced
+    | InRows
+    | All
+    | Any
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition with its values."""
+
+    condition: Condition
+    values: tuple[object, ...] = ()
+
+
+NEVER = Filter(Any(()))
+ALWAYS = Filter(All(()))
+
+
+def all_of(filters: Iterable[Filter]) -> Filter:
+    """Return the filter that holds where all do."""
+    parts = [part for part in filters if part != ALWAYS]
+    if NEVER in parts:
+        return NEVER
+    if len(parts) == 1:
+        return parts[0]
+    return Filter(All(tuple(part.condition for part in parts)), _values(parts))
+
+
+def any_of(filters: Iterable[Filter]) -> Filter:
+    """Return the filter that holds where one does."""
+    parts = [part for part in filters if part != NEVER]
+    if ALWAYS in parts:
+        return ALWAYS
+    if len(parts) == 1:
+        return parts[0]
+    return Filter(Any(tuple(part.condition for part in parts)), _values(parts))
+
+
+def _values(parts: Iterable[Filter]) -> tuple[object, ...]:
+    return tuple(value for part in parts for value in part.values)

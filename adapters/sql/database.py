@@ -1,0 +1,128 @@
+"""Statements run: compiled once a shape, on a pooled read-only connection, faults named.
+
+The compiled text goes to a plain DB-API cursor, each statement its own transaction:
+SQLAlchemy's own execution costs two to four times as much a row.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+
+from adapters.contract import (
+    AdapterError,
+    SourceDataError,
+    SourceUnavailableError,
+)
+from adapters.sql.columns import Column
+from adapters.sql.dialects import Cursor, dialect_of
+from adapters.sql.statements import Shape, Statement, compile_shape
+
+Answer = TypeVar("Answer")
+
+_SHAPES = 512
+"""How many compiled statements are kept."""
+
+
+class SourceTimedOutError(SourceUnavailableError):
+    """The database ended the statement because it took too long."""
+
+
+class Database:
+    """One hospital database; safe to share between threads.
+
+    Every method raises SourceUnavailableError when the database does not answer and
+    SourceDataError when it does not know what it is asked for.
+    """
+
+    def __init__(self, url: str, seconds: float, connections: int) -> None:
+        address = make_url(url)
+        self._dialect = dialect_of(address)
+        try:
+            self._engine = self._dialect.engine(address, seconds, connections)
+        except ImportError as error:
+            raise SourceUnavailableError(
+                f"the driver for {address.get_backend_name()} cannot be loaded: install"
+                f" the extra that docs/operators.md names ({error.msg})"
+            ) from error
+        self._compile = lru_cache(_SHAPES)(self._compile_shape)
+
+    def fetch(
+        self, shape: Shape, values: tuple[object, ...], limit: int | None = None
+    ) -> list[Any]:
+        """Return the rows of a statement as tuples."""
+        statement = self._compile(shape)
+        bound = statement.bind(values, limit)
+        try:
+            return self._run(statement.text, bound)
+        except _StaleConnectionError:
+            # The database may have been restarted since the connection was last used.
+            return self._run(statement.text, bound)
+
+    def columns(self, rows: str) -> tuple[Column, ...]:
+        """Return the columns of a SELECT, without reading a row."""
+        return self._ask(lambda cursor: self._dialect.columns(cursor, rows))
+
+    def may_write(self) -> bool:
+        """Tell whether the account that is used here could change a table elsewhere."""
+        return self._ask(self._dialect.may_write)
+
+    def _ask(self, question: Callable[[Cursor], Answer]) -> Answer:
+        connection = self._connect()
+        try:
+            self._dialect.start(connection)
+            return question(connection.cursor())
+        except self._engine.dialect.loaded_dbapi.Error as error:
+            raise self._fault(error) from error
+        finally:
+            connection.close()
+
+    def text(self, shape: Shape) -> str:
+        """Return the statement as it is sent, values as placeholders."""
+        return self._compile(shape).text
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    def _compile_shape(self, shape: Shape) -> Statement:
+        return compile_shape(shape, self._engine.dialect, self._dialect.idiom)
+
+    def _connect(self) -> Any:
+        try:
+            return self._engine.raw_connection()
+        except sa.exc.TimeoutError as error:
+            raise SourceUnavailableError("no connection was free in time") from error
+        except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
+            raise SourceUnavailableError("the database took no connection") from error
+
+    def _run(self, text: str, bound: Any) -> list[Any]:
+        connection = self._connect()
+        cursor = None
+        try:
+            self._dialect.start(connection)
+            cursor = connection.cursor()
+            cursor.execute(text, bound)
+            rows: list[Any] = cursor.fetchall()
+        except self._engine.dialect.loaded_dbapi.Error as error:
+            if self._engine.dialect.is_disconnect(error, connection, cursor):
+                connection.invalidate()
+                raise _StaleConnectionError("the connection was lost") from error
+            raise self._fault(error) from error
+        finally:
+            connection.close()
+        return rows
+
+    def _fault(self, error: Exception) -> AdapterError:
+        kind = type(error).__name__
+        if self._dialect.timed_out(error):
+            return SourceTimedOutError("the statement took too long")
+        if self._dialect.unknown(error):
+            return SourceDataError(f"the database refused the statement ({kind})")
+        return SourceUnavailableError(f"the database failed ({kind})")
+
+
+class _StaleConnectionError(SourceUnavailableError):
+    """The connection was lost before or while the statement ran."""

@@ -1,0 +1,66 @@
+"""What every dialect says of itself, and the pool that all of them use."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Engine
+from sqlalchemy.pool import QueuePool
+
+from adapters.sql.columns import Column
+from adapters.sql.idiom import Idiom
+
+POOL_WAIT_SECONDS = 1.0
+"""How long a request waits for a free connection before it is told to come again."""
+
+CONNECT_SECONDS = 3
+
+
+class Cursor(Protocol):
+    """As much of a DB-API cursor as is used here (PEP 249)."""
+
+    description: Sequence[Any] | None
+
+    def execute(self, statement: str, values: Any = ..., /) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one kind of database is spoken to.
+
+    `engine` makes a pool whose connections cannot write and whose statements end by
+    themselves after so many seconds. `columns` reads the columns of a SELECT from the
+    database without reading a row. `idiom` is what statements say in words of its own.
+    `may_write` tells whether the account itself could change a table. `start` runs before
+    each statement. `timed_out` and `unknown` tell a time-out, and a table or column that
+    is not there, from outages.
+    """
+
+    engine: Callable[[URL, float, int], Engine]
+    columns: Callable[[Cursor, str], tuple[Column, ...]]
+    idiom: Idiom
+    may_write: Callable[[Cursor], bool]
+    start: Callable[[Any], None]
+    timed_out: Callable[[BaseException], bool]
+    unknown: Callable[[BaseException], bool]
+
+
+def pooled(url: URL | str, connections: int, **options: Any) -> Engine:
+    """Return an engine with a pool of fixed size that never waits long."""
+    return sa.create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=POOL_WAIT_SECONDS,
+        pool_use_lifo=True,
+        pool_reset_on_return=None,
+        **options,
+    )
+
+
+def nothing(_connection: Any) -> None:
+    """Do nothing before a statement."""

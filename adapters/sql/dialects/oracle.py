@@ -1,0 +1,148 @@
+"""Oracle, by python-oracledb: read-only transactions, calls that end by themselves.
+
+Written from Oracle's documentation and held by golden files; see docs/operators.md for
+what has not met a server.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.oracle import DATE
+from sqlalchemy.engine import URL, Engine
+
+from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects.base import CONNECT_SECONDS, Cursor, Dialect, pooled
+from adapters.sql.dialects.folding import translated
+from adapters.sql.idiom import Idiom, Text
+
+_KINDS = {
+    "DB_TYPE_VARCHAR": Kind.FILLED,
+    "DB_TYPE_NVARCHAR": Kind.FILLED,
+    "DB_TYPE_CHAR": Kind.PADDED,
+    "DB_TYPE_NCHAR": Kind.PADDED,
+    "DB_TYPE_BINARY_INTEGER": Kind.INTEGER,
+    "DB_TYPE_BINARY_DOUBLE": Kind.NUMBER,
+    "DB_TYPE_BINARY_FLOAT": Kind.NUMBER,
+    "DB_TYPE_BOOLEAN": Kind.BOOLEAN,
+    "DB_TYPE_DATE": Kind.COARSE_TIME,
+    "DB_TYPE_TIMESTAMP": Kind.LOCAL_TIME,
+}
+"""By the name of the driver's type; times with a zone come without it, and are OTHER."""
+
+_SESSION = (
+    "ALTER SESSION SET TIME_ZONE = 'UTC' NLS_COMP = 'BINARY' NLS_SORT = 'BINARY'"
+    " NLS_NUMERIC_CHARACTERS = '. '"
+)
+
+
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
+    engine = pooled(
+        url.set(drivername="oracle+oracledb"),
+        connections,
+        connect_args={"tcp_connect_timeout": CONNECT_SECONDS},
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: Any) -> None:
+        connection.call_timeout = round(seconds * 1000)
+        connection.inputtypehandler = _whole_times
+        with connection.cursor() as cursor:
+            cursor.execute(_SESSION)
+
+    return engine
+
+
+def _whole_times(cursor: Any, value: object, rows: int) -> Any:
+    """Bind times with their fractions: of itself the driver sends whole seconds."""
+    from datetime import datetime
+
+    from oracledb import DB_TYPE_TIMESTAMP
+
+    if isinstance(value, datetime):
+        return cursor.var(DB_TYPE_TIMESTAMP, arraysize=rows)
+    return None
+
+
+def _start(connection: Any) -> None:
+    # A transaction is read-only for itself alone, and says so first.
+    connection.rollback()
+    cursor = connection.cursor()
+    cursor.execute("SET TRANSACTION READ ONLY")
+
+
+def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+    cursor.execute(f"SELECT * FROM ({rows}\n) pas WHERE 1 = 0")
+    return tuple(_column(*described[:6]) for described in cursor.description or ())
+
+
+def _column(name: str, type_: Any, *size: Any) -> Column:
+    # A name that nobody put in quotes is in capitals, and is written in small letters.
+    known = name.lower() if name.isupper() else name
+    if type_.name == "DB_TYPE_NUMBER":
+        return Column(known, Kind.INTEGER if size[-1] == 0 else Kind.NUMBER)
+    return Column(known, _KINDS.get(type_.name, Kind.OTHER))
+
+
+def _fold(text: Text) -> Text:
+    parts: Text = sa.func.decompose(sa.func.lower(text), "COMPATIBILITY")
+    return translated(sa.func.lower(parts))
+
+
+_MAY_WRITE = """
+SELECT COUNT(*) FROM (
+  SELECT privilege FROM session_privs
+  WHERE privilege IN ('INSERT ANY TABLE', 'UPDATE ANY TABLE', 'DELETE ANY TABLE')
+  UNION ALL SELECT privilege FROM user_tab_privs_recd
+  WHERE privilege IN ('INSERT', 'UPDATE', 'DELETE')
+  UNION ALL SELECT privilege FROM role_tab_privs
+  WHERE privilege IN ('INSERT', 'UPDATE', 'DELETE')
+  UNION ALL SELECT table_name FROM user_tables)
+"""
+
+
+def _may_write(cursor: Cursor) -> bool:
+    cursor.execute(_MAY_WRITE)
+    return any(row[0] for row in cursor.fetchall())
+
+
+def _timed_out(error: BaseException) -> bool:
+    # Of the driver without and with Oracle's own client.
+    return _full_code(error) in ("DPY-4024", "DPI-1067", "ORA-01013")
+
+
+_UNKNOWN = frozenset({"ORA-01031", "ORA-01722", "ORA-12704", "ORA-18014"})
+
+
+def _unknown(error: BaseException) -> bool:
+    # ORA-00900 to 00999: syntax and names.
+    code = _full_code(error)
+    return code.startswith("ORA-009") or code in _UNKNOWN
+
+
+def _full_code(error: BaseException) -> str:
+    return str(getattr(error.args[0] if error.args else None, "full_code", ""))
+
+
+class _Char(sa.types.UserDefinedType[str]):
+    """CHAR: SQLAlchemy's own becomes VARCHAR2 in a CAST."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "CHAR(2000)"
+
+
+ORACLE = Dialect(
+    engine=_engine,
+    columns=_columns,
+    idiom=Idiom(
+        fold=_fold,
+        # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE
+        # has no index for a TIMESTAMP.
+        casts={Kind.PADDED: _Char(), Kind.COARSE_TIME: DATE()},
+    ),
+    may_write=_may_write,
+    start=_start,
+    timed_out=_timed_out,
+    unknown=_unknown,
+)

@@ -1,0 +1,114 @@
+"""PostgreSQL, by psycopg: the server itself ends statements and refuses to write."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Engine
+
+from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects.base import (
+    CONNECT_SECONDS,
+    Cursor,
+    Dialect,
+    nothing,
+    pooled,
+)
+from adapters.sql.dialects.folding import translated
+from adapters.sql.idiom import Idiom
+
+_KINDS: Mapping[int, Kind] = {
+    16: Kind.BOOLEAN,
+    18: Kind.TEXT,
+    19: Kind.TEXT,
+    20: Kind.INTEGER,
+    21: Kind.INTEGER,
+    23: Kind.INTEGER,
+    25: Kind.TEXT,
+    1042: Kind.TEXT,
+    1043: Kind.TEXT,
+    1082: Kind.DATE,
+    1114: Kind.LOCAL_TIME,
+    1184: Kind.INSTANT,
+    1700: Kind.NUMBER,
+    2950: Kind.UUID,
+}
+"""By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
+
+
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
+    engine = pooled(
+        url.set(drivername="postgresql+psycopg"),
+        connections,
+        connect_args={
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": "encounters",
+            "options": "-c default_transaction_read_only=on -c TimeZone=UTC"
+            f" -c statement_timeout={round(seconds * 1000)}",
+            # Ends the wait for a host that takes no more bytes.
+            "tcp_user_timeout": round((seconds + 1) * 1000),
+        },
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def one_statement_each(connection: Any, _record: Any) -> None:
+        connection.autocommit = True
+
+    return engine
+
+
+def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+    cursor.execute(f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0")
+    return tuple(
+        Column(column[0], _KINDS.get(column[1], Kind.OTHER))
+        for column in cursor.description or ()
+    )
+
+
+def _fold(text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """Fold as `adapters.words.fold` does, with what every PostgreSQL 13 has."""
+    plain: sa.ColumnElement[str] = sa.func.normalize(
+        sa.func.lower(text), sa.literal_column("NFKD")
+    )
+    # Where the database's locale knows no upper-case accents, they are separate now.
+    return translated(sa.func.lower(plain), "g")
+
+
+_MAY_WRITE = """
+SELECT rolsuper OR EXISTS (
+  SELECT FROM pg_class
+  WHERE relkind IN ('r', 'p', 'v', 'f')
+    AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+    AND has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))
+FROM pg_roles WHERE rolname = current_user
+"""
+
+
+def _may_write(cursor: Cursor) -> bool:
+    cursor.execute(_MAY_WRITE)
+    return any(row[0] for row in cursor.fetchall())
+
+
+def _timed_out(error: BaseException) -> bool:
+    return getattr(error, "sqlstate", None) == "57014"
+
+
+def _unknown(error: BaseException) -> bool:
+    # Classes 22 (data), 42 (syntax, names, rights) of PostgreSQL's appendix A; without a
+    # class, a value that the driver cannot read (`infinity`).
+    state = getattr(error, "sqlstate", None)
+    if state is None:
+        return isinstance(error, psycopg.DataError)
+    return str(state)[:2] in ("22", "42")
+
+
+POSTGRESQL = Dialect(
+    engine=_engine,
+    columns=_columns,
+    idiom=Idiom(fold=_fold),
+    may_write=_may_write,
+    start=nothing,
+    timed_out=_timed_out,
+    unknown=_unknown,
+)

@@ -1,0 +1,91 @@
+"""SQLite: a file opened for reading, with a clock of our own for its statements."""
+
+import sqlite3
+import time
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Engine
+
+from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects.base import Cursor, Dialect, pooled
+from adapters.sql.idiom import Idiom
+from adapters.words import fold
+
+
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(url.database or '')}?mode=ro",
+            uri=True,
+            timeout=seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.create_function("encounters_fold", 1, _fold, deterministic=True)
+        return connection
+
+    engine = pooled("sqlite://", connections, creator=connect)
+
+    @sa.event.listens_for(engine, "connect")
+    def add_deadline(connection: sqlite3.Connection, record: Any) -> None:
+        record.info["deadline"] = deadline = _Deadline(seconds)
+        connection.set_progress_handler(deadline.passed, 10_000)
+
+    return engine
+
+
+class _Deadline:
+    """SQLite has no time-out for a statement; its progress handler can be one."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._at = 0.0
+
+    def start(self) -> None:
+        self._at = time.monotonic() + self._seconds
+
+    def passed(self) -> bool:
+        return time.monotonic() > self._at
+
+
+def _fold(text: object) -> str | None:
+    return None if text is None else fold(str(text))
+
+
+def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+    # A view keeps the declared types of its columns, which a cursor does not tell.
+    cursor.execute("DROP VIEW IF EXISTS temp.encounters_columns")
+    cursor.execute(f"CREATE TEMP VIEW encounters_columns AS {rows}")
+    cursor.execute("PRAGMA temp.table_info(encounters_columns)")
+    described = [(row[1], str(row[2]).upper()) for row in cursor.fetchall()]
+    cursor.execute("DROP VIEW temp.encounters_columns")
+    return tuple(Column(name, _kind(type_)) for name, type_ in described)
+
+
+def _kind(declared: str) -> Kind:
+    """Tell the kind by SQLite's own rules of affinity (sqlite.org/datatype3.html, 3.1)."""
+    if any(part in declared for part in ("CHAR", "CLOB", "TEXT", "DATE", "TIME")):
+        return Kind.TEXT
+    if any(part in declared for part in ("INT", "NUM", "DEC", "BOOL")):
+        return Kind.INTEGER
+    return Kind.LOOSE
+
+
+def _unknown(error: BaseException) -> bool:
+    return not isinstance(error, sqlite3.OperationalError) or str(error).startswith(
+        ("no such", "near")
+    )
+
+
+SQLITE = Dialect(
+    engine=_engine,
+    columns=_columns,
+    idiom=Idiom(fold=lambda text: sa.func.encounters_fold(text)),
+    # The file is opened for reading, whatever its owner may do.
+    may_write=lambda _cursor: False,
+    start=lambda connection: connection.info["deadline"].start(),
+    timed_out=lambda error: str(error) == "interrupted",
+    unknown=_unknown,
+)

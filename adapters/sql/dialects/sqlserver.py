@@ -1,0 +1,138 @@
+"""SQL Server, by pyodbc: asked for reading only, each statement with its time-out.
+
+Written from Microsoft's documentation and held by golden files; see docs/operators.md
+for what has not met a server.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.mssql import DATETIME
+from sqlalchemy.engine import URL, Engine
+
+from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects.base import (
+    CONNECT_SECONDS,
+    Cursor,
+    Dialect,
+    nothing,
+    pooled,
+)
+from adapters.sql.dialects.folding import ACCENTS, one_blank, spelled_out
+from adapters.sql.idiom import Idiom, Select, Text
+from adapters.words import BLANKS, UNSEEN
+
+_KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), Kind.INTEGER),
+    **dict.fromkeys(("decimal", "numeric", "money", "float", "real"), Kind.NUMBER),
+    **dict.fromkeys(("datetime", "smalldatetime"), Kind.COARSE_TIME),
+    "bit": Kind.BOOLEAN,
+    "date": Kind.DATE,
+    "datetime2": Kind.LOCAL_TIME,
+    "uniqueidentifier": Kind.UUID,
+}
+"""By the name of the type; times with an offset are OTHER."""
+
+
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
+    read_only = {"ApplicationIntent": "ReadOnly"}
+    engine = pooled(
+        url.set(drivername="mssql+pyodbc").update_query_dict(read_only),
+        connections,
+        connect_args={"timeout": CONNECT_SECONDS, "autocommit": True},
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: Any) -> None:
+        connection.timeout = math.ceil(seconds)
+
+    return engine
+
+
+def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+    cursor.execute(
+        "SELECT name, system_type_name, collation_name, error_message"
+        " FROM sys.dm_exec_describe_first_result_set(?, NULL, 0)"
+        " ORDER BY column_ordinal",
+        (f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0",),
+    )
+    described = cursor.fetchall()
+    if any(row[3] for row in described):
+        # What is wrong is told by the SELECT itself, as an error.
+        cursor.execute(f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0")
+    return tuple(Column(row[0], _kind(row[1], row[2])) for row in described)
+
+
+def _kind(type_: str, collation: str | None) -> Kind:
+    if collation is not None:
+        return Kind.TEXT if collation.endswith("_BIN2") else Kind.FOLDING
+    return _KINDS.get(type_.partition("(")[0], Kind.OTHER)
+
+
+def _exact(text: Text) -> Text:
+    return text.collate("Latin1_General_100_BIN2")
+
+
+def _fold(text: Text) -> Text:
+    """Fold with what SQL Server 2017 has; case and accents by a collation."""
+    plain: Text = spelled_out(_exact(sa.func.lower(text)))
+    marks = f"{ACCENTS}{UNSEEN}"
+    plain = sa.func.translate(plain, marks, marks[0] * len(marks))
+    plain = sa.func.replace(plain, marks[0], "")
+    gaps = f"{BLANKS}\t\n\r\u00a0\u2002\u2009\u202f\u3000"
+    plain = one_blank(sa.func.translate(plain, gaps, " " * len(gaps)))
+    return sa.func.trim(plain).collate("Latin1_General_100_CI_AI")
+
+
+def _first(statement: Select, rows: sa.BindParameter[int]) -> Select:
+    # OFFSET … FETCH asks for an order, which one row by its id has not.
+    return statement.prefix_with(sa.text(f"TOP (:{rows.key})").bindparams(rows))
+
+
+_MAY_WRITE = """
+SELECT CASE WHEN EXISTS (
+  SELECT 1 FROM (VALUES ('INSERT'), ('UPDATE'), ('DELETE')) AS asked (right_)
+  WHERE HAS_PERMS_BY_NAME(NULL, 'DATABASE', right_) = 1
+     OR EXISTS (
+       SELECT 1 FROM sys.tables AS t
+       WHERE HAS_PERMS_BY_NAME(
+         QUOTENAME(SCHEMA_NAME(t.schema_id)) + '.' + QUOTENAME(t.name),
+         'OBJECT', right_) = 1)) THEN 1 ELSE 0 END
+"""
+
+
+def _may_write(cursor: Cursor) -> bool:
+    cursor.execute(_MAY_WRITE)
+    return any(row[0] for row in cursor.fetchall())
+
+
+def _timed_out(error: BaseException) -> bool:
+    return _state(error) == "HYT00"
+
+
+def _unknown(error: BaseException) -> bool:
+    # Classes 22 (data) and 42 (syntax, names, rights) of ODBC's SQLSTATEs.
+    return _state(error)[:2] in ("22", "42")
+
+
+def _state(error: BaseException) -> str:
+    return str(error.args[0]) if error.args else ""
+
+
+SQLSERVER = Dialect(
+    engine=_engine,
+    columns=_columns,
+    idiom=Idiom(
+        fold=_fold,
+        exact=_exact,
+        # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
+        casts={Kind.COARSE_TIME: DATETIME()},
+        first=_first,
+    ),
+    may_write=_may_write,
+    start=nothing,
+    timed_out=_timed_out,
+    unknown=_unknown,
+)

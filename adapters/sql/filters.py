@@ -1,0 +1,232 @@
+"""A criterion in FHIR's terms as a filter on the columns of one section.
+
+The values that a filter binds are the source's own: its codes, its local times, its
+kind of number.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from adapters.contract import (
+    Criterion,
+    DateCriterion,
+    DateValue,
+    Prefix,
+    ReferenceCriterion,
+    ResourceType,
+    SearchQuery,
+    SortKey,
+    StringCriterion,
+    Token,
+    TokenCriterion,
+)
+from adapters.mapping.model import (
+    HIDDEN,
+    REMOVED,
+    DateReading,
+    FieldMapping,
+    ItemMapping,
+    ResourceMapping,
+)
+from adapters.sql.columns import Column, day_bound, held, time_bound
+from adapters.sql.conditions import (
+    ALWAYS,
+    NEVER,
+    Filter,
+    InOrReplaced,
+    InRows,
+    IsNull,
+    Operator,
+    all_of,
+    any_of,
+)
+from adapters.sql.moments import TimeColumn, lasts, starts
+from adapters.sql.values import Columns
+
+_CODED = {
+    "status": "status",
+    "class": "class_code",
+    "gender": "gender",
+    "service-provider._extension": "functional_unit",
+}
+"""The slot that a parameter of codes compares."""
+
+_NAME_PARTS = {
+    "name": ("family", "given", "text"),
+    "family": ("family",),
+    "given": ("given",),
+}
+"""The parts of a person's name that a parameter compares."""
+
+
+_UNSERVED = (HIDDEN, REMOVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """Where a merged patient's survivor is found: the patient section's own columns."""
+
+    rows: str
+    id: Column
+    replaced_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The filters of one section; `item_columns` are those of each second SELECT."""
+
+    section: ResourceMapping
+    columns: Columns
+    item_columns: Mapping[str, Columns] = field(default_factory=dict)
+    date_reading: DateReading = DateReading.START
+    survivors: Survivors | None = None
+
+    def of_query(self, query: SearchQuery, implied: Operator | None = None) -> Filter:
+        """Return what the rows of a search meet, rows that are not served left out.
+
+        The start of the page makes `implied` comparisons of the start hold already; one
+        that is asked all the same costs PostgreSQL and SQLite the index.
+        """
+        parts = [self._of(criterion, implied) for criterion in query.criteria]
+        if not any(criterion.parameter == "status" for criterion in query.criteria):
+            parts.append(self._served())
+        return all_of(parts)
+
+    def need_start(self, query: SearchQuery) -> bool:
+        """Whether only rows with a start can match, ordered by it (decision 5)."""
+        return (
+            query.sort.key is SortKey.DATE
+            and self.date_reading is DateReading.START
+            and any(criterion.parameter == "date" for criterion in query.criteria)
+        )
+
+    def of_id(self, id: str) -> Filter:
+        """Return what the row of one resource meets."""
+        return self.columns.equal(self.section.fields["id"], [id])
+
+    def _served(self) -> Filter:
+        """Return what keeps hidden and removed rows out (decision 17)."""
+        status = self.section.fields.get("status")
+        if status is None or status.codes is None or not status.columns:
+            return ALWAYS
+        codes, column = status.codes, status.columns[0]
+        kept_out = [code for code, made in codes.table.items() if made in _UNSERVED]
+        if codes.otherwise in _UNSERVED:
+            return self.columns.among(column, sorted(codes.table.keys() - kept_out))
+        if not kept_out:
+            return ALWAYS
+        others = self.columns.not_among(column, kept_out)
+        return any_of([others, Filter(IsNull(self.columns.column(column)))])
+
+    def _of(self, criterion: Criterion, implied: Operator | None) -> Filter:
+        match criterion:
+            case TokenCriterion(parameter="_id"):
+                ids = [token.code for token in criterion.values if token.code]
+                return self.columns.equal(self.section.fields["id"], ids)
+            case TokenCriterion():
+                return any_of(
+                    self._token(criterion.parameter, token)
+                    for token in criterion.values
+                )
+            case ReferenceCriterion():
+                return self._patient(criterion.values)
+            case DateCriterion(parameter="birthdate"):
+                return any_of(starts(self._birth_date(), v) for v in criterion.values)
+            case DateCriterion(values=(value,)) if value.prefix is not Prefix.NE:
+                return self._date(value, implied)
+            case DateCriterion():
+                return any_of(self._date(value, None) for value in criterion.values)
+            case StringCriterion():
+                return self._string(criterion)
+
+    def _patient(self, ids: tuple[str, ...]) -> Filter:
+        """Return the stays of these patients, or of those that replaced them (decision 9)."""
+        patient = self.section.fields["patient_id"]
+        where = self.survivors
+        if where is None or patient.filter_column is None:
+            return self.columns.equal(patient, ids)
+        column = self.columns.column(patient.filter_column)
+        pairs = [
+            (here, there)
+            for id in patient.own(ids)
+            for here in held(column.kind, id)
+            for there in held(where.id.kind, id)
+        ]
+        if not pairs:
+            return self.columns.equal(patient, ids)
+        condition = InOrReplaced(
+            column, len(pairs), where.rows, where.id, where.replaced_by
+        )
+        bound = [here for here, _ in pairs] + [there for _, there in pairs]
+        return Filter(condition, tuple(bound))
+
+    # ------------------------------------------------------------------- tokens
+
+    def _token(self, parameter: str, token: Token) -> Filter:
+        if parameter == "identifier":
+            return self._identifier(token)
+        if token.code in (None, HIDDEN, REMOVED):
+            return NEVER
+        return self.columns.coded(self.section.fields[_CODED[parameter]], token.code)
+
+    def _identifier(self, token: Token) -> Filter:
+        if self.section.resource_type is ResourceType.ENCOUNTER:
+            fields = self.section.fields
+            number, system = fields["visit_number"], fields.get("visit_number_system")
+            return self.columns.numbered(number, system, token)
+        items = self.section.items.get("identifiers", ())
+        return any_of(self._item(item, token) for item in items)
+
+    def _item(self, item: ItemMapping, token: Token) -> Filter:
+        columns = self.item_columns[item.rows] if item.rows else self.columns
+        fields = item.fields
+        parts = [columns.numbered(fields["value"], fields.get("system"), token)]
+        if item.only_if is not None:
+            values = sorted(item.only_if.values)
+            parts.append(columns.among(item.only_if.column, values))
+        found = all_of(parts)
+        if item.rows is None or item.key is None or found == NEVER:
+            return found
+        id_column = self.columns.column(self.section.fields["id"].columns[0])
+        key = columns.column(item.key)
+        inside = InRows(id_column, item.rows, key, found.condition)
+        return Filter(inside, found.values)
+
+    # --------------------------------------------------------- times and texts
+
+    def _date(self, value: DateValue, implied: Operator | None) -> Filter:
+        start = self._time("start")
+        if self.date_reading is DateReading.PERIOD:
+            return lasts(start, self._time("end"), value)
+        return starts(replace(start, implied=implied), value)
+
+    def _time(self, slot: str) -> TimeColumn:
+        time = self.section.fields[slot]
+        key = self.columns.key(time)
+        if time.time is None:
+            raise AssertionError(f"{slot} is a time")
+        return TimeColumn(key, partial(time_bound, key.column.kind, time.time))
+
+    def _birth_date(self) -> TimeColumn:
+        born = self.section.fields["birth_date"]
+        key = self.columns.key(born)
+        format = born.time.format if born.time else None
+        return TimeColumn(key, partial(day_bound, key.column.kind, format))
+
+    def _string(self, criterion: StringCriterion) -> Filter:
+        fields = tuple(self._texts(criterion.parameter))
+        return any_of(
+            self.columns.matching(text_field, text, criterion.match)
+            for text in criterion.values
+            for text_field in fields
+        )
+
+    def _texts(self, parameter: str) -> Iterable[FieldMapping]:
+        if self.section.resource_type is ResourceType.ORGANIZATION:
+            yield self.section.fields["name"]
+            return
+        for item in self.section.items.get("names", ()):
+            for part in _NAME_PARTS[parameter]:
+                if part in item.fields and item.fields[part].columns:
+                    yield item.fields[part]

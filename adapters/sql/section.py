@@ -1,0 +1,184 @@
+"""One section of a mapping, ready to search: its columns known, its rows compiled."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from adapters.contract import (
+    Record,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    SortKey,
+    SourceDataError,
+)
+from adapters.mapping.apply import RowMapper
+from adapters.mapping.items import item_columns, own_columns, own_fields
+from adapters.mapping.model import (
+    ItemMapping,
+    ResourceMapping,
+    SourceMapping,
+    TimeRule,
+)
+from adapters.sql.columns import Column, Kind, time_bound
+from adapters.sql.conditions import In
+from adapters.sql.database import Database
+from adapters.sql.filters import Filters, Survivors
+from adapters.sql.moments import KeyColumn
+from adapters.sql.places import place_of
+from adapters.sql.statements import Shape
+from adapters.sql.values import Columns
+
+_SORTED_BY = {SortKey.DATE: "start", SortKey.LAST_UPDATED: "last_updated"}
+"""The slot that a sort goes by; the id needs none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one resource type needs at each request; `selected` are its columns in order."""
+
+    mapping: ResourceMapping
+    filters: Filters
+    selected: tuple[str, ...]
+    mapper: RowMapper
+
+    @property
+    def id_column(self) -> str:
+        """The column that the id of the resource comes from."""
+        return self.mapping.fields["id"].columns[0]
+
+    @property
+    def id(self) -> Column:
+        """That column with its kind."""
+        return self.filters.columns.column(self.id_column)
+
+    def key(self, query: SearchQuery) -> KeyColumn | None:
+        """Return the column that the search is ordered by, None for the id alone."""
+        if query.sort.key is SortKey.ID:
+            return None
+        field = self.mapping.fields[_SORTED_BY[query.sort.key]]
+        return self.filters.columns.key(field)
+
+    def bound(self, query: SearchQuery) -> Callable[[datetime], object]:
+        """Return what gives the smallest key that is not before an instant."""
+        return partial(time_bound, *self._clock(query))
+
+    def moment(self, query: SearchQuery) -> Callable[[object], datetime]:
+        """Return what gives the instant at which a key stands in the order."""
+        return partial(place_of, *self._clock(query))
+
+    def _clock(self, query: SearchQuery) -> tuple[Kind, TimeRule]:
+        field = self.mapping.fields[_SORTED_BY[query.sort.key]]
+        if field.time is None:
+            raise AssertionError(f"{field.slot} is a time")
+        return self.filters.columns.key(field).column.kind, field.time
+
+    def place(self, column: str) -> int:
+        """Return where a column stands in a row."""
+        return self.selected.index(column)
+
+    def records(
+        self, database: Database, rows: Sequence[Sequence[Any]]
+    ) -> tuple[Record | RowFault, ...]:
+        """Map rows, with the items of a second SELECT where the mapping has one."""
+        items = [
+            item
+            for of_slot in self.mapping.items.values()
+            for item in of_slot
+            if item.rows is not None
+        ]
+        if not items or not rows:
+            return tuple(self.mapper(row) for row in rows)
+        id_place = self.place(self.id_column)
+        ids = tuple(row[id_place] for row in rows)
+        there = self.filters.item_columns
+        found = [
+            (item, _by_key(database, item, there[item.rows or ""], ids))
+            for item in items
+        ]
+        return tuple(
+            self.mapper(
+                row, {item: by_key.get(row[id_place], ()) for item, by_key in found}
+            )
+            for row in rows
+        )
+
+
+def _by_key(
+    database: Database, item: ItemMapping, there: Columns, ids: tuple[Any, ...]
+) -> Mapping[Any, list[Any]]:
+    """Read the items of all these rows at once, by the id that each belongs to."""
+    columns = item_columns(item)
+    # In one order every time: the digest of a resource must not hang on a plan.
+    order = tuple((there.column(name), False) for name in columns)
+    key = there.column(columns[0])
+    shape = Shape(item.rows or "", columns, In(key, len(ids)), order)
+    by_key: dict[Any, list[Any]] = {}
+    for row in database.fetch(shape, ids):
+        by_key.setdefault(row[0], []).append(row)
+    return by_key
+
+
+def open_section(
+    database: Database, mapping: SourceMapping, resource_type: ResourceType
+) -> Section:
+    """Read the columns of a section from the database and compile it.
+
+    Raises SourceDataError when a column of the mapping is not there, and
+    SourceUnavailableError.
+    """
+    section = mapping.resources[resource_type]
+    place = f"{section.mark}: {resource_type}"
+    columns = _columns(database, section.rows, place)
+    selected = tuple(dict.fromkeys(_named(section)))
+    _all_there(place, selected, columns)
+    item_columns_ = {}
+    for items in section.items.values():
+        for item in items:
+            if item.rows is not None:
+                at = f"{item.mark}: {resource_type}"
+                there = item_columns_[item.rows] = _columns(database, item.rows, at)
+                _all_there(at, item_columns(item), there)
+    filters = Filters(section, columns, item_columns_, mapping.date_reading)
+    if resource_type is ResourceType.ENCOUNTER:
+        filters = replace(filters, survivors=_survivors(database, mapping))
+    return Section(section, filters, selected, RowMapper(section, selected))
+
+
+def _columns(database: Database, rows: str, place: str) -> Columns:
+    try:
+        found = database.columns(rows)
+    except SourceDataError as error:
+        text = "the source refuses the SELECT of rows: is there a table or column it lacks?"
+        raise SourceDataError(f"{place}: {text}") from error
+    return Columns({column.name: column.kind for column in found})
+
+
+def _all_there(place: str, wanted: Iterable[str], columns: Columns) -> None:
+    gone = sorted(set(wanted) - columns.kinds.keys())
+    if gone:
+        raise SourceDataError(f"{place}: the source has no column {', '.join(gone)}")
+
+
+def _named(section: ResourceMapping) -> Iterable[str]:
+    """Yield every column of the section's own SELECT that the mapping names."""
+    yield from own_columns(section)
+    for field in own_fields(section):
+        if field.search_column:
+            yield field.search_column
+
+
+def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
+    patients = mapping.resources.get(ResourceType.PATIENT)
+    if patients is None or "replaced_by" not in patients.fields:
+        return None
+    id, replaced_by = patients.fields["id"], patients.fields["replaced_by"]
+    if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
+        return None
+    columns = _columns(database, patients.rows, str(patients.mark))
+    _all_there(str(patients.mark), (id.columns[0], replaced_by.columns[0]), columns)
+    return Survivors(
+        patients.rows, columns.column(id.columns[0]), replaced_by.columns[0]
+    )

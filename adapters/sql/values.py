@@ -1,0 +1,112 @@
+"""One field compared with texts and codes, as a filter on the column that holds it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from adapters.contract import StringMatch, Token
+from adapters.mapping.model import FieldMapping
+from adapters.sql.columns import Column, Kind, can_hold, held
+from adapters.sql.conditions import (
+    ALWAYS,
+    NEVER,
+    Filter,
+    In,
+    IsNull,
+    Matches,
+    NotIn,
+    NotNull,
+    all_of,
+    any_of,
+)
+from adapters.sql.moments import KeyColumn
+from adapters.words import fold
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of one SELECT, by the kind of value that each holds."""
+
+    kinds: Mapping[str, Kind]
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name."""
+        return Column(name, self.kinds[name])
+
+    def among(self, column: str, texts: Iterable[str]) -> Filter:
+        """Return where the column holds one of the texts."""
+        values = self._held(column, texts)
+        if not values:
+            return NEVER
+        return Filter(In(self.column(column), len(values)), values)
+
+    def not_among(self, column: str, texts: Iterable[str]) -> Filter:
+        """Return where the column holds none of the texts, nor NULL."""
+        values = self._held(column, texts)
+        if not values:
+            return Filter(NotNull(self.column(column)))
+        return Filter(NotIn(self.column(column), len(values)), values)
+
+    def _held(self, column: str, texts: Iterable[str]) -> tuple[object, ...]:
+        kind = self.kinds[column]
+        return tuple(value for text in texts for value in held(kind, text))
+
+    def equal(self, field: FieldMapping, texts: Iterable[str]) -> Filter:
+        """Return where the field is one of the texts."""
+        own = field.own(texts)
+        if field.constant is not None:
+            return ALWAYS if field.constant in own else NEVER
+        return self.among(field.filter_column or "", own)
+
+    def coded(self, field: FieldMapping, code: str) -> Filter:
+        """Return where the field becomes `code`: its source codes, or all the others."""
+        codes = field.codes
+        if codes is None or not field.columns:
+            return self.equal(field, [code])
+        named = self.equal(field, codes.sources(code))
+        if codes.otherwise != code:
+            return named
+        name = field.filter_column or ""
+        # A code that no entry names, and none at all (decision 17).
+        null = Filter(IsNull(self.column(name)))
+        others = [self.not_among(name, codes.table), null]
+        return any_of([named, *others])
+
+    def key(self, field: FieldMapping) -> KeyColumn:
+        """Return the column that an order of the field goes by."""
+        return KeyColumn(self.column(field.filter_column or ""), field.absent)
+
+    def matching(self, field: FieldMapping, text: str, match: StringMatch) -> Filter:
+        """Return where the field's text meets a searched one (decision 9)."""
+        if not can_hold(text) or not (needle := fold(text)):
+            return NEVER
+        if match is StringMatch.EXACT:
+            column = self.column(field.columns[0])
+            return Filter(Matches(column, match, folded=False), (text,))
+        start = "% " if match is StringMatch.STARTS_WITH else "%"
+        column = self.column(field.filter_column or "")
+        condition = Matches(column, match, folded=field.search_column is not None)
+        return Filter(condition, (f"{start}{_escaped(needle)}%",))
+
+    def numbered(
+        self, number: FieldMapping, system: FieldMapping | None, token: Token
+    ) -> Filter:
+        """Return where the number is the token's, and its system too when that is told."""
+        if token.code is None:
+            parts = [self.key(number).present]
+        else:
+            parts = [self.equal(number, [token.code])]
+        if token.system is not None:
+            parts.append(self._of_system(system, token.system))
+        return all_of(parts)
+
+    def _of_system(self, field: FieldMapping | None, system: str) -> Filter:
+        if field is None:
+            return ALWAYS if system == "" else NEVER
+        if system != "":
+            return self.coded(field, system)
+        return self.key(field).missing if field.columns else NEVER
+
+
+def _escaped(needle: str) -> str:
+    """Write a text as part of a LIKE pattern, where ! takes the meaning from % and _."""
+    return needle.replace("!", "!!").replace("%", "!%").replace("_", "!_")

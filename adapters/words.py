@@ -1,0 +1,49 @@
+"""How names are compared: the one set of rules that every adapter follows (decision 9).
+
+Case and accents do not count, and words part at blank, hyphen and apostrophe. A source
+that folds text by its own means is held to these functions by the contract suite.
+"""
+
+import unicodedata
+from collections.abc import Mapping
+
+LETTERS: Mapping[str, str] = {
+    "æ": "ae", "œ": "oe", "ß": "ss", "þ": "th", "ð": "d", "đ": "d", "ħ": "h",
+    "ı": "i", "ł": "l", "ŋ": "ng", "ø": "o", "ŧ": "t",
+}  # fmt: skip
+"""Letters that Unicode does not decompose, and what people type for them."""
+
+BLANKS = (
+    "-\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63\uff0d"
+    "'`\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201b\u2032\uff07"
+)
+"""Hyphens and apostrophes."""
+
+UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""Soft hyphens and the like: marks inside a word that nobody sees."""
+
+_TABLE = str.maketrans(
+    {**LETTERS, **dict.fromkeys(BLANKS, " "), **dict.fromkeys(UNSEEN, "")}
+)
+
+
+def fold(text: str) -> str:
+    """Return what of a text counts in a comparison: words of plain letters, one blank apart."""
+    plain = text.translate(_TABLE).casefold()
+    letters = unicodedata.normalize("NFKD", plain)
+    bare = "".join(c for c in letters if not unicodedata.combining(c))
+    return " ".join(bare.casefold().translate(_TABLE).split())
+
+
+def starts_a_word(haystack: str, needle: str) -> bool:
+    """Whether `needle` stands at the start of a word; both are folded.
+
+    A needle of several words has to stand there as a phrase, its last word may be cut.
+    One that holds no letter at all matches nothing.
+    """
+    return bool(needle) and f" {needle}" in f" {haystack}"
+
+
+def contains(haystack: str, needle: str) -> bool:
+    """Whether `needle` stands anywhere; both are folded. An empty one matches nothing."""
+    return bool(needle) and needle in haystack

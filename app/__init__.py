@@ -1,0 +1,104 @@
+"""The FHIR side of the service: `create_app` joins its parts."""
+
+import os
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from flask import Flask
+from marshmallow import Schema
+
+from adapters import open_adapter
+from adapters.contract import Adapter, ResourceType
+from adapters.mapping.constants import Constants
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.profile import load_profile
+from app.auth import Authenticator
+from app.capabilities import compute_offer
+from app.criteria import Context
+from app.operations.logs import register_request_log
+from app.outcomes import register_errors
+from app.paging import PageStore, connect
+from app.parameters import SEARCH_PARAMETERS
+from app.schemas.encounter import EncounterSchema
+from app.schemas.organization import OrganizationSchema
+from app.schemas.patient import PatientSchema
+from app.service import EXTENSION, Service
+from app.settings import Settings
+from app.transport import register_transport
+from app.views import bundle, encounter, metadata, organization, patient
+from app.walks import Walks
+
+PATH = "/fhir/v3"
+"""The version of the interface is in the path (spec 9)."""
+
+
+def create_app(
+    settings: Settings | None = None, adapter: Adapter | None = None
+) -> Flask:
+    """Return the service, its parts joined.
+
+    Without `settings` they are read from the environment; without `adapter` the mapping
+    file says which hospital system it is. Raises SettingsError, MappingError.
+    """
+    settings = settings or Settings.from_environ(os.environ)
+    mapping = load_mapping(settings.mapping, os.environ)
+    app = Flask(__name__, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    app.url_map.merge_slashes = False
+    app.extensions[EXTENSION] = _join(
+        settings, mapping, adapter or open_adapter(mapping)
+    )
+    register_request_log(app)
+    register_errors(app)
+    register_transport(app, settings)
+    for view in (encounter, patient, organization, bundle, metadata):
+        app.register_blueprint(view.blueprint, url_prefix=PATH)
+    return app
+
+
+def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Service:
+    profile = load_profile(mapping.profile, settings.mapping.parent)
+    offer = compute_offer(profile, adapter.capabilities)
+    context = _context(settings.base_url, mapping.constants, mapping.time_zone)
+    changed = settings.mapping.stat().st_mtime
+    return Service(
+        settings=settings,
+        adapter=adapter,
+        offer=offer,
+        context=context,
+        authenticator=Authenticator.from_settings(settings),
+        walks=Walks(adapter, offer, _page_store(settings), context),
+        schemas=_schemas(mapping.constants),
+        title=mapping.name,
+        offered_since=datetime.fromtimestamp(changed, UTC).date(),
+    )
+
+
+def _page_store(settings: Settings) -> PageStore:
+    return PageStore(
+        connect(settings.redis_url),
+        settings.seal_keys,
+        idle=60 * settings.page_idle_minutes,
+        life=60 * settings.page_life_minutes,
+        clock=time.time,
+    )
+
+
+def _context(base_url: str, constants: Constants, zone: ZoneInfo) -> Context:
+    codes = SEARCH_PARAMETERS[ResourceType.ENCOUNTER]["class"].codes
+    systems = {
+        code: constants.class_systems.get(code, constants.class_code_system)
+        for code in codes
+    }
+    return Context(base_url, zone, systems, constants.functional_unit_extension)
+
+
+def _schemas(constants: Constants) -> Mapping[ResourceType, Schema]:
+    return {
+        ResourceType.ENCOUNTER: EncounterSchema(constants),
+        ResourceType.PATIENT: PatientSchema(constants),
+        ResourceType.ORGANIZATION: OrganizationSchema(constants),
+    }

@@ -1,0 +1,244 @@
+"""Who asks, and may they: from the Authorization header to a client with scopes.
+
+Authlib reads the header and compares scopes; a signed token is checked against the
+provider's key set (`app.tokens`), an opaque one by asking the provider
+(`app.introspection`). Everything that is refused here is refused in our own words, with
+the challenge of RFC 6750 section 3.
+"""
+
+import hashlib
+import logging
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
+
+from authlib.oauth2.rfc6749 import (
+    MissingAuthorizationError,
+    ResourceProtector,
+    TokenValidator,
+    UnsupportedTokenTypeError,
+)
+
+from app.errors import (
+    REALM,
+    Headers,
+    InsufficientScopeError,
+    IssueCode,
+    UnauthenticatedError,
+)
+from app.identity import Provider
+from app.introspection import IntrospectedTokens
+from app.keys import KeySource
+from app.settings import Settings
+from app.tokens import BadTokenError, ClaimsReader, Client, SignedTokens, Verified
+
+__all__ = ["Authenticator", "Client", "require"]
+
+MAX_TOKEN_LENGTH = 8192
+MAX_CACHED_TOKENS = 4096
+
+_LOCATION = "http.Authorization"
+# RFC 6750 section 2.1; also keeps out a second header, which servers join by a comma.
+_B64_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+
+_log = logging.getLogger(__name__)
+
+
+class Authenticator:
+    """Turns the Authorization header of a request into a client. Thread-safe."""
+
+    def __init__(
+        self,
+        signed: SignedTokens | None,
+        opaque: IntrospectedTokens | None,
+        keys: KeySource | None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._protector = ResourceProtector()
+        self._protector.register_token_validator(
+            _Validator(_Tokens(signed, opaque, keys, _TokenCache(clock)))
+        )
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> Self:
+        """Return the authenticator of a deployment; nothing is asked of the provider yet."""
+        claims = ClaimsReader(
+            issuer=settings.issuer,
+            audience=settings.audience,
+            leeway=settings.leeway_seconds,
+            scopes=settings.scopes,
+            clock=clock,
+        )
+        keys = _key_source(settings, monotonic)
+        signed = SignedTokens(keys, claims) if keys else None
+        return cls(signed, _introspection(settings, claims, clock), keys, clock=clock)
+
+    def authenticate(self, authorization: str | None) -> Client:
+        """Return the client that an Authorization header stands for.
+
+        Raises UnauthenticatedError (401), or UnavailableError (503) when the identity
+        provider could not be asked: a good token is never called bad for that.
+        """
+        headers = {"Authorization": authorization} if authorization else {}
+        try:
+            client = self._protector.validate_request(None, _Request(headers))
+        except (MissingAuthorizationError, UnsupportedTokenTypeError) as error:
+            # Without an error attribute: the client showed no token (RFC 6750 3.1).
+            raise UnauthenticatedError(
+                "An access token is needed: Authorization: Bearer <token>.", _LOCATION
+            ) from error
+        except BadTokenError as error:
+            _log.info("token refused", extra={"data": {"reason": error.reason}})
+            raise _refusal(error) from error
+        assert isinstance(client, Client)  # Authlib has no types
+        return client
+
+
+def require(client: Client, scope: str) -> None:
+    """Raise InsufficientScopeError unless the client has the scope, or all of several.
+
+    Several are parted by blanks. The text is that of spec 5.3.
+    """
+    if not TokenValidator.scope_insufficient(sorted(client.scopes), [scope]):
+        return
+    raise InsufficientScopeError(
+        f"Operation forbidden: insufficient scope. It needs {scope}.",
+        _LOCATION,
+        headers=_challenge("insufficient_scope", scope=scope),
+    )
+
+
+class _Request(NamedTuple):
+    headers: dict[str, str]
+
+
+class _Verifier(Protocol):
+    def verify(self, token: str) -> Verified: ...
+
+
+class _Validator(TokenValidator):  # type: ignore[misc]  # Authlib has no types
+    """Authlib's hook: what a bearer token is, once Authlib has found it."""
+
+    def __init__(self, tokens: "_Tokens") -> None:
+        super().__init__(realm=REALM)
+        self._tokens = tokens
+
+    def authenticate_token(self, token_string: str) -> Client:
+        return self._tokens.client_of(token_string)
+
+    def validate_token(
+        self, token: Client, scopes: list[str] | None, request: _Request
+    ) -> None:
+        """Leave scopes to `require`: a Bundle's is known only once it is found."""
+
+
+class _TokenCache:
+    """Tokens that were verified, by digest, until they expire; the oldest go first."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._entries: OrderedDict[bytes, tuple[Verified, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, digest: bytes, version: int) -> Client | None:
+        with self._lock:
+            entry = self._entries.get(digest)
+            if entry is None:
+                return None
+            verified, made_with = entry
+            if made_with != version or verified.until <= self._clock():
+                del self._entries[digest]
+                return None
+            self._entries.move_to_end(digest)
+            return verified.client
+
+    def put(self, digest: bytes, verified: Verified, version: int) -> None:
+        with self._lock:
+            self._entries[digest] = (verified, version)
+            while len(self._entries) > MAX_CACHED_TOKENS:
+                self._entries.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """Chooses who checks a token, and remembers what was found good; never what was bad."""
+
+    signed: SignedTokens | None
+    opaque: IntrospectedTokens | None
+    keys: KeySource | None
+    cache: _TokenCache
+
+    def client_of(self, token: str) -> Client:
+        if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
+            raise BadTokenError("malformed")
+        verifier = self._verifier(token)
+        # A token goes with the keys that it was checked with: a key that the provider
+        # withdraws takes its tokens along.
+        version = self.keys.freshen() if self.keys and verifier is self.signed else 0
+        digest = hashlib.sha256(token.encode()).digest()
+        client = self.cache.get(digest, version)
+        if client is None:
+            verified = verifier.verify(token)
+            self.cache.put(digest, verified, version)
+            client = verified.client
+        return client
+
+    def _verifier(self, token: str) -> _Verifier:
+        # Three parts are a signed token's, wherever signed tokens are taken at all.
+        if self.signed and (token.count(".") == 2 or self.opaque is None):
+            return self.signed
+        if self.opaque:
+            return self.opaque
+        raise BadTokenError("no way to check it")
+
+
+def _refusal(error: BadTokenError) -> UnauthenticatedError:
+    if error.expired:
+        text, code = "The access token has expired.", IssueCode.EXPIRED
+    else:
+        text, code = "The access token is not valid here.", IssueCode.UNKNOWN
+    return UnauthenticatedError(
+        text, _LOCATION, code=code, headers=_challenge("invalid_token")
+    )
+
+
+def _challenge(error: str, **attributes: str) -> Headers:
+    parts = {"realm": REALM, "error": error, **attributes}
+    listed = ", ".join(f'{name}="{value}"' for name, value in parts.items())
+    return (("WWW-Authenticate", f"Bearer {listed}"),)
+
+
+def _key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource | None:
+    if settings.key_set_url is None:
+        return None
+    return KeySource(
+        Provider(settings.key_set_url, settings.identity_timeout_seconds),
+        fresh=settings.key_set_seconds,
+        retry=settings.key_set_retry_seconds,
+        clock=monotonic,
+    )
+
+
+def _introspection(
+    settings: Settings, claims: ClaimsReader, clock: Callable[[], float]
+) -> IntrospectedTokens | None:
+    if settings.introspection_url is None:
+        return None
+    return IntrospectedTokens(
+        Provider(settings.introspection_url, settings.identity_timeout_seconds),
+        claims,
+        client_id=settings.introspection_client_id or "",
+        client_secret=settings.introspection_client_secret or "",
+        clock=clock,
+    )

@@ -1,0 +1,187 @@
+"""The console script `encounters`: serve, demo, token.
+
+Exit status: 0 fine, 1 it could not go on, 2 the command or the settings are at fault.
+Each command imports what it needs, so that none pays for another.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+DEFAULT_PORT = 8000
+DEFAULT_STAYS = 2000
+DEFAULT_DIRECTORY = Path(".demo")
+HIGHEST_PORT = 65534
+"""The one after it is the token server's."""
+
+STAYS = (1_000, 10_000_000)
+"""The fewest that show every special case, and the most that are of any use."""
+
+GUNICORN = ("-c", "python:app.operations.server", "wsgi:application")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.run
+    return command(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="encounters",
+        description="A read-only FHIR STU3 service for hospital stays.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="command", required=True)
+    _describe_serve(
+        commands.add_parser(
+            "serve", help="start the service, set up by environment variables"
+        )
+    )
+    _describe_demo(
+        commands.add_parser(
+            "demo", help="start the service with a made-up hospital, Redis and tokens"
+        )
+    )
+    _describe_token(
+        commands.add_parser("token", help="print an access token for the demo")
+    )
+    return parser
+
+
+def _describe_serve(serve: argparse.ArgumentParser) -> None:
+    serve.description = (
+        "Start the service under gunicorn. Everything is set by environment variables "
+        "named ENCOUNTERS_…, which docs/operators.md lists. Settings and mapping are "
+        "checked first: when one is at fault, nothing is started."
+    )
+    serve.set_defaults(run=_serve)
+
+
+def _describe_demo(demo: argparse.ArgumentParser) -> None:
+    demo.description = (
+        "Start the service on this machine with all that it needs: a hospital of "
+        "made-up stays, Redis and a token server. Ctrl-C stops it; what it holds is "
+        "kept in one directory and found again by the next start."
+    )
+    demo.add_argument(
+        "--port",
+        type=_port,
+        default=DEFAULT_PORT,
+        help="where the service listens; the token server takes the next port "
+        "(default: %(default)s)",
+    )
+    demo.add_argument(
+        "--stays",
+        type=_stays,
+        default=DEFAULT_STAYS,
+        help="how many stays the hospital has (default: %(default)s)",
+    )
+    _add_directory(demo)
+    demo.set_defaults(run=_demo)
+
+
+def _describe_token(token: argparse.ArgumentParser) -> None:
+    token.description = (
+        "Print an access token, signed with the key of the demo in this directory. "
+        "It is of use for that demo only, for one hour."
+    )
+    token.add_argument(
+        "--scope",
+        type=_word,
+        help="the scopes of the token, separated by blanks "
+        "(default: PATIENT_GAM_SEARCH, which allows everything)",
+    )
+    token.add_argument(
+        "--client",
+        type=_word,
+        help="the name of the client that gets it (default: demo)",
+    )
+    _add_directory(token)
+    token.set_defaults(run=_token)
+
+
+def _add_directory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=DEFAULT_DIRECTORY,
+        help="where the demo keeps what it holds (default: %(default)s)",
+    )
+
+
+def _word(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty")
+    return text
+
+
+def _port(text: str) -> int:
+    return _whole(text, 1, HIGHEST_PORT)
+
+
+def _stays(text: str) -> int:
+    return _whole(text, *STAYS)
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number from {low} to {high}"
+        )
+    return int(text)
+
+
+def _serve(_: argparse.Namespace) -> int:
+    from adapters.contract import AdapterError
+    from adapters.mapping.problems import MappingError
+    from app import create_app
+    from app.service import EXTENSION
+    from app.settings import SettingsError
+
+    # Put together here and thrown away: the workers are too late a place to find out.
+    try:
+        adapter = create_app().extensions[EXTENSION].adapter
+        problems = tuple(adapter.check())
+        adapter.close()
+    except (SettingsError, MappingError, AdapterError) as error:
+        return _refused(error)
+    # A source that is down now may be up soon: until then the answer is 503.
+    lasting = [p.text for p in problems if p.serious and not p.outage]
+    if lasting:
+        return _refused("\n".join(lasting))
+    return _become([sys.executable, "-m", "gunicorn", *GUNICORN])
+
+
+def _become(command: list[str]) -> NoReturn:
+    os.execv(command[0], command)  # noqa: S606 - our own interpreter, no shell
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from demo import stack
+
+    return stack.run(options.port, options.stays, options.directory)
+
+
+def _token(options: argparse.Namespace) -> int:
+    from demo.issuer import DEFAULT_CLIENT, DEFAULT_SCOPE, issue_token
+    from demo.state import DemoDirectory, DemoError
+
+    scope, client = options.scope or DEFAULT_SCOPE, options.client or DEFAULT_CLIENT
+    try:
+        print(issue_token(DemoDirectory(options.directory), scope, client))
+    except DemoError as error:
+        return _refused(error)
+    return 0
+
+
+def _refused(error: Exception | str) -> int:
+    print(error, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+"""What can go wrong, as a client sees it: the errors of the web side and the one table.
+
+`OUTCOMES` says for each error its status, issue code, headers and text, `STATUSES` for a
+bare HTTP status of the framework. Nothing here knows the framework (see `app.outcomes`).
+
+    ServiceError
+    ├── BadRequestError            400  the request is malformed, or asks what is not offered
+    ├── UnauthenticatedError       401  no token, or one that is not valid here
+    ├── ForbiddenError             403  the client may not do this
+    │   ├── InsufficientScopeError 403  the token lacks a scope (spec 5.3)
+    │   └── SecurityError          403  plain HTTP (decision 24)
+    ├── UnknownResourceError       404  there is nothing of that name
+    ├── NotAcceptableError         406  the client wants a format that is not served
+    ├── GonePageError              410  the page was there; search again (decision 14)
+    ├── BadValueError              412  a search value is bad (decision 3)
+    ├── UnsupportedMediaTypeError  415  the body is not a form (decision 1)
+    ├── CostlySearchError          422  the search is too wide
+    ├── BusinessRuleError          422  a rule of the deployment forbids the search
+    └── UnavailableError           503  something behind us is away: try again
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from http import HTTPStatus
+from typing import NamedTuple, TypeAlias
+
+from adapters import contract
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+REALM = "encounters"
+CHALLENGE: Headers = (("WWW-Authenticate", f'Bearer realm="{REALM}"'),)
+RETRY_AFTER_SECONDS = 5
+
+
+class IssueCode(StrEnum):
+    """The STU3 issue types that this service answers with."""
+
+    INVALID = "invalid"
+    STRUCTURE = "structure"
+    REQUIRED = "required"
+    VALUE = "value"
+    CODE_INVALID = "code-invalid"
+    SECURITY = "security"
+    LOGIN = "login"
+    UNKNOWN = "unknown"
+    EXPIRED = "expired"
+    FORBIDDEN = "forbidden"
+    PROCESSING = "processing"
+    NOT_SUPPORTED = "not-supported"
+    NOT_FOUND = "not-found"
+    TOO_LONG = "too-long"
+    TOO_COSTLY = "too-costly"
+    BUSINESS_RULE = "business-rule"
+    CONFLICT = "conflict"
+    INCOMPLETE = "incomplete"
+    TRANSIENT = "transient"
+    EXCEPTION = "exception"
+    TIMEOUT = "timeout"
+    THROTTLED = "throttled"
+
+
+class ServiceError(Exception):
+    """A request that is refused, in words for the client.
+
+    `text` holds no patient data, no SQL, no host name. `location` is `http.<name>` of
+    the parameter or header concerned. `code` takes the place of the table's issue code;
+    `headers` are added to the table's, and win where both have one.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        location: str | None = None,
+        *,
+        code: IssueCode | None = None,
+        headers: Headers = (),
+    ) -> None:
+        super().__init__(text)
+        self.text = text
+        self.location = location
+        self.code = code
+        self.headers = headers
+
+
+class BadRequestError(ServiceError):
+    """The request is malformed, or asks for what this deployment does not offer."""
+
+
+class UnauthenticatedError(ServiceError):
+    """The request carries no token, or one that is not valid here."""
+
+
+class ForbiddenError(ServiceError):
+    """The client is known and may not do this."""
+
+
+class InsufficientScopeError(ForbiddenError):
+    """The token lacks a scope (spec 5.3)."""
+
+
+class SecurityError(ForbiddenError):
+    """The request came over plain HTTP (decision 24)."""
+
+
+class UnknownResourceError(ServiceError):
+    """There is no such resource, resource type or page."""
+
+
+class NotAcceptableError(ServiceError):
+    """The client accepts no format that is served."""
+
+
+class GonePageError(ServiceError):
+    """The page was there and is no longer kept (decision 14)."""
+
+
+class BadValueError(ServiceError):
+    """A search value cannot be taken (decision 3)."""
+
+
+class UnsupportedMediaTypeError(ServiceError):
+    """The body is of a kind that is not read (decision 1)."""
+
+
+class CostlySearchError(ServiceError):
+    """The search is too wide for its time budget (decision 13)."""
+
+
+class BusinessRuleError(ServiceError):
+    """A rule of the deployment forbids the search (decision 9)."""
+
+
+class UnavailableError(ServiceError):
+    """Something that the answer needs is away; `retry_after` is in seconds."""
+
+    def __init__(self, text: str, *, retry_after: int = RETRY_AFTER_SECONDS) -> None:
+        super().__init__(text, headers=(("Retry-After", str(retry_after)),))
+
+
+class Answer(NamedTuple):
+    """How an error is answered; without a `text` the client reads the error's own."""
+
+    status: int
+    code: IssueCode
+    text: str | None = None
+    headers: Headers = ()
+
+
+_RETRY: Headers = (("Retry-After", str(RETRY_AFTER_SECONDS)),)
+_I = IssueCode
+
+OUTCOMES: Mapping[type[Exception], Answer] = {
+    BadRequestError: Answer(400, _I.INVALID),
+    UnauthenticatedError: Answer(401, _I.LOGIN, headers=CHALLENGE),
+    ForbiddenError: Answer(403, _I.FORBIDDEN, headers=CHALLENGE),
+    InsufficientScopeError: Answer(403, _I.PROCESSING, headers=CHALLENGE),
+    SecurityError: Answer(403, _I.SECURITY, headers=CHALLENGE),
+    UnknownResourceError: Answer(404, _I.NOT_FOUND),
+    NotAcceptableError: Answer(406, _I.NOT_SUPPORTED),
+    GonePageError: Answer(410, _I.NOT_FOUND),
+    BadValueError: Answer(412, _I.VALUE),
+    UnsupportedMediaTypeError: Answer(415, _I.NOT_SUPPORTED),
+    CostlySearchError: Answer(422, _I.TOO_COSTLY),
+    BusinessRuleError: Answer(422, _I.BUSINESS_RULE),
+    UnavailableError: Answer(503, _I.TRANSIENT, headers=_RETRY),
+    contract.NotFoundError: Answer(404, _I.NOT_FOUND, "There is no such resource."),
+    contract.GoneError: Answer(410, _I.NOT_FOUND, "This resource has been removed."),
+    contract.TooCostlyError: Answer(
+        422,
+        _I.TOO_COSTLY,
+        "This search is too wide to be answered in time. Narrow it, for example by "
+        "patient or by a range of dates.",
+    ),
+    contract.NotAskableError: Answer(
+        412, _I.VALUE, "The hospital system cannot compare such a value."
+    ),
+    contract.SourceDataError: Answer(
+        502,
+        _I.TRANSIENT,
+        "The hospital system gave an answer that cannot be read.",
+    ),
+    contract.SourceUnavailableError: Answer(
+        503,
+        _I.TRANSIENT,
+        "The hospital system does not answer at the moment. Try again later.",
+        _RETRY,
+    ),
+}
+
+LIMITS: Mapping[contract.Limit, str] = {
+    contract.Limit.ONE_VALUE: "takes one value in a search here",
+    contract.Limit.DAY: "compares whole days here: give days, without a time",
+    contract.Limit.MINUTE: "compares whole minutes here: give no seconds",
+    contract.Limit.SECOND: "compares whole seconds here",
+    contract.Limit.PREFIX: "cannot be compared with this prefix here",
+    contract.Limit.CODE: "cannot be searched by this code here",
+    contract.Limit.SYSTEM: "cannot be searched by this system here: give the value alone",
+    contract.Limit.SIGN: "cannot be searched by a value with a comma here",
+}
+"""What a client reads of a NotAskableError, behind the name of the parameter."""
+
+FAULTY_ROW = Answer(
+    500,
+    _I.EXCEPTION,
+    "The hospital's record of this resource breaks a rule of the mapping and cannot be "
+    "shown. The operator finds the reason in the log under this answer's X-Request-Id.",
+)
+"""A SourceDataError that names the fault of one row (decision 16)."""
+
+UNEXPECTED = Answer(
+    500,
+    _I.EXCEPTION,
+    "The service failed to answer. The operator finds the reason in the log under this "
+    "answer's X-Request-Id.",
+)
+"""Any error that no row of the table foresees."""
+
+STATUSES: Mapping[int, Answer] = {
+    answer.status: answer
+    for answer in (
+        Answer(400, _I.INVALID, "The request is malformed."),
+        Answer(401, _I.LOGIN, "An access token is needed.", CHALLENGE),
+        Answer(403, _I.FORBIDDEN, "This is not allowed.", CHALLENGE),
+        Answer(404, _I.NOT_FOUND, "Nothing is served at this address."),
+        Answer(405, _I.NOT_SUPPORTED, "This method is not offered here."),
+        Answer(406, _I.NOT_SUPPORTED, "Only JSON is served."),
+        Answer(408, _I.TIMEOUT, "The request took too long to arrive."),
+        Answer(409, _I.CONFLICT, "The request conflicts with another one."),
+        Answer(410, _I.NOT_FOUND, "What stood here has been removed."),
+        Answer(412, _I.CONFLICT, "A precondition of the request does not hold."),
+        Answer(413, _I.TOO_LONG, "The body is too long."),
+        Answer(414, _I.TOO_LONG, "The address is too long."),
+        Answer(415, _I.NOT_SUPPORTED, "This kind of body is not read."),
+        Answer(422, _I.BUSINESS_RULE, "The request breaks a rule."),
+        Answer(429, _I.THROTTLED, "Requests arrive too quickly.", _RETRY),
+        Answer(431, _I.TOO_LONG, "The header fields are too long."),
+        Answer(501, _I.NOT_SUPPORTED, "This is not implemented."),
+        Answer(502, _I.TRANSIENT, "A system behind the service failed."),
+        Answer(503, _I.TRANSIENT, "Try again later.", _RETRY),
+        Answer(504, _I.TIMEOUT, "A system behind the service took too long."),
+    )
+}
+
+
+def answer_for_status(status: int) -> Answer:
+    """Return how a bare HTTP status from 400 up is answered."""
+    if status in STATUSES:
+        return STATUSES[status]
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return STATUSES[400]._replace(status=status)
+    return UNEXPECTED._replace(status=status)

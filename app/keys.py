@@ -1,0 +1,192 @@
+"""The provider's key set: kept, refreshed, and never asked for too often.
+
+A key set is fresh for a while. Past that it is fetched again, and so it is when a token
+names a key that it does not hold; but there is a pause between any two fetches, so that
+forged key names cost the provider nothing. While the provider is away the keys that we
+have go on being served.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import JWKRegistry, Key
+from joserfc.jws import JWSRegistry
+from joserfc.util import base64_to_int
+
+from app.errors import UnavailableError
+from app.identity import IdentityError, Provider
+
+MIN_RSA_BITS = 2048
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """The usable keys of one fetch; `version` changes when the keys do."""
+
+    keys: tuple[Key, ...]
+    read_at: float
+    version: int
+
+
+class KeySource:
+    """The keys behind one URL. Safe to share between threads.
+
+    `fresh` and `retry` are in seconds, `clock` is monotonic.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        fresh: float,
+        retry: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._provider = provider
+        self._fresh = fresh
+        self._retry = retry
+        self._clock = clock
+        self._ring: KeyRing | None = None
+        self._tried_at: float | None = None
+        self._away = False
+        self._lock = threading.Lock()
+
+    def freshen(self) -> int:
+        """Return the version of the key set, fetched anew if it is no longer fresh.
+
+        The version is 0 as long as no key set has been had.
+        """
+        ring = self._ring
+        if ring is None or self._clock() - ring.read_at >= self._fresh:
+            # With old keys at hand nobody waits for another thread's fetch.
+            self._refresh(ring, wait=ring is None)
+        return self._ring.version if self._ring else 0
+
+    def find(self, kid: str | None, algorithm: str) -> Key:
+        """Return the key that a token names.
+
+        A token that names none is taken only where exactly one key fits its algorithm.
+        Raises InvalidKeyIdError when there is no such key, UnavailableError when the
+        provider could not be asked whether there is.
+        """
+        self.freshen()
+        ring = self._current()
+        key = _pick(ring.keys, kid, algorithm)
+        if key is None:
+            self._refresh(ring, wait=True)
+            key = _pick(self._current().keys, kid, algorithm)
+        if key is None and self._away:
+            raise self._unavailable()
+        if key is None:
+            raise InvalidKeyIdError("no such key")
+        return key
+
+    def _current(self) -> KeyRing:
+        if self._ring is None:
+            raise self._unavailable()
+        return self._ring
+
+    def _unavailable(self) -> UnavailableError:
+        return UnavailableError(
+            "The token cannot be checked at the moment. Try again later.",
+            retry_after=max(1, math.ceil(self._pause())),
+        )
+
+    def _pause(self) -> float:
+        if self._tried_at is None:
+            return 0.0
+        return self._tried_at + self._retry - self._clock()
+
+    def _refresh(self, seen: KeyRing | None, *, wait: bool) -> None:
+        # One thread fetches; those that waited for it find that it has been done.
+        if self._pause() > 0 or not self._lock.acquire(blocking=wait):
+            return
+        try:
+            if self._ring is seen and self._pause() <= 0:
+                self._fetch()
+        finally:
+            self._lock.release()
+
+    def _fetch(self) -> None:
+        try:
+            keys = usable_keys(self._provider.get())
+        except IdentityError as error:
+            self._away = True
+            _log.warning("key set not fetched", extra={"data": {"reason": str(error)}})
+        else:
+            self._away = False
+            self._ring = self._renewed(keys)
+        finally:
+            self._tried_at = self._clock()
+
+    def _renewed(self, keys: tuple[Key, ...]) -> KeyRing:
+        old = self._ring
+        if old is None:
+            return KeyRing(keys, self._clock(), 1)
+        changed = keys != old.keys
+        return KeyRing(keys, self._clock(), old.version + changed)
+
+
+def usable_keys(key_set: dict[str, object]) -> tuple[Key, ...]:
+    """Return the keys of a key set that can check signatures (RFC 7517 section 5).
+
+    Keys of other kinds, for other uses, or too short, are passed over. Raises
+    IdentityError when none is left: the answer of a provider that is not in order.
+    """
+    listed = key_set.get("keys")
+    entries = listed if isinstance(listed, list) else []
+    keys = tuple(key for entry in entries if (key := _usable(entry)) is not None)
+    if not keys:
+        raise IdentityError("answer holds no usable key")
+    return keys
+
+
+def _usable(entry: object) -> Key | None:
+    if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
+        return None
+    try:
+        if not _strong(entry):
+            return None
+        key = JWKRegistry.import_key(entry)
+        key.check_key_op("verify")
+    except (JoseError, LookupError, ValueError, TypeError):
+        return None
+    return key
+
+
+def _strong(entry: dict[str, Any]) -> bool:
+    match entry.get("kty"):
+        case "RSA":
+            # Before it is imported: joserfc imports a short key, with a warning.
+            return base64_to_int(entry["n"]).bit_length() >= MIN_RSA_BITS
+        case "OKP":
+            return bool(entry["crv"] == "Ed25519")
+        case kind:
+            return bool(kind == "EC")
+
+
+def _pick(keys: tuple[Key, ...], kid: str | None, algorithm: str) -> Key | None:
+    """Return the key, None for an unknown `kid`; InvalidKeyIdError if none fits."""
+    named = [key for key in keys if kid is None or key.kid == kid]
+    fitting = [key for key in named if _fits(key, algorithm)]
+    if kid is not None and not named:
+        return None
+    if not fitting or (kid is None and len(fitting) > 1):
+        raise InvalidKeyIdError("no key fits")
+    return fitting[0]
+
+
+def _fits(key: Key, algorithm: str) -> bool:
+    try:
+        JWSRegistry.algorithms[algorithm].check_key(key)
+    except JoseError:
+        return False
+    return True

@@ -1,0 +1,175 @@
+"""Log lines: one JSON object each, to stderr, with the request's id and no patient data.
+
+No patient data by construction: an exception is written as its type and the places it
+went through, never as its message; a line of another library is written as its
+template, never with its arguments; a request is written as the template of its route,
+never as its path or query. What our own code adds goes into `extra={"data": {...}}`.
+"""
+
+import json
+import logging
+import logging.config
+import re
+import secrets
+import traceback
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+from flask import Flask, Response, g, request
+
+REQUEST_ID_HEADER = "X-Request-Id"
+
+_OURS = ("app.", "adapters.", "demo.")
+_SERVER_SAYS = (
+    "Starting gunicorn",
+    "Listening at",
+    "Booting worker",
+    "Connection in use",
+    "Handling signal",
+    "Worker exiting",
+)
+"""What gunicorn tells of itself: addresses of ours, signals and processes, no request."""
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_PLACES = 12
+
+_request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+_access = logging.getLogger("app.access")
+
+
+def request_id() -> str | None:
+    """Return the id of the request under way in this context, None outside of one."""
+    return _request_id.get()
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """Return a `logging.config` dictionary, also of use to gunicorn's `logconfig_dict`.
+
+    `level` is for our own lines; of other libraries only warnings are written, and of
+    the server what it has to say about its workers.
+    """
+    ours = {"level": level.upper()}
+    server = {"level": "INFO", "handlers": [], "propagate": True}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": JsonFormatter}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "json",
+                "stream": "ext://sys.stderr",
+            }
+        },
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+        "loggers": {
+            **{prefix.rstrip("."): ours for prefix in _OURS},
+            "gunicorn.error": server,
+        },
+    }
+
+
+def configure_logs(level: str) -> None:
+    """Send every log line of the process to stderr as JSON, ours from `level` up."""
+    logging.config.dictConfig(logging_config(level))
+
+
+class JsonFormatter(logging.Formatter):
+    """A log record as one JSON object on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
+                timespec="milliseconds"
+            ),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": _event(record),
+        }
+        if (current := request_id()) is not None:
+            line["request_id"] = current
+        if isinstance(data := getattr(record, "data", None), dict):
+            line = {**data, **line}
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = describe_error(record.exc_info[1])
+        # The standard library's writer takes any text, half characters included.
+        return json.dumps(line, default=_type_name)
+
+
+def describe_error(error: BaseException) -> dict[str, object]:
+    """Return the type of an error, where it passed, and what it came from; no message."""
+    frames = traceback.walk_tb(error.__traceback__)
+    places = [
+        f"{frame.f_globals.get('__name__')}:{frame.f_code.co_name}:{line}"
+        for frame, line in frames
+    ]
+    described: dict[str, object] = {
+        "type": _type_name(error),
+        "places": places[-_PLACES:],
+    }
+    hidden = error.__suppress_context__
+    cause = error.__cause__ or (None if hidden else error.__context__)
+    if cause is not None:
+        described["cause"] = _type_name(cause)
+    return described
+
+
+def register_request_log(app: Flask) -> None:
+    """Give every request an id and every answer that id and one access line.
+
+    To be registered before everything else, so that the id is there for all of it.
+    A view that knows its client leaves it in `flask.g.client`; the line names its id.
+    """
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.teardown_request(_forget)
+
+
+def _begin() -> None:
+    given = request.headers.get(REQUEST_ID_HEADER, "")
+    known = _WELL_FORMED.fullmatch(given)
+    _request_id.set(given if known else secrets.token_hex(16))
+    g.request_began = perf_counter()
+
+
+def _end(response: Response) -> Response:
+    current = request_id()
+    if current is not None:
+        response.headers[REQUEST_ID_HEADER] = current
+    _access.info("request", extra={"data": _access_data(response)})
+    return response
+
+
+def _access_data(response: Response) -> dict[str, object]:
+    began = g.get("request_began")
+    client = g.get("client")
+    return {
+        "method": request.method if request.method in _METHODS else "other",
+        "route": request.url_rule.rule if request.url_rule else None,
+        "status": response.status_code,
+        "duration_ms": None
+        if began is None
+        else round((perf_counter() - began) * 1000, 1),
+        "client": None if client is None else client.id,
+    }
+
+
+def _forget(_: BaseException | None) -> None:
+    _request_id.set(None)
+
+
+def _event(record: logging.LogRecord) -> str:
+    # The logger named just "app" is Flask's own, which quotes the path of a request.
+    if record.name.startswith(_OURS) or str(record.msg).startswith(_SERVER_SAYS):
+        return record.getMessage()
+    if record.args and isinstance(record.msg, str):
+        return record.msg
+    return f"(withheld) {record.module}:{record.lineno}"
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"

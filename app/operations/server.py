@@ -1,0 +1,47 @@
+"""gunicorn's configuration, for `-c python:app.operations.server`.
+
+Every name below is a setting of gunicorn; those that a deployment chooses come from the
+environment, like all others (`app.settings`). A faulty setting ends the start.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from app.operations.logs import logging_config
+from app.settings import Settings, SettingsError
+
+try:
+    _settings = Settings.from_environ(os.environ)
+except SettingsError as error:
+    sys.exit(str(error))
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the heartbeat files of the workers only
+
+proc_name = "encounters"
+bind = _settings.bind
+
+worker_class = "app.operations.worker.OutcomeWorker"
+workers = _settings.workers
+threads = _settings.threads
+# A worker that hangs as a whole; a slow request has time-outs of its own.
+timeout = 60
+graceful_timeout = 30
+# Longer than a proxy keeps an idle connection (60 s), so that the proxy closes first.
+keepalive = 75
+# Heartbeats on a disk that stalls would have healthy workers killed.
+worker_tmp_dir = str(_SHARED_MEMORY) if os.access(_SHARED_MEMORY, os.W_OK) else None
+
+limit_request_line = 8190
+limit_request_fields = 64
+limit_request_field_size = 8190
+# Nobody's X-Forwarded-* is believed here: the application knows its proxies
+# (decision 24), gunicorn would trust every client on the loopback interface.
+forwarded_allow_ips = ""
+
+# The application writes its own line a request, without paths or queries.
+accesslog = None
+logconfig_dict = logging_config(_settings.log_level)
+
+# No files in the home directory of whoever runs this, no second way in.
+control_socket_disable = True

@@ -1,0 +1,209 @@
+"""Pages kept in Redis, sealed: the one place that speaks to Redis about searches.
+
+A page is one hash: `page` holds its question and start, and each link of the page has a
+field named by a digest of where it leads, with its cursor and, sealed, its target. The
+digest makes a link that is written twice the same link. Redis itself forgets a page
+when its life is over (decision 11).
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import redis
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from app.errors import GonePageError, UnavailableError, UnknownResourceError
+from app.stamps import Stamps, derived_key
+from app.stored import (
+    Direction,
+    FormatError,
+    Start,
+    StoredSearch,
+    pack_page,
+    pack_target,
+    unpack_page,
+    unpack_target,
+)
+
+REDIS_SECONDS = 0.25
+"""How long Redis may take: its library's own defaults hang for seconds."""
+
+_PAGE = b"page"
+_CURSOR_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link to another page; `direction` says on which side of the cursor it lies."""
+
+    direction: Direction
+    index: int
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPage:
+    """A page as it was kept."""
+
+    id: str
+    search: StoredSearch
+    start: Start
+
+
+def connect(url: str) -> redis.Redis:
+    """Return a client of the Redis at `url` that never waits long and never repeats."""
+    return redis.Redis.from_url(
+        url,
+        socket_timeout=REDIS_SECONDS,
+        socket_connect_timeout=REDIS_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+    )
+
+
+class PageStore:
+    """Keeps pages and their links. Times are in seconds."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        seal_keys: Sequence[str],
+        *,
+        idle: int,
+        life: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._redis = client
+        self._seal = MultiFernet([Fernet(key) for key in seal_keys])
+        self._place_key = derived_key(seal_keys[0], b"place")
+        self._stamps = Stamps(seal_keys, clock)
+        self._idle = idle
+        self._life = life
+        self._clock = clock
+
+    def new_id(self, client: str) -> str:
+        """Return the id of a page that `client` may ask for."""
+        return self._stamps.issue("page", client)
+
+    def now(self) -> int:
+        """Return the time, in seconds since 1970."""
+        return int(self._clock())
+
+    def keep(self, page: KeptPage, targets: Sequence[Start]) -> tuple[PageLink, ...]:
+        """Keep a page and write its links; a link that it has already stays as it is.
+
+        Raises UnavailableError when Redis is away, GonePageError when the life of the
+        search is over.
+        """
+        key, life = _key(page.id), self._life_left(page.search)
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.hset(key, _PAGE, self._sealed(pack_page(page.search, page.start)))
+        for target in targets:
+            place = self._place(target)
+            pipeline.hsetnx(key, place, self._written(page, target))
+            pipeline.hget(key, place)
+        pipeline.expire(key, life)
+        written = self._run(pipeline)[2:-1:2]
+        return tuple(
+            PageLink(target.direction, target.index, raw[:_CURSOR_LENGTH].decode())
+            for target, raw in zip(targets, written, strict=True)
+        )
+
+    def load(self, page_id: str, client: str) -> KeptPage:
+        """Return a page that was kept for `client`, and count it as used.
+
+        Raises UnknownResourceError for an id that was not issued to this client,
+        GonePageError for one that is no longer kept, UnavailableError.
+        """
+        return self._load(page_id, client)[0]
+
+    def follow(self, page_id: str, client: str, link: PageLink) -> KeptPage:
+        """Return the page that a link of the page `page_id` leads to.
+
+        Raises as `load` does; a link that this page never had is unknown too.
+        """
+        if not self._stamps.is_genuine(
+            link.cursor, client, page_id, link.direction, str(link.index)
+        ):
+            raise unknown_page()
+        page, fields = self._load(page_id, client)
+        cursor = link.cursor.encode()
+        for raw in fields.values():
+            if raw.startswith(cursor):
+                target_id, start = unpack_target(self._opened(raw[_CURSOR_LENGTH:]))
+                return KeptPage(target_id, page.search, start)
+        raise gone_page()
+
+    def _load(self, page_id: str, client: str) -> tuple[KeptPage, dict[bytes, bytes]]:
+        if not self._stamps.is_genuine(page_id, "page", client):
+            raise unknown_page()
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.hgetall(_key(page_id))
+        # Used: if it turns out to be past its whole life, Redis is told below.
+        pipeline.expire(_key(page_id), self._idle)
+        fields: dict[bytes, bytes] = self._run(pipeline)[0]
+        sealed = fields.pop(_PAGE, None)
+        if sealed is None:
+            raise gone_page()
+        try:
+            search, start = unpack_page(self._opened(sealed))
+        except FormatError as error:
+            raise gone_page() from error
+        self._life_left(search)
+        return KeptPage(page_id, search, start), fields
+
+    def _life_left(self, search: StoredSearch) -> int:
+        left = min(self._idle, search.born + self._life - self.now())
+        if left <= 0:
+            raise gone_page()
+        return left
+
+    def _written(self, page: KeptPage, target: Start) -> bytes:
+        client = page.search.client
+        cursor = self._stamps.issue(
+            client, page.id, target.direction, str(target.index)
+        )
+        sealed = self._sealed(pack_target(self.new_id(client), target))
+        return cursor.encode() + sealed
+
+    def _place(self, target: Start) -> bytes:
+        packed = pack_target("", target)
+        return blake2b(packed, key=self._place_key, digest_size=16).digest()
+
+    def _sealed(self, raw: bytes) -> bytes:
+        return self._seal.encrypt(raw)
+
+    def _opened(self, sealed: bytes) -> bytes:
+        try:
+            return self._seal.decrypt(sealed)
+        except InvalidToken as error:
+            # Sealed with a key that the settings no longer have.
+            raise gone_page() from error
+
+    def _run(self, pipeline: "redis.client.Pipeline") -> list[Any]:
+        try:
+            answers: list[Any] = pipeline.execute()
+        except redis.RedisError as error:
+            raise UnavailableError(
+                "The pages of searches cannot be reached at present."
+            ) from error
+        return answers
+
+
+def unknown_page() -> UnknownResourceError:
+    """Return the one answer to ids and cursors that are not this client's (decision 14)."""
+    return UnknownResourceError("There is no such page of a search.")
+
+
+def gone_page() -> GonePageError:
+    """Return the answer to pages that are no longer kept (decision 14)."""
+    return GonePageError("This page is no longer kept: search again.")
+
+
+def _key(page_id: str) -> str:
+    return f"page:{page_id}"

@@ -1,0 +1,87 @@
+"""Bundle: one page of a search (spec 2.5)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from marshmallow import Schema
+
+from app.schemas.datatypes import (
+    ConstantField,
+    EachField,
+    Element,
+    ValueField,
+)
+from app.schemas.outcome import Issue, outcome_body
+
+
+class Link(NamedTuple):
+    """The address of a page; `relation` is self, previous or next (spec 4.3)."""
+
+    relation: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Searchset:
+    id: str
+    total: int
+    links: Sequence[Link]
+    entries: Sequence[Element]
+
+
+def _as_written(entry: Element) -> Element:
+    return entry
+
+
+class BundleSchema(Schema):
+    """A search result as an STU3 Bundle, in the order of spec 2.5."""
+
+    resource_type = ConstantField("Bundle", data_key="resourceType")
+    id = ValueField("id")
+    type = ConstantField("searchset")
+    total = ValueField("total")
+    link = EachField("links", Link._asdict)
+    entry = EachField("entries", _as_written)
+
+
+_SCHEMA = BundleSchema()
+_MATCH = {"mode": "match"}
+_OUTCOME = {"mode": "outcome"}
+
+
+def match_entries(base_url: str, resources: Iterable[Element]) -> list[Element]:
+    """Return an entry for each resource; `base_url` ends in `/fhir/v3`."""
+    return [
+        {
+            "fullUrl": f"{base_url}/{resource['resourceType']}/{resource['id']}",
+            "resource": resource,
+            "search": _MATCH,
+        }
+        for resource in resources
+    ]
+
+
+def outcome_entry(uuid: UUID, issues: Sequence[Issue]) -> Element:
+    """Return an entry that tells a client about the search; no issue may be an error.
+
+    `uuid` names the entry within its Bundle: two entries never share one (bdl-7).
+    """
+    return {
+        "fullUrl": uuid.urn,
+        "resource": outcome_body(issues),
+        "search": _OUTCOME,
+    }
+
+
+def searchset(
+    bundle_id: str, total: int, links: Sequence[Link], entries: Sequence[Element]
+) -> Element:
+    """Return the Bundle of one page.
+
+    `total` counts the matches over all pages, `entries` are those of `match_entries`
+    and `outcome_entry`; without any there is no `entry` element.
+    """
+    body: Element = _SCHEMA.dump(_Searchset(bundle_id, total, links, entries))
+    return body

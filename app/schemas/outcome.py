@@ -1,0 +1,54 @@
+"""OperationOutcome: what went wrong, or what a client should know (spec 2.6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from marshmallow import Schema
+
+from app.schemas.datatypes import ConstantField, EachField, Element, filled
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing to tell a client; it never holds patient data, SQL or a host name.
+
+    `severity` and `code` are STU3 codes (issue-severity, issue-type). `location` holds
+    `http.<name>` of each parameter or header concerned.
+    """
+
+    severity: str
+    code: str
+    diagnostics: str | None = None
+    location: tuple[str, ...] = ()
+
+
+def _issue(issue: Issue) -> Element:
+    return filled(
+        {
+            "severity": issue.severity,
+            "code": issue.code,
+            "diagnostics": issue.diagnostics,
+            "location": list(issue.location),
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    issues: Sequence[Issue]
+
+
+class OutcomeSchema(Schema):
+    """An OperationOutcome, in the order of spec 2.6."""
+
+    resource_type = ConstantField("OperationOutcome", data_key="resourceType")
+    issue = EachField("issues", _issue)
+
+
+_SCHEMA = OutcomeSchema()
+
+
+def outcome_body(issues: Sequence[Issue]) -> Element:
+    """Return an OperationOutcome with these issues; FHIR asks for at least one."""
+    body: Element = _SCHEMA.dump(_Outcome(issues))
+    return body

@@ -1,0 +1,202 @@
+"""Every setting, as one table: name, kind, default, and the operators' sentence."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app import setting_kinds as kinds
+
+PREFIX = "ENCOUNTERS_"
+DEFAULT_SCOPES = (
+    "PATIENT_GAM_SEARCH=ORGANIZATION_READ PATIENT_READ PATIENT_SEARCH "
+    "ENCOUNTER_READ ENCOUNTER_SEARCH"
+)
+
+
+class PlainHttp(StrEnum):
+    """What happens to a request that did not come over HTTPS (decision 24)."""
+
+    REFUSE = "refuse"
+    LOOPBACK = "loopback"
+
+
+class LogLevel(StrEnum):
+    """From which level up our own log lines are written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One environment variable and the field of `Settings` that it becomes.
+
+    Without a default it is absent unless given; `required` makes that a fault.
+    """
+
+    field: str
+    kind: kinds.Kind
+    sentence: str
+    default: str | None = None
+    required: bool = False
+    secret: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the variable."""
+        return PREFIX + self.field.upper()
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "base_url",
+        kinds.base_url(),
+        "The public address of the service, which every link starts with.",
+        required=True,
+    ),
+    Setting(
+        "issuer",
+        kinds.word(),
+        "The `iss` that access tokens must carry.",
+        required=True,
+    ),
+    Setting(
+        "audience",
+        kinds.word(),
+        "The `aud` that access tokens must carry, alone or in a list.",
+        required=True,
+    ),
+    Setting(
+        "key_set_url",
+        kinds.outward_url(),
+        "Where the provider publishes its keys (JWKS); needed unless tokens are "
+        "introspected.",
+    ),
+    Setting(
+        "key_set_seconds",
+        kinds.whole(10, 86400),
+        "How long a key set is fresh.",
+        default="300",
+    ),
+    Setting(
+        "key_set_retry_seconds",
+        kinds.whole(1, 300),
+        "The shortest pause between two fetches of the key set.",
+        default="10",
+    ),
+    Setting(
+        "introspection_url",
+        kinds.outward_url(),
+        "Where opaque tokens are introspected (RFC 7662).",
+    ),
+    Setting(
+        "introspection_client_id",
+        kinds.word(),
+        "Our name at the introspection endpoint; needed with its URL.",
+    ),
+    Setting(
+        "introspection_client_secret",
+        kinds.word(),
+        "Our secret at the introspection endpoint; needed with its URL.",
+        secret=True,
+    ),
+    Setting(
+        "identity_timeout_seconds",
+        kinds.decimal(0.1, 30),
+        "How long the identity provider may take to answer.",
+        default="2",
+    ),
+    Setting(
+        "leeway_seconds",
+        kinds.whole(0, 300),
+        "How far the provider's clock may be off ours.",
+        default="30",
+    ),
+    Setting(
+        "scopes",
+        kinds.scope_table(),
+        "Which technical scopes a functional scope grants.",
+        default=DEFAULT_SCOPES,
+    ),
+    Setting(
+        "open_metadata",
+        kinds.flag(),
+        "Whether `/metadata` is answered without a token.",
+        default="true",
+    ),
+    Setting(
+        "mapping",
+        kinds.text_file(),
+        "The mapping file of the hospital system.",
+        required=True,
+    ),
+    Setting(
+        "redis_url",
+        kinds.redis_url(),
+        "Where searches are kept for paging.",
+        required=True,
+        secret=True,
+    ),
+    Setting(
+        "seal_keys",
+        kinds.seal_keys(),
+        "What seals kept searches: the first key seals, all of them open.",
+        required=True,
+        secret=True,
+    ),
+    Setting(
+        "page_idle_minutes",
+        kinds.whole(1, 1440),
+        "How long a page is kept after its last use.",
+        default="30",
+    ),
+    Setting(
+        "page_life_minutes",
+        kinds.whole(1, 1440),
+        "How long a page is kept at most.",
+        default="480",
+    ),
+    Setting(
+        "max_body_bytes",
+        kinds.whole(1024, 1048576),
+        "The longest request body that is read.",
+        default="65536",
+    ),
+    Setting(
+        "plain_http",
+        kinds.one_of(PlainHttp),
+        "Whether requests without HTTPS are refused, or taken from this machine itself.",
+        default=PlainHttp.REFUSE.value,
+    ),
+    Setting(
+        "trusted_proxies",
+        kinds.networks(),
+        "Proxies whose `X-Forwarded-Proto` is believed.",
+        default="",
+    ),
+    Setting(
+        "bind",
+        kinds.listen(),
+        "Where the service listens.",
+        default="127.0.0.1:8000",
+    ),
+    Setting(
+        "workers",
+        kinds.whole(1, 64),
+        "How many processes answer requests.",
+        default="2",
+    ),
+    Setting(
+        "threads",
+        kinds.whole(1, 128),
+        "How many threads answer requests in each process.",
+        default="8",
+    ),
+    Setting(
+        "log_level",
+        kinds.one_of(LogLevel),
+        "From which level up log lines are written.",
+        default=LogLevel.INFO.value,
+    ),
+)

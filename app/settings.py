@@ -1,0 +1,141 @@
+"""The settings of a deployment, read once from environment variables.
+
+`SETTINGS` says what each one is. A secret can also be given as NAME_FILE, the path of
+a file that holds it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+from app.setting_kinds import Network
+from app.setting_table import PREFIX, SETTINGS, LogLevel, PlainHttp, Setting
+
+__all__ = ["SETTINGS", "LogLevel", "PlainHttp", "Setting", "Settings", "SettingsError"]
+
+
+class SettingsError(Exception):
+    """Settings that cannot be started with: every fault, a sentence each."""
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The checked settings of one deployment; `SETTINGS` says what each is for."""
+
+    base_url: str
+    issuer: str
+    audience: str
+    key_set_url: str | None
+    key_set_seconds: int
+    key_set_retry_seconds: int
+    introspection_url: str | None
+    introspection_client_id: str | None
+    introspection_client_secret: str | None = field(repr=False)
+    identity_timeout_seconds: float
+    leeway_seconds: int
+    scopes: Mapping[str, frozenset[str]]
+    open_metadata: bool
+    mapping: Path
+    redis_url: str = field(repr=False)
+    seal_keys: tuple[str, ...] = field(repr=False)
+    page_idle_minutes: int
+    page_life_minutes: int
+    max_body_bytes: int
+    plain_http: PlainHttp
+    trusted_proxies: tuple[Network, ...]
+    bind: str
+    workers: int
+    threads: int
+    log_level: LogLevel
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        """Read every setting, or raise SettingsError with every fault at once."""
+        values: _Values = {}
+        faults: list[str] = []
+        for setting in SETTINGS:
+            try:
+                values[setting.field] = _read(setting, environ)
+            except ValueError as fault:
+                faults.append(str(fault))
+        faults += [text for check in _CHECKS for text in check(values)]
+        if faults:
+            raise SettingsError(tuple(faults))
+        return cls(**values)
+
+
+_Values: TypeAlias = dict[str, Any]
+
+
+def _read(setting: Setting, environ: Mapping[str, str]) -> object:
+    # An empty variable is one that was not given: compose files write them so.
+    # Variables that no row names are let be: clusters add some under our prefix.
+    text = _given(setting, environ) or setting.default
+    if text is None and setting.required:
+        raise ValueError(f"{setting.name} is missing: {setting.sentence}")
+    if text is None:
+        return None
+    try:
+        return setting.kind.read(text)
+    except (ValueError, KeyError) as error:
+        takes, kind = setting.kind.takes, setting.kind.name
+        fault = f"{setting.name} cannot be read: expected {takes} ({kind})."
+        raise ValueError(fault) from error
+
+
+def _given(setting: Setting, environ: Mapping[str, str]) -> str:
+    text = environ.get(setting.name, "").strip()
+    path = environ.get(f"{setting.name}_FILE", "").strip() if setting.secret else ""
+    if text and path:
+        raise ValueError(f"{setting.name} and {setting.name}_FILE are both given.")
+    if not path:
+        return text
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{setting.name}_FILE names no file to be read.") from error
+
+
+def _check_key_source(values: _Values) -> list[str]:
+    if values.get("key_set_url", "?") or values.get("introspection_url", "?"):
+        return []
+    return [
+        f"{PREFIX}KEY_SET_URL is missing: it can be left out only where "
+        f"{PREFIX}INTROSPECTION_URL is given."
+    ]
+
+
+def _check_introspection(values: _Values) -> list[str]:
+    needed = ("introspection_client_id", "introspection_client_secret")
+    wanted = values.get("introspection_url", "?")
+    return [
+        f"{PREFIX}{name.upper()} is missing: {PREFIX}INTROSPECTION_URL needs it."
+        for name in needed
+        if wanted and values.get(name, "?") is None
+    ]
+
+
+def _check_page_life(values: _Values) -> list[str]:
+    if values.get("page_idle_minutes", 0) <= values.get("page_life_minutes", 1440):
+        return []
+    return [f"{PREFIX}PAGE_IDLE_MINUTES is longer than {PREFIX}PAGE_LIFE_MINUTES."]
+
+
+def _check_plain_http(values: _Values) -> list[str]:
+    refused = values.get("plain_http") is PlainHttp.REFUSE
+    if not (refused and values.get("base_url", "").startswith("http://")):
+        return []
+    return [f"{PREFIX}BASE_URL is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."]
+
+
+_CHECKS: tuple[Callable[[_Values], list[str]], ...] = (
+    _check_key_source,
+    _check_introspection,
+    _check_page_life,
+    _check_plain_http,
+)

@@ -1,0 +1,143 @@
+"""Search values: split at commas, unescaped, and read as FHIR's token, reference, string.
+
+FHIR STU3 search, "escaping search parameters"; decisions 3, 4, 6 and 7. Every fault is a
+`BadValueError` that names the parameter, the part and the forms that are allowed.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from adapters.contract import DateValue, Token
+from app.dates import FORMS, DateTextError, parse_date
+from app.errors import BadValueError, IssueCode
+
+_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
+_DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")
+_PARTS = re.compile(r"(?:[^\\,|]|\\[,|$\\])+|[,|]|\\")
+_ESCAPE = re.compile(r"\\([,|$\\])")
+_SHOWN = 60
+_TYPE = re.compile(r"[A-Z][A-Za-z]+")
+_DAYS = "YYYY, YYYY-MM, YYYY-MM-DD"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One alternative of a parameter: its name, and the parts between unescaped bars."""
+
+    name: str
+    parts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The value as one text."""
+        return "|".join(self.parts)
+
+    def bad(self, allowed: str, code: IssueCode | None = None) -> BadValueError:
+        """Return the error that refuses this value; `allowed` completes the sentence."""
+        return bad_value(self.name, self.text, allowed, code)
+
+
+def bad_value(
+    name: str, text: str, allowed: str, code: IssueCode | None = None
+) -> BadValueError:
+    """Return the error that refuses `text` as a value of the parameter `name`."""
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    problem = f"has no value '{shown}'" if shown else "must not be empty"
+    return BadValueError(
+        f"Parameter '{name}' {problem}: {allowed}.", f"http.{name}", code=code
+    )
+
+
+def split(name: str, text: str) -> tuple[Value, ...]:
+    """Cut one repetition of a parameter into its alternatives.
+
+    Raises BadValueError for an empty alternative and for a stray backslash.
+    """
+    values = [Value(name, parts) for parts in _alternatives(name, text)]
+    if not all(value.text.strip("|") for value in values):
+        raise bad_value(name, "", "give a value, and no comma without one beside it")
+    return tuple(values)
+
+
+def _alternatives(name: str, text: str) -> Iterator[tuple[str, ...]]:
+    parts = [""]
+    for piece in _PARTS.findall(text):
+        if piece == ",":
+            yield tuple(parts)
+            parts = [""]
+        elif piece == "|":
+            parts.append("")
+        elif piece == "\\":
+            raise bad_value(
+                name,
+                text,
+                r"a backslash stands only before one of , | $ \ to escape it",
+            )
+        else:
+            parts[-1] += _ESCAPE.sub(r"\1", piece)
+    yield tuple(parts)
+
+
+def is_id(text: str) -> bool:
+    """Whether the text can be the id of a resource (FHIR STU3, type `id`)."""
+    return _ID.fullmatch(text) is not None
+
+
+def read_id(value: Value) -> str:
+    """Read an id. Raises BadValueError."""
+    if not is_id(value.text):
+        raise value.bad("an id is 1 to 64 letters, digits, '-' and '.'")
+    return value.text
+
+
+def read_token(value: Value) -> Token:
+    """Read `code`, `system|code`, `system|` or `|code`. Raises BadValueError."""
+    if len(value.parts) == 1:
+        return Token(None, value.parts[0])
+    if len(value.parts) > 2:
+        raise value.bad("use code, system|code, system| or |code")
+    system, code = value.parts
+    return Token(system, code or None)
+
+
+def read_date(value: Value, zone: tzinfo, forms: str = FORMS) -> DateValue:
+    """Read a date with its prefix. Raises BadValueError."""
+    try:
+        return parse_date(value.text, zone)
+    except DateTextError as error:
+        raise value.bad(
+            f"{error}. Allowed are the prefixes eq, ne, gt, lt, ge, le and {forms}"
+        ) from error
+
+
+def read_day(value: Value, zone: tzinfo) -> DateValue:
+    """Read a date of whole days, as birth dates are. Raises BadValueError."""
+    if not _DAY.fullmatch(value.text):
+        raise value.bad(f"allowed are the prefixes eq, ne, gt, lt, ge, le and {_DAYS}")
+    return read_date(value, zone, _DAYS)
+
+
+def read_string(value: Value) -> str:
+    """Read a text to be found in names. Raises BadValueError."""
+    if not any(character.isalnum() for character in value.text):
+        raise value.bad("a text needs a letter or a digit")
+    return value.text
+
+
+def read_reference(value: Value, resource_type: str, base_url: str) -> str | None:
+    """Read a reference to a resource of this service: its id, None for any other.
+
+    Takes `<type>/<id>`, `<id>` and an absolute address under `base_url` (decision 7).
+    Raises BadValueError.
+    """
+    text, home = value.text, f"{base_url}/"
+    if ":" in text and not text.startswith(home):
+        return None
+    kind, slash, id = text.removeprefix(home).rpartition("/")
+    if not is_id(id) or (slash and not _TYPE.fullmatch(kind)) or text == home + id:
+        raise value.bad(
+            f"use {resource_type}/<id>, <id> or an address below {base_url}"
+        )
+    return id if kind in ("", resource_type) else None

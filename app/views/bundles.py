@@ -1,0 +1,95 @@
+"""A page of a search as a Bundle (spec 2.5 and 4.3)."""
+
+import logging
+import secrets
+from collections.abc import Iterator, Sequence
+from uuid import NAMESPACE_URL, uuid5
+
+from adapters.contract import RowFault
+from app.errors import IssueCode
+from app.schemas.bundle import Link, match_entries, outcome_entry, searchset
+from app.schemas.datatypes import Element
+from app.schemas.outcome import Issue
+from app.schemas.summary import cut
+from app.service import Service
+from app.stored import Direction
+from app.walks import ResultPage
+
+_RELATIONS = {Direction.BEFORE: "previous", Direction.AFTER: "next"}
+_PARAMETERS = {Direction.BEFORE: "_searchBefore", Direction.AFTER: "_searchAfter"}
+
+_log = logging.getLogger(__name__)
+
+
+def present(
+    service: Service, result: ResultPage, left_out: Sequence[str] = ()
+) -> Element:
+    """Return the Bundle of a page: its links, its resources, what a client should know.
+
+    `left_out` are parameters of this request that were ignored, besides those of the search.
+    """
+    base_url = service.settings.base_url
+    resource_type = result.search.query.resource_type
+    records = [row for row in result.page.rows if not isinstance(row, RowFault)]
+    resources: list[Element] = service.schemas[resource_type].dump(records, many=True)
+    shown = result.search.presentation
+    if not shown.is_whole:
+        resources = [cut(each, shown.summary, shown.elements) for each in resources]
+    entries = match_entries(base_url, resources)
+    issues = tuple(_issues(result, left_out))
+    if issues:
+        # Of the page's own id, so that its self link answers the same page.
+        entries.append(outcome_entry(uuid5(NAMESPACE_URL, result.id), issues))
+    return searchset(result.id, result.total, _links(base_url, result), entries)
+
+
+def _links(base_url: str, result: ResultPage) -> list[Link]:
+    address = f"{base_url}/Bundle?_id={result.id}"
+    links = [Link("self", address)]
+    links += [
+        Link(
+            _RELATIONS[link.direction],
+            f"{address}&_index={link.index}&{_PARAMETERS[link.direction]}={link.cursor}",
+        )
+        for link in result.links
+    ]
+    return links
+
+
+def _issues(result: ResultPage, left_out: Sequence[str]) -> Iterator[Issue]:
+    """Yield what a client should know of this page: none of it is an error (decision 2)."""
+    for name in dict.fromkeys((*result.search.ignored, *left_out)):
+        yield Issue(
+            "warning",
+            IssueCode.NOT_SUPPORTED,
+            f"Parameter '{name}' is not supported here and was ignored.",
+            (f"http.{name}",),
+        )
+    if result.search.capped:
+        size = result.search.query.count
+        text = f"Parameter '_count' was lowered to {size}, the most there is."
+        yield Issue("warning", IssueCode.VALUE, text, ("http._count",))
+    for row in result.page.rows:
+        if isinstance(row, RowFault):
+            yield _missing(row)
+    if result.cut_short:
+        yield Issue(
+            "information",
+            IssueCode.INCOMPLETE,
+            "More matched than is returned here, and this deployment has no further "
+            "pages: narrow the search.",
+        )
+
+
+def _missing(fault: RowFault) -> Issue:
+    """Tell of a row that could not be mapped, and log which rule it breaks (decision 16)."""
+    reference = secrets.token_hex(6)
+    _log.warning(
+        "row cannot be mapped",
+        extra={"data": {"reference": reference, **fault._asdict()}},
+    )
+    return Issue(
+        "warning",
+        IssueCode.EXCEPTION,
+        f"One match cannot be shown. The operator finds why by reference {reference}.",
+    )

@@ -1,0 +1,141 @@
+"""What the views share: the client known, the request read, the answer written."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import wraps
+from hashlib import sha256
+from typing import ParamSpec
+
+import orjson
+from flask import Response, g, request
+from werkzeug.exceptions import PreconditionFailed
+
+from adapters.contract import ResourceType
+from app.auth import Client, require
+from app.errors import BadRequestError, UnknownResourceError, UnsupportedMediaTypeError
+from app.forms import Pairs, decode_form
+from app.negotiation import check_format
+from app.outcomes import CONTENT_TYPE
+from app.presentation import PRESENTATION, read_presentation
+from app.schemas.datatypes import Element
+from app.schemas.summary import cut
+from app.search import parse_search, read_single_values
+from app.service import service
+from app.values import is_id
+from app.views.bundles import present
+
+READ_SCOPES: Mapping[ResourceType, str] = {
+    ResourceType.ENCOUNTER: "ENCOUNTER_READ",
+    ResourceType.PATIENT: "PATIENT_READ",
+    ResourceType.ORGANIZATION: "ORGANIZATION_READ",
+}
+"""The scope that reading needs (spec 5.2)."""
+
+SEARCH_SCOPES: Mapping[ResourceType, str] = {
+    ResourceType.ENCOUNTER: "ENCOUNTER_SEARCH",
+    ResourceType.PATIENT: "PATIENT_SEARCH",
+    ResourceType.ORGANIZATION: "ORGANIZATION_READ",
+}
+"""The scope that searching needs (spec 5.2; decision 9 for Organization)."""
+
+_FORM = "application/x-www-form-urlencoded"
+
+_P = ParamSpec("_P")
+
+
+def authenticated(view: Callable[_P, Response]) -> Callable[_P, Response]:
+    """Let a view run only for a client with a valid token, which it finds as `client()`."""
+
+    @wraps(view)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> Response:
+        header = request.headers.get("Authorization")
+        g.client = service().authenticator.authenticate(header)
+        return view(*args, **kwargs)
+
+    return checked
+
+
+def client() -> Client:
+    """Return the client of this request."""
+    found: Client = g.client
+    return found
+
+
+def search_resources(resource_type: ResourceType) -> Response:
+    """Answer a new search of one resource type, in either form (decision 1)."""
+    joined = service()
+    require(client(), SEARCH_SCOPES[resource_type])
+    offer = joined.offer.resources.get(resource_type)
+    if offer is None or not offer.searchable:
+        raise UnknownResourceError(f"{resource_type} is not searched here.")
+    pairs = request_pairs()
+    search = parse_search(pairs, offer, joined.context, lenient=is_lenient())
+    asked = dict(pairs)
+    check_format(asked.get("_format"), request.headers.get("Accept"))
+    result = joined.walks.begin(search, pairs, client().id, lenient=is_lenient())
+    return answer(present(joined, result), asked)
+
+
+def read_resource(resource_type: ResourceType, id: str) -> Response:
+    """Answer a read, or tell that nothing has changed (decision 19)."""
+    joined = service()
+    require(client(), READ_SCOPES[resource_type])
+    single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
+    shown = read_presentation(single, resource_type)
+    check_format(single.get("_format"), request.headers.get("Accept"))
+    if resource_type not in joined.offer.resources or not is_id(id):
+        raise UnknownResourceError(f"There is no such {resource_type}.")
+    record = joined.adapter.read(resource_type, id)
+    resource: Element = joined.schemas[resource_type].dump(record)
+    if not shown.is_whole:
+        resource = cut(resource, shown.summary, shown.elements)
+    response = answer(resource, single)
+    response.set_etag(sha256(response.get_data()).hexdigest()[:32], weak=True)
+    if joined.offer.resources[resource_type].dated and record.last_updated:
+        response.last_modified = record.last_updated
+    response.make_conditional(request.environ)
+    if response.status_code == PreconditionFailed.code:
+        # If-Match asks for a strong tag, which ours are not: an error, not a resource.
+        raise PreconditionFailed
+    return response
+
+
+def request_pairs() -> Pairs:
+    """Return the parameters of the query string and, for a POST, of the form after them.
+
+    Raises UnsupportedMediaTypeError for a body that is not a form, BadRequestError for
+    one of a GET: a filter in it would be left out.
+    """
+    pairs = decode_form(request.query_string)
+    if request.method != "POST":
+        if request.content_length or "Transfer-Encoding" in request.headers:
+            raise BadRequestError(
+                "A GET has no body: its parameters are in the address."
+            )
+        return pairs
+    body = request.get_data(cache=False)
+    if not _is_form() and (body or request.mimetype):
+        raise UnsupportedMediaTypeError(f"A search is posted as {_FORM} in UTF-8.")
+    return [*pairs, *decode_form(body)]
+
+
+def _is_form() -> bool:
+    charset = request.mimetype_params.get("charset", "utf-8").lower()
+    packed = request.headers.get("Content-Encoding", "identity").lower()
+    return (request.mimetype, charset, packed) == (_FORM, "utf-8", "identity")
+
+
+def is_lenient() -> bool:
+    """Whether the client wants unknown parameters ignored (decision 2)."""
+    preferences = request.headers.get("Prefer", "").replace(" ", "").lower()
+    told = [each for each in re.split("[,;]", preferences) if each[:9] == "handling="]
+    # The first one counts (RFC 7240, 2).
+    return told[:1] == ["handling=lenient"]
+
+
+def answer(body: Element, asked: Mapping[str, str]) -> Response:
+    """Return a FHIR answer that no cache keeps; `asked` may want it `_pretty`."""
+    pretty = orjson.OPT_INDENT_2 if asked.get("_pretty") == "true" else 0
+    response = Response(orjson.dumps(body, option=pretty), content_type=CONTENT_TYPE)
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,170 @@
+"""The tables and indexes of the demo hospital, in types that every database has.
+
+No foreign keys are declared, as in most hospital systems; references are kept by the
+application. Indexes are made after the rows, which is much faster.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, sqlite
+
+from demo import rows
+
+_METADATA = sa.MetaData()
+
+_SECONDS = sqlite.DATETIME(truncate_microseconds=True)  # type: ignore[no-untyped-call]
+_LOCAL = sa.DateTime().with_variant(_SECONDS, "sqlite")
+_UTC = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+
+
+def _key(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.Integer, primary_key=True, autoincrement=False)
+
+
+def _texts(**lengths: int) -> tuple[sa.Column[str], ...]:
+    return tuple(sa.Column(name, sa.String(length)) for name, length in lengths.items())
+
+
+ETABLISSEMENT = sa.Table(
+    "etablissement",
+    _METADATA,
+    _key("etab_id"),
+    *_texts(raison_sociale=80, nom_recherche=80, finess_ej=9, finess_et=9),
+    *_texts(telephone=20, courriel=80, ligne1=80, code_postal=10, commune=40),
+    sa.Column("parent_id", sa.Integer),
+    *_texts(ouvert=1),
+    sa.Column("maj_utc", _UTC),
+)
+
+UNITE_FONCTIONNELLE = sa.Table(
+    "unite_fonctionnelle",
+    _METADATA,
+    _key("uf_id"),
+    sa.Column("etab_id", sa.Integer),
+    *_texts(code=5, libelle=60),
+)
+
+PATIENT = sa.Table(
+    "patient",
+    _METADATA,
+    _key("patient_id"),
+    sa.Column("etab_id", sa.Integer),
+    *_texts(etat_dossier=1),
+    sa.Column("fusion_vers", sa.Integer),
+    *_texts(decede=1),
+    sa.Column("date_deces", sa.Date),
+    *_texts(heure_deces=5),
+    sa.Column("maj_utc", _UTC),
+)
+
+IDENTITE = sa.Table(
+    "identite",
+    _METADATA,
+    _key("patient_id"),
+    *_texts(statut=4, civilite=5),
+    *_texts(nom_naissance=60, nom_naissance_recherche=60),
+    *_texts(prenoms=60, prenoms_recherche=60),
+    *_texts(nom_utilise=60, nom_utilise_recherche=60),
+    *_texts(prenom_utilise=60, prenom_utilise_recherche=60, sexe=1),
+    sa.Column("date_naissance", sa.Date),
+)
+
+IDENTIFIANT_PATIENT = sa.Table(
+    "identifiant_patient",
+    _METADATA,
+    _key("identifiant_id"),
+    sa.Column("patient_id", sa.Integer),
+    *_texts(domaine=8, valeur=20),
+    sa.Column("etab_id", sa.Integer),
+)
+
+MOYEN_CONTACT = sa.Table(
+    "moyen_contact",
+    _METADATA,
+    _key("contact_id"),
+    sa.Column("patient_id", sa.Integer),
+    *_texts(type_contact=2, valeur=80),
+)
+
+ADRESSE = sa.Table(
+    "adresse",
+    _METADATA,
+    _key("adresse_id"),
+    sa.Column("patient_id", sa.Integer),
+    *_texts(type_adresse=3, ligne1=80, ligne2=80),
+    *_texts(code_postal=10, commune=40, pays=40),
+)
+
+SEJOUR = sa.Table(
+    "sejour",
+    _METADATA,
+    _key("sejour_id"),
+    sa.Column("etab_id", sa.Integer),
+    *_texts(num_venue=12),
+    sa.Column("patient_id", sa.Integer),
+    *_texts(etat=3, type_sejour=3),
+    sa.Column("date_prevue", _LOCAL),
+    sa.Column("date_entree", _LOCAL),
+    sa.Column("date_sortie", _LOCAL),
+    *_texts(uf_courante=5),
+    sa.Column("maj_utc", _UTC),
+)
+
+MOUVEMENT = sa.Table(
+    "mouvement",
+    _METADATA,
+    _key("mouvement_id"),
+    sa.Column("sejour_id", sa.Integer),
+    sa.Column("rang", sa.Integer),
+    *_texts(nature=3),
+    sa.Column("uf_id", sa.Integer),
+    sa.Column("date_debut", _LOCAL),
+    sa.Column("date_fin", _LOCAL),
+)
+
+TABLES: Mapping[type[rows.Row], sa.Table] = MappingProxyType(
+    {
+        rows.Etablissement: ETABLISSEMENT,
+        rows.UniteFonctionnelle: UNITE_FONCTIONNELLE,
+        rows.Patient: PATIENT,
+        rows.Identite: IDENTITE,
+        rows.IdentifiantPatient: IDENTIFIANT_PATIENT,
+        rows.MoyenContact: MOYEN_CONTACT,
+        rows.Adresse: ADRESSE,
+        rows.Sejour: SEJOUR,
+        rows.Mouvement: MOUVEMENT,
+    }
+)
+
+
+def _index(table: sa.Table, *columns: str) -> sa.Index:
+    name = "_".join(("ix", table.name, columns[0]))
+    return sa.Index(name, *(table.c[column] for column in columns))
+
+
+INDEXES: tuple[sa.Index, ...] = (
+    _index(SEJOUR, "patient_id", "date_entree", "sejour_id"),
+    _index(SEJOUR, "date_entree", "sejour_id"),
+    _index(SEJOUR, "uf_courante", "date_entree", "sejour_id"),
+    _index(SEJOUR, "etat", "date_entree", "sejour_id"),
+    _index(SEJOUR, "type_sejour", "date_entree", "sejour_id"),
+    _index(SEJOUR, "maj_utc", "sejour_id"),
+    _index(SEJOUR, "num_venue"),
+    _index(MOUVEMENT, "sejour_id", "rang"),
+    _index(MOUVEMENT, "uf_id", "date_debut"),
+    _index(PATIENT, "fusion_vers"),
+    _index(PATIENT, "maj_utc", "patient_id"),
+    _index(IDENTITE, "nom_naissance_recherche", "patient_id"),
+    _index(IDENTITE, "nom_utilise_recherche", "patient_id"),
+    _index(IDENTITE, "prenoms_recherche", "patient_id"),
+    _index(IDENTITE, "prenom_utilise_recherche", "patient_id"),
+    _index(IDENTITE, "date_naissance", "patient_id"),
+    _index(IDENTIFIANT_PATIENT, "valeur", "domaine"),
+    _index(IDENTIFIANT_PATIENT, "patient_id"),
+    _index(MOYEN_CONTACT, "patient_id"),
+    _index(ADRESSE, "patient_id"),
+    _index(UNITE_FONCTIONNELLE, "code", "etab_id"),
+)
+"""What its statements go by, and what they order by, as a well-kept system has them."""

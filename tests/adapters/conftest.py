@@ -1,0 +1,121 @@
+"""The adapters that the contract suite runs on, each opened on a hospital of the test's.
+
+To put another adapter under the suite, add how it is opened to `OPENERS`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from adapters import open_adapter
+from adapters.contract import NotAskableError, ResourceType
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import DateReading
+from tests.adapters.asking import Opened
+from tests.hospital import Hospital, Ids
+from tests.hospital_http import Api, serving
+from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_sql import Tables, mapping_text
+from tests.stays import EDGES
+
+Open: TypeAlias = Callable[[Hospital], Opened]
+"""Opens an adapter on a hospital; it is closed when the tests of the module are done."""
+
+
+def _memory(hospital: Hospital, _directory: Path, _url: str) -> Iterator[Opened]:
+    adapter = hospital.model()
+    yield Opened(
+        hospital,
+        adapter,
+        hospital.model(),
+        put_stay=lambda row: adapter.put(hospital.stay(row)),
+        delete_stay=lambda id: adapter.delete(
+            ResourceType.ENCOUNTER, hospital.ids.text(id)
+        ),
+    )
+
+
+def _sql(hospital: Hospital, directory: Path, url: str) -> Iterator[Opened]:
+    tables = Tables(url, hospital)
+    file = directory / "hospital.yaml"
+    file.write_text(mapping_text(hospital), encoding="utf-8")
+    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+    yield Opened(
+        hospital, adapter, hospital.model(), tables.put_stay, tables.delete_stay
+    )
+    adapter.close()
+    tables.close()
+
+
+def _http(hospital: Hospital, directory: Path, _url: str) -> Iterator[Opened]:
+    if hospital.date_reading is DateReading.PERIOD:
+        pytest.skip("an HTTP source is not asked for whole periods")
+    api = Api(hospital)
+    file = directory / "hospital.yaml"
+    file.write_text(http_mapping_text(hospital), encoding="utf-8")
+    with serving(api) as url:
+        adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+        yield Opened(hospital, adapter, hospital.model(), api.put_stay, api.delete_stay)
+        adapter.close()
+
+
+Opener: TypeAlias = Callable[[Hospital, Path, str], Iterator[Opened]]
+
+OPENERS: Mapping[str, Opener] = {
+    "memory": _memory,
+    "sqlite": _sql,
+    "postgresql": _sql,
+    "mariadb": _sql,
+    "http": _http,
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Skip what an HTTP source cannot be asked; a database can be asked everything."""
+    try:
+        return (yield)
+    except NotAskableError as error:
+        asked = getattr(item, "callspec", None)
+        if asked is None or asked.params.get("source") != "http":
+            raise
+        pytest.skip(f"{error.parameter} {error.limit}")
+
+
+@pytest.fixture(scope="module", params=OPENERS)
+def source(request: pytest.FixtureRequest) -> str:
+    """Return the kind of adapter under test."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def open_hospital(
+    source: str,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Open]:
+    """Return a function that opens the adapter under test on a hospital."""
+    with ExitStack() as stack:
+
+        def opened(hospital: Hospital) -> Opened:
+            directory = tmp_path_factory.mktemp(source)
+            url = f"sqlite:///{directory / 'pas.db'}"
+            if source == "postgresql":
+                locale = "unicode" if hospital.ids is Ids.NUMBERS else "plain"
+                url = request.getfixturevalue("new_postgresql")(locale)
+            if source == "mariadb":
+                url = request.getfixturevalue("mariadb_server").new_database()
+            opening = OPENERS[source](hospital, directory, url)
+            stack.callback(lambda: list(opening))
+            return next(opening)
+
+        yield opened
+
+
+@pytest.fixture(scope="module", params=Ids)
+def edges(request: pytest.FixtureRequest, open_hospital: Open) -> Opened:
+    """Return the hospital of edge cases, with ids of both kinds; tests do not change it."""
+    return open_hospital(EDGES.with_ids(request.param))

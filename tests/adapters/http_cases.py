@@ -1,0 +1,48 @@
+"""HTTP adapters opened on the edge cases, in the variant that a test wants."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adapters.http import HttpAdapter
+from adapters.mapping.load import load_mapping
+from tests.hospital import Hospital
+from tests.hospital_http import SECRETS, Api, serving
+from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.stays import EDGES
+
+
+def opened_at(
+    url: str,
+    directory: Path,
+    *,
+    changes: tuple[tuple[str, str], ...] = (),
+    hospital: Hospital = EDGES,
+    paging: str = OFFSET,
+    total: str = "total: total",
+    source: str = ", timeout_seconds: 2",
+) -> HttpAdapter:
+    """Return an adapter on an address, its mapping changed in places."""
+    text = http_mapping_text(hospital, paging=paging, total=total, source=source)
+    if not paging:
+        text = text.replace("profile: full", "profile: group-a")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = directory / "hospital.yaml"
+    file.write_text(text, encoding="utf-8")
+    return HttpAdapter(load_mapping(file, {"PAS_URL": url, **SECRETS}))
+
+
+@contextmanager
+def api_and_adapter(
+    directory: Path, **variant: object
+) -> Iterator[tuple[Api, HttpAdapter]]:
+    """Serve the edge cases, and open an adapter on them."""
+    api = Api(EDGES)
+    with serving(api) as url:
+        adapter = opened_at(url, directory, **variant)  # type: ignore[arg-type]
+        try:
+            yield api, adapter
+        finally:
+            adapter.close()

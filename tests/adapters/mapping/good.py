@@ -1,0 +1,156 @@
+"""A mapping file that uses each part of the format, and small changes to it."""
+
+from pathlib import Path
+
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.problems import MappingError
+
+ENVIRON = {"PAS_URL": "postgresql://reader@pas/pas"}
+
+MINIMAL = """\
+mapping: 1
+name: Small
+profile: full
+time_zone: Europe/Paris
+source: {kind: sql, url: {env: PAS_URL}}
+codes:
+  status: {table: {P: planned, S: finished, A: hidden}}
+encounter:
+  rows: SELECT a, b, c, d FROM t
+  fields:
+    id: {from: a}
+    patient_id: {from: b}
+    status: {from: c, codes: status}
+    start: {from: d}
+  search: [_id, date]
+  sort: [date]
+"""
+
+WHOLE = """\
+mapping: 1
+name: Whole
+profile: group-a
+time_zone: Europe/Paris
+local_times: {twice: second, never: shift}
+date: period
+
+constants:
+  visit_number_system: urn:oid:1.2.250.1.999.1.1
+  identifier_type_system: https://example.org/visit-types
+  identifier_type_version: 3.0.2
+  identifier_type_display: Numéro de venue
+  functional_unit_extension: https://example.org/functional-unit
+  class_code_system: http://hl7.org/fhir/v3/ActCode
+  class_systems: {REC: https://example.org/classes}
+  patient_identifier_type_system: https://example.org/patient-types
+  organization_identifier_type_system: https://example.org/organization-types
+
+source:
+  kind: sql
+  url: {env: PAS_URL}
+  timeout_seconds: 2.5
+  count_timeout_seconds: 1
+  connections: 4
+  time_zone: UTC
+
+codes:
+  status: {table: {P: planned, S: finished, A: hidden, X: removed}}
+  class: {table: {URG: EMER, 01: IMP}, otherwise: UNK}
+  sex: {table: {NO: male, 1: female}}
+  yes: {table: {O: true, N: false}}
+
+encounter:
+  rows: |
+    SELECT a, b, c FROM stays -- one row a stay; no more
+  fields:
+    id: {from: id}
+    visit_number: {from: visit, search: visit_upper}
+    patient_id: {from: patient}
+    status: {from: state, codes: status}
+    class: {from: kind, codes: class}
+    start: {from: [day, hour], at: "08:00", search: began}
+    end:
+      from: ended
+      format: "%Y%m%d%H%M"
+      time_zone: Europe/London
+      absent: ["999912312359"]
+    functional_unit: {from: unit}
+    organization_id: hospital-1
+    last_updated: {from: changed, covers: all, twice: first, never: refuse}
+  search: [_id, patient, date, identifier, status, class, service-provider._extension]
+  sort: [date, _lastUpdated]
+  requires: [class, start]
+
+patient:
+  rows: SELECT * FROM patients
+  fields:
+    id: {from: id}
+    active: {from: active, codes: yes}
+    gender: {from: sex, codes: sex}
+    birth_date: {from: born}
+    deceased_at: {from: died, at: "00:00"}
+    organization_id: {value: hospital-1}
+    identifiers:
+      - type: PI
+        system: urn:oid:1.2.250.1.999.2
+        value: {from: ipp}
+        assigner: hospital-1
+      - type: INS-NIR
+        value: {from: ins}
+        only_if: {from: ins_state, in: [VALI, "0"]}
+      - rows: SELECT patient_id, number FROM other_numbers
+        key: patient_id
+        system: https://example.org/numbers
+        value: {from: number}
+    names:
+      - use: official
+        family: {from: name}
+        given: {from: first, split: " "}
+        prefix: {from: title}
+    telecoms:
+      - {system: phone, use: home, value: {from: phone}}
+    addresses:
+      - use: home
+        lines: [{from: street}, {from: street2}]
+        city: {from: town}
+        postal_code: {from: code}
+        country: FR
+  search: [_id, name, family, given, birthdate, gender, identifier]
+  sort: [_id]
+
+organization:
+  rows: SELECT code, label FROM units
+  fields:
+    id: {from: code}
+    name: {from: label}
+  search: [_id, name]
+"""
+
+
+def load(text: str, directory: Path) -> SourceMapping:
+    """Return the mapping of a text."""
+    file = directory / "m.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load_mapping(file, ENVIRON)
+
+
+def problems(
+    text: str, directory: Path, environ: dict[str, str] = ENVIRON
+) -> list[str]:
+    """Return the problems of a text as they are printed, the file being m.yaml."""
+    file = directory / "m.yaml"
+    file.write_text(text, encoding="utf-8")
+    try:
+        load_mapping(file, environ)
+    except MappingError as error:
+        return [str(p).removeprefix(f"{directory}/") for p in error.problems]
+    return []
+
+
+def changed(text: str, *changes: str) -> str:
+    """Return the text with each old part replaced by the new one that follows it."""
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text

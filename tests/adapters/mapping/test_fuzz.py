@@ -1,0 +1,90 @@
+"""Mapping files with a part taken out or replaced: a mapping or its problems, no traceback."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapters.mapping.problems import MappingError
+from adapters.mapping.text import plain, read_text
+from tests.adapters.mapping.good import WHOLE, load
+
+TREE = plain(read_text(WHOLE, "whole"))
+
+
+def paths_in(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner: list[tuple[Any, Any]] = []
+    if isinstance(node, dict):
+        inner = list(node.items())
+    elif isinstance(node, list):
+        inner = list(enumerate(node))
+    below = [p for key, value in inner for p in paths_in(value, (*path, key))]
+    return [(*path, key) for key, _ in inner] + below
+
+
+PATHS = paths_in(TREE)
+TEXTS = (
+    "",
+    " ",
+    "x",
+    "0",
+    "~",
+    "status",
+    "hidden",
+    "urn:oid:1",
+    "%Q",
+    "a b",
+    "é",
+    "start",
+)
+VALUES = st.recursive(
+    st.sampled_from(TEXTS),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from((*TEXTS, "from", "value", "table")), inner, max_size=3
+        )
+    ),
+    max_leaves=4,
+)
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(PATHS), st.none() | VALUES), min_size=1, max_size=3
+)
+
+
+@given(CHANGES)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_change_is_a_mapping_or_problems(
+    tmp_path: Path, changes: list[tuple[tuple[Any, ...], Any]]
+) -> None:
+    tree = deepcopy(TREE)
+    for path, value in changes:
+        _change(tree, path, value)
+    try:
+        load(json.dumps(tree, ensure_ascii=False), tmp_path)
+    except MappingError as error:
+        for problem in error.problems:
+            assert problem.text
+            assert problem.mark.line == 1
+
+
+def _change(tree: Any, path: tuple[Any, ...], value: Any) -> None:
+    """Replace the part at the path, or take it out for None; do nothing when it is gone."""
+    node = tree
+    for step in path[:-1]:
+        node = node[step] if _has(node, step) else None
+    if not _has(node, path[-1]):
+        return
+    if value is None:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+
+
+def _has(node: Any, step: Any) -> bool:
+    if isinstance(node, dict):
+        return step in node
+    return isinstance(node, list) and isinstance(step, int) and step < len(node)

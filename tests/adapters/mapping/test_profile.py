@@ -1,0 +1,132 @@
+"""Profiles: the shipped ones equal the spec, and a faulty one says where."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.contract import ResourceType
+from adapters.mapping.parameters import PARAMETERS
+from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import (
+    PROFILES,
+    ParameterLimits,
+    Profile,
+    ResourceProfile,
+    load_profile,
+)
+
+ENCOUNTER, PATIENT, ORGANIZATION = ResourceType
+
+# Spec 4.1, the columns "Available on group A" and "on group B".
+ON_GROUPS = {
+    "patient": 100,
+    "date": 1,
+    "_id": 10,
+    "_count": 1,
+}
+
+
+def limits(found: ResourceProfile) -> dict[str, int]:
+    return {name: limit.values for name, limit in found.parameters.items()}
+
+
+@pytest.mark.parametrize("name", ["group-a", "group-b"])
+def test_groups(name: str) -> None:
+    profile = load_profile(name, Path())
+    assert (profile.name, profile.paging) == (name, False)
+    assert limits(profile.resources[ENCOUNTER]) == ON_GROUPS
+    assert limits(profile.resources[PATIENT]) == {"name": 100, "_id": 10, "_count": 1}
+    assert limits(profile.resources[ORGANIZATION]) == {}
+
+
+def test_full_offers_all_there_is() -> None:
+    profile = load_profile("full", Path())
+    assert profile.paging
+    for kind in ResourceType:
+        expected = {*PARAMETERS[kind], "_sort", "_count"}
+        assert set(profile.resources[kind].parameters) == expected
+    values = limits(profile.resources[ENCOUNTER])
+    assert (values["date"], values["_id"], values["status"]) == (10, 10, 100)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_page_sizes(name: str) -> None:
+    stays = load_profile(name, Path()).resources[ENCOUNTER]
+    assert (stays.count_default, stays.count_max) == (10, 100)
+
+
+def test_organizations_come_a_hundred_at_a_time() -> None:
+    organizations = load_profile("full", Path()).resources[ORGANIZATION]
+    assert (organizations.count_default, organizations.count_max) == (100, 100)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_only_patients_need_a_criterion(name: str) -> None:
+    resources = load_profile(name, Path()).resources
+    assert {kind: r.unfiltered_search for kind, r in resources.items()} == {
+        ENCOUNTER: True,
+        PATIENT: False,
+        ORGANIZATION: True,
+    }
+
+
+def test_a_profile_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "ours.yaml"
+    file.write_text(
+        "profile: ours\n"
+        "paging: true\n"
+        "encounter: {date: {}, status: {values: 2}, count: {max: 20}}\n"
+        "patient: {unfiltered_search: true, name: {}}\n"
+    )
+    assert load_profile(file.name, tmp_path) == Profile(
+        "ours",
+        True,
+        {
+            ENCOUNTER: ResourceProfile(
+                {"date": ParameterLimits(10), "status": ParameterLimits(2)},
+                10,
+                20,
+                True,
+            ),
+            PATIENT: ResourceProfile({"name": ParameterLimits(100)}, 10, 100, True),
+        },
+    )
+
+
+def test_every_problem_of_a_profile(tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(
+        "profile: bad\n"
+        "paging: no\n"
+        "count: {default: 0, max: 10}\n"
+        "encounter: {dat: {}, status: {value: 2}, _id: {values: 101}}\n"
+        "patient: {name: yes}\n"
+    )
+    with pytest.raises(MappingError) as refused:
+        load_profile(file.name, tmp_path)
+    assert [str(p).removeprefix(f"{tmp_path}/") for p in refused.value.problems] == [
+        "bad.yaml:2:9: paging: expected true or false here",
+        "bad.yaml:3:18: count.default: must be from 1 to 100",
+        "bad.yaml:4:13: encounter.dat: 'dat' is not a key here; did you mean 'date'?",
+        "bad.yaml:4:31: encounter.status.value: 'value' is not a key here; did you mean "
+        "'values'?",
+        "bad.yaml:4:56: encounter._id.values: must be from 1 to 100",
+        "bad.yaml:5:17: patient.name: expected keys and values here",
+    ]
+
+
+def test_a_profile_that_is_not_there() -> None:
+    with pytest.raises(MappingError, match=r"no such profile; ours are full, group-a"):
+        load_profile("groupa", Path())
+
+
+def test_a_default_above_the_maximum(tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(
+        "profile: bad\npaging: true\nencounter: {count: {default: 50, max: 20}}\n"
+    )
+    with pytest.raises(MappingError) as refused:
+        load_profile(file.name, tmp_path)
+    assert str(refused.value) == (
+        f"{file}:3:20: encounter.count: the default 50 is above the maximum 20"
+    )

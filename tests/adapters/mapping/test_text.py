@@ -1,0 +1,127 @@
+"""YAML as texts with places: what is kept, and what is refused without a traceback."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.mapping.model import Mark
+from adapters.mapping.problems import MappingError
+from adapters.mapping.text import find, place, plain, read_file, read_text
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["0123", "NO", "yes", "true", "~", "null", "NULL", "1.50", "2024-03-30", "0x1F"],
+)
+def test_every_scalar_is_what_was_written(written: str) -> None:
+    assert plain(read_text(f"key: {written}\n", "f")) == {"key": written}
+    assert plain(read_text(f"{written}: value\n", "f")) == {written: "value"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("key:\n", ""),
+        ("key: ''\n", ""),
+        ('key: "a\\tb"\n', "a\tb"),
+        ("key: ! x\n", "x"),
+        ("key: |\n  a\n  b\n", "a\nb\n"),
+        ("key: >\n  a\n  b\n", "a b\n"),
+        ("key: a # not this\n", "a"),
+        ("\ufeffkey: é\n", "é"),
+    ],
+)
+def test_texts(text: str, expected: str) -> None:
+    assert plain(read_text(text.encode(), "f")) == {"key": expected}
+
+
+def test_places_of_keys_values_and_what_is_not_there() -> None:
+    root = read_text("a:\n  - x\n  - {b: y}\n", "f")
+    assert place(root, ("a", 1, "b")) == Mark("f", 3, 9)
+    assert place(root, ("a", 1, "b"), at_key=True) == Mark("f", 3, 6)
+    assert place(root, ("a", 0)) == Mark("f", 2, 5)
+    assert place(root, ("a", 1, "c")) == Mark("f", 3, 5)
+    assert place(root, ("a", 7)) == Mark("f", 1, 1)
+    assert find(root, ("a", 0, "b")) is None
+
+
+REFUSED = (
+    ("", ["1:1: the file is empty"]),
+    ("# nothing but this\n", ["1:1: the file is empty"]),
+    ("- a\n", ["1:1: the file must hold keys and values (key: value)"]),
+    (
+        "a: 1\nb: 2\na: 3\n",
+        ["3:1: the key 'a' is here twice; the first is on line 1"],
+    ),
+    (
+        "a: {x: 1,\n  x: 2}\nb: {y: 1, y: 2}\n",
+        [
+            "2:3: the key 'x' is here twice; the first is on line 1",
+            "3:11: the key 'y' is here twice; the first is on line 3",
+        ],
+    ),
+    (
+        "a: &x [1]\nb: *x\n",
+        [
+            "1:4: '&x': anchors are not part of the format",
+            "2:4: '*x': write the value out; aliases are refused",
+        ],
+    ),
+    ("a: !!int 3\n", ["1:4: 'tag:yaml.org,2002:int': tags are not part of the format"]),
+    (
+        "a: !!python/object/apply:os.system [x]\n",
+        [
+            "1:4: 'tag:yaml.org,2002:python/object/apply:os.system': tags are not part "
+            "of the format"
+        ],
+    ),
+    ("a: 1\n---\nb: 2\n", ["2:1: a second document ('---'): one file is one document"]),
+    ("a:\n\tb: 1\n", ["2:1: a tab: indent with blanks"]),
+    (
+        "a: b: c\n",
+        [
+            "1:5: a ':' is not expected here: quote the text, or check the indentation "
+            "above"
+        ],
+    ),
+    ("a: 'x\n", ["2:1: a quote or bracket is never closed"]),
+    ("a: 1\nb\n", ["3:1: a key without ':', or a text that needs quotes"]),
+    ("[a]: 1\n", ["1:1: a key must be a text; quote '{' and '[' in texts"]),
+    ("a: \x07\n", ["1:4: the character U+0007 is not allowed in YAML"]),
+    ("a: " + "[" * 30 + "]" * 30, ["1:24: nested more than 20 levels deep"]),
+    ("a: " + "[" * 100_000, ["1:24: nested more than 20 levels deep"]),
+    ("a: " + "x" * 600_000, ["1:1: larger than 512 KiB"]),
+)
+
+
+@pytest.mark.parametrize(("text", "expected"), REFUSED, ids=range(len(REFUSED)))
+def test_refused(text: str, expected: list[str]) -> None:
+    with pytest.raises(MappingError) as refused:
+        read_text(text, "f")
+    assert [str(p) for p in refused.value.problems] == [f"f:{e}" for e in expected]
+
+
+def test_another_encoding_is_placed() -> None:
+    with pytest.raises(MappingError) as refused:
+        read_text("a: b\nnom: Hélène\n".encode("latin-1"), "f")
+    assert str(refused.value) == (
+        "f:2:7: the byte 0xE9 is not UTF-8; save the file as UTF-8"
+    )
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(MappingError, match=r":1:1: cannot be read: Is a directory"):
+        read_file(tmp_path)
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=200), st.text("ab:-[]{}&*!#|>'\"\n\t ?,%@`", max_size=60)
+    )
+)
+def test_no_text_gets_a_traceback(data: bytes | str) -> None:
+    with suppress(MappingError):
+        assert isinstance(plain(read_text(data, "f")), dict)

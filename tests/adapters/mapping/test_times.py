@@ -1,0 +1,322 @@
+"""Source values and instants, around both clock changes and far from them."""
+
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from adapters.mapping.clocks import FIRST_TIME, LAST_TIME
+from adapters.mapping.model import Never, TimeRule, Twice
+from adapters.mapping.times import join_parts, read_day, to_instant, to_local
+
+PARIS = ZoneInfo("Europe/Paris")
+UTC_ZONE = ZoneInfo("UTC")
+TICK = timedelta(microseconds=1)
+
+# Half an hour of change, a whole skipped day, minutes of local mean time, and the usual.
+ZONES = tuple(
+    map(
+        ZoneInfo,
+        (
+            "Europe/Paris",
+            "UTC",
+            "America/New_York",
+            "Australia/Lord_Howe",
+            "Pacific/Apia",
+            "Africa/Monrovia",
+            "Africa/Casablanca",
+            "Asia/Beirut",
+        ),
+    )
+)
+
+
+def rule(**options: Any) -> TimeRule:
+    return TimeRule(**{"zone": PARIS, "written": PARIS, **options})
+
+
+def local(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+# --------------------------------------------------------------- from the source
+
+READ = (
+    ("2024-01-15 08:00", {}, "2024-01-15T08:00:00+01:00"),
+    ("2024-07-15 08:00", {}, "2024-07-15T08:00:00+02:00"),
+    ("2024-07-15 08:00:01.000250", {}, "2024-07-15T08:00:01.000250+02:00"),
+    # spring: 02:00 to 03:00 never happens
+    ("2024-03-31 01:59:59", {}, "2024-03-31T01:59:59+01:00"),
+    ("2024-03-31 03:00", {}, "2024-03-31T03:00:00+02:00"),
+    ("2024-03-31 02:00", {"never": Never.SHIFT}, "2024-03-31T03:00:00+02:00"),
+    ("2024-03-31 02:30", {"never": Never.SHIFT}, "2024-03-31T03:00:00+02:00"),
+    ("2024-03-31 02:59:59", {"never": Never.SHIFT}, "2024-03-31T03:00:00+02:00"),
+    # autumn: 02:00 to 03:00 happens twice
+    ("2024-10-27 01:59:59", {}, "2024-10-27T01:59:59+02:00"),
+    ("2024-10-27 02:30", {}, "2024-10-27T02:30:00+02:00"),
+    ("2024-10-27 02:30", {"twice": Twice.SECOND}, "2024-10-27T02:30:00+01:00"),
+    ("2024-10-27 03:00", {"twice": Twice.REFUSE}, "2024-10-27T03:00:00+01:00"),
+    # written in another zone than read
+    ("2024-07-15 08:00", {"zone": UTC_ZONE}, "2024-07-15T10:00:00+02:00"),
+    ("2024-03-31 00:59:59", {"zone": UTC_ZONE}, "2024-03-31T01:59:59+01:00"),
+    ("2024-03-31 01:00", {"zone": UTC_ZONE}, "2024-03-31T03:00:00+02:00"),
+    ("2024-10-27 01:30", {"zone": UTC_ZONE}, "2024-10-27T02:30:00+01:00"),
+    # offsets that are not whole minutes
+    ("1905-06-01 12:00", {}, "1905-06-01T11:50:39+00:00"),
+    ("1905-06-01 12:00", {"zone": UTC_ZONE}, "1905-06-01T12:00:00+00:00"),
+    # the ends of time
+    (
+        "0001-01-01 00:00",
+        {"zone": UTC_ZONE, "written": UTC_ZONE},
+        "0001-01-01T00:00:00+00:00",
+    ),
+    ("9999-12-31 23:59", {}, "9999-12-31T23:59:00+01:00"),
+)
+
+
+@pytest.mark.parametrize(("value", "options", "expected"), READ)
+def test_local_times(value: str, options: dict[str, Any], expected: str) -> None:
+    assert to_instant(local(value), rule(**options)).isoformat() == expected
+    assert to_instant(value, rule(**options)).isoformat() == expected
+
+
+FORMS: tuple[tuple[object, dict[str, Any], str], ...] = (
+    (date(2024, 3, 30), {"at": time()}, "2024-03-30T00:00:00+01:00"),
+    (date(2024, 3, 30), {"at": time(23, 59)}, "2024-03-30T23:59:00+01:00"),
+    ("2024-03-30", {"at": time(8)}, "2024-03-30T08:00:00+01:00"),
+    ("20240330", {"at": time(8)}, "2024-03-30T08:00:00+01:00"),
+    ("2024-03-30T08:15:00Z", {}, "2024-03-30T09:15:00+01:00"),
+    ("2024-03-30T08:15:00-05:00", {}, "2024-03-30T14:15:00+01:00"),
+    ("30/03/2024 08:15", {"format": "%d/%m/%Y %H:%M"}, "2024-03-30T08:15:00+01:00"),
+    ("30/03/2024", {"format": "%d/%m/%Y", "at": time(8)}, "2024-03-30T08:00:00+01:00"),
+    (202403300815, {"format": "%Y%m%d%H%M"}, "2024-03-30T08:15:00+01:00"),
+    ("20240330 0815 +0500", {"format": "%Y%m%d %H%M %z"}, "2024-03-30T04:15:00+01:00"),
+    (
+        datetime(2024, 10, 27, 0, 30, tzinfo=UTC),
+        {"twice": Twice.REFUSE},
+        "2024-10-27T02:30:00+02:00",
+    ),
+    (
+        datetime(2024, 10, 27, 2, 30, tzinfo=PARIS, fold=1),
+        {},
+        "2024-10-27T02:30:00+01:00",
+    ),
+)
+
+
+@pytest.mark.parametrize(("value", "options", "expected"), FORMS)
+def test_other_forms(value: object, options: dict[str, Any], expected: str) -> None:
+    assert to_instant(value, rule(**options)).isoformat() == expected
+
+
+UNREADABLE: tuple[tuple[object, dict[str, Any], str], ...] = (
+    (local("2024-03-31 02:30"), {}, "a local time that never happens (clock change)"),
+    (
+        local("2024-10-27 02:30"),
+        {"twice": Twice.REFUSE},
+        "a local time that happens twice (clock change)",
+    ),
+    (date(2024, 3, 30), {}, 'a date without a time of day: say at: "00:00"'),
+    ("2024-03-30", {}, 'a date without a time of day: say at: "00:00"'),
+    (
+        "30/03/2024",
+        {"format": "%d/%m/%Y"},
+        'a date without a time of day: say at: "00:00"',
+    ),
+    ("Dupont", {}, "not readable as a time"),
+    ("2024-03-30 08:15", {"format": "%d/%m/%Y"}, "not readable as %d/%m/%Y"),
+    (b"2024", {}, "not a time"),
+    (20240330, {}, "not a time"),
+    (
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
+        {},
+        "outside the years that can be written",
+    ),
+)
+
+
+@pytest.mark.parametrize(("value", "options", "said"), UNREADABLE)
+def test_unreadable(value: object, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 (the whole text is compared)
+        to_instant(value, rule(**options))
+    assert str(refused.value) == said
+
+
+def test_the_hour_that_happens_twice_is_in_order() -> None:
+    late = to_instant(local("2024-10-27 02:10"), rule(twice=Twice.SECOND))
+    early = to_instant(local("2024-10-27 02:50"), rule(twice=Twice.FIRST))
+    assert early < late
+
+
+PARTS: tuple[tuple[object, object, dict[str, Any], str], ...] = (
+    (date(2024, 3, 30), time(8, 15), {}, "2024-03-30T08:15:00+01:00"),
+    (local("2024-03-30"), "08:15:30", {}, "2024-03-30T08:15:30+01:00"),
+    ("2024-03-30", "0815", {}, "2024-03-30T08:15:00+01:00"),
+    (date(2024, 3, 30), timedelta(hours=8), {}, "2024-03-30T08:00:00+01:00"),
+    (date(2024, 3, 30), local("1900-01-01 08:15"), {}, "2024-03-30T08:15:00+01:00"),
+    (date(2024, 3, 30), None, {"at": time(7)}, "2024-03-30T07:00:00+01:00"),
+    ("30/03/2024", "8h15", {"format": "%d/%m/%Y %Hh%M"}, "2024-03-30T08:15:00+01:00"),
+)
+
+
+@pytest.mark.parametrize(("day", "clock", "options", "expected"), PARTS)
+def test_a_date_and_its_time_of_day(
+    day: object, clock: object, options: dict[str, Any], expected: str
+) -> None:
+    joined = join_parts(day, clock, rule(**options))
+    assert to_instant(joined, rule(**options)).isoformat() == expected
+
+
+@pytest.mark.parametrize("clock", ["8h", "25:00", timedelta(hours=24), 8.5])
+def test_no_time_of_day(clock: object) -> None:
+    with pytest.raises(ValueError, match=r"^not readable as a time of day$"):
+        join_parts(date(2024, 3, 30), clock, rule())
+
+
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [
+        (date(1990, 2, 1), {}),
+        (local("1990-02-01 00:00"), {}),
+        ("1990-02-01", {}),
+        ("01/02/1990", {"format": "%d/%m/%Y"}),
+        (19900201, {"format": "%Y%m%d"}),
+        (datetime(1990, 1, 31, 23, tzinfo=UTC), {}),
+    ],
+)
+def test_birth_dates(value: object, options: dict[str, Any]) -> None:
+    assert read_day(value, rule(**options)) == date(1990, 2, 1)
+
+
+# ------------------------------------------------------------------ to the source
+
+BOUNDS = (
+    ("2024-07-15T06:00:00Z", {}, "2024-07-15 08:00"),
+    # the gap ends at 01:00Z: where it is shifted, all of it is that instant
+    ("2024-03-31T00:59:59Z", {}, "2024-03-31 01:59:59"),
+    ("2024-03-31T01:00:00Z", {}, "2024-03-31 03:00"),
+    ("2024-03-31T01:00:00Z", {"never": Never.SHIFT}, "2024-03-31 02:00"),
+    ("2024-03-31T01:00:01Z", {"never": Never.SHIFT}, "2024-03-31 03:00:01"),
+    # the hour from 00:00Z is repeated from 01:00Z
+    ("2024-10-27T00:30:00Z", {}, "2024-10-27 02:30"),
+    ("2024-10-27T01:30:00Z", {}, "2024-10-27 03:00"),
+    ("2024-10-27T00:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:00"),
+    ("2024-10-27T01:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:30"),
+    ("2024-10-27T00:30:00Z", {"twice": Twice.REFUSE}, "2024-10-27 03:00"),
+    ("2024-10-27T01:30:00Z", {"twice": Twice.REFUSE}, "2024-10-27 03:00"),
+    ("2024-10-27T02:00:00Z", {"twice": Twice.REFUSE}, "2024-10-27 03:00"),
+    ("2024-10-27T01:30:00Z", {"zone": UTC_ZONE}, "2024-10-27 01:30"),
+)
+
+
+@pytest.mark.parametrize(("instant", "options", "expected"), BOUNDS)
+def test_search_bounds(instant: str, options: dict[str, Any], expected: str) -> None:
+    assert to_local(local(instant), rule(**options)) == local(expected)
+
+
+def test_search_bounds_at_the_ends_of_time() -> None:
+    east, west = ZoneInfo("Asia/Tokyo"), ZoneInfo("America/New_York")
+    last, first = LAST_TIME.replace(tzinfo=UTC), FIRST_TIME.replace(tzinfo=UTC)
+    assert to_local(last, rule(zone=east)) == LAST_TIME
+    assert to_local(first, rule(zone=west)) == FIRST_TIME
+
+
+def changes(zone: ZoneInfo) -> list[datetime]:
+    """Return instants within an hour of which the zone's offset changes."""
+    start = datetime(1905, 1, 1, tzinfo=UTC)
+    days = [start + timedelta(days=days) for days in range(365 * 125)]
+    offsets = [day.astimezone(zone).utcoffset() for day in days]
+    pairs = zip(days, offsets, offsets[1:], strict=False)
+    return [_change_within(zone, day) for day, old, new in pairs if old != new]
+
+
+def _change_within(zone: ZoneInfo, day: datetime) -> datetime:
+    hours = [day + timedelta(hours=hours) for hours in range(25)]
+    old = day.astimezone(zone).utcoffset()
+    return next(h for h in hours if h.astimezone(zone).utcoffset() != old)
+
+
+NEAR = {zone: changes(zone) for zone in ZONES}
+
+
+@st.composite
+def moments(draw: st.DrawFn) -> tuple[TimeRule, datetime]:
+    """A rule, and an instant that is likely to be near a change of its zone."""
+    zone = draw(st.sampled_from(ZONES))
+    made = TimeRule(
+        zone,
+        draw(st.sampled_from(ZONES)),
+        twice=draw(st.sampled_from(list(Twice))),
+        never=draw(st.sampled_from(list(Never))),
+    )
+    anywhere = st.datetimes(datetime(1905, 1, 1), datetime(2030, 1, 1))  # noqa: DTZ001
+    near = anywhere.map(lambda moment: moment.replace(tzinfo=UTC))
+    if NEAR[zone]:
+        minutes = st.integers(-180, 180).map(lambda m: timedelta(minutes=m))
+        ticks = st.integers(-2, 2).map(lambda t: t * TICK)
+        shifted = st.builds(
+            lambda c, m, t: c + m + t, st.sampled_from(NEAR[zone]), minutes, ticks
+        )
+        near = st.one_of(shifted, near)
+    return made, draw(near)
+
+
+def instant_or_none(value: datetime, made: TimeRule) -> datetime | None:
+    try:
+        return to_instant(value, made)
+    except ValueError:
+        return None
+
+
+@given(moments(), st.timedeltas(timedelta(0), timedelta(hours=30)))
+def test_a_bound_is_the_smallest_value_that_is_not_before(
+    moment: tuple[TimeRule, datetime], earlier: timedelta
+) -> None:
+    made, instant = moment
+    bound = to_local(instant, made)
+    at_bound = instant_or_none(bound, made)
+    assert at_bound is not None
+    assert at_bound >= instant
+    for before in (TICK, earlier, timedelta(minutes=30), timedelta(hours=1)):
+        found = instant_or_none(bound - before, made) if before else None
+        assert found is None or found < instant
+
+
+@given(moments(), st.timedeltas(timedelta(0), timedelta(hours=30)))
+def test_instants_keep_the_order_of_local_values(
+    moment: tuple[TimeRule, datetime], later: timedelta
+) -> None:
+    made, instant = moment
+    value = instant.astimezone(made.zone).replace(tzinfo=None)
+    first, second = (instant_or_none(v, made) for v in (value, value + later))
+    assume(first is not None and second is not None)
+    assert first is not None
+    assert second is not None
+    assert first <= second
+
+
+@given(moments())
+def test_an_instant_is_what_the_zones_say(moment: tuple[TimeRule, datetime]) -> None:
+    made, instant = moment
+    wall = instant.astimezone(made.zone)
+    found = instant_or_none(wall.replace(tzinfo=None), made)
+    other = wall.replace(fold=1 - wall.fold)
+    if other.utcoffset() == wall.utcoffset():
+        assert found == instant
+    else:
+        kept = Twice.SECOND if wall.fold else Twice.FIRST
+        refused = made.twice is Twice.REFUSE
+        assert (
+            (found is None) if refused else ((found == instant) is (made.twice is kept))
+        )
+    if found is None:
+        return
+    offset = found.utcoffset()
+    expected = found.astimezone(made.written).utcoffset()
+    assert offset is not None
+    assert expected is not None
+    whole = expected % timedelta(minutes=1) == timedelta()
+    assert offset == (expected if whole else timedelta())

@@ -1,0 +1,180 @@
+"""The contract of adapters, held against hospitals full of edge cases.
+
+Nothing here knows an adapter: `conftest.py` opens each on the same rows, and what it
+answers is compared with expected ids and with the memory model.
+"""
+
+from collections.abc import Iterable
+from itertools import combinations
+
+import pytest
+
+from adapters.contract import (
+    Criterion,
+    GoneError,
+    NotAskableError,
+    NotFoundError,
+    ResourceType,
+    SourceDataError,
+    StringMatch,
+)
+from tests.adapters.asking import (
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    Opened,
+    ask,
+    assert_as_model,
+    dates,
+    ids_of,
+    patient,
+    plain,
+    token,
+    with_ids,
+)
+from tests.adapters.found import (
+    ORGANIZATIONS_FOUND,
+    PATIENTS_FOUND,
+    SOME,
+    STAYS_FOUND,
+)
+
+# ------------------------------------------------------------------ reading
+
+
+@pytest.mark.parametrize("kind", ResourceType)
+def test_what_is_searched_can_be_read(edges: Opened, kind: ResourceType) -> None:
+    for row in edges.adapter.search(ask(of=kind)).rows:
+        if not hasattr(row, "column"):
+            assert plain(edges.adapter.read(kind, row.id)) == plain(row)
+
+
+def test_faulty_row_is_a_fault_when_read(edges: Opened) -> None:
+    with pytest.raises(SourceDataError) as caught:
+        edges.adapter.read(STAY, edges.id(37))
+    assert caught.value.fault is not None
+    assert caught.value.fault.column == "state"
+
+
+def test_hidden_stay_is_not_there(edges: Opened) -> None:
+    with pytest.raises(NotFoundError):
+        edges.adapter.read(STAY, edges.id(50))
+
+
+def test_removed_stay_is_gone(edges: Opened) -> None:
+    with pytest.raises(GoneError):
+        edges.adapter.read(STAY, edges.id(51))
+
+
+@pytest.mark.parametrize("kind", ResourceType)
+@pytest.mark.parametrize(
+    "id",
+    [
+        *("", " ", "0", "-1", "abc", "1.0", "1e0", "01", "+1", " 1", "1 ", "1_0", "１"),
+        *("\x00", "1\x00", "%", "_", "1' OR '1'='1", "h1", "\ud83d\ude00", "é" * 2000),
+        *(str(10**30), str(-(10**30)), str(2**63), "None", "NULL", "NaN", "\\"),
+    ],
+)
+def test_id_that_no_row_has_is_not_found(
+    edges: Opened, kind: ResourceType, id: str
+) -> None:
+    with pytest.raises(NotFoundError):
+        edges.adapter.read(kind, id)
+    assert edges.adapter.count(ask(token("_id", "1", id), of=kind)) == (
+        edges.adapter.count(ask(token("_id", "1"), of=kind))
+    )
+
+
+def test_ids_are_whole_and_exact(edges: Opened) -> None:
+    texts = {edges.id(number) for number in (42, 420, 421, 422, 423)}
+    for id_ in texts:
+        assert edges.adapter.count(ask(token("_id", id_))) == 1
+    for code in ("042", "42"):
+        assert edges.adapter.read(ORGANIZATION, code).id == code
+
+
+# ------------------------------------------------- criteria and what they find
+
+
+@pytest.mark.parametrize(
+    ("criteria", "found"), [pytest.param(c, f, id=name) for name, c, f in STAYS_FOUND]
+)
+def test_stays_found(
+    edges: Opened, criteria: tuple[Criterion, ...], found: tuple[int, ...]
+) -> None:
+    query = ask(*(with_ids(edges, criterion) for criterion in criteria))
+    expected = {edges.id(number) for number in found}
+    assert set(ids_of(edges.adapter.search(query))) == expected
+    assert_as_model(edges, query)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "found"),
+    [pytest.param(c, f, id=name) for name, c, f in PATIENTS_FOUND],
+)
+def test_patients_found(
+    edges: Opened, criteria: tuple[Criterion, ...], found: tuple[int, ...]
+) -> None:
+    _skip_unless_offered(edges, criteria)
+    query = ask(*(with_ids(edges, c) for c in criteria), of=PATIENT)
+    expected = {edges.id(number) for number in found}
+    assert set(ids_of(edges.adapter.search(query))) == expected
+    assert_as_model(edges, query)
+
+
+def _skip_unless_offered(opened: Opened, criteria: Iterable[Criterion]) -> None:
+    offered = opened.adapter.capabilities[PATIENT].parameters
+    for criterion in criteria:
+        match = getattr(criterion, "match", StringMatch.STARTS_WITH)
+        if match not in offered[criterion.parameter].matches:
+            pytest.skip(f"{criterion.parameter}:{match} is not offered")
+
+
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [pytest.param(c, f, id=n) for n, c, f in ORGANIZATIONS_FOUND],
+)
+def test_organizations_found(
+    edges: Opened, criterion: Criterion, found: tuple[str, ...]
+) -> None:
+    query = ask(criterion, of=ORGANIZATION)
+    assert ids_of(edges.adapter.search(query)) == list(found)
+    assert_as_model(edges, query)
+
+
+# ------------------------------------------------------- criteria together
+
+
+@pytest.mark.parametrize(("size", "each"), [(1, 1), (2, 1), (3, 7)])
+def test_criteria_hold_together(edges: Opened, size: int, each: int) -> None:
+    asked = [with_ids(edges, criterion) for criterion in SOME]
+    askable = [criterion for criterion in asked if _is_askable(edges, criterion)]
+    assert len(askable) > len(SOME) / 2
+    for some in tuple(combinations(askable, size))[::each]:
+        assert_as_model(edges, ask(*some))
+
+
+def _is_askable(opened: Opened, criterion: Criterion) -> bool:
+    try:
+        opened.adapter.explain(ask(criterion))
+    except NotAskableError:
+        return False
+    return True
+
+
+def test_question_explained_shows_no_value(edges: Opened) -> None:
+    query = ask(
+        token("identifier", "SECRET-1"), dates("2031-05-06"), patient(edges.id(1))
+    )
+    explained = edges.adapter.explain(query)
+    assert explained
+    assert "SECRET-1" not in explained
+    assert "2031" not in explained
+
+
+def test_sound_source_has_no_problems(edges: Opened) -> None:
+    assert list(edges.adapter.check()) == []
+
+
+def test_fingerprint_stays(edges: Opened) -> None:
+    assert edges.adapter.fingerprint == edges.adapter.fingerprint != ""

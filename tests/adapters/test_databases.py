@@ -1,0 +1,196 @@
+"""What the databases themselves see to: no writing, time-outs, and accounts that only read."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+
+from adapters import open_adapter
+from adapters.contract import Adapter, TooCostlyError
+from adapters.mapping.load import load_mapping
+from adapters.sql.conditions import ALWAYS
+from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.dialects import dialect_of
+from adapters.sql.statements import Shape
+from tests.adapters.asking import ask
+from tests.databases import NewDatabase
+from tests.hospital_sql import Tables, mapping_text
+from tests.mariadb_server import MariaServer
+from tests.stays import EDGES
+
+KINDS = ("sqlite", "postgresql", "mariadb")
+
+SLOW = {
+    "sqlite": "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n)"
+    " SELECT MAX(a) AS a FROM n",
+    "postgresql": "SELECT 1 AS a FROM pg_sleep(60)",
+    "mariadb": "SELECT SLEEP(60) AS a",
+}
+"""A SELECT that takes longer than anybody waits."""
+
+MAY_WRITE = "the account of the source may change tables"
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def url(
+    kind: str,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> str:
+    """Return a database with the tables of the hospital, whose owner is asking."""
+    found = f"sqlite:///{tmp_path_factory.mktemp('pas') / 'pas.db'}"
+    if kind == "postgresql":
+        found = request.getfixturevalue("new_postgresql")("unicode")
+    if kind == "mariadb":
+        found = request.getfixturevalue("mariadb_server").new_database()
+    Tables(found, EDGES).close()
+    return found
+
+
+def opened(url: str, directory: Path, **keys: str) -> Adapter:
+    said = "".join(f", {key}: {value}" for key, value in keys.items())
+    text = mapping_text(EDGES).replace(", may_write: true", said)
+    file = directory / "hospital.yaml"
+    file.write_text(text, encoding="utf-8")
+    return open_adapter(load_mapping(file, {"PAS_URL": url}))
+
+
+def problems(adapter: Adapter) -> list[str]:
+    try:
+        return [problem.text for problem in adapter.check()]
+    finally:
+        adapter.close()
+
+
+def test_connections_do_not_write(kind: str, url: str) -> None:
+    engine = dialect_of(make_url(url)).engine(make_url(url), 5, 1)
+    connection = engine.raw_connection()
+    cursor = connection.cursor()
+    refused = (
+        "DELETE FROM stays",
+        "UPDATE stays SET visit = NULL",
+        "INSERT INTO organizations (code) VALUES ('N')",
+        "DROP TABLE stays",
+        "CREATE TABLE more (a INTEGER)",
+    )
+    for statement in refused:
+        with pytest.raises(engine.dialect.loaded_dbapi.Error, match=r"(?i)read.?only"):
+            cursor.execute(statement)
+    cursor.execute("SELECT COUNT(*) FROM stays")
+    assert cursor.fetchall()[0] == (len(EDGES.stays),)
+    cursor.close()
+    connection.close()
+    engine.dispose()
+
+
+def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) -> None:
+    database = Database(url, 0.3, 1)
+    began = time.monotonic()
+    with pytest.raises(SourceTimedOutError):
+        database.fetch(Shape(SLOW[kind], ("a",), ALWAYS.condition), ())
+    assert 0.2 < time.monotonic() - began < 5
+    quick = Shape("SELECT 1 AS a", ("a",), ALWAYS.condition)
+    assert [tuple(row) for row in database.fetch(quick, ())] == [(1,)]
+    database.close()
+
+
+def test_a_slow_count_is_too_costly(url: str, tmp_path: Path) -> None:
+    others = " ".join(f"CROSS JOIN stays s{number}" for number in range(5))
+    slow = f"FROM stays s {others} LEFT JOIN"
+    text = mapping_text(EDGES).replace("FROM stays s LEFT JOIN", slow)
+    text = text.replace("may_write: true", "count_timeout_seconds: 0.2")
+    file = tmp_path / "hospital.yaml"
+    file.write_text(text, encoding="utf-8")
+    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+    with pytest.raises(TooCostlyError):
+        adapter.count(ask())
+    adapter.close()
+
+
+def test_an_account_that_may_write_is_a_problem(
+    kind: str, url: str, tmp_path: Path
+) -> None:
+    expected = [] if kind == "sqlite" else [MAY_WRITE]
+    told = problems(opened(url, tmp_path))
+    assert [text.partition(":")[0] for text in told] == expected
+
+
+def test_it_is_none_when_the_mapping_allows_it(url: str, tmp_path: Path) -> None:
+    assert problems(opened(url, tmp_path, may_write="true")) == []
+
+
+@pytest.fixture
+def reader(kind: str, url: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Return the address of the same tables for an account that may only read."""
+    address = make_url(url)
+    if kind == "sqlite":
+        yield url
+    if kind == "mariadb":
+        server: MariaServer = request.getfixturevalue("mariadb_server")
+        server.run(
+            "CREATE USER reader@localhost",
+            f"GRANT SELECT ON {address.database}.* TO reader@localhost",
+        )
+        yield server.url(str(address.database), "reader")
+        server.run("DROP USER reader@localhost")
+    if kind == "postgresql":
+        plain = address.set(drivername="postgresql").render_as_string(False)
+        with psycopg.connect(plain, autocommit=True) as connection:
+            connection.execute("CREATE ROLE reader LOGIN")
+            connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+            yield address.set(username="reader").render_as_string(False)
+            connection.execute("DROP OWNED BY reader")
+            connection.execute("DROP ROLE reader")
+
+
+def test_an_account_that_only_reads_is_none(reader: str, tmp_path: Path) -> None:
+    adapter = opened(reader, tmp_path)
+    assert adapter.count(ask()) > 0
+    assert problems(adapter) == []
+
+
+@pytest.mark.parametrize("right", ["INSERT", "UPDATE", "DELETE"])
+def test_one_right_to_write_one_table_is_enough(
+    kind: str, url: str, reader: str, right: str, tmp_path: Path
+) -> None:
+    if kind == "sqlite":
+        pytest.skip("SQLite has no accounts")
+    account = "reader@localhost" if kind == "mariadb" else "reader"
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"GRANT {right} ON patients TO {account}")
+    engine.dispose()
+    assert len(problems(opened(reader, tmp_path))) == 1
+
+
+def test_a_database_that_is_down_is_an_outage(
+    new_postgresql: NewDatabase, tmp_path: Path
+) -> None:
+    address = make_url(new_postgresql("unicode")).set(database="gone")
+    adapter = opened(address.render_as_string(False), tmp_path)
+    told = list(adapter.check())
+    adapter.close()
+    assert told
+    assert all(problem.serious and problem.outage for problem in told)
+
+
+def test_a_column_that_is_gone_is_no_outage(
+    kind: str, url: str, tmp_path: Path
+) -> None:
+    text = mapping_text(EDGES).replace("s.changed\n", "s.nosuch\n")
+    file = tmp_path / "hospital.yaml"
+    file.write_text(text, encoding="utf-8")
+    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+    told = list(adapter.check())
+    adapter.close()
+    assert told
+    assert not any(problem.outage for problem in told)

@@ -1,0 +1,244 @@
+"""Three tables of one database as one list, each with less than the others."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapters import open_adapter
+from adapters.contract import (
+    Adapter,
+    Criterion,
+    EncounterRecord,
+    ResourceType,
+    Sort,
+    SortKey,
+)
+from adapters.federated import FederatedAdapter
+from adapters.mapping.load import load_mapping
+from tests.adapters.asking import STAY, ask, dates, ids_of, patient, token, walk
+
+MAPPING = """\
+mapping: 1
+name: Three tables
+profile: full
+time_zone: Europe/Paris
+source: {kind: sql, url: {env: PAS_URL}, connections: 2}
+constants:
+  visit_number_system: urn:oid:1.2.3
+  functional_unit_extension: https://example.org/unit
+codes:
+  state: {table: {P: planned, S: finished, A: hidden}}
+  kind: {table: {U: EMER}, otherwise: IMP}
+encounter:
+  search: [_id, patient, date, identifier, status, class, service-provider._extension]
+  sort: [date, _lastUpdated]
+  sources:
+    - prefix: inp-
+      rows: SELECT id, who, state, kind, began, visit, unit, changed FROM inpatients
+      fields:
+        id: {from: id}
+        patient_id: {from: who}
+        status: {from: state, codes: state}
+        class: {from: kind, codes: kind}
+        start: {from: began}
+        visit_number: {from: visit}
+        functional_unit: {from: unit}
+        last_updated: {from: changed, time_zone: UTC}
+    - prefix: out-
+      rows: SELECT id, who, day, changed FROM outpatients
+      fields:
+        id: {from: id}
+        patient_id: {from: who}
+        status: finished
+        class: AMB
+        start: {from: day, at: "00:00", time_zone: Europe/London}
+    - prefix: exp-
+      rows: SELECT id, who, changed FROM expected
+      fields:
+        id: {from: id}
+        patient_id: {from: who}
+        status: planned
+        last_updated: {from: changed, time_zone: UTC}
+patient:
+  rows: SELECT id, into_id FROM people
+  fields:
+    id: {from: id}
+    replaced_by: {from: into_id}
+  search: [_id]
+"""
+
+TABLES = """
+CREATE TABLE inpatients (id INTEGER, who INTEGER, state TEXT, kind TEXT, began TEXT,
+  visit TEXT, unit TEXT, changed TEXT);
+CREATE TABLE outpatients (id INTEGER, who INTEGER, day TEXT, changed TEXT);
+CREATE TABLE expected (id INTEGER, who INTEGER, changed TEXT);
+CREATE TABLE people (id INTEGER, into_id INTEGER);
+INSERT INTO people VALUES (1, NULL), (2, 1), (3, NULL);
+INSERT INTO inpatients VALUES
+  (1, 1, 'S', 'U', '2024-03-14 01:00:00', 'V1', 'A', '2024-03-15 00:00:00'),
+  (2, 1, 'S', 'H', '2024-03-14 01:00', 'V2', 'A', NULL),
+  (3, 3, 'P', 'H', NULL, 'V3', 'B', '2024-03-14 00:00:00'),
+  (4, 3, 'A', 'H', '2024-03-14 01:00:00', 'V4', 'B', NULL),
+  (5, 3, 'Z', 'H', '2024-03-13 09:00:00', 'V5', 'B', NULL),
+  (6, 3, 'S', 'H', 'none', 'V6', 'B', NULL);
+INSERT INTO outpatients VALUES (1, 1, '2024-03-14', NULL), (2, 3, '2024-03-13', NULL),
+  (3, 3, NULL, NULL);
+INSERT INTO expected VALUES (1, 3, '2024-03-14 00:00:00'), (2, 1, NULL), (3, 1, NULL);
+"""
+
+BY_DATE = [
+    "out-2",
+    "!state",
+    *("inp-2", "inp-1", "out-1"),
+    "!began",
+    *("inp-3", "out-3", "exp-1", "exp-2", "exp-3"),
+]
+"""Midnight in London is one o'clock in Paris; `01:00` is, as a text, before `01:00:00`."""
+
+BY_UPDATE = [
+    *("inp-3", "exp-1", "inp-1"),
+    *("inp-2", "!state", "!began", "out-1", "out-2", "out-3", "exp-2", "exp-3"),
+]
+
+
+def _reversed(ids: list[str], keyed: int) -> list[str]:
+    """Return an order turned round; rows without the key stay at the end."""
+    return ids[keyed - 1 :: -1] + ids[: keyed - 1 : -1]
+
+
+ORDERS = [
+    (Sort(SortKey.DATE), BY_DATE),
+    (Sort(SortKey.DATE, True), _reversed(BY_DATE, 6)),
+    (Sort(SortKey.LAST_UPDATED), BY_UPDATE),
+    (Sort(SortKey.LAST_UPDATED, True), _reversed(BY_UPDATE, 3)),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a database with the three tables."""
+    directory = tmp_path_factory.mktemp("three")
+    connection = sqlite3.connect(directory / "pas.db")
+    connection.executescript(TABLES)
+    connection.close()
+    return directory
+
+
+@pytest.fixture(scope="module")
+def three(place: Path) -> Iterator[Adapter]:
+    """Return the adapter of three tables."""
+    adapter = opened(place, MAPPING)
+    yield adapter
+    adapter.close()
+
+
+def opened(directory: Path, text: str) -> Adapter:
+    file = directory / "three.yaml"
+    file.write_text(text, encoding="utf-8")
+    return open_adapter(
+        load_mapping(file, {"PAS_URL": f"sqlite:///{directory}/pas.db"})
+    )
+
+
+@pytest.mark.parametrize(("sort", "expected"), ORDERS)
+def test_rows_of_all_tables_in_one_order(
+    three: Adapter, sort: Sort, expected: list[str]
+) -> None:
+    assert ids_of(three.search(ask(sort=sort))) == expected
+    for size in range(1, len(expected) + 1):
+        pages = list(walk(three, ask(sort=sort, count=size)))
+        assert [id for page in pages for id in ids_of(page)] == expected
+        ahead = ask(sort=sort, count=size, before=pages[-1].first)
+        back = list(walk(three, ahead, back=True))
+        assert [ids_of(page) for page in back] == [ids_of(p) for p in pages[-2::-1]]
+        end = three.search(replace(ask(sort=sort, count=size), from_end=True))
+        assert ids_of(end) == expected[-size:]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [
+        (token("_id", "inp-1", "out-1", "exp-9", "1"), {"inp-1", "out-1"}),
+        (token("class", "AMB"), {"out-1", "out-2", "out-3"}),
+        (token("class", "IMP"), {"inp-2", "inp-3", "!state", "!began"}),
+        (token("class", "EMER"), {"inp-1"}),
+        (token("status", "planned"), {"inp-3", "exp-1", "exp-2", "exp-3"}),
+        (token("status", "planned", "hidden"), {"inp-3", "exp-1", "exp-2", "exp-3"}),
+        (token("identifier", "V1"), {"inp-1"}),
+        (token("identifier", "urn:oid:1.2.3|V2"), {"inp-2"}),
+        (token("service-provider._extension", "A"), {"inp-1", "inp-2"}),
+        (patient("1"), {"inp-1", "inp-2", "out-1", "exp-2", "exp-3"}),
+        (patient("2"), {"inp-1", "inp-2", "out-1", "exp-2", "exp-3"}),
+        (dates("2024-03-13"), {"out-2", "!state"}),
+        (dates("lt2024-03-14T01:00:00+01:00"), {"out-2", "!state", "inp-2"}),
+        (dates("ge2024-03-14T01:00:00+01:00"), {"inp-1", "out-1", "!began"}),
+    ],
+    ids=lambda each: repr(sorted(each)) if isinstance(each, set) else str(each),
+)
+def test_table_without_the_field_matches_nothing(
+    three: Adapter, criterion: Criterion, found: set[str]
+) -> None:
+    assert set(ids_of(three.search(ask(criterion)))) == found
+    assert three.count(ask(criterion)) == len(found)
+    pages = list(walk(three, ask(criterion, count=1)))
+    assert {id for page in pages for id in ids_of(page)} == found
+
+
+def test_what_all_tables_can_do_is_offered(three: Adapter) -> None:
+    able = three.capabilities[STAY]
+    assert set(able.parameters) == {
+        *("_id", "patient", "date", "identifier", "status", "class"),
+        "service-provider._extension",
+    }
+    assert set(able.sorts) == {SortKey.DATE, SortKey.LAST_UPDATED, SortKey.ID}
+    assert able.keyset
+    assert not able.dated
+    assert three.capabilities[ResourceType.PATIENT].parameters.keys() == {"_id"}
+
+
+def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
+    three: Adapter, place: Path
+) -> None:
+    own = "    - prefix: out-\n      search: [_id, patient, date]\n      sort: []\n"
+    text = MAPPING.replace("    - prefix: out-\n", own)
+    narrower = opened(place, text)
+    able = narrower.capabilities[STAY]
+    # It has no identifier, so it is in nobody's way there.
+    assert set(able.parameters) == {
+        *("_id", "patient", "date", "identifier", "service-provider._extension"),
+    }
+    # It has a start it cannot sort by, and no time of change.
+    assert set(able.sorts) == {SortKey.LAST_UPDATED, SortKey.ID}
+    assert narrower.fingerprint == three.fingerprint
+    narrower.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("prefix: out-", "prefix: amb-"),
+        ("FROM expected", "FROM expected WHERE who > 1"),
+        ("Europe/London", "Europe/Paris"),
+    ],
+)
+def test_fingerprint_is_of_all_sources(
+    three: Adapter, place: Path, old: str, new: str
+) -> None:
+    other = opened(place, MAPPING.replace(old, new))
+    assert other.fingerprint != three.fingerprint
+    other.close()
+
+
+def test_tables_share_the_connections_of_their_database(three: Adapter) -> None:
+    assert isinstance(three, FederatedAdapter)
+    databases = {id(part.adapter._pages) for part in three._parts}  # type: ignore[attr-defined]
+    assert len(databases) == 1
+
+
+def test_constants_of_a_table(three: Adapter) -> None:
+    stay = three.read(STAY, "out-1")
+    assert isinstance(stay, EncounterRecord)
+    assert (stay.id, stay.patient_id, stay.class_code) == ("out-1", "1", "AMB")

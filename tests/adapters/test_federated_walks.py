@@ -1,0 +1,95 @@
+"""Walks through two hospitals as one while their stays come, change and go."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from adapters.memory import Row
+from tests.adapters.asking import Opened
+from tests.adapters.group import PREFIXES, Group, open_group, served
+from tests.adapters.test_walks import PLACE, Walks
+from tests.databases import NewDatabase
+from tests.hospital import Hospital, Ids, StayRow
+
+NO_HOUR = "2024-03-31 02:30:00"
+
+
+def _lives(number: int) -> tuple[int, int]:
+    """Return the hospital of a stay or patient, and its number there; these collide."""
+    return number % 2, (number + 1) // 2
+
+
+def _own(row: StayRow) -> StayRow:
+    """Return a stay as its hospital numbers it; instants know of no hour that never is."""
+    place, number = _lives(row.id)
+    began = "2024-03-14 10:00:01" if place and row.began == NO_HOUR else row.began
+    return row._replace(id=number, began=began)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOpened(Opened):
+    """A group as the walks of one hospital know it; even numbers live in the north."""
+
+    group: Group
+
+    def id(self, number: int) -> str:
+        """Return the id of a row as clients see it."""
+        place, own = _lives(number)
+        return PREFIXES[place] + self.group.hospitals[place].ids.text(own)
+
+
+class Combined:
+    """What walks ask of a hospital: the rows of both."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def stay(self, row: StayRow) -> Row:
+        """Return a stay as the group should serve it."""
+        place, _ = _lives(row.id)
+        return served(PREFIXES[place], self._group.hospitals[place].stay(_own(row)))
+
+
+def _opened(group: Group) -> GroupOpened:
+    hospital: Any = Combined(group)
+    return GroupOpened(
+        hospital,
+        group.adapter,
+        group.model,
+        lambda row: group.tables[_lives(row.id)[0]].put_stay(_own(row)),
+        lambda number: group.tables[_lives(number)[0]].delete_stay(_lives(number)[1]),
+        group,
+    )
+
+
+@pytest.fixture(params=Ids)
+def opened(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    new_postgresql: NewDatabase,
+) -> Iterator[GroupOpened]:
+    """Return two hospitals without stays: SQLite with texts, PostgreSQL with instants."""
+    directory = tmp_path_factory.mktemp("group")
+    urls = (f"sqlite:///{directory / 'north.db'}", new_postgresql("unicode"))
+    hospital = Hospital(patients=PLACE, ids=request.param)
+    group = open_group((hospital, hospital), directory, urls)
+    yield _opened(group)
+    group.close()
+
+
+def test_steady_stays_are_returned_exactly_once(opened: GroupOpened) -> None:
+    run_state_machine_as_test(
+        lambda: Walks(opened),  # type: ignore[arg-type] # any maker of machines will do
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=30,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

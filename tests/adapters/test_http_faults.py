@@ -1,0 +1,432 @@
+"""A source that fails: every way has its error, and no word of the source is repeated."""
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+import requests
+import responses
+
+from adapters.contract import (
+    AdapterError,
+    GoneError,
+    NotFoundError,
+    SourceDataError,
+    SourceUnavailableError,
+    TooCostlyError,
+)
+from adapters.http import HttpAdapter, client
+from tests.adapters.asking import STAY, ask
+from tests.adapters.http_cases import api_and_adapter, opened_at
+from tests.hospital_http import answer
+
+URL = "http://pas.invalid/api"
+LIST, ONE = f"{URL}/sejours", f"{URL}/sejours/1"
+SECRET = "Canari Jeanne"
+WORD = f'{{"erreur": "{SECRET}"}}'
+
+STAY_1 = {"stay_id": 1, "patient_id": 1, "state": "S", "hospital": "H1"}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_PAUSES", (0.01, 0.02))
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Iterator[HttpAdapter]:
+    opened = opened_at(URL, tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def source() -> Iterator[responses.RequestsMock]:
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+def _fails(kind: type[AdapterError], call: Callable[[], Any]) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert type(caught.value) in (kind, client.SourceTimedOutError)
+    assert SECRET not in str(caught.value)
+    assert "pas.invalid" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [500, 501, 502, 503, 504, 429])
+def test_source_in_trouble_is_away(
+    adapter: HttpAdapter, source: responses.RequestsMock, status: int
+) -> None:
+    source.get(LIST, body=WORD, status=status)
+    source.get(ONE, body=WORD, status=status)
+    _fails(SourceUnavailableError, lambda: adapter.search(ask()))
+    _fails(SourceUnavailableError, lambda: adapter.count(ask()))
+    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+    tries = 3 if status in (429, 502, 503, 504) else 1
+    assert source.assert_call_count(ONE, tries)
+
+
+@pytest.mark.parametrize("status", [301, 302, 400, 401, 403, 405, 418])
+def test_answer_that_no_retry_mends_is_told_the_integrator(
+    adapter: HttpAdapter, source: responses.RequestsMock, status: int
+) -> None:
+    source.get(LIST, body=WORD, status=status, headers={"Location": URL})
+    source.get(ONE, body=WORD, status=status, headers={"Location": URL})
+    _fails(SourceDataError, lambda: adapter.search(ask()))
+    _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+def test_row_that_is_not_there(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    source.get(ONE, body=WORD, status=404)
+    source.get(f"{URL}/sejours/2", body=WORD, status=410)
+    source.get(f"{URL}/sejours/3", json=STAY_1)
+    source.get(LIST, body=WORD, status=404)
+    _fails(NotFoundError, lambda: adapter.read(STAY, "1"))
+    _fails(GoneError, lambda: adapter.read(STAY, "2"))
+    _fails(NotFoundError, lambda: adapter.read(STAY, "3"))
+    _fails(SourceDataError, lambda: adapter.search(ask()))
+
+
+@pytest.mark.parametrize("id", [".", "..", "...", "a/b", "a?b", "é", ""])
+def test_id_never_leads_elsewhere(
+    adapter: HttpAdapter, source: responses.RequestsMock, id: str
+) -> None:
+    _fails(NotFoundError, lambda: adapter.read(STAY, id))
+
+
+NONSENSE = (
+    *("", "null", "[]", "7", '"x"', "{", "<html>", '{"resultats": [', "{}", "NaN"),
+    '{"resultats": null, "total": 0}',
+    '{"resultats": {}, "total": 0}',
+    '{"resultats": [7], "total": 1}',
+    '{"resultats": [], "total": null}',
+    '{"resultats": [], "total": "many"}',
+    '{"resultats": [], "total": -1}',
+    '{"resultats": [], "total": true}',
+    '{"resultats": [], "total": 1.5}',
+    # Lies: more rows than the total, and fewer.
+    '{"resultats": [{"stay_id": 1}, {"stay_id": 2}], "total": 1}',
+    '{"resultats": [], "total": 9}',
+    '{"resultats": [{"uf": 7}], "total": 1}',
+    '{"resultats": [{"uf": []}], "total": 1}',
+)
+
+
+@pytest.mark.parametrize("body", NONSENSE)
+def test_answer_without_sense_is_told_the_integrator(
+    adapter: HttpAdapter, source: responses.RequestsMock, body: str
+) -> None:
+    source.get(LIST, body=body)
+    _fails(SourceDataError, lambda: adapter.search(ask()))
+
+
+@pytest.mark.parametrize("body", ["", "null7", "[]", "7", '"x"', "<html>"])
+def test_row_without_sense_is_told_the_integrator(
+    adapter: HttpAdapter, source: responses.RequestsMock, body: str
+) -> None:
+    source.get(ONE, body=body)
+    _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+def test_more_rows_than_asked_are_refused(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    rows = [{**STAY_1, "stay_id": number} for number in range(5)]
+    source.get(LIST, json={"resultats": rows, "total": 5})
+    _fails(SourceDataError, lambda: adapter.search(ask(count=4)))
+
+
+def test_answer_without_end_is_refused(
+    adapter: HttpAdapter,
+    source: responses.RequestsMock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "MAX_BYTES", 1000)
+    source.get(LIST, body=b" " * 1001)
+    _fails(SourceDataError, lambda: adapter.search(ask()))
+
+
+def test_total_as_text_and_a_byte_order_mark_are_read(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    source.get(LIST, body=b'\xef\xbb\xbf{"resultats": [], "total": "0"}')
+    assert adapter.search(ask()).rows == ()
+
+
+# --------------------------------------------------------------------- retries
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": 503},
+        {"status": 429, "headers": {"Retry-After": "0"}},
+        {"status": 429, "headers": {"Retry-After": "soon"}},
+        {"body": requests.ConnectionError(SECRET)},
+        {"body": requests.exceptions.ChunkedEncodingError(SECRET)},
+    ],
+)
+def test_source_away_for_a_moment(
+    adapter: HttpAdapter, source: responses.RequestsMock, fault: Any
+) -> None:
+    source.get(LIST, **fault)
+    source.get(LIST, json={"resultats": [STAY_1], "total": 1})
+    assert len(adapter.search(ask()).rows) == 1
+
+
+def test_a_long_pause_is_not_waited_for(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    source.get(LIST, status=429, headers={"Retry-After": "3600"})
+    began = time.monotonic()
+    _fails(SourceUnavailableError, lambda: adapter.search(ask()))
+    assert time.monotonic() - began < 1
+    assert len(source.calls) == 1
+
+
+def test_a_form_is_never_sent_twice(
+    tmp_path: Path, source: responses.RequestsMock
+) -> None:
+    change = (("rows: resultats", "rows: resultats, method: post"),)
+    adapter = opened_at(URL, tmp_path, changes=change)
+    source.post(LIST, status=503)
+    _fails(SourceUnavailableError, lambda: adapter.search(ask()))
+    assert source.assert_call_count(LIST, 1)
+
+
+# ------------------------------------------------- links, and errors as answers
+
+
+@pytest.mark.parametrize(
+    "link", ["http://other.invalid/x", "//other.invalid/x", "file:///etc/passwd", 1.5]
+)
+def test_a_link_leads_to_the_same_server(
+    tmp_path: Path, source: responses.RequestsMock, link: Any
+) -> None:
+    adapter = opened_at(URL, tmp_path, paging="{next: suite.lien}")
+    page = {"resultats": [STAY_1], "total": 2, "suite": {"lien": link}}
+    source.get(LIST, json=page)
+    _fails(
+        SourceDataError,
+        lambda: adapter.search(ask(count=1, after=adapter.search(ask(count=1)).last)),
+    )
+
+
+RULE = (
+    ", error: {path: erreur.code, fine: [OK], not_found: [E404], unavailable: [E503]}"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("E404", NotFoundError),
+        ("E503", SourceUnavailableError),
+        ("E999", SourceDataError),
+        (7, SourceDataError),
+        ({"x": SECRET}, SourceDataError),
+    ],
+)
+def test_error_with_status_200(
+    tmp_path: Path, source: responses.RequestsMock, code: Any, kind: type[AdapterError]
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=RULE)
+    source.get(ONE, json={**STAY_1, "erreur": {"code": code, "texte": SECRET}})
+    _fails(kind, lambda: adapter.read(STAY, "1"))
+
+
+@pytest.mark.parametrize("code", ["OK", "", None, False])
+def test_what_is_no_error(
+    tmp_path: Path, source: responses.RequestsMock, code: Any
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=RULE)
+    source.get(ONE, json={**STAY_1, "erreur": {"code": code}})
+    assert adapter.read(STAY, "1").id == "1"
+
+
+def test_a_login_that_fails(tmp_path: Path, source: responses.RequestsMock) -> None:
+    auth = ", auth: {session: {path: /in, body: {}, token: jeton, header: X-S}}"
+    adapter = opened_at(URL, tmp_path, source=auth)
+    source.post(f"{URL}/in", body=WORD, status=500)
+    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+    source.replace("POST", f"{URL}/in", body=WORD, status=200)
+    _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+@pytest.mark.parametrize(
+    "fault", [{"status": 500}, {"json": {}}, {"body": "x"}, {"json": {"error": "no"}}]
+)
+def test_a_token_server_that_fails(
+    tmp_path: Path, source: responses.RequestsMock, fault: Any
+) -> None:
+    auth = (
+        ", auth: {oauth2: {token_url: 'http://id.invalid/token', client_id: c, "
+        "client_secret: {env: PAS_PASSWORD}}}"
+    )
+    adapter = opened_at(URL, tmp_path, source=auth)
+    source.post("http://id.invalid/token", **fault)
+    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+
+
+def test_check_tells_what_is_wrong(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    source.get(LIST, json={"resultats": [{"id": 1}], "total": 1})
+    source.get(f"{URL}/patients", body="<html>")
+    source.get(f"{URL}/etablissements", status=403)
+    problems = [problem.text for problem in adapter.check()]
+    assert len(problems) == 3
+    assert "no row holds it there" in problems[0]
+
+
+# ----------------------------------------------------------- slow, on real sockets
+
+
+@contextmanager
+def socket_server(serve: Callable[[socket.socket, Event], None]) -> Iterator[str]:
+    """Serve each connection by a function that writes what it likes."""
+    ended = Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(0.05)
+
+    def accept() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            with connection:
+                connection.recv(65536)
+                with suppress(OSError):
+                    serve(connection, ended)
+
+    thread = Thread(target=accept)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        ended.set()
+        thread.join()
+        listener.close()
+
+
+def _hang(_: socket.socket, ended: Event) -> None:
+    ended.wait(5)
+
+
+def _drip(connection: socket.socket, ended: Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while not ended.wait(0.05):
+        connection.sendall(b" ")
+
+
+def _drip_chunks(connection: socket.socket, ended: Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while not ended.wait(0.05):
+        connection.sendall(b"1\r\n \r\n")
+
+
+def _drip_headers(connection: socket.socket, ended: Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    while not ended.wait(0.05):
+        connection.sendall(b"x")
+
+
+def _half(connection: socket.socket, _: Event) -> None:
+    body = b'{"resultats": [], "total": 0'
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + body)
+
+
+def _cut_chunk(connection: socket.socket, _: Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{")
+
+
+def _noise(connection: socket.socket, _: Event) -> None:
+    connection.sendall(b"\x00\x01 this is no HTTP\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "serve", [_hang, _drip, _drip_chunks, _drip_headers, _half, _cut_chunk, _noise]
+)
+def test_slow_and_broken_connections_end_in_time(
+    tmp_path: Path, serve: Callable[[socket.socket, Event], None]
+) -> None:
+    limits = ", timeout_seconds: 0.5, count_timeout_seconds: 0.3"
+    with socket_server(serve) as url:
+        adapter = opened_at(url, tmp_path, source=limits)
+        began = time.monotonic()
+        _fails(SourceUnavailableError, lambda: adapter.search(ask()))
+        assert time.monotonic() - began < 1.5
+        if serve in (_hang, _drip, _drip_chunks, _drip_headers):
+            _fails(TooCostlyError, lambda: adapter.count(ask()))
+        adapter.close()
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    adapter = opened_at(f"http://127.0.0.1:{port}", tmp_path)
+    _fails(SourceUnavailableError, lambda: adapter.search(ask()))
+
+
+def test_one_source_that_hangs_holds_no_more_than_its_connections(
+    tmp_path: Path,
+) -> None:
+    limits = ", timeout_seconds: 0.6, connections: 1"
+    with socket_server(_hang) as url:
+        adapter = opened_at(url, tmp_path, source=limits)
+        first = Thread(
+            target=_fails, args=(SourceUnavailableError, lambda: adapter.search(ask()))
+        )
+        first.start()
+        _fails(SourceUnavailableError, lambda: adapter.search(ask()))
+        first.join()
+        adapter.close()
+
+
+def test_connections_are_used_again(tmp_path: Path) -> None:
+    ports = []
+
+    class Kept(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            ports.append(self.client_address[1])
+            body = json.dumps(STAY_1).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Kept) as server:
+        thread = Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        adapter = opened_at(f"http://127.0.0.1:{server.server_port}", tmp_path)
+        for _ in range(5):
+            adapter.read(STAY, "1")
+        adapter.close()
+        server.shutdown()
+        thread.join()
+    assert len(ports) == 5
+    assert len(set(ports)) == 1
+
+
+def test_cookies_of_the_source_are_not_kept(tmp_path: Path) -> None:
+    with api_and_adapter(tmp_path) as (api, adapter):
+        api.strange = lambda _: answer(STAY_1, **{"Set-Cookie": "who=other"})
+        adapter.read(STAY, "1")
+        adapter.read(STAY, "1")
+        assert "Cookie" not in api.requests[-1].headers

@@ -1,0 +1,176 @@
+"""What MariaDB does with texts and times of its own accord, and that nobody notices."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from adapters import open_adapter
+from adapters.contract import Adapter, NotFoundError, RowFault, Sort, SortKey
+from adapters.mapping.load import load_mapping
+from adapters.sql.columns import Kind
+from adapters.sql.dialects import DIALECTS
+from tests.adapters.asking import STAY, ask, dates, ids_of, patient, token, walk
+from tests.mariadb_server import MariaServer
+
+TABLE = """CREATE TABLE {database}.stays (
+  id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20),
+  state CHAR(3) CHARACTER SET latin1, began DATETIME, ended DATETIME,
+  visit VARCHAR(20) CHARACTER SET latin1, unit VARCHAR(10) COLLATE utf8mb4_bin,
+  changed TIMESTAMP(6) NULL)"""
+
+ROWS = """INSERT INTO {database}.stays VALUES
+  ('A1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'é', 'U', '2024-03-14 10:00:00.5'),
+  ('a1', 'p', 'E', '2024-03-14 10:00:00', NULL, 'E', 'u', '2024-03-14 10:00:00.5'),
+  ('Á1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'É', 'U ', NULL),
+  ('b-1', 'P ', 'e', '2024-03-14 10:00:01', '2024-03-14 12:00:00', 'a~b', 'x', NULL),
+  ('B-1', 'P', 'é', '2024-03-14 10:00:01', '0000-00-00', 'a\\\\b', 'x', NULL)"""
+
+MAPPING = """\
+mapping: 1
+name: Tables as they were made in 2005
+profile: full
+time_zone: Europe/Paris
+constants:
+  visit_number_system: urn:oid:1.2
+  functional_unit_extension: https://example.org/unit
+source: {kind: sql, url: {env: PAS_URL}, may_write: true}
+codes:
+  states: {table: {é: finished, E: planned, e: in-progress}}
+encounter:
+  rows: SELECT *, CONCAT(id, 'a\\b') || 'c' AS joined FROM stays WHERE id NOT LIKE '%:z%'
+  fields:
+    id: {from: id}
+    patient_id: {from: patient}
+    status: {from: state, codes: states}
+    start: {from: began}
+    end: {from: ended}
+    visit_number: {from: visit}
+    functional_unit: {from: unit}
+    last_updated: {from: changed}
+  search: [_id, patient, date, status, identifier, service-provider._extension]
+  sort: [date, _lastUpdated]
+"""
+
+
+@pytest.fixture(scope="module")
+def adapter(
+    mariadb_server: MariaServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Adapter]:
+    url = mariadb_server.new_database()
+    database = make_url(url).database
+    mariadb_server.run(
+        "SET SESSION sql_mode = ''",
+        "SET SESSION time_zone = '+00:00'",
+        TABLE.format(database=database),
+        ROWS.format(database=database),
+        "COMMIT",
+    )
+    file = tmp_path_factory.mktemp("mysql") / "hospital.yaml"
+    file.write_text(MAPPING, encoding="utf-8")
+    opened = open_adapter(load_mapping(file, {"PAS_URL": url}))
+    yield opened
+    opened.close()
+
+
+ALL = {"A1", "a1", "Á1", "b-1", "B-1"}
+
+
+@pytest.mark.parametrize("id", ["A1", "a1", "b-1"])
+def test_ids_are_told_apart_by_case_and_accent(adapter: Adapter, id: str) -> None:
+    assert adapter.read(STAY, id).id == id
+    assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
+
+
+@pytest.mark.parametrize("id", ["à1", "A1 ", "😀", "A\u03b11"])
+def test_an_id_that_is_only_alike_is_not_there(adapter: Adapter, id: str) -> None:
+    with pytest.raises(NotFoundError):
+        adapter.read(STAY, id)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "found"),
+    [
+        ("status", "planned", {"a1"}),
+        ("status", "in-progress", {"b-1"}),
+        ("identifier", "é", {"A1"}),
+        ("identifier", "e", set()),
+        ("identifier", "a~b", {"b-1"}),
+        ("identifier", "a\\b", {"!ended"}),
+        ("identifier", "😀", set()),
+        ("identifier", "\u03b1", set()),
+        ("service-provider._extension", "u", {"a1"}),
+    ],
+)
+def test_codes_and_numbers_are_exact(
+    adapter: Adapter, parameter: str, value: str, found: set[str]
+) -> None:
+    query = ask(token(parameter, value))
+    assert set(ids_of(adapter.search(query))) == found
+    assert adapter.count(query) == len(found)
+
+
+def test_trailing_blanks_that_nobody_sees_make_no_difference(adapter: Adapter) -> None:
+    assert adapter.count(ask(patient("P"))) == 4
+    assert adapter.count(ask(patient("p"))) == 1
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("key", [SortKey.DATE, SortKey.ID, SortKey.LAST_UPDATED])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_id_is_lost_between_pages(
+    adapter: Adapter, key: SortKey, descending: bool, size: int
+) -> None:
+    query = ask(sort=Sort(key, descending), count=size)
+    pages = list(walk(adapter, query))
+    rows = [row for page in pages for row in page.rows]
+    assert len(rows) == len(ALL)
+    assert [isinstance(row, RowFault) for row in rows].count(True) == 2
+
+
+def test_a_fraction_is_not_rounded_away(adapter: Adapter) -> None:
+    at = "2024-03-14T10:00:00"
+    assert adapter.count(ask(dates(f"lt{at}+01:00"))) == 0
+    assert adapter.count(ask(dates(f"lt{at}.000001+01:00"))) == 3
+    assert adapter.count(ask(dates(f"lt{at}.999999+01:00"))) == 3
+
+
+def test_a_timestamp_is_an_instant_in_any_zone(adapter: Adapter) -> None:
+    changed = adapter.read(STAY, "A1").last_updated
+    assert changed is not None
+    assert changed.isoformat() == "2024-03-14T11:00:00.500000+01:00"
+
+
+def test_a_date_of_zeros_is_a_fault_of_its_row(adapter: Adapter) -> None:
+    rows = adapter.search(ask(token("identifier", "a\\b"))).rows
+    assert [row.column for row in rows if isinstance(row, RowFault)] == ["ended"]
+
+
+def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) -> None:
+    dialect = DIALECTS["mysql"]
+    engine = dialect.engine(make_url(mariadb_server.new_database()), 5, 1)
+    connection = engine.raw_connection()
+    columns = dialect.columns(
+        connection.cursor(),
+        "SELECT 'a' COLLATE utf8mb4_bin AS `bin`, 'a' AS folding, 1 AS one,"
+        " CONVERT('a' USING latin1) AS western, NOW(6) AS now_, 0x61 AS raw_",
+    )
+    connection.close()
+    engine.dispose()
+    assert {column.name: column.kind for column in columns} == {
+        "bin": Kind.TEXT,
+        "folding": Kind.FOLDING,
+        "one": Kind.INTEGER,
+        "western": Kind.WESTERN,
+        "now_": Kind.LOCAL_TIME,
+        "raw_": Kind.OTHER,
+    }
+
+
+def test_a_connection_that_was_closed_meanwhile_is_replaced(
+    adapter: Adapter, mariadb_server: MariaServer
+) -> None:
+    assert len(ids_of(adapter.search(ask()))) == len(ALL)
+    for number in mariadb_server.connections():
+        mariadb_server.run(f"KILL {number}")
+    assert len(ids_of(adapter.search(ask()))) == len(ALL)

@@ -1,0 +1,63 @@
+"""What answers say: the one issue of an error, the pages of a walk, raw requests."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from werkzeug.test import TestResponse
+
+from tests.serving import Served, issues, relations
+
+HOST = "https://encounters.example.org"
+MOST_PAGES = 200
+
+
+def raw(served: Served, method: str, path: str, **sent: Any) -> TestResponse:
+    """Send anything to a path below the service's own; `headers` are added to its token."""
+    headers = {**served.headers, **sent.pop("headers", {})}
+    return served.http.open(
+        f"/fhir/v3/{path}",
+        method=method,
+        headers=headers,
+        **{"base_url": HOST, **sent},
+    )
+
+
+def body(response: TestResponse, status: int = 200) -> Any:
+    """Return the body of an answer of this status."""
+    assert response.status_code == status, response.text
+    return response.get_json(force=True)
+
+
+def refused(
+    response: TestResponse, status: int, code: str, name: str | None = None
+) -> str:
+    """Hold an answer to its status, its one issue and its location; return the text."""
+    (issue,) = body(response, status)["issue"]
+    assert issue["severity"] == "error"
+    assert issue["code"] == code, issue
+    assert issue.get("location") == (None if name is None else [f"http.{name}"])
+    return str(issue["diagnostics"])
+
+
+def told(bundle: Any) -> list[tuple[str, str, str | None]]:
+    """Return severity, code and location of what a Bundle tells besides its matches."""
+    return [
+        (each["severity"], each["code"], each.get("location", [None])[0])
+        for each in issues(bundle)
+    ]
+
+
+def pages(served: Served, bundle: Any, relation: str = "next") -> Iterator[Any]:
+    """Yield a page and all that its links of one relation lead to."""
+    yield bundle
+    for _ in range(MOST_PAGES):
+        if relation not in relations(bundle):
+            return
+        bundle = served.follow(bundle, relation)
+        yield bundle
+    raise AssertionError("the walk goes in circles")
+
+
+def parameters(url: str) -> dict[str, str]:
+    """Return the parameters of a link in their order."""
+    return dict(pair.split("=") for pair in url.partition("?")[2].split("&"))

@@ -1,0 +1,166 @@
+"""Opaque tokens: asked for at the provider (RFC 7662, decision 22)."""
+
+import time
+from urllib.parse import parse_qs
+
+import pytest
+import requests
+import responses
+
+from app.auth import Authenticator
+from app.errors import IssueCode, UnauthenticatedError, UnavailableError
+from app.introspection import CACHE_SECONDS
+from tests.app import provider
+from tests.app.provider import INTROSPECTION_URL, Clock, bearer, rsa, sign
+
+TOKEN = "opaque-token-1"
+
+
+@pytest.fixture
+def mock():
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        yield mock
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def make(tmp_path, clock):
+    path = tmp_path / "mapping.yaml"
+    path.write_text("mapping: 1\n")
+
+    def make(**changed):
+        settings = provider.settings(
+            path,
+            INTROSPECTION_URL=INTROSPECTION_URL,
+            INTROSPECTION_CLIENT_ID="encounters",
+            INTROSPECTION_CLIENT_SECRET="hush",
+            **changed,
+        )
+        return Authenticator.from_settings(settings, clock=clock)
+
+    return make
+
+
+@pytest.fixture
+def auth(make):
+    return make(KEY_SET_URL=None)
+
+
+def says(mock, **answer):
+    mock.upsert(responses.POST, INTROSPECTION_URL, json=answer)
+
+
+def good(**changed):
+    return {"active": True, **provider.claims(**changed)}
+
+
+def test_the_provider_is_asked_as_rfc_7662_says(auth, mock):
+    says(mock, **good())
+    client = auth.authenticate(bearer(TOKEN))
+    assert client.id == "client-1"
+    assert "ENCOUNTER_SEARCH" in client.scopes
+    (call,) = mock.calls
+    assert parse_qs(call.request.body) == {
+        "token": [TOKEN],
+        "token_type_hint": ["access_token"],
+    }
+    assert call.request.headers["Authorization"] == "Basic ZW5jb3VudGVyczpodXNo"
+    assert call.request.headers["Accept"] == "application/json"
+
+
+def test_what_the_provider_does_not_say_is_not_asked_for(auth, mock):
+    says(mock, active=True, client_id="client-1", iss=None, aud=None, exp=None)
+    client = auth.authenticate(bearer(TOKEN))
+    assert (client.id, client.scopes) == ("client-1", frozenset())
+
+
+BAD = {
+    "not active": {"active": False},
+    "nothing said": {},
+    "active in words": good(active="true"),
+    "active as a number": good(active=1),
+    "another audience": good(aud="https://other.example.org/"),
+    "another issuer": good(iss="https://other.example.org/"),
+    "not valid yet": good(nbf=int(time.time()) + 600),
+    "no client": {"active": True, "scope": "PATIENT_GAM_SEARCH"},
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_answer_is_401(auth, mock, name):
+    says(mock, **BAD[name])
+    with pytest.raises(UnauthenticatedError) as caught:
+        auth.authenticate(bearer(TOKEN))
+    assert caught.value.code == IssueCode.UNKNOWN
+
+
+def test_an_expired_one_is_told_apart(auth, mock, clock):
+    says(mock, **good(exp=int(clock.now) - 31))
+    with pytest.raises(UnauthenticatedError) as caught:
+        auth.authenticate(bearer(TOKEN))
+    assert caught.value.code == IssueCode.EXPIRED
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": 401},
+        {"status": 500},
+        {"body": "<html>"},
+        {"body": requests.Timeout()},
+        {"body": requests.ConnectionError()},
+    ],
+)
+def test_a_provider_that_cannot_be_asked_is_503(auth, mock, answer):
+    mock.upsert(responses.POST, INTROSPECTION_URL, **answer)
+    with pytest.raises(UnavailableError) as caught:
+        auth.authenticate(bearer(TOKEN))
+    assert dict(caught.value.headers)["Retry-After"]
+
+
+def test_an_answer_is_kept_for_a_short_while(auth, mock, clock):
+    says(mock, **good())
+    auth.authenticate(bearer(TOKEN))
+    says(mock, active=False)
+    clock.now += CACHE_SECONDS - 1
+    assert auth.authenticate(bearer(TOKEN)).id == "client-1"
+    clock.now += 1
+    with pytest.raises(UnauthenticatedError):
+        auth.authenticate(bearer(TOKEN))
+    assert len(mock.calls) == 2
+
+
+def test_an_answer_is_not_kept_past_its_expiry(auth, mock, clock):
+    says(mock, **good(exp=int(clock.now) + 5))
+    auth.authenticate(bearer(TOKEN))
+    clock.now += 6
+    auth.authenticate(bearer(TOKEN))
+    assert len(mock.calls) == 2
+
+
+def test_a_refusal_is_not_kept(auth, mock):
+    says(mock, active=False)
+    with pytest.raises(UnauthenticatedError):
+        auth.authenticate(bearer(TOKEN))
+    says(mock, **good())
+    assert auth.authenticate(bearer(TOKEN)).id == "client-1"
+
+
+def test_with_a_key_set_signed_tokens_are_checked_here_and_others_there(make, mock):
+    auth = make()
+    provider.publish(mock, rsa())
+    says(mock, **good(client_id="opaque-client"))
+    assert auth.authenticate(bearer(sign())).id == "client-1"
+    assert auth.authenticate(bearer(TOKEN)).id == "opaque-client"
+    urls = [call.request.url for call in mock.calls]
+    assert urls == [provider.KEY_SET_URL, INTROSPECTION_URL]
+
+
+def test_without_a_key_set_the_provider_is_asked_about_signed_tokens_too(auth, mock):
+    says(mock, **good())
+    assert auth.authenticate(bearer(sign(rsa("thief")))).id == "client-1"
+    assert [call.request.url for call in mock.calls] == [INTROSPECTION_URL]

@@ -1,0 +1,242 @@
+"""The key set: which keys count, when it is fetched, and how often at most."""
+
+import base64
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+import responses
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from joserfc.errors import InvalidKeyIdError
+
+from app.errors import UnavailableError
+from app.identity import MAX_ANSWER_BYTES, IdentityError, Provider
+from app.keys import KeySource, usable_keys
+from tests.app import provider
+from tests.app.provider import KEY_SET_URL, Clock, ec, okp, rsa
+
+
+@pytest.fixture
+def mock():
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        provider.publish(mock, rsa())
+        yield mock
+
+
+def slow_down(mock, *keys):
+    """Publish these keys, and take long enough for other threads to come along."""
+
+    def answer(request):
+        time.sleep(0.05)
+        return 200, {}, json.dumps(provider.key_set(*keys))
+
+    mock.remove(responses.GET, KEY_SET_URL)
+    mock.add_callback(responses.GET, KEY_SET_URL, answer)
+
+
+@pytest.fixture
+def clock():
+    return Clock(1000.0)
+
+
+@pytest.fixture
+def keys(clock):
+    return KeySource(Provider(KEY_SET_URL, 2), fresh=300, retry=10, clock=clock)
+
+
+def test_a_key_set_is_fetched_once_while_it_is_fresh(keys, mock, clock):
+    for _ in range(30):
+        assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+        clock.now += 9
+    assert len(mock.calls) == 1
+    clock.now += 30
+    assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+    assert len(mock.calls) == 2
+
+
+def test_a_new_key_is_found_at_once_after_the_pause(keys, mock, clock):
+    keys.find("rsa-1", "RS256")
+    provider.publish(mock, rsa(), rsa("rsa-2"))
+    clock.now += 9
+    with pytest.raises(InvalidKeyIdError):
+        keys.find("rsa-2", "RS256")
+    clock.now += 1
+    assert keys.find("rsa-2", "RS256").kid == "rsa-2"
+    assert len(mock.calls) == 2
+
+
+def test_a_flood_of_forged_names_costs_one_fetch_a_pause(keys, mock, clock):
+    keys.find("rsa-1", "RS256")
+    for number in range(800):
+        clock.now += 0.125
+        with pytest.raises(InvalidKeyIdError):
+            keys.find(f"forged-{number}", "RS256")
+    assert len(mock.calls) == 1 + 10
+
+
+def test_a_flood_from_many_threads_costs_no_more(keys, mock, clock):
+    keys.find("rsa-1", "RS256")
+    slow_down(mock, rsa())
+    clock.now += 10
+    barrier = threading.Barrier(16)
+
+    def ask(number):
+        barrier.wait()
+        with pytest.raises(InvalidKeyIdError):
+            keys.find(f"forged-{number}", "RS256")
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(ask, range(16)))
+    assert len(mock.calls) == 2
+
+
+def test_threads_that_meet_a_new_key_together_all_find_it(keys, mock, clock):
+    keys.find("rsa-1", "RS256")
+    slow_down(mock, rsa("rsa-2"))
+    clock.now += 10
+    barrier = threading.Barrier(16)
+
+    def ask(_):
+        barrier.wait()
+        return keys.find("rsa-2", "RS256").kid
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(ask, range(16))) == {"rsa-2"}
+    assert len(mock.calls) == 2
+
+
+def test_a_name_that_does_not_fit_costs_no_fetch(keys, mock, clock):
+    keys.find("rsa-1", "RS256")
+    clock.now += 60
+    with pytest.raises(InvalidKeyIdError):
+        keys.find("rsa-1", "ES256")
+    assert len(mock.calls) == 1
+
+
+def test_the_version_changes_with_the_keys_alone(keys, mock, clock):
+    assert keys.freshen() == 1
+    clock.now += 300
+    assert keys.freshen() == 1
+    provider.publish(mock, rsa(), ec())
+    clock.now += 300
+    assert keys.freshen() == 2
+    assert len(mock.calls) == 3
+
+
+def test_there_is_no_version_before_there_are_keys(keys, mock):
+    mock.upsert(responses.GET, KEY_SET_URL, status=503)
+    assert keys.freshen() == 0
+
+
+BAD_ANSWERS = {
+    "no connection": {"body": requests.ConnectionError("auth.example.org")},
+    "time-out": {"body": requests.Timeout()},
+    "error": {"status": 500},
+    "redirect": {"status": 302, "headers": {"Location": "https://evil.example.org/"}},
+    "page": {"body": "<html>"},
+    "list": {"json": []},
+    "no keys": {"json": {}},
+    "keys is a text": {"json": {"keys": "abc"}},
+    "empty": {"json": {"keys": []}},
+    "nothing usable": {"json": {"keys": [7, {"kty": "RSA"}, {"kty": "new"}]}},
+    "too long": {
+        "json": provider.key_set(rsa("rsa-2")) | {"x": "x" * MAX_ANSWER_BYTES}
+    },
+}
+
+
+@pytest.mark.parametrize("name", BAD_ANSWERS)
+def test_a_bad_answer_leaves_what_we_have(keys, mock, clock, caplog, name):
+    keys.find("rsa-1", "RS256")
+    mock.upsert(responses.GET, KEY_SET_URL, **BAD_ANSWERS[name])
+    clock.now += 301
+    assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+    clock.now += 10
+    with pytest.raises(UnavailableError) as caught:
+        keys.find("rsa-2", "RS256")
+    assert caught.value.headers == (("Retry-After", "10"),)
+    assert {call.request.url for call in mock.calls} == {KEY_SET_URL}
+    assert caplog.records
+    assert not any("example.org" in str(vars(line)["data"]) for line in caplog.records)
+
+
+def test_without_keys_the_answer_names_the_seconds_to_the_next_try(keys, mock, clock):
+    mock.upsert(responses.GET, KEY_SET_URL, status=500)
+    with pytest.raises(UnavailableError):
+        keys.find("rsa-1", "RS256")
+    clock.now += 6.5
+    with pytest.raises(UnavailableError) as caught:
+        keys.find("rsa-1", "RS256")
+    assert caught.value.headers == (("Retry-After", "4"),)
+    assert len(mock.calls) == 1
+
+
+# ------------------------------------------------------------- which key it is
+
+
+def test_a_token_without_a_name_is_taken_where_one_key_fits(keys, mock):
+    provider.publish(mock, rsa(), ec(), okp())
+    assert keys.find(None, "RS256").kid == "rsa-1"
+    assert keys.find(None, "ES256").kid == "ec-1"
+    with pytest.raises(InvalidKeyIdError):
+        keys.find(None, "ES384")
+
+
+def test_a_token_without_a_name_is_refused_where_two_keys_fit(keys, mock):
+    provider.publish(mock, rsa(), rsa("rsa-2"))
+    with pytest.raises(InvalidKeyIdError):
+        keys.find(None, "RS256")
+
+
+def test_two_keys_of_one_name_are_told_apart_by_the_algorithm(keys, mock):
+    provider.publish(mock, rsa("same"), ec("same"))
+    assert keys.find("same", "ES256").key_type == "EC"
+    assert keys.find("same", "PS512").key_type == "RSA"
+
+
+def test_a_key_for_one_algorithm_serves_no_other(keys, mock):
+    mock.upsert(responses.GET, KEY_SET_URL, json=provider.key_set(rsa(), alg="RS512"))
+    assert keys.find("rsa-1", "RS512")
+    with pytest.raises(InvalidKeyIdError):
+        keys.find("rsa-1", "RS256")
+
+
+def _number(bits):
+    made = generate_private_key(public_exponent=65537, key_size=bits).public_key()
+    octets = made.public_numbers().n.to_bytes(bits // 8, "big")
+    return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()
+
+
+PUBLIC = rsa().as_dict(private=False)
+UNUSABLE = {
+    "for encryption": {**PUBLIC, "use": "enc"},
+    "for something else": {**PUBLIC, "use": "x"},
+    "use is a list": {**PUBLIC, "use": ["sig"]},
+    "for other operations": {**PUBLIC, "key_ops": ["encrypt"]},
+    "symmetric": {"kty": "oct", "k": "c2VjcmV0", "kid": "rsa-1"},
+    "of a kind not known": {"kty": "AKP", "alg": "ML-DSA-44", "pub": "x"},
+    "kind is a list": {"kty": ["RSA"]},
+    "without a kind": {"n": PUBLIC["n"], "e": PUBLIC["e"]},
+    "without its number": {"kty": "RSA", "e": "AQAB"},
+    "with a broken number": {"kty": "RSA", "n": "=", "e": "AQAB"},
+    "number is not text": {"kty": "RSA", "n": 7, "e": "AQAB"},
+    "too short": {"kty": "RSA", "n": _number(1024), "e": "AQAB"},
+    "on a curve not known": {"kty": "EC", "crv": "P-0", "x": "AA", "y": "AA"},
+    "off its curve": {**ec().as_dict(private=False), "y": "AA"},
+    "for key agreement": okp("x", "X25519").as_dict(private=False),
+    "of the other Edwards curve": okp("e", "Ed448").as_dict(private=False),
+    "a text": "key",
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_a_key_that_cannot_serve_is_passed_over(name):
+    good = ec().as_dict(private=False)
+    (kept,) = usable_keys({"keys": [UNUSABLE[name], good]})
+    assert kept.as_dict() == good
+    with pytest.raises(IdentityError):
+        usable_keys({"keys": [UNUSABLE[name]]})

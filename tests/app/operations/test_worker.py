@@ -1,0 +1,218 @@
+"""What gunicorn refuses, over raw sockets against a real gunicorn (decision 20)."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.app import provider
+from tests.live import ROOT, answers, free_ports, wait_until
+from tests.validity.client import check_answer
+
+CANARY = b"MARTIN-1987"
+
+# It stands in for the service: reads the body, and can fail as an application fails.
+APPLICATION = """
+from flask import Flask, Response, request
+from app.operations.logs import register_request_log
+from app.outcomes import register_errors
+
+application = Flask(__name__)
+register_request_log(application)
+register_errors(application)
+
+@application.post("/body")
+def body():
+    return {"read": len(request.get_data())}
+
+@application.get("/scheme")
+def scheme():
+    return request.scheme
+
+@application.get("/bad-header")
+def bad_header():
+    answer = Response("x")
+    answer.headers._list.append(("X-Bad\\x01", "y"))
+    return answer
+"""
+
+
+class Gunicorn(NamedTuple):
+    """A running gunicorn and where its log goes."""
+
+    port: int
+    log: Path
+
+
+class Answer(NamedTuple):
+    """One answer, read until the server closed the connection."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+@pytest.fixture(scope="module")
+def gunicorn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gunicorn]:
+    folder = tmp_path_factory.mktemp("gunicorn")
+    (folder / "standin.py").write_text(APPLICATION)
+    log, port = folder / "log", free_ports()
+    home = folder / "home"
+    home.mkdir()
+    chosen = {"BIND": f"127.0.0.1:{port}", "WORKERS": "1", "THREADS": "4"}
+    environ = os.environ | provider.environ(folder / "standin.py", **chosen)
+    environ |= {"PYTHONPATH": f"{ROOT}:{folder}", "HOME": str(home)}
+    environ.pop("XDG_RUNTIME_DIR", None)
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:app.operations.server"]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, "standin:application"],
+            cwd=folder,
+            env=environ,
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        wait_until(lambda: answers(port), log)
+        yield Gunicorn(port, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0, log.read_text()
+    assert list(home.iterdir()) == [], "gunicorn wrote into the home directory"
+
+
+def exchange(port: int, request: bytes) -> Answer:
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        connection.sendall(request)
+        data = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("ascii").split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return Answer(int(first.split()[1]), headers, body)
+
+
+def issue(answer: Answer) -> dict[str, str]:
+    check_answer("GET", "/", answer.status, answer.headers, answer.body)
+    assert int(answer.headers["Content-Length"]) == len(answer.body)
+    assert re.fullmatch(r"[0-9a-f]{32}", answer.headers["X-Request-Id"])
+    (only,) = json.loads(answer.body)["issue"]
+    return dict(only)
+
+
+END = b"Host: x\r\n\r\n"
+
+REFUSED = {
+    "no request line": (b"\x16\x03\x01 " + CANARY + b"\r\n\r\n", 400, "structure"),
+    "method": (b"g@t /" + CANARY + b" HTTP/1.1\r\n" + END, 400, "structure"),
+    "version": (b"GET /" + CANARY + b" HTTP/9.1\r\n" + END, 400, "structure"),
+    "header name": (
+        b"GET / HTTP/1.1\r\nX Y: " + CANARY + b"\r\n\r\n",
+        400,
+        "structure",
+    ),
+    "folded header": (
+        b"GET / HTTP/1.1\r\nX-Y: a\r\n " + CANARY + b"\r\n\r\n",
+        400,
+        "structure",
+    ),
+    "two lengths": (
+        b"POST /body HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n" + END,
+        400,
+        "structure",
+    ),
+    "request line": (
+        b"GET /?patient=" + CANARY * 800 + b" HTTP/1.1\r\n" + END,
+        414,
+        "too-long",
+    ),
+    "long header": (
+        b"GET / HTTP/1.1\r\nX-Y: " + CANARY * 2000 + b"\r\n" + END,
+        431,
+        "too-long",
+    ),
+    "many headers": (
+        b"GET / HTTP/1.1\r\n" + b"X-Y: a\r\n" * 70 + END,
+        431,
+        "too-long",
+    ),
+    "expectation": (
+        b"GET / HTTP/1.1\r\nExpect: " + CANARY + b"\r\n" + END,
+        417,
+        "invalid",
+    ),
+    "transfer coding": (
+        b"POST /body HTTP/1.1\r\nTransfer-Encoding: x-" + CANARY + b"\r\n" + END,
+        501,
+        "not-supported",
+    ),
+}
+
+
+@pytest.mark.parametrize(("request_", "status", "code"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_is_an_operation_outcome(
+    gunicorn: Gunicorn, request_: bytes, status: int, code: str
+) -> None:
+    answer = exchange(gunicorn.port, request_)
+    assert answer.status == status
+    assert answer.headers["Connection"] == "close"
+    only = issue(answer)
+    assert only["code"] == code
+    assert CANARY.decode() not in answer.body.decode()
+
+
+CHUNKED = b"POST /body HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + END
+
+
+def test_a_chunked_body_is_read(gunicorn: Gunicorn) -> None:
+    request = CHUNKED.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    answer = exchange(gunicorn.port, request + b"3\r\nabc\r\n0\r\n\r\n")
+    assert (answer.status, json.loads(answer.body)) == (200, {"read": 3})
+
+
+@pytest.mark.parametrize("chunk", [b"zz\r\nabc\r\n", b"3\r\nabcX\r\n0\r\n\r\n"])
+def test_a_broken_chunk_is_the_clients_fault(gunicorn: Gunicorn, chunk: bytes) -> None:
+    answer = exchange(gunicorn.port, CHUNKED + chunk)
+    assert answer.status == 400
+    check_answer("POST", "/body", answer.status, answer.headers, answer.body)
+
+
+def test_a_body_that_breaks_off_is_no_fault_of_ours(gunicorn: Gunicorn) -> None:
+    with socket.create_connection(("127.0.0.1", gunicorn.port), 10) as connection:
+        connection.sendall(CHUNKED + b"30\r\nabc")
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_header_that_the_application_spoils_is_500(gunicorn: Gunicorn) -> None:
+    answer = exchange(gunicorn.port, b"GET /bad-header HTTP/1.1\r\n" + END)
+    assert answer.status == 500
+    assert issue(answer)["code"] == "exception"
+    assert answer.headers["X-Request-Id"] in gunicorn.log.read_text()
+
+
+def test_a_forwarded_scheme_is_nobodys_word(gunicorn: Gunicorn) -> None:
+    """Left to itself, gunicorn believes whoever comes over the loopback interface."""
+    head = b"GET /scheme HTTP/1.1\r\nX-Forwarded-Proto: https\r\n"
+    answer = exchange(gunicorn.port, head + b"Connection: close\r\n" + END)
+    assert answer.body == b"http"
+
+
+def test_the_log_names_the_refusal_and_nothing_that_was_sent(
+    gunicorn: Gunicorn,
+) -> None:
+    answer = exchange(gunicorn.port, REFUSED["method"][0])
+    lines = gunicorn.log.read_text().splitlines()
+    (line,) = (text for text in lines if answer.headers["X-Request-Id"] in text)
+    entry = json.loads(line)
+    assert entry["reason"] == "InvalidRequestMethod"
+    assert entry["status"] == 400
+    assert CANARY.decode() not in gunicorn.log.read_text()

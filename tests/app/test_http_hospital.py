@@ -1,0 +1,122 @@
+"""The whole service on a hospital that is reached over HTTP, group A among them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import responses
+
+from app.settings import Settings
+from tests.hospital_http import Api, answer, serving
+from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.live import ROOT
+from tests.redis_server import RedisServer
+from tests.serving import Served, ids, issues, relations, serve
+from tests.stays import EDGES
+
+GROUP_A = ROOT / "mappings" / "group-a"
+
+
+@pytest.fixture
+def api(keys: responses.RequestsMock) -> Iterator[Api]:
+    made = Api(EDGES)
+    with serving(made) as url:
+        keys.add_passthru(url)
+        made.url = url  # type: ignore[attr-defined]
+        yield made
+
+
+def _served(
+    api: Api, directory: Path, redis: RedisServer, paging: str, profile: str = "full"
+) -> Served:
+    text = http_mapping_text(EDGES, paging=paging)
+    days = text.replace("before: avant}", "before: avant, step: day}")
+    mapping = days.replace("{env: PAS_URL}", f"'{api.url}'")  # type: ignore[attr-defined]
+    return serve(EDGES, directory, redis.url, mapping=mapping, profile=profile)
+
+
+def _walk(served: Served, relation: str, bundle: Any) -> list[Any]:
+    pages = [bundle]
+    while relation in relations(pages[-1]):
+        pages.append(served.follow(pages[-1], relation))
+    return pages
+
+
+def test_walk_both_ways(api: Api, tmp_path: Path, redis_server: RedisServer) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    first = served.search("Encounter", {"status": "finished", "_count": "10"})
+    pages = _walk(served, "next", first)
+    found = [id for page in pages for id in ids(page)]
+    assert len(found) == len(set(found)) > 30
+    assert first["total"] == sum(1 for s in EDGES.stays if s.state in ("S", "C"))
+    back = _walk(served, "previous", pages[-1])
+    assert [ids(page) for page in back] == [ids(page) for page in pages[::-1]]
+
+
+def test_walk_forwards_only(
+    api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, "{next: suite.lien}")
+    pages = _walk(served, "next", served.search("Encounter", {"_count": "10"}))
+    assert len(pages) > 5
+    assert all("previous" not in relations(page) for page in pages)
+    statement = served.get("metadata").get_json(force=True)
+    assert "exactly once" not in str(statement)
+
+
+def test_bound_off_the_step_is_412(
+    api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    refused = served.post("Encounter/_search", {"date": "ge2024-03-14T10:00:00Z"})
+    (issue,) = refused.get_json(force=True)["issue"]
+    assert (refused.status_code, issue["code"]) == (412, "value")
+    assert issue["location"] == ["http.date"]
+    assert "whole days" in issue["diagnostics"]
+    assert api.requests == []
+    assert served.search("Encounter", {"date": "2024-03-14"})["total"] > 10
+
+
+@pytest.mark.parametrize(("status", "answered"), [(500, 503), (429, 503), (403, 502)])
+def test_source_in_trouble(
+    api: Api, tmp_path: Path, redis_server: RedisServer, status: int, answered: int
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    api.strange = lambda _: answer({"erreur": "Canari"}, status)
+    for response in (served.get("Encounter/1"), served.post("Encounter/_search", {})):
+        assert response.status_code == answered
+        assert b"Canari" not in response.data
+
+
+def test_group_a_does_not_page(
+    api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, "", "group-a")
+    bundle = served.search("Encounter", {"_count": "5"})
+    assert (len(ids(bundle)), relations(bundle)) == (5, ["self"])
+    assert bundle["total"] > 50
+    assert [issue["severity"] for issue in issues(bundle)][:1] == ["information"]
+    assert ids(served.follow(bundle, "self")) == ids(bundle)
+    two = {"date": "2024-03-14,2024-03-15"}
+    assert served.post("Encounter/_search", two).status_code == 412
+
+
+@pytest.mark.parametrize("stage", ["production", "test"])
+def test_settings_of_group_a_are_whole(stage: str, tmp_path: Path) -> None:
+    lines = (GROUP_A / f"{stage}.env").read_text("utf-8").splitlines()
+    pairs = dict(line.split("=", 1) for line in lines if line and line[0] != "#")
+    keys = tmp_path / "seal_keys"
+    keys.write_text("vAqeQg1zXVc2D8b5hKp9mEo3JrT4uYw7sLxN6iOa0k4=")
+    pairs["ENCOUNTERS_SEAL_KEYS_FILE"] = str(keys)
+    pairs["ENCOUNTERS_MAPPING"] = str(ROOT / pairs["ENCOUNTERS_MAPPING"])
+    settings = Settings.from_environ(pairs)
+    assert settings.mapping == GROUP_A / "group-a.yaml"
+
+
+def test_production_and_test_share_no_address() -> None:
+    def urls(stage: str) -> set[str]:
+        text = (GROUP_A / f"{stage}.env").read_text("utf-8")
+        return {word for word in text.split() if "https://" in word}
+
+    assert not urls("production") & urls("test")

@@ -1,0 +1,275 @@
+"""Settings: what is read, what is refused, what is never shown."""
+
+from dataclasses import fields
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from app.settings import SETTINGS, LogLevel, PlainHttp, Settings, SettingsError
+from tests.app.provider import environ
+
+NAMES = {setting.name for setting in SETTINGS}
+
+
+@pytest.fixture
+def mapping(tmp_path: Path) -> Path:
+    path = tmp_path / "mapping.yaml"
+    path.write_text("mapping: 1\n")
+    return path
+
+
+def faults(variables: dict[str, str]) -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environ(variables)
+    return caught.value.faults
+
+
+def test_every_setting_is_a_field_and_every_field_a_setting():
+    assert {s.field for s in SETTINGS} == {f.name for f in fields(Settings)}
+
+
+def test_every_secret_and_nothing_else_is_left_out_of_repr():
+    hidden = {f.name for f in fields(Settings) if not f.repr}
+    assert hidden == {s.field for s in SETTINGS if s.secret}
+
+
+def test_defaults(mapping):
+    read = Settings.from_environ(environ(mapping))
+    assert read.scopes == {
+        "PATIENT_GAM_SEARCH": {
+            "ORGANIZATION_READ",
+            "PATIENT_READ",
+            "PATIENT_SEARCH",
+            "ENCOUNTER_READ",
+            "ENCOUNTER_SEARCH",
+        }
+    }
+    assert read.mapping == mapping
+    assert (read.leeway_seconds, read.identity_timeout_seconds) == (30, 2.0)
+    assert (read.page_idle_minutes, read.page_life_minutes) == (30, 480)
+    assert (read.max_body_bytes, read.open_metadata) == (65536, True)
+    assert (read.plain_http, read.log_level) == (PlainHttp.REFUSE, LogLevel.INFO)
+    assert (read.trusted_proxies, read.introspection_url) == ((), None)
+
+
+def test_every_fault_is_told_at_once(mapping):
+    told = faults({"ENCOUNTERS_WORKERS": "0", "ENCOUNTERS_OPEN_METADATA": "maybe"})
+    assert [fault.split()[0] for fault in told] == [
+        "ENCOUNTERS_BASE_URL",
+        "ENCOUNTERS_ISSUER",
+        "ENCOUNTERS_AUDIENCE",
+        "ENCOUNTERS_OPEN_METADATA",
+        "ENCOUNTERS_MAPPING",
+        "ENCOUNTERS_REDIS_URL",
+        "ENCOUNTERS_SEAL_KEYS",
+        "ENCOUNTERS_WORKERS",
+        "ENCOUNTERS_KEY_SET_URL",
+    ]
+    assert all(fault.endswith(".") and "\n" not in fault for fault in told)
+
+
+@pytest.mark.parametrize("name", sorted(s.name for s in SETTINGS if s.required))
+@pytest.mark.parametrize("text", [None, "", "  "])
+def test_a_required_setting_that_is_absent_or_empty_is_missing(mapping, name, text):
+    bare = name.removeprefix("ENCOUNTERS_")
+    (fault,) = faults(environ(mapping, **{bare: text}))
+    assert fault.startswith(f"{name} is missing: ")
+
+
+BAD = [
+    ("BASE_URL", "http://encounters.example.org/fhir/v3"),
+    ("BASE_URL", "https://encounters.example.org/fhir/v3/"),
+    ("BASE_URL", "https://encounters.example.org/fhir"),
+    ("BASE_URL", "https://encounters.example.org/fhir/v3?"),
+    ("BASE_URL", "https://encounters.example.org?/fhir/v3"),
+    ("BASE_URL", "https://encounters.example.org/#/fhir/v3"),
+    ("BASE_URL", "https://user:secret@encounters.example.org/fhir/v3"),
+    ("BASE_URL", "https://encounters.example.org:99999/fhir/v3"),
+    ("BASE_URL", "encounters.example.org/fhir/v3"),
+    ("BASE_URL", "https:///fhir/v3"),
+    ("BASE_URL", "ftp://encounters.example.org/fhir/v3"),
+    ("BASE_URL", "https://encounters example.org/fhir/v3"),
+    ("ISSUER", "two words"),
+    ("AUDIENCE", "two words"),
+    ("KEY_SET_URL", "http://auth.example.org/keys"),
+    ("KEY_SET_URL", "https://user:secret@auth.example.org/keys"),
+    ("KEY_SET_URL", "/keys"),
+    ("KEY_SET_SECONDS", "9"),
+    ("KEY_SET_SECONDS", "86401"),
+    ("KEY_SET_RETRY_SECONDS", "0"),
+    ("IDENTITY_TIMEOUT_SECONDS", "0"),
+    ("IDENTITY_TIMEOUT_SECONDS", "31"),
+    ("IDENTITY_TIMEOUT_SECONDS", "nan"),
+    ("LEEWAY_SECONDS", "-1"),
+    ("LEEWAY_SECONDS", "301"),
+    ("LEEWAY_SECONDS", "30s"),
+    ("LEEWAY_SECONDS", "1_0"),
+    ("LEEWAY_SECONDS", "٣"),
+    ("SCOPES", "A"),
+    ("SCOPES", "A="),
+    ("SCOPES", "=B"),
+    ("SCOPES", ";"),
+    ("SCOPES", "A=B; A=C"),
+    ("SCOPES", "A B=C"),
+    ("SCOPES", 'A=B"'),
+    ("OPEN_METADATA", "yes"),
+    ("MAPPING", "/nowhere/mapping.yaml"),
+    ("REDIS_URL", "localhost:6379"),
+    ("REDIS_URL", "http://localhost:6379"),
+    ("REDIS_URL", "redis://"),
+    ("REDIS_URL", "unix://"),
+    ("SEAL_KEYS", "secret"),
+    ("SEAL_KEYS", f"{'A' * 43}= secret"),
+    ("SEAL_KEYS", ","),
+    ("PAGE_IDLE_MINUTES", "0"),
+    ("PAGE_LIFE_MINUTES", "1441"),
+    ("MAX_BODY_BYTES", "1023"),
+    ("MAX_BODY_BYTES", "1048577"),
+    ("PLAIN_HTTP", "allow"),
+    ("TRUSTED_PROXIES", "10.0.0.1/8"),
+    ("TRUSTED_PROXIES", "proxy.example.org"),
+    ("BIND", "8000"),
+    ("BIND", "localhost"),
+    ("BIND", ":8000"),
+    ("BIND", "localhost:70000"),
+    ("BIND", "localhost:8000/x"),
+    ("WORKERS", "65"),
+    ("THREADS", "129"),
+    ("THREADS", "x"),
+    ("LOG_LEVEL", "loud"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), BAD)
+def test_a_bad_value_stops_the_start_and_is_not_quoted(mapping, name, text):
+    (fault,) = faults(environ(mapping, **{name: text}))
+    assert fault.startswith(f"ENCOUNTERS_{name} cannot be read: expected ")
+    assert "secret" not in fault
+
+
+def test_every_setting_that_can_be_bad_is_tried():
+    tried = {f"ENCOUNTERS_{name}" for name, _ in BAD}
+    words = {s.name for s in SETTINGS if s.kind.name in {"text", "URL"}}
+    assert tried | words == NAMES
+
+
+GOOD = [
+    ("BASE_URL", "https://h.example.org:8443/group-a/fhir/v3", "base_url", None),
+    ("REDIS_URL", "unix:///run/redis.sock?db=1", "redis_url", None),
+    ("REDIS_URL", "rediss://:pass@redis.example.org", "redis_url", None),
+    ("SCOPES", "A=B C; D=E;", "scopes", {"A": {"B", "C"}, "D": {"E"}}),
+    ("OPEN_METADATA", "False", "open_metadata", False),
+    ("IDENTITY_TIMEOUT_SECONDS", "0.5", "identity_timeout_seconds", 0.5),
+    ("BIND", "[::1]:8000", "bind", None),
+    ("BIND", "0.0.0.0:80", "bind", None),
+    ("LOG_LEVEL", "DEBUG", "log_level", LogLevel.DEBUG),
+    (
+        "TRUSTED_PROXIES",
+        "10.0.0.0/8, 192.0.2.7 2001:db8::/32",
+        "trusted_proxies",
+        (
+            ip_network("10.0.0.0/8"),
+            ip_network("192.0.2.7/32"),
+            ip_network("2001:db8::/32"),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "field", "value"), GOOD)
+def test_a_good_value_is_read(mapping, name, text, field, value):
+    read = Settings.from_environ(environ(mapping, **{name: text}))
+    assert getattr(read, field) == (text if value is None else value)
+
+
+def test_an_empty_value_is_the_default(mapping):
+    assert Settings.from_environ(environ(mapping, WORKERS=" ")).workers == 2
+
+
+def test_names_that_we_do_not_know_are_let_be(mapping):
+    cluster = {"ENCOUNTERS_SERVICE_HOST": "10.0.0.1", "ENCOUNTERS_PORT": "tcp://x"}
+    Settings.from_environ(environ(mapping) | cluster)
+
+
+@pytest.mark.parametrize("name", sorted(s.name for s in SETTINGS if s.secret))
+def test_a_secret_may_stand_in_a_file(mapping, tmp_path, name):
+    given = environ(
+        mapping,
+        INTROSPECTION_URL="https://auth.example.org/i",
+        INTROSPECTION_CLIENT_ID="us",
+        INTROSPECTION_CLIENT_SECRET="hush",
+    )
+    secret = tmp_path / "secret"
+    secret.write_text(f" {given[name]}\n")
+    from_file = {n: t for n, t in given.items() if n != name}
+    from_file[f"{name}_FILE"] = str(secret)
+    assert Settings.from_environ(from_file) == Settings.from_environ(given)
+    assert faults(given | from_file) == (f"{name} and {name}_FILE are both given.",)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_secret_file_that_cannot_be_read_is_a_fault(mapping, tmp_path, content):
+    secret = tmp_path / "secret"
+    if content is not None:
+        secret.write_bytes(content)
+    given = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(secret))
+    assert faults(given) == ("ENCOUNTERS_SEAL_KEYS_FILE names no file to be read.",)
+
+
+def test_what_is_no_secret_is_not_read_from_a_file(mapping):
+    given = environ(mapping, AUDIENCE=None, AUDIENCE_FILE=str(mapping))
+    assert faults(given)[0].startswith("ENCOUNTERS_AUDIENCE is missing")
+
+
+def test_several_seal_keys_keep_their_order(mapping):
+    old, new = (Fernet.generate_key().decode() for _ in range(2))
+    read = Settings.from_environ(environ(mapping, SEAL_KEYS=f"{new},\n{old}"))
+    assert read.seal_keys == (new, old)
+
+
+def test_no_secret_is_shown(mapping):
+    seal = Fernet.generate_key().decode()
+    read = Settings.from_environ(
+        environ(
+            mapping,
+            SEAL_KEYS=seal,
+            REDIS_URL="redis://:hunter2@localhost",
+            INTROSPECTION_URL="https://auth.example.org/i",
+            INTROSPECTION_CLIENT_ID="us",
+            INTROSPECTION_CLIENT_SECRET="hush-hush",
+        )
+    )
+    for secret in (seal, "hunter2", "hush-hush"):
+        assert secret not in repr(read) + str(read)
+
+
+def test_a_key_set_is_needed_unless_tokens_are_introspected(mapping):
+    assert faults(environ(mapping, KEY_SET_URL=None)) == (
+        "ENCOUNTERS_KEY_SET_URL is missing: it can be left out only where "
+        "ENCOUNTERS_INTROSPECTION_URL is given.",
+    )
+    assert faults(environ(mapping, INTROSPECTION_URL="https://a.example.org/i")) == (
+        "ENCOUNTERS_INTROSPECTION_CLIENT_ID is missing: "
+        "ENCOUNTERS_INTROSPECTION_URL needs it.",
+        "ENCOUNTERS_INTROSPECTION_CLIENT_SECRET is missing: "
+        "ENCOUNTERS_INTROSPECTION_URL needs it.",
+    )
+
+
+def test_a_page_does_not_idle_longer_than_it_lives(mapping):
+    given = environ(mapping, PAGE_IDLE_MINUTES="60", PAGE_LIFE_MINUTES="59")
+    assert faults(given) == (
+        "ENCOUNTERS_PAGE_IDLE_MINUTES is longer than ENCOUNTERS_PAGE_LIFE_MINUTES.",
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_plain_http_is_for_loopback_and_by_the_switch_alone(mapping, host):
+    base = f"http://{host}:8000/fhir/v3"
+    assert faults(environ(mapping, BASE_URL=base)) == (
+        "ENCOUNTERS_BASE_URL is plain HTTP, which ENCOUNTERS_PLAIN_HTTP refuses.",
+    )
+    read = Settings.from_environ(environ(mapping, BASE_URL=base, PLAIN_HTTP="loopback"))
+    assert read.base_url == base

@@ -1,0 +1,165 @@
+"""The demo hospital over HTTP, and the mapping of group A on its older release."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from adapters.contract import NotFoundError, RowFault, SourceDataError
+from adapters.http import HttpAdapter
+from adapters.mapping.load import load_mapping
+from adapters.mapping.profile import load_profile
+from app.capabilities import Offer, compute_offer
+from demo.hospital import generate
+from demo.http import KEY_HEADER, Pas, application, hospital
+from demo.rows import Patient, Sejour
+from tests.adapters.asking import ORGANIZATION, PATIENT, STAY, ask, dates, patient, text
+from tests.hospital_http import serving
+from tests.live import ROOT
+
+MAPPING = ROOT / "mappings" / "group-a" / "group-a.yaml"
+KEY = "demo-key"
+UNSERVED = ("A", "AN", "X", "SUP")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[object]:
+    return list(generate(1000, 1))
+
+
+@pytest.fixture(scope="module")
+def pas(rows: list[object]) -> Pas:
+    return hospital(rows)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["statuses", "all-200"])
+def group_a(request: pytest.FixtureRequest, pas: Pas) -> Iterator[HttpAdapter]:
+    api = application(pas, KEY, paging=False, errors_as_200=request.param)
+    with serving(api) as url:
+        adapter = _adapter(url)
+        yield adapter
+        adapter.close()
+
+
+def _adapter(url: str, key: str = KEY) -> HttpAdapter:
+    return HttpAdapter(load_mapping(MAPPING, {"PAS_URL": url, "PAS_KEY": key}))
+
+
+def _stays(rows: list[object]) -> list[Sejour]:
+    found = [row for row in rows if isinstance(row, Sejour)]
+    return [row for row in found if row.etat not in UNSERVED]
+
+
+def test_all_stays_are_counted_and_the_newest_come_first(
+    group_a: HttpAdapter, rows: list[object]
+) -> None:
+    stays = _stays(rows)
+    assert group_a.count(ask()) == len(stays)
+    page = group_a.search(ask(count=20))
+    assert (len(page.rows), page.more) == (20, True)
+    newest = sorted((s.date_entree for s in stays if s.date_entree), reverse=True)
+    faults = [row for row in page.rows if isinstance(row, RowFault)]
+    starts = [row.start.replace(tzinfo=None) for row in page.rows if row not in faults]  # type: ignore[union-attr]
+    left = iter(newest[:20])
+    assert len(starts) + len(faults) == 20
+    assert all(start in left for start in starts), "not in the order of entry"
+
+
+def test_stays_of_a_day_and_of_a_patient(
+    group_a: HttpAdapter, rows: list[object]
+) -> None:
+    stay = next(s for s in _stays(rows) if s.date_entree and s.etat == "S")
+    assert stay.date_entree is not None
+    day = stay.date_entree.date()
+    of_day = [s for s in _stays(rows) if s.date_entree and s.date_entree.date() == day]
+    assert group_a.count(ask(dates(day.isoformat()))) == len(of_day)
+    own = [s for s in _stays(rows) if s.patient_id == stay.patient_id]
+    assert group_a.count(ask(patient(str(stay.patient_id)))) == len(own)
+    assert group_a.read(STAY, str(stay.sejour_id)).id == str(stay.sejour_id)
+
+
+def test_a_merged_patient_leads_to_the_survivor(
+    group_a: HttpAdapter, rows: list[object]
+) -> None:
+    merged = next(r for r in rows if isinstance(r, Patient) and r.fusion_vers)
+    record = group_a.read(PATIENT, str(merged.patient_id))
+    assert record.replaced_by == str(merged.fusion_vers)  # type: ignore[union-attr]
+    of_old = group_a.count(ask(patient(str(merged.patient_id))))
+    assert of_old == group_a.count(ask(patient(str(merged.fusion_vers))))
+
+
+def test_patients_by_name_and_houses_by_id(group_a: HttpAdapter) -> None:
+    found = group_a.search(ask(text("name", "martin"), of=PATIENT, count=5))
+    assert found.rows
+    assert group_a.read(ORGANIZATION, "2").id == "2"
+    with pytest.raises(NotFoundError):
+        group_a.read(ORGANIZATION, "99")
+
+
+def test_the_key_is_needed(pas: Pas) -> None:
+    for as_200 in (False, True):
+        with serving(application(pas, KEY, errors_as_200=as_200)) as url:
+            adapter = _adapter(url, "other")
+            with pytest.raises(SourceDataError, match="refuses who asks"):
+                adapter.search(ask())
+            adapter.close()
+
+
+def test_what_group_a_offers(group_a: HttpAdapter) -> None:
+    profile = load_profile("group-a", MAPPING.parent)
+    offer: Offer = compute_offer(profile, group_a.capabilities)
+    assert not offer.paging
+    offered = {kind: set(each.parameters) for kind, each in offer.resources.items()}
+    assert offered == {
+        STAY: {"patient", "date", "_id"},
+        PATIENT: {"name", "_id"},
+        ORGANIZATION: set(),
+    }
+    assert offer.resources[STAY].order.startswith("newest entry first")
+
+
+def test_it_runs_as_a_process(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "demo.http",
+        "--port",
+        str(port),
+        "--stays",
+        "1000",
+    ]
+    environ = {**os.environ, "PAS_KEY": KEY, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [*command, "--no-paging"],
+        env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(f"{url}/etablissements/2")
+        adapter = _adapter(url)
+        assert list(adapter.check()) == []
+        assert adapter.search(ask(count=3)).more
+        adapter.close()
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _wait(url: str) -> None:
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        try:
+            headers = {KEY_HEADER: KEY}
+            if requests.get(url, headers=headers, timeout=1).ok:
+                return
+        except requests.ConnectionError:
+            time.sleep(0.1)
+    raise AssertionError("the hospital did not start")

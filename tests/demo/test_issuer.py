@@ -1,0 +1,182 @@
+"""The demo's token server: what it issues, and what it refuses as RFC 6749 says."""
+
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from joserfc import jws, jwt
+from joserfc.jwk import KeySet
+from werkzeug.test import TestResponse
+
+from demo.issuer import AUDIENCE, SCOPES, create_issuer, issue_token
+from demo.state import DemoDirectory, DemoError
+
+ISSUER = "https://tokens.example.org"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> DemoDirectory:
+    made = DemoDirectory(tmp_path / "demo")
+    made.prepare()
+    made.remember_issuer(ISSUER)
+    return made
+
+
+@pytest.fixture
+def server(directory: DemoDirectory) -> FlaskClient:
+    return create_issuer(directory).test_client()
+
+
+def ask(
+    server: FlaskClient, auth: tuple[str, str] | None = None, **form: str
+) -> TestResponse:
+    return server.post("/oauth/token", data=form, auth=auth, base_url=ISSUER)
+
+
+def good_form(directory: DemoDirectory, **changed: str) -> dict[str, str]:
+    return {
+        "grant_type": "client_credentials",
+        "client_id": "ward-3",
+        "client_secret": directory.client_secret(),
+        **changed,
+    }
+
+
+def claims_by_published_key(server: FlaskClient, token: str) -> dict[str, Any]:
+    """Return the claims, checked with nothing but what the server publishes."""
+    published = server.get("/.well-known/jwks.json", base_url=ISSUER).get_json()
+    keys = KeySet.import_key_set(published)
+    kid = jws.extract_compact(token.encode()).headers()["kid"]
+    assert kid in {key.kid for key in keys}
+    return dict(jwt.decode(token, keys, algorithms=["RS256"]).claims)
+
+
+def test_a_token_carries_what_the_service_asks_for(
+    server: FlaskClient, directory: DemoDirectory
+) -> None:
+    answer = ask(server, **good_form(directory, audience=AUDIENCE))
+    assert answer.status_code == 200
+    assert answer.headers["Cache-Control"] == "no-store"
+    body = answer.get_json()
+    assert (body["token_type"], body["expires_in"]) == ("Bearer", 3600)
+    claims = claims_by_published_key(server, body["access_token"])
+    now = time.time()
+    assert claims.pop("iat") == pytest.approx(now, abs=5)
+    assert claims.pop("exp") == pytest.approx(now + 3600, abs=5)
+    assert claims.pop("jti")
+    assert claims == {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "ward-3",
+        "client_id": "ward-3",
+        "scope": "PATIENT_GAM_SEARCH",
+    }
+
+
+def test_the_client_may_authenticate_in_the_header(
+    server: FlaskClient, directory: DemoDirectory
+) -> None:
+    auth = ("ward-3", directory.client_secret())
+    answer = ask(server, auth, grant_type="client_credentials", scope="PATIENT_READ")
+    assert answer.get_json()["scope"] == "PATIENT_READ"
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "error"),
+    [
+        ({"client_secret": "wrong"}, 401, "invalid_client"),
+        ({"client_secret": "é"}, 401, "invalid_client"),
+        ({"client_id": "no such name"}, 400, "invalid_client"),
+        ({"grant_type": "password"}, 400, "unsupported_grant_type"),
+        ({"grant_type": ""}, 400, "unsupported_grant_type"),
+        ({"scope": "PATIENT_READ EVERYTHING"}, 400, "invalid_scope"),
+        ({"audience": "another"}, 400, "invalid_request"),
+    ],
+)
+def test_a_bad_request_is_refused_by_name(
+    server: FlaskClient,
+    directory: DemoDirectory,
+    changed: dict[str, str],
+    status: int,
+    error: str,
+) -> None:
+    answer = ask(server, **good_form(directory, **changed))
+    assert (answer.status_code, answer.get_json()["error"]) == (status, error)
+    assert ("WWW-Authenticate" in answer.headers) == (status == 401)
+
+
+def test_the_secret_does_not_count_in_the_address(
+    server: FlaskClient, directory: DemoDirectory
+) -> None:
+    answer = server.post(
+        "/oauth/token", query_string=good_form(directory), base_url=ISSUER
+    )
+    assert answer.status_code in (400, 401)
+
+
+def test_the_metadata_leads_to_both_addresses(server: FlaskClient) -> None:
+    told = server.get("/.well-known/openid-configuration", base_url=ISSUER).get_json()
+    assert told["issuer"] == ISSUER
+    assert told["scopes_supported"] == list(SCOPES)
+    assert server.get(told["jwks_uri"]).status_code == 200
+    assert server.post(told["token_endpoint"]).status_code == 400
+
+
+def test_the_published_key_has_no_private_part(server: FlaskClient) -> None:
+    (key,) = server.get("/.well-known/jwks.json", base_url=ISSUER).get_json()["keys"]
+    assert set(key) == {"kty", "n", "e", "kid", "use", "alg"}
+
+
+def test_a_token_made_offline_is_one_of_the_servers(
+    server: FlaskClient, directory: DemoDirectory
+) -> None:
+    token = issue_token(directory, scope="ENCOUNTER_READ", client="ward-4")
+    claims = claims_by_published_key(server, token)
+    assert (claims["client_id"], claims["scope"]) == ("ward-4", "ENCOUNTER_READ")
+    assert (claims["iss"], claims["aud"]) == (ISSUER, AUDIENCE)
+
+
+def test_no_token_before_the_first_start(tmp_path: Path) -> None:
+    with pytest.raises(DemoError, match="start it with 'make run'"):
+        issue_token(DemoDirectory(tmp_path))
+
+
+def test_secrets_are_made_once_and_are_the_owners_alone(
+    directory: DemoDirectory,
+) -> None:
+    def secrets() -> tuple[str, ...]:
+        kid = directory.signing_key().kid
+        return (directory.client_secret(), directory.seal_key(), str(kid))
+
+    assert secrets() == secrets()
+    assert stat.S_IMODE(directory.root.stat().st_mode) == 0o700
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in files(directory)}
+    assert modes == {
+        "client.secret": 0o600,
+        "issuer": 0o600,
+        "lock": 0o600,
+        "seal.key": 0o600,
+        "signing.pem": 0o600,
+    }
+
+
+def files(directory: DemoDirectory) -> list[Path]:
+    return list(directory.root.iterdir())
+
+
+def test_a_socket_finds_a_short_path(tmp_path: Path) -> None:
+    near = DemoDirectory(tmp_path)
+    assert near.socket_directory() == tmp_path.resolve()
+    far = DemoDirectory(tmp_path / ("long" * 30))
+    elsewhere = far.socket_directory()
+    assert len(str(elsewhere)) < 80
+    elsewhere.rmdir()
+
+
+def test_a_directory_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DemoError, match="cannot be used: Not a directory"):
+        DemoDirectory(tmp_path / "file" / "demo").prepare()

@@ -1,0 +1,94 @@
+"""The commands of a page, run; a comment says what each should answer.
+
+    ask "$BASE/Encounter/8"                    # 200
+    ask "$BASE/Encounter?class=EMER"           # 200, total 233
+    ask "$BASE/Encounter?date=2024-13-01"      # 412 value
+
+All shell blocks of a page are one script, so that a variable stays what it was.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.docs.pages import blocks
+from tests.docs.running import Demo
+from tests.live import ROOT
+
+_CLAIM = re.compile(r"# (?P<says>\d{3}( [a-z-]+)?(, total \d+)?)$")
+
+_PRELUDE = """\
+curl() {
+  command curl --max-time 30 -w '%{stderr}%{http_code}' "$@" >"$ANSWERS/body" \\
+    2>"$ANSWERS/status"
+  result=$?
+  cat "$ANSWERS/body"
+  return $result
+}
+claim() {
+  mv "$ANSWERS/body" "$ANSWERS/$1.body"
+  mv "$ANSWERS/status" "$ANSWERS/$1.status"
+}
+"""
+
+
+class Answered(NamedTuple):
+    """A command with a claim: its line in the page, what it says, what was answered."""
+
+    line: int
+    command: str
+    says: str
+    was: str
+    body: str
+
+
+def run_page(page: Path, demo: Demo, directory: Path) -> list[Answered]:
+    """Run the shell blocks of a page; return the commands that claim an answer."""
+    claims: list[tuple[int, str, str]] = []
+    script = [_PRELUDE]
+    for block in blocks(page.read_text("utf-8"), "sh"):
+        for offset, line in enumerate(block.text.splitlines()):
+            script.append(line)
+            if found := _CLAIM.search(line):
+                script.append(f"claim {len(claims)}")
+                claims.append((block.line + offset, line, found.group("says")))
+    done = _run("\n".join(script), demo, directory)
+    assert done.returncode == 0, done.stderr
+    return [
+        Answered(*claim, *_answer(directory / str(number), claim[2]))
+        for number, claim in enumerate(claims)
+    ]
+
+
+def _run(
+    script: str, demo: Demo, directory: Path
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["bash", "-c", demo.here(script)],
+        cwd=ROOT,
+        env={**os.environ, "ANSWERS": str(directory)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def _answer(files: Path, says: str) -> tuple[str, str]:
+    """Return what was answered, in the words of a claim and as exactly; and its body."""
+    status = files.with_suffix(".status").read_text()[-3:]
+    body = files.with_suffix(".body").read_text("utf-8")
+    return "".join((status, *_details(body, says))), body
+
+
+def _details(body: str, says: str) -> Iterator[str]:
+    resource = json.loads(body) if body else {}
+    if resource.get("resourceType") == "OperationOutcome":
+        (issue,) = resource["issue"]
+        yield f" {issue['code']}"
+    if "total" in says and "total" in resource:
+        yield f", total {resource['total']}"

@@ -1,0 +1,84 @@
+"""The project's pages as data: their blocks, their tables, and what is written into them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.live import ROOT
+
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+CLIENTS = DOCS / "clients.md"
+OPERATORS = DOCS / "operators.md"
+DECISIONS = DOCS / "decisions.md"
+
+_BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CELL = re.compile(r"(?<!\\)\|")
+
+
+class Block(NamedTuple):
+    """A fenced block; `line` is that of its first line, from 1."""
+
+    language: str
+    text: str
+    line: int
+
+
+def pages() -> list[Path]:
+    """Return every page for people."""
+    return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+
+
+def blocks(text: str, language: str) -> Iterator[Block]:
+    """Yield the fenced blocks of a page in one language."""
+    for found in _BLOCK.finditer(text):
+        if found.group(1) == language:
+            line = text.count("\n", 0, found.start(2)) + 1
+            yield Block(language, found.group(2), line)
+
+
+def section(text: str, title: str) -> str:
+    """Return what stands under a heading, up to the next of its level."""
+    (level,) = re.findall(rf"^(#+) {re.escape(title)}$", text, re.MULTILINE)
+    _, _, after = text.partition(f"{level} {title}\n")
+    return re.split(rf"^#{{1,{len(level)}}} ", after, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def table(text: str, first: str) -> list[list[str]]:
+    """Return the rows of the table whose first heading is `first`, without code marks."""
+    _, found, after = text.partition(f"| {first} |")
+    assert found, f"no table of {first}"
+    rows = after.splitlines()[2:]
+    cells: list[list[str]] = []
+    for row in rows:
+        if not row.startswith("|"):
+            break
+        parts = [part.strip() for part in _CELL.split(row)[1:-1]]
+        cells.append([part.replace("`", "").replace("\\|", "|") for part in parts])
+    return cells
+
+
+def written(text: str, name: str) -> str:
+    """Return what stands between the marks of a generated part."""
+    begin, end = _marks(name)
+    return text.partition(begin)[2].partition(end)[0]
+
+
+def rewritten(text: str, name: str, part: str) -> str:
+    """Return a page with a generated part in place of the old one."""
+    begin, end = _marks(name)
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    assert found, f"no marks of {name}"
+    assert closed, f"no marks of {name}"
+    return before + begin + part + end + after
+
+
+def _marks(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: python -m tests.docs.update -->\n", f"<!-- /{name} -->\n"
+
+
+def words(text: str) -> str:
+    """Return a text on one line, without marks of quotation and emphasis."""
+    return " ".join(re.sub(r"^>|[*_]", " ", text, flags=re.MULTILINE).split())

@@ -1,0 +1,131 @@
+"""docs/operators.md says what the service does with its settings, its database and its log."""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.mapping.model import Mark, SourceConfig
+from adapters.sql import _COUNTS
+from adapters.sql.dialects.base import CONNECT_SECONDS, POOL_WAIT_SECONDS
+from app.paging import REDIS_SECONDS
+from app.setting_table import PREFIX, SETTINGS
+from app.settings import Settings
+from tests.docs.pages import OPERATORS, blocks, section, table, words, written
+from tests.docs.running import Demo
+from tests.docs.update import PARTS
+from tests.live import ROOT
+
+PAGE = OPERATORS.read_text("utf-8")
+
+
+@pytest.mark.parametrize(("name", "part"), PARTS, ids=[name for name, _ in PARTS])
+def test_generated_parts_are_up_to_date(name: str, part: Callable[[], str]) -> None:
+    assert written(PAGE, name) == part(), "run: python -m tests.docs.update"
+
+
+def test_every_setting_is_in_the_table() -> None:
+    rows = table(PAGE, "Variable")
+    assert [row[0] for row in rows] == [setting.name for setting in SETTINGS]
+    assert {row[0] for row in rows if row[3] == "yes"} == {
+        setting.name for setting in SETTINGS if setting.secret
+    }
+
+
+def test_variables_that_the_page_names_are_settings() -> None:
+    named = set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE))
+    secrets = {f"{setting.name}_FILE" for setting in SETTINGS if setting.secret}
+    assert named <= {setting.name for setting in SETTINGS} | secrets
+
+
+def test_the_minimal_settings_start(tmp_path: Path) -> None:
+    mapping, seal_keys = tmp_path / "hospital.yaml", tmp_path / "seal_keys"
+    mapping.touch()
+    seal_keys.write_text("A" * 43 + "=\n")
+    shown = next(iter(blocks(section(PAGE, "Start"), "ini"))).text
+    shown = shown.replace("/etc/encounters", str(tmp_path))
+    environ = dict(line.split("=", 1) for line in shown.splitlines())
+    settings = Settings.from_environ(environ)
+    assert settings.mapping == mapping
+    assert settings.seal_keys == ("A" * 43 + "=",)
+
+
+def test_the_scopes_of_the_example_are_read(tmp_path: Path) -> None:
+    (shown,) = blocks(section(PAGE, "Tokens and scopes"), "ini")
+    _, _, text = shown.text.strip().partition("=")
+    (scopes,) = [setting for setting in SETTINGS if setting.field == "scopes"]
+    read = scopes.kind.read(text)
+    assert isinstance(read, dict)
+    assert read["STAY_READER"] == {"ENCOUNTER_READ"}
+    assert len(read["PATIENT_GAM_SEARCH"]) == 5
+
+
+def test_time_outs_are_those_of_the_code() -> None:
+    source = SourceConfig("sql", Mark("", 1, 1))
+    (identity,) = [s for s in SETTINGS if s.field == "identity_timeout_seconds"]
+    server = _constants(ROOT / "app" / "operations" / "server.py")
+    seconds = [
+        source.timeout_seconds,
+        source.count_timeout_seconds,
+        CONNECT_SECONDS,
+        POOL_WAIT_SECONDS,
+        REDIS_SECONDS,
+        float(identity.default or 0),
+        server["timeout"],
+        server["graceful_timeout"],
+    ]
+    rows = table(section(PAGE, "Time-outs"), "What")
+    assert [float(row[1].split(",")[0]) for row in rows] == seconds
+    assert f"the service keeps them for {server['keepalive']}" in words(PAGE)
+    each = source.connections + _COUNTS
+    assert f"2 × ({source.connections} + {_COUNTS}) = {2 * each} an instance" in PAGE
+
+
+def _constants(module: Path) -> dict[str, object]:
+    """Read a module that starts a server's configuration when it is imported."""
+    return {
+        target.id: node.value.value
+        for node in ast.parse(module.read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def test_the_account_may_read_what_the_demo_mapping_names() -> None:
+    (shown,) = blocks(section(PAGE, "The database account"), "sql")
+    granted = re.findall(r"GRANT SELECT ON (.*?) TO", shown.text, re.DOTALL)[0]
+    mapping = (ROOT / "mappings" / "demo" / "demo.yaml").read_text("utf-8")
+    named = re.findall(r"\b(?:FROM|JOIN) (\w+)", mapping)
+    assert set(granted.replace("\n", " ").replace(" ", "").split(",")) == set(named)
+
+
+def test_the_access_line_is_a_real_one(demo: Demo) -> None:
+    (shown,) = blocks(section(PAGE, "Log lines"), "json")
+    written_down = json.loads(shown.text)
+    lines = [json.loads(line) for line in _log(demo)]
+    real = [line for line in lines if line["logger"] == "app.access"]
+    assert list(real[0]) == list(written_down)
+
+
+def _log(demo: Demo) -> Iterator[str]:
+    log = (demo.directory / "service.log").read_text("utf-8")
+    return (line for line in log.splitlines() if line.startswith("{"))
+
+
+def test_events_of_the_table_are_those_of_the_code() -> None:
+    told = {row[0] for row in table(section(PAGE, "Log lines"), "Logger and event")}
+    for entry in told - {"app.access request"}:
+        logger, event = entry.split(maxsplit=1)
+        module = ROOT.joinpath(*logger.split(".")).with_suffix(".py")
+        assert f'"{event}"' in module.read_text("utf-8"), entry
+    logged = re.compile(r"_log\.(?:info|warning|error)\(\s*\"([^\"]+)\"")
+    for module in (ROOT / "app").rglob("*.py"):
+        name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
+        for event in logged.findall(module.read_text("utf-8")):
+            assert f"{name} {event}" in told or f"{name} {event}" == (
+                "app.operations.worker request failed"
+            )

@@ -1,0 +1,7 @@
+SELECT id 
+FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
+) AS pas 
+WHERE id IN (SELECT patient 
+FROM (SELECT patient, digits FROM numbers
+) AS pas 
+WHERE digits IN (?) AND (digits COLLATE Latin1_General_100_BIN2) IN (?))

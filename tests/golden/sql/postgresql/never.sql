@@ -1,0 +1,4 @@
+SELECT id, patient, state, began 
+FROM (SELECT id, patient, state, began FROM stays -- all
+) AS pas 
+WHERE 1 = 0

@@ -1,0 +1,263 @@
+"""The tiny hospital as tables of a database and as the mapping file that reads them."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+
+import sqlalchemy as sa
+
+from tests.hospital import (
+    FINESS_SYSTEM,
+    IPP_SYSTEM,
+    KINDS,
+    NO_END,
+    NO_START,
+    SEXES,
+    STATES,
+    UNIT_URL,
+    VISIT_SYSTEMS,
+    Hospital,
+    Ids,
+    OrganizationRow,
+    PatientRow,
+    StayRow,
+)
+
+_TABLES = """
+CREATE TABLE stays (stay_id {id} PRIMARY KEY, patient_id {id}, state {code}, kind {code},
+  began {time}, ended {time}, visit {text}, hospital {text}, unit {unit}, changed {time});
+CREATE INDEX stays_began ON stays (began, stay_id);
+CREATE TABLE patients (patient_id {id} PRIMARY KEY, used_name {text}, birth_name {text},
+  given {text}, sex {code}, born {day}, replaced_by {id}, changed {time});
+CREATE TABLE patient_numbers (patient_id {id}, number {text}, authority {text});
+CREATE TABLE organizations (code {key} PRIMARY KEY, title {text}, finess {text},
+  changed {time})
+"""
+
+_KINDS = ("id", "key", "code", "unit", "text", "time", "day")
+_BINARY = "COLLATE utf8mb4_bin"
+_TYPES: Mapping[tuple[str, Ids], str] = {
+    ("sqlite", Ids.NUMBERS): "INTEGER; TEXT; TEXT; TEXT; TEXT; TEXT; TEXT",
+    ("sqlite", Ids.TEXTS): (
+        "VARCHAR(40); VARCHAR(80); CHAR(4); CHAR(6); VARCHAR(80); DATETIME; DATE"
+    ),
+    ("mysql", Ids.NUMBERS): (
+        f"BIGINT; VARCHAR(80) {_BINARY}; VARCHAR(40); VARCHAR(40); VARCHAR(80);"
+        " DATETIME(6); DATE"
+    ),
+    ("mysql", Ids.TEXTS): (
+        f"VARCHAR(40) {_BINARY}; VARCHAR(80) {_BINARY}; CHAR(4) CHARACTER SET latin1;"
+        " CHAR(6); VARCHAR(80); DATETIME(6); DATE"
+    ),
+    ("postgresql", Ids.NUMBERS): "BIGINT; TEXT; TEXT; TEXT; TEXT; TIMESTAMP(6); DATE",
+    ("postgresql", Ids.TEXTS): (
+        "VARCHAR(40); VARCHAR(80); CHAR(4); CHAR(6); VARCHAR(80); TIMESTAMP(6); DATE"
+    ),
+}
+"""Columns of the first kind are as loose as they come, of the second as old ones are."""
+
+
+def _into(table: str, columns: tuple[str, ...]) -> sa.TextClause:
+    places = ", ".join(f":{column}" for column in columns)
+    return sa.text(f"INSERT INTO {table} VALUES ({places})")
+
+
+_STAYS = _into("stays", StayRow._fields)
+_PATIENTS = _into("patients", PatientRow._fields[:-1])
+_NUMBERS = _into("patient_numbers", ("id", "number", "authority"))
+_ORGANIZATIONS = _into("organizations", OrganizationRow._fields)
+_DELETE = sa.text("DELETE FROM stays WHERE stay_id = :id")
+
+
+class Tables:
+    """The tables of a hospital in one database, kept by a connection that may write."""
+
+    def __init__(self, url: str, hospital: Hospital) -> None:
+        self._engine = sa.create_engine(url)
+        self._dialect = self._engine.dialect.name
+        if self._dialect == "sqlite":
+            # No test looks at what is left after a power cut.
+            sa.event.listen(
+                self._engine,
+                "connect",
+                lambda c, _: c.execute("PRAGMA synchronous = OFF"),
+            )
+        self._ids = hospital.ids
+        self.create()
+        self.fill(hospital)
+
+    def create(self) -> None:
+        """Make the tables, empty, in place of what was there."""
+        types = _TYPES[self._dialect, self._ids].split("; ")
+        with self._engine.begin() as connection:
+            for table in ("stays", "patients", "patient_numbers", "organizations"):
+                connection.execute(sa.text(f"DROP TABLE IF EXISTS {table}"))
+            for statement in _TABLES.format_map(
+                dict(zip(_KINDS, types, strict=True))
+            ).split(";"):
+                connection.execute(sa.text(statement))
+
+    def fill(self, hospital: Hospital) -> None:
+        """Put all rows of a hospital into empty tables."""
+        self._write(_STAYS, [self._stay(row) for row in hospital.stays])
+        self._write(_PATIENTS, [self._patient(row) for row in hospital.patients])
+        self._write(
+            _NUMBERS,
+            [
+                {
+                    "id": self._ids.stored(row.id),
+                    "number": number,
+                    "authority": authority,
+                }
+                for row in hospital.patients
+                for number, authority in row.numbers
+            ],
+        )
+        self._write(
+            _ORGANIZATIONS,
+            [
+                {**row._asdict(), "changed": self._time(row.changed)}
+                for row in hospital.organizations
+            ],
+        )
+
+    def put_stay(self, row: StayRow) -> None:
+        """Insert a stay, in place of the one with its id when there is one."""
+        with self._engine.begin() as connection:
+            connection.execute(_DELETE, {"id": self._ids.stored(row.id)})
+            connection.execute(_STAYS, self._stay(row))
+
+    def delete_stay(self, id: int) -> None:
+        """Delete a stay."""
+        with self._engine.begin() as connection:
+            connection.execute(_DELETE, {"id": self._ids.stored(id)})
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.dispose()
+
+    def _write(self, statement: sa.TextClause, rows: list[dict[str, object]]) -> None:
+        if rows:
+            with self._engine.begin() as connection:
+                connection.execute(statement, rows)
+
+    def _stay(self, row: StayRow) -> dict[str, object]:
+        return {
+            **row._asdict(),
+            "id": self._ids.stored(row.id),
+            "patient": row.patient and self._ids.stored(row.patient),
+            "began": self._time(row.began),
+            "ended": self._time(row.ended),
+            "changed": self._time(row.changed),
+        }
+
+    def _patient(self, row: PatientRow) -> dict[str, object]:
+        return {
+            **row._asdict(),
+            "id": self._ids.stored(row.id),
+            "born": self._day(row.born),
+            "replaced_by": row.replaced_by and self._ids.stored(row.replaced_by),
+            "changed": self._time(row.changed),
+        }
+
+    def _time(self, text: str | None) -> object:
+        """Return a time as the column holds it; text ones with six places or as needed."""
+        if text is None or self._dialect != "sqlite":
+            return datetime.fromisoformat(text) if text else None
+        whole = text and self._ids is Ids.TEXTS and "." not in text
+        return f"{text}.000000" if whole else text
+
+    def _day(self, text: str | None) -> object:
+        is_text = text is None or self._dialect == "sqlite"
+        return text if is_text else date.fromisoformat(text or "")
+
+
+def mapping_text(hospital: Hospital, url: str = "{env: PAS_URL}") -> str:
+    """Return the mapping file of a hospital."""
+    return "\n".join(_mapping_lines(hospital, url))
+
+
+def _mapping_lines(hospital: Hospital, url: str) -> Iterator[str]:
+    split = ', split: " "' if hospital.ids is Ids.TEXTS else ""
+    yield _HEAD.format(
+        url=url, date=hospital.date_reading, twice=hospital.twice, never=hospital.never
+    )
+    yield f"constants: {{functional_unit_extension: {UNIT_URL!r}}}"
+    yield "codes:"
+    for name, table, otherwise in (
+        ("states", STATES, ""),
+        ("kinds", KINDS, ", otherwise: UNK"),
+        ("sexes", SEXES, ", otherwise: unknown"),
+        ("systems", VISIT_SYSTEMS, ""),
+    ):
+        entries = ", ".join(f"{code!r}: {made!r}" for code, made in table.items())
+        yield f"  {name}: {{table: {{{entries}}}{otherwise}}}"
+    yield _ENCOUNTER
+    yield _PATIENT.format(split=split)
+    yield _ORGANIZATION
+
+
+_HEAD = """\
+mapping: 1
+name: Tiny hospital
+profile: full
+time_zone: Europe/Paris
+date: {date}
+local_times: {{twice: {twice}, never: {never}}}
+source: {{kind: sql, url: {url}, connections: 2, may_write: true}}"""
+
+_ENCOUNTER = """\
+encounter:
+  rows: |
+    SELECT s.stay_id, COALESCE(p.replaced_by, s.patient_id) AS patient_id, s.state,
+           s.kind, s.began, s.ended, s.visit, s.hospital, s.unit, s.changed
+    FROM stays s LEFT JOIN patients p ON p.patient_id = s.patient_id
+  fields:
+    id: {from: stay_id}
+    patient_id: {from: patient_id}
+    status: {from: state, codes: states}
+    class: {from: kind, codes: kinds}
+    start: {from: began, absent: [NO_START, NO_START.000000]}
+    end: {from: ended, absent: [NO_END, NO_END.000000]}
+    visit_number: {from: visit}
+    visit_number_system: {from: hospital, codes: systems}
+    functional_unit: {from: unit}
+    organization_id: {from: hospital}
+    last_updated: {from: changed, time_zone: UTC}
+  search: [_id, patient, date, identifier, status, class, service-provider._extension]
+  sort: [date, _lastUpdated]""".replace("NO_START", NO_START).replace("NO_END", NO_END)
+
+_PATIENT = f"""\
+patient:
+  rows: |
+    SELECT patient_id, used_name, birth_name, given, sex, born, replaced_by, changed,
+           replaced_by IS NULL AS active
+    FROM patients
+  fields:
+    id: {{{{from: patient_id}}}}
+    active: {{{{from: active}}}}
+    identifiers:
+      - {{{{type: PI, system: '{IPP_SYSTEM}', value: {{{{from: patient_id}}}}}}}}
+      - rows: SELECT patient_id, number, authority FROM patient_numbers
+        key: patient_id
+        system: {{{{from: authority}}}}
+        value: {{{{from: number}}}}
+    names:
+      - {{{{use: usual, family: {{{{from: used_name}}}}, given: {{{{from: given{{split}}}}}}}}}}
+      - {{{{use: old, family: {{{{from: birth_name}}}}}}}}
+    gender: {{{{from: sex, codes: sexes}}}}
+    birth_date: {{{{from: born}}}}
+    replaced_by: {{{{from: replaced_by}}}}
+    last_updated: {{{{from: changed, time_zone: UTC}}}}
+  search: [_id, identifier, name, family, given, birthdate, gender]
+  sort: [_id, _lastUpdated]"""
+
+_ORGANIZATION = f"""\
+organization:
+  rows: SELECT code, title, finess, changed FROM organizations
+  fields:
+    id: {{from: code}}
+    name: {{from: title}}
+    identifiers: [{{type: FINEJ, system: '{FINESS_SYSTEM}', value: {{from: finess}}}}]
+    last_updated: {{from: changed, time_zone: UTC}}
+  search: [_id, identifier, name]
+  sort: [_id, _lastUpdated]"""

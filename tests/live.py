@@ -1,0 +1,58 @@
+"""Real processes on this machine, for tests: ports nobody has, and patience."""
+
+import http.client
+import random
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HOST = "127.0.0.1"
+
+
+def free_ports(count: int = 1) -> int:
+    """Return the first of so many ports in a row that nobody listens on."""
+    for _ in range(100):
+        # Below what the system hands out for outgoing connections.
+        first = random.randrange(20000, 32000)
+        if all(_is_free(port) for port in range(first, first + count)):
+            return first
+    pytest.fail("no free ports")
+
+
+def listens(port: int) -> bool:
+    """Return whether somebody listens on a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def answers(port: int) -> bool:
+    """Return whether somebody answers requests on a port, whatever the answer.
+
+    A worker of gunicorn that is told to stop before it has begun does not hear it.
+    """
+    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status > 0
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def wait_until(holds: Callable[[], bool], log: Path, seconds: float = 30) -> None:
+    """Wait until something holds; fail with a log when it does not."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            pytest.fail(log.read_text())
+        time.sleep(0.05)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) != 0

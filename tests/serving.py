@@ -1,0 +1,138 @@
+"""A whole service for tests: mapping file, database, Redis, signed tokens, Flask client."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import responses
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from app import create_app
+from tests.app import provider
+from tests.hospital import Hospital
+from tests.hospital_sql import Tables, mapping_text
+from tests.validity.client import ValidatingClient
+
+BASE_URL = "https://encounters.example.org/fhir/v3"
+FORM = "application/x-www-form-urlencoded"
+
+Params = Mapping[str, str] | Sequence[tuple[str, str]]
+
+
+@dataclass
+class Served:
+    """A client of a service: searches and reads as itself, each answer held to the spec."""
+
+    app: Flask
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.app.test_client_class = ValidatingClient
+        self.http = self.app.test_client()
+
+    def as_client(self, name: str, scope: str = provider.SCOPE) -> "Served":
+        """Return the same service, asked by another client."""
+        token = provider.sign(client_id=name, scope=scope)
+        return Served(self.app, {"Authorization": provider.bearer(token)})
+
+    def get(self, path: str, **headers: str) -> TestResponse:
+        """GET a path below the base, or a link that starts with the base."""
+        return self._send("GET", path, None, headers)
+
+    def post(self, path: str, params: Params, **headers: str) -> TestResponse:
+        """POST a form to a path below the base."""
+        pairs = list(params.items() if isinstance(params, Mapping) else params)
+        return self._send("POST", path, pairs, headers)
+
+    def search(self, resource_type: str, params: Params = (), **headers: str) -> Any:
+        """Search by POST and return the Bundle."""
+        response = self.post(f"{resource_type}/_search", params, **headers)
+        assert response.status_code == 200, response.get_json(force=True)
+        return response.get_json(force=True)
+
+    def follow(self, bundle: Any, relation: str) -> Any:
+        """Follow a link of a Bundle and return the page it leads to."""
+        response = self.get(link(bundle, relation))
+        assert response.status_code == 200, response.get_json(force=True)
+        return response.get_json(force=True)
+
+    def _send(
+        self, method: str, path: str, form: Any, headers: Mapping[str, str]
+    ) -> TestResponse:
+        path = path.removeprefix(f"{BASE_URL}/").lstrip("/")
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        return self.http.open(
+            f"/fhir/v3/{path}",
+            method=method,
+            data=None if form is None else _encoded(form),
+            content_type=None if form is None else FORM,
+            headers={**self.headers, **named},
+            base_url="https://encounters.example.org",
+        )
+
+
+def _encoded(pairs: Sequence[tuple[str, str]]) -> str:
+    from urllib.parse import urlencode
+
+    return urlencode(pairs)
+
+
+def link(bundle: Any, relation: str) -> str:
+    """Return the address of a link of a Bundle."""
+    (url,) = [each["url"] for each in bundle["link"] if each["relation"] == relation]
+    return str(url)
+
+
+def relations(bundle: Any) -> list[str]:
+    """Return the relations of a Bundle's links."""
+    return [each["relation"] for each in bundle["link"]]
+
+
+def ids(bundle: Any) -> list[str]:
+    """Return the ids of the matches of a Bundle."""
+    return [
+        each["resource"]["id"]
+        for each in bundle.get("entry", ())
+        if each["search"]["mode"] == "match"
+    ]
+
+
+def issues(bundle: Any) -> list[Any]:
+    """Return what a Bundle tells besides its matches."""
+    return [
+        issue
+        for each in bundle.get("entry", ())
+        if each["search"]["mode"] == "outcome"
+        for issue in each["resource"]["issue"]
+    ]
+
+
+def serve(
+    hospital: Hospital,
+    directory: Path,
+    redis_url: str,
+    *,
+    mapping: str | None = None,
+    profile: str = "full",
+    **settings: str | None,
+) -> Served:
+    """Return a service on a hospital of the test's in SQLite, asked by client-1.
+
+    `settings` are those of `provider.environ`, without their prefix.
+    """
+    url = f"sqlite:///{directory / 'pas.db'}"
+    Tables(url, hospital).close()
+    file = directory / "mapping.yaml"
+    text = mapping or mapping_text(hospital, url)
+    file.write_text(text.replace("profile: full", f"profile: {profile}"), "utf-8")
+    chosen = {"REDIS_URL": redis_url, "BASE_URL": BASE_URL, **settings}
+    app = create_app(provider.settings(file, **chosen))
+    app.testing = False
+    return Served(app).as_client("client-1")
+
+
+def publish_keys(mock: responses.RequestsMock) -> None:
+    """Let the identity provider answer."""
+    provider.publish(mock, provider.rsa())

@@ -1,0 +1,238 @@
+"""The validator is itself held: official instances pass, each broken body is refused."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.validity import InvalidBodyError, fhir_faults, parse, validate
+from tests.validity.samples import (
+    SYSTEM,
+    Body,
+    bundle,
+    capability,
+    encounter,
+    organization,
+    outcome,
+    patient,
+    put,
+)
+from tests.validity.schema import STU3, codes, definitions
+
+EXAMPLES = sorted((STU3 / "examples").glob("*.json"))
+
+BODIES: tuple[Callable[[], Body], ...] = (
+    *(encounter, patient, organization, outcome, bundle, capability),
+)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_what_the_service_writes_passes(body: Callable[[], Body]) -> None:
+    validate(body())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_official_examples_pass(path: Path) -> None:
+    assert fhir_faults(json.loads(path.read_text())) == []
+
+
+def test_there_are_examples_of_every_type() -> None:
+    types = {path.stem.partition("-")[0] for path in EXAMPLES}
+    assert types == {
+        *("bundle", "capabilitystatement", "encounter", "operationoutcome"),
+        *("organization", "patient"),
+    }
+
+
+BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
+    # the schema
+    (encounter, "resourceType", "Stay", "no such resource type"),
+    (encounter, "status", None, "is a required property"),
+    (encounter, "status", "open", "is not one of"),
+    (encounter, "class", [{"code": "IMP"}], "is not of type 'object'"),
+    (encounter, "id", "a_b", "does not match"),
+    (encounter, "id", "é", "does not match"),
+    (encounter, "meta.lastUpdated", "2024-03-31", "does not match"),
+    (encounter, "period", "2024-03-30", "is not of type 'object'"),
+    (encounter, "period.start", "2024-03-30T08:15", "does not match"),
+    (encounter, "period.start", "2024-03-30T08:15:00", "does not match"),
+    (encounter, "identifier.0.use", "old", "is not one of"),
+    (encounter, "identifier.0.value", 42, "is not of type 'string'"),
+    (encounter, "identifier", {"value": "42"}, "is not of type 'array'"),
+    (encounter, "serviceType", {"text": "x"}, "Additional properties"),
+    (encounter, "reasonCode", [{"text": "x"}], "Additional properties"),
+    (encounter, "basedOn", [{"reference": "X/1"}], "Additional properties"),
+    (encounter, "subject.type", "Patient", "Additional properties"),
+    (encounter, "meta.source", "x", "Additional properties"),
+    (patient, "gender", "m", "is not one of"),
+    (patient, "birthDate", "31/12/1999", "does not match"),
+    (patient, "active", "false", "is not of type 'boolean'"),
+    (patient, "name.0.use", "birth", "is not one of"),
+    (patient, "telecom.0.system", "mobile", "is not one of"),
+    (patient, "telecom.0.use", "office", "is not one of"),
+    (patient, "address", [{"use": "billing", "city": "Lyon"}], "is not one of"),
+    (patient, "link.0.type", "merged", "is not one of"),
+    (patient, "link.0.other", None, "is a required property"),
+    (outcome, "issue", None, "is a required property"),
+    (outcome, "issue.0.code", "deleted", "is not one of"),
+    (outcome, "issue.0.code", None, "is a required property"),
+    (outcome, "issue.0.severity", "success", "is not one of"),
+    (outcome, "issue.0.text", "x", "Additional properties"),
+    (bundle, "type", "search", "is not one of"),
+    (bundle, "total", -1, "does not match|less than the minimum"),
+    (bundle, "link.0.url", None, "is a required property"),
+    (bundle, "entry.0.search.mode", "hit", "is not one of"),
+    (bundle, "entry.0.resource.status", "open", "is not one of"),
+    (bundle, "entry.1.resource.issue.0.code", "deleted", "is not one of"),
+    (capability, "acceptUnknown", None, "is a required property"),
+    (capability, "kind", "server", "is not one of"),
+    (capability, "rest.0.resource.0.interaction.0.code", "search", "is not one of"),
+    (capability, "rest.0.resource.0.versioning", "none", "is not one of"),
+    (capability, "rest.0.resource.0.searchParam.0.type", "code", "is not one of"),
+    (capability, "rest.0.resource.0.supportedProfile", ["x"], "Additional properties"),
+    (capability, "rest.0.resource.0.operation", [{"name": "x"}], "Additional"),
+    # nothing empty, anywhere
+    (encounter, "period.end", ..., r"\$\.period\.end: empty \(None\)"),
+    (encounter, "identifier", [], r"\$\.identifier: empty"),
+    (encounter, "identifier.0.value", "", r"\.value: empty"),
+    (encounter, "period", {}, r"\$\.period: empty"),
+    (patient, "name.0.given", ["Zoé", ...], r"given\[1\]: empty"),
+    (bundle, "entry", [], r"\$\.entry: empty"),
+    # invariants
+    (encounter, "period.end", "2024-03-30T08:14:59+01:00", "per-1"),
+    (encounter, "period.end", "2024-03-30T08:15:00+02:00", "per-1"),
+    (encounter, "serviceProvider.extension.0.url", None, "is a required"),
+    (encounter, "serviceProvider.extension.0.valueString", None, "exactly one value"),
+    (encounter, "serviceProvider.extension.0.valueCode", "x", "exactly one value"),
+    (patient, "telecom.0.system", None, "cpt-2"),
+    (patient, "deceasedDateTime", "2024-01-01", r"deceased\[x\]"),
+    (organization, "name", None, "org-1"),
+    (organization, "telecom", [{"system": "url", "use": "home"}], "org-2"),
+    (organization, "address", [{"city": "Lyon", "use": "home"}], "org-2"),
+    (bundle, "type", "collection", "bdl-1"),
+    (bundle, "type", "collection", "bdl-2"),
+    (bundle, "entry.0.request", {"method": "GET", "url": "x"}, "bdl-3"),
+    (bundle, "entry.0.response", {"status": "200"}, "bdl-4"),
+    (bundle, "entry.0", {"search": {"mode": "match"}}, "bdl-5"),
+    (bundle, "entry.0.fullUrl", f"{SYSTEM}/Encounter/1/_history/2", "bdl-8"),
+    (capability, "rest", None, "cpb-1"),
+    (capability, "rest.0.resource.1.type", "Encounter", "cpb-9"),
+    (capability, "rest.0.resource.1.type", "Stay", "no such resource type"),
+    (capability, "rest.0.resource.0.searchParam.1.name", "_id", "cpb-12"),
+    (capability, "kind", "capability", "cpb-15"),
+    # the spec and the decisions
+    (encounter, "status", "cancelled", r"spec 2\.1"),
+    (encounter, "id", None, "no id"),
+    (encounter, "meta.versionId", "1", "decision 19"),
+    (encounter, "subject", None, "no patient"),
+    (encounter, "subject.reference", "Group/1", "no patient"),
+    (encounter, "subject.reference", f"{SYSTEM}/Patient/1", "not a reference within"),
+    (encounter, "period.start", "2024-03-30", "no time with an offset"),
+    (encounter, "class.code", "SS", r"spec 2\.4"),
+    (encounter, "class.display", None, r"spec 2\.4"),
+    (encounter, "identifier.0.use", "usual", r"spec 2\.2"),
+    (encounter, "identifier.0.value", None, r"spec 2\.2"),
+    (encounter, "identifier.0.value", "42 ", "blank at an end"),
+    (encounter, "identifier.0.system", "urn:oid:1.02", "is no OID"),
+    (encounter, "identifier.0.type.coding.0.code", "MN", "not the code VN"),
+    (encounter, "identifier.0.type.coding.0.version", None, r"spec 2\.2"),
+    (
+        encounter,
+        "serviceProvider.extension.0",
+        {"url": SYSTEM, "valueCode": "x"},
+        r"spec 2\.3",
+    ),
+    (patient, "active", True, "merged patient"),
+    (patient, "link.0.other.reference", "Patient/p_2", "not a reference within"),
+    (organization, "partOf", {"reference": "o-2"}, "not a reference within"),
+    (outcome, "issue.0.location", ["date"], "decision 3"),
+    (bundle, "id", "ABC", r"\$\.id"),
+    (bundle, "total", None, r"\$\.total"),
+    (bundle, "total", 0, "less than the 1 matches"),
+    (bundle, "", {"resourceType": "Bundle", "type": "batch"}, r"spec 2\.5"),
+    (bundle, "link", None, "not one self"),
+    (bundle, "link.0.relation", "first", "not one self"),
+    (bundle, "entry.0.fullUrl", None, "is not the address"),
+    (bundle, "entry.0.fullUrl", "/fhir/v3/Encounter/1", "is not the address"),
+    (bundle, "entry.0.fullUrl", f"{SYSTEM}/fhir/v3/Encounter/2", "is not the address"),
+    (bundle, "entry.0.search", None, r"entry\.search"),
+    (bundle, "entry.0.search.mode", "outcome", "of mode outcome"),
+    (bundle, "entry.1.search.mode", "match", "of mode match"),
+    (bundle, "entry.1.fullUrl", "urn:x", "of an outcome"),
+    (bundle, "entry.1.resource.issue.0.severity", "error", "an error within"),
+    (capability, "fhirVersion", "4.0.1", "fhirVersion"),
+    (capability, "rest.0.resource.0.interaction.0.code", "update", "read-only"),
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "value", "fault"),
+    BROKEN,
+    ids=[f"{body.__name__}-{path}-{value}"[:60] for body, path, value, _ in BROKEN],
+)
+def test_a_broken_body_is_refused(
+    body: Callable[[], Body], path: str, value: object, fault: str
+) -> None:
+    broken = put(body(), path, value)
+    with pytest.raises(InvalidBodyError, match=fault):
+        validate(broken)
+
+
+def test_two_entries_with_one_address_are_refused() -> None:
+    body = bundle()
+    body["entry"].append(deepcopy(body["entry"][0]))
+    with pytest.raises(InvalidBodyError, match="bdl-7"):
+        validate(body)
+
+
+def test_two_self_links_are_refused() -> None:
+    body = bundle()
+    body["link"] *= 2
+    with pytest.raises(InvalidBodyError, match="not one self"):
+        validate(body)
+
+
+def test_another_resource_is_not_ours() -> None:
+    with pytest.raises(InvalidBodyError, match="not a resource of this service"):
+        validate({"resourceType": "Basic", "id": "1", "code": {"text": "x"}})
+
+
+@pytest.mark.parametrize("text", ['{"id": "1", "id": "2"}', "[1]"])
+def test_what_is_not_one_json_object_is_refused(text: str) -> None:
+    with pytest.raises(InvalidBodyError):
+        parse(text)
+
+
+REQUIRED_BINDINGS = (
+    ("Encounter", "status", "encounter-status"),
+    ("OperationOutcome_Issue", "code", "issue-type"),
+    ("OperationOutcome_Issue", "severity", "issue-severity"),
+    ("Bundle_Search", "mode", "search-entry-mode"),
+    ("Bundle", "type", "bundle-type"),
+    ("Identifier", "use", "identifier-use"),
+    ("HumanName", "use", "name-use"),
+    ("Patient", "gender", "administrative-gender"),
+    ("ContactPoint", "system", "contact-point-system"),
+    ("ContactPoint", "use", "contact-point-use"),
+    ("Address", "use", "address-use"),
+    ("Patient_Link", "type", "link-type"),
+    ("CapabilityStatement", "status", "publication-status"),
+    ("CapabilityStatement", "kind", "capability-statement-kind"),
+    ("CapabilityStatement", "acceptUnknown", "unknown-content-code"),
+    ("CapabilityStatement_Rest", "mode", "restful-capability-mode"),
+    ("CapabilityStatement_Resource", "versioning", "versioning-policy"),
+    ("CapabilityStatement_Resource", "conditionalRead", "conditional-read-status"),
+    ("CapabilityStatement_Resource", "referencePolicy", "reference-handling-policy"),
+    ("CapabilityStatement_SearchParam", "type", "search-param-type"),
+)
+
+
+@pytest.mark.parametrize(("type_", "name", "system"), REQUIRED_BINDINGS)
+def test_the_schema_knows_the_codes_of_each_required_binding(
+    type_: str, name: str, system: str
+) -> None:
+    found = definitions()[type_]["properties"][name]
+    assert set(found.get("items", found)["enum"]) == set(codes(system))
