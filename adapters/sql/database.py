@@ -47,6 +47,8 @@ class Database:
                 f"the driver for {address.get_backend_name()} cannot be loaded: install"
                 f" the extra that docs/operators.md names ({error.msg})"
             ) from error
+        self._pool = self._engine.pool
+        self._closed = False
         self._compile = lru_cache(_SHAPES)(self._compile_shape)
 
     def fetch(
@@ -77,15 +79,16 @@ class Database:
         except self._engine.dialect.loaded_dbapi.Error as error:
             raise self._fault(error) from error
         finally:
-            connection.close()
+            self._release(connection)
 
     def text(self, shape: Shape) -> str:
         """Return the statement as it is sent, values as placeholders."""
         return self._compile(shape).text
 
     def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
+        """Close the connections; one that is in use is closed when its answer is in."""
+        self._closed = True
+        self._pool.dispose()
 
     def _compile_shape(self, shape: Shape) -> Statement:
         return compile_shape(shape, self._engine.dialect, self._dialect.idiom)
@@ -112,8 +115,13 @@ class Database:
                 raise _StaleConnectionError("the connection was lost") from error
             raise self._fault(error) from error
         finally:
-            connection.close()
+            self._release(connection)
         return rows
+
+    def _release(self, connection: Any) -> None:
+        connection.close()
+        if self._closed:
+            self._pool.dispose()
 
     def _fault(self, error: Exception) -> AdapterError:
         kind = type(error).__name__

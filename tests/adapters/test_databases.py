@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -101,6 +102,18 @@ def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) ->
     quick = Shape("SELECT 1 AS a", ("a",), ALWAYS.condition)
     assert [tuple(row) for row in database.fetch(quick, ())] == [(1,)]
     database.close()
+
+
+def test_closing_leaves_no_connection_open_that_was_in_use(kind: str, url: str) -> None:
+    database = Database(url, 0.5, 1)
+    slow = Shape(SLOW[kind], ("a",), ALWAYS.condition)
+    with ThreadPoolExecutor(1) as elsewhere:
+        answer = elsewhere.submit(database.fetch, slow, ())
+        while not database._engine.pool.checkedout():  # type: ignore[attr-defined]
+            time.sleep(0.01)
+        database.close()
+        assert isinstance(answer.exception(), SourceTimedOutError)
+    assert database._pool.checkedin() == 0  # type: ignore[attr-defined]
 
 
 def test_a_slow_count_is_too_costly(url: str, tmp_path: Path) -> None:
