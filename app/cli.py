@@ -1,4 +1,4 @@
-"""The console script `encounters`: serve, demo, token.
+"""The console script `encounters`: serve, demo, token, mapping.
 
 Exit status: 0 fine, 1 it could not go on, 2 the command or the settings are at fault.
 Each command imports what it needs, so that none pays for another.
@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
+
+from app.tools.commands import describe_mapping
 
 DEFAULT_PORT = 8000
 DEFAULT_STAYS = 2000
@@ -48,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     _describe_token(
         commands.add_parser("token", help="print an access token for the demo")
+    )
+    describe_mapping(
+        commands.add_parser("mapping", help="tools for those who write mapping files")
     )
     return parser
 

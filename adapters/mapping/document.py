@@ -69,7 +69,7 @@ class Document:
     file: str
     root: Table
     data: Mapping[str, Any]
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] | None
     refused: frozenset[KeyPath] = frozenset()
 
     def problem(self, path: KeyPath, text: str, at_key: bool = False) -> MappingProblem:
@@ -169,7 +169,7 @@ class Document:
 
 
 def open_document(
-    root: Table, environ: Mapping[str, str]
+    root: Table, environ: Mapping[str, str] | None
 ) -> tuple[Document, tuple[MappingProblem, ...]]:
     """Return the document and the problems of its shape."""
     file = root.mark.file

@@ -14,8 +14,10 @@ VERSION = "1"
 """The version of the format that this service reads."""
 
 
-def load_mapping(path: str | Path, environ: Mapping[str, str]) -> SourceMapping:
+def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceMapping:
     """Return the mapping that a file says; `environ` resolves {env: NAME}.
+
+    Without `environ` the file is read by itself: what {env: NAME} stands for is "".
 
     Raises MappingError whose `problems` are all that a person has to mend, in the order
     of the file.

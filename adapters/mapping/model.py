@@ -200,6 +200,11 @@ class SourceMapping:
     parts: tuple["PartMapping", ...] = ()
 
     @property
+    def sections(self) -> tuple[ResourceMapping, ...]:
+        """Every section of the file, those of several sources too."""
+        return (*self.resources.values(), *(part.section for part in self.parts))
+
+    @property
     def fingerprint(self) -> str:
         """A digest of what a stored walk depends on: source, rows, filters, order.
 

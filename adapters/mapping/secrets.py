@@ -31,10 +31,10 @@ class Secret(fields.Field[Any]):
         return FromEnvironment().load(value)
 
 
-def resolved(value: Any, environ: Mapping[str, str]) -> str:
+def resolved(value: Any, environ: Mapping[str, str] | None) -> str:
     """Return a text, from the environment where the file says so; "" when it is not set."""
     if isinstance(value, Mapping):
-        return environ.get(value.get("env", ""), "")
+        return (environ or {}).get(value.get("env", ""), "")
     return str(value)
 
 

@@ -20,7 +20,9 @@ _READS = re.compile(r"[\s(]*(SELECT|WITH)\b", re.IGNORECASE)
 
 
 def secrets_are_set(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse an environment variable that is named and not set."""
+    """Refuse an environment variable that is named and not set, where there are any."""
+    if doc.environ is None:
+        return
     for path, source in doc.sources().items():
         for place, name in named(source, path):
             if not doc.environ.get(name):

@@ -1,0 +1,52 @@
+"""`encounters mapping check`: what is wrong with mapping files, all of it at once."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import ResourceMapping, SourceMapping
+from adapters.mapping.parameters import PARAMETERS
+from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import load_profile
+from app.tools.report import Finding, Severity, findings_of, report
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check each file and print what was found."""
+    found = [finding for file in options.file for finding in check(file)]
+    names = ", ".join(map(str, options.file))
+    return report(found, as_json=options.json, fine=f"{names}: nothing to mend")
+
+
+def check(file: Path) -> Iterator[Finding]:
+    """Yield what is wrong with a file by itself, without its source or environment."""
+    try:
+        mapping = load_mapping(file, None)
+        yield from _not_offered(mapping)
+    except MappingError as error:
+        yield from findings_of(error)
+
+
+def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield a note for each parameter of the profile that the file does not offer."""
+    profile = load_profile(mapping.profile, Path(mapping.file).parent)
+    for kind, wanted in profile.resources.items():
+        sections = [s for s in mapping.sections if s.resource_type is kind]
+        listed = {name for section in sections for name in section.parameters}
+        for name in PARAMETERS[kind] if sections else ():
+            if name in wanted.parameters and name not in listed:
+                yield _note(sections[0], name, profile.name)
+
+
+def _note(section: ResourceMapping, parameter: str, profile: str) -> Finding:
+    mark = section.mark
+    return Finding(
+        mark.file,
+        mark.line,
+        mark.column,
+        f"profile {profile} has the parameter '{parameter}', which is not under search "
+        "here: a client that sends it gets 400",
+        element=section.resource_type,
+        severity=Severity.NOTE,
+    )

@@ -1,0 +1,54 @@
+"""The commands under `encounters mapping`: what each takes, and where it is."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from app.tools.report import CANNOT_RUN, CannotRunError
+
+STATUSES = "Exit status: 0 fine, 1 something was found, 2 it could not run."
+
+
+def describe_mapping(parser: argparse.ArgumentParser) -> None:
+    """Add the commands to the parser of `encounters mapping`."""
+    parser.description = f"Tools for those who write mapping files. {STATUSES}"
+    commands = parser.add_subparsers(title="commands", metavar="command", required=True)
+    _describe_check(
+        _command(commands, "check", "say what is wrong with mapping files", "checking")
+    )
+
+
+def _describe_check(check: argparse.ArgumentParser) -> None:
+    _add_files(check)
+    _add_json(check)
+
+
+def _command(commands: Any, name: str, help: str, module: str) -> Any:
+    command = commands.add_parser(name, help=help)
+    command.description = f"{help[0].upper()}{help[1:]}. {STATUSES}"
+    command.set_defaults(run=_runner(f"app.tools.{module}"))
+    return command
+
+
+def _runner(module: str) -> Callable[[argparse.Namespace], int]:
+    def run(options: argparse.Namespace) -> int:
+        # Imported when asked for, so that no command pays for another.
+        try:
+            status: int = import_module(module).run(options)
+        except CannotRunError as error:
+            print(error, file=sys.stderr)
+            return CANNOT_RUN
+        return status
+
+    return run
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="+", type=Path, help="mapping files")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
