@@ -1,6 +1,7 @@
 """The commands under `encounters mapping`: what each takes, and where it is."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -19,11 +20,20 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
     _describe_check(
         _command(commands, "check", "say what is wrong with mapping files", "checking")
     )
+    _describe_schema(
+        _command(commands, "schema", "print JSON Schema for an editor", "schema")
+    )
 
 
 def _describe_check(check: argparse.ArgumentParser) -> None:
     _add_files(check)
     _add_json(check)
+
+
+def _describe_schema(schema: argparse.ArgumentParser) -> None:
+    schema.add_argument(
+        "--profile", action="store_true", help="of profile files, not of mapping files"
+    )
 
 
 def _command(commands: Any, name: str, help: str, module: str) -> Any:
@@ -40,6 +50,10 @@ def _runner(module: str) -> Callable[[argparse.Namespace], int]:
             status: int = import_module(module).run(options)
         except CannotRunError as error:
             print(error, file=sys.stderr)
+            return CANNOT_RUN
+        except BrokenPipeError:
+            # Who reads has enough (`| head`); the interpreter must not write on at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return CANNOT_RUN
         return status
 

@@ -1,0 +1,211 @@
+"""JSON Schema (draft 7) of a mapping file, made from the shapes that load it.
+
+Editors read YAML with types: where the format wants a text, a number or a yes is one as
+well, because the loader takes every scalar as it is written. What keys say about each
+other is checked by `rules`, and is beyond this schema.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from marshmallow import Schema, fields, validate
+
+from adapters.contract import ResourceType
+from adapters.mapping.elements import SECTIONS
+from adapters.mapping.http_schema import Searches
+from adapters.mapping.parameters import PARAMETERS, SORTS
+from adapters.mapping.profile import ProfileShape
+from adapters.mapping.schema import SOURCES, MappingShape, Section, Source
+from adapters.mapping.secrets import FromEnvironment, Secret
+from adapters.mapping.shapes import (
+    Columns,
+    Entries,
+    OneValue,
+    Shape,
+    Word,
+    YesNo,
+)
+
+Node: TypeAlias = dict[str, Any]
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+"""What editors' YAML servers understand best."""
+
+_TEXT: Node = {"type": ["string", "number", "boolean"], "minLength": 1}
+
+
+class _Writer:
+    """Writes each shape once, under `definitions`, and refers to it from there on."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, Node] = {}
+
+    def shape(self, shape: type[Schema]) -> Node:
+        """Return a reference to the definition of a shape."""
+        return {"$ref": f"#/definitions/{self._named(shape)}"}
+
+    def _named(self, shape: type[Schema]) -> str:
+        """Return the name of a definition; shapes that say the same share one."""
+        if not issubclass(shape, Shape):
+            raise TypeError(f"{shape.__name__} is no shape of a mapping file")
+        table = self.table(shape.known())
+        name = plain = re.sub(r"(Shape|Options)$", "", shape.__name__)
+        number = 1
+        while self.definitions.setdefault(name, table) != table:
+            number += 1
+            name = f"{plain}{number}"
+        return name
+
+    def table(self, known: Mapping[str, fields.Field[Any]]) -> Node:
+        """Return the schema of a table with these keys and no others."""
+        required = [key for key, field in known.items() if field.required]
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {key: self.field(field) for key, field in known.items()},
+        } | ({"required": required} if required else {})
+
+    def field(self, field: fields.Field[Any]) -> Node:
+        """Return the schema of one field."""
+        writers: Mapping[type, Callable[[Any], Node]] = {
+            Section: self._section,
+            fields.Nested: lambda part: self.shape(type(part.schema)),
+            fields.List: self._listed,
+            Entries: lambda e: _entries(self.field(e.inner)),
+            Columns: _columns,
+            OneValue: self._one_value,
+            Secret: lambda _: {"anyOf": [_TEXT, self.shape(FromEnvironment)]},
+            Source: lambda _: _by_kind({k: self.shape(s) for k, s in SOURCES.items()}),
+            Searches: self._searches,
+            YesNo: lambda _: {"enum": [True, False, "true", "false"]},
+            fields.Number: _number,
+            fields.String: _text,
+        }
+        for kind, write in writers.items():
+            if isinstance(field, kind):
+                return write(field)
+        raise TypeError(f"no JSON Schema is known for {type(field).__name__}")
+
+    def _section(self, part: Section) -> Node:
+        own = self.shape(type(part.schema))
+        return {
+            "if": {"required": ["sources"]},
+            "then": self.shape(part.several),
+            "else": own,
+        }
+
+    def _listed(self, listed: Any) -> Node:
+        lengths = [v for v in listed.validators if isinstance(v, validate.Length)]
+        least = {"minItems": lengths[0].min} if lengths else {}
+        return {"type": "array", "items": self.field(listed.inner), **least}
+
+    def _one_value(self, value: OneValue) -> Node:
+        options = self.shape(value.options)
+        if "value" not in value.options.known():
+            return {"allOf": [options, {"required": ["from"]}]}
+        either = {"oneOf": [{"required": ["from"]}, {"required": ["value"]}]}
+        table = {"allOf": [options, either]}
+        return {"if": {"type": "object"}, "then": table, "else": _TEXT}
+
+    def _searches(self, searches: Searches) -> Node:
+        shapes = {name: self.shape(s) for name, s in searches.shapes.items()}
+        return {"type": "object", "additionalProperties": False, "properties": shapes}
+
+
+def mapping_schema() -> Node:
+    """Return the schema of a mapping file."""
+    writer = _Writer()
+    whole = writer.table(MappingShape.known())
+    whole["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
+    whole["if"] = _source_is("http")
+    whole["then"] = {"properties": _http_sections(writer)}
+    whole["else"] = {"properties": _take_sections(whole["properties"])}
+    _say_what_is_offered(writer.definitions)
+    return {
+        "$schema": DRAFT,
+        "title": "A mapping file: where the values of a hospital's stays come from",
+        **whole,
+        "definitions": writer.definitions,
+    }
+
+
+def profile_schema() -> Node:
+    """Return the schema of a profile file."""
+    writer = _Writer()
+    return {
+        "$schema": DRAFT,
+        "title": "A profile: what a deployment offers",
+        **writer.table(ProfileShape.known()),
+        "definitions": writer.definitions,
+    }
+
+
+def _http_sections(writer: _Writer) -> Node:
+    known = MappingShape.known()
+    sections = {key: known[key] for key in SECTIONS}
+    return {
+        key: writer.shape(section.of_http)
+        for key, section in sections.items()
+        if isinstance(section, Section)
+    }
+
+
+def _take_sections(properties: Node) -> Node:
+    """Move the sections out of what holds for every kind of source."""
+    sections = {key: properties[key] for key in SECTIONS}
+    properties.update({key: {} for key in SECTIONS})
+    return sections
+
+
+def _source_is(kind: str) -> Node:
+    of_kind = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+    return {"properties": {"source": of_kind}, "required": ["source"]}
+
+
+def _say_what_is_offered(definitions: Mapping[str, Node]) -> None:
+    """Name the words of `search` and `sort`: an editor completes them."""
+    for kind in ResourceType:
+        for name, definition in definitions.items():
+            listed = definition.get("properties", {})
+            if not name.startswith(kind):
+                continue
+            for key, words in (("search", PARAMETERS[kind]), ("sort", SORTS[kind])):
+                if listed.get(key, {}).get("type") == "array":
+                    listed[key]["items"] = {"enum": list(map(str, words))}
+
+
+def _by_kind(shapes: Mapping[str, Node]) -> Node:
+    first, *others = shapes
+    node = shapes[first]
+    for kind in others:
+        is_kind = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+        node = {"if": is_kind, "then": shapes[kind], "else": node}
+    return {"properties": {"kind": {"enum": list(shapes)}}, "allOf": [node]}
+
+
+def _entries(inner: Node) -> Node:
+    return {"type": "object", "additionalProperties": inner}
+
+
+def _columns(columns: Columns) -> Node:
+    if not columns.two:
+        return _TEXT
+    two = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 2}
+    return {"anyOf": [_TEXT, two]}
+
+
+def _number(number: fields.Number[Any]) -> Node:
+    whole = isinstance(number, fields.Integer)
+    bounds = next(v for v in number.validators if isinstance(v, validate.Range))
+    written = r"^[0-9]+$" if whole else r"^[0-9]*\.?[0-9]+$"
+    limits = {"minimum": bounds.min, "maximum": bounds.max}
+    kind = "integer" if whole else "number"
+    return {"anyOf": [{"type": kind, **limits}, {"type": "string", "pattern": written}]}
+
+
+def _text(text: fields.String) -> Node:
+    for check in text.validators:
+        if isinstance(check, Word):
+            return {"enum": list(map(str, check.choices))}
+    return _TEXT

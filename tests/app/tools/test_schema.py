@@ -1,0 +1,96 @@
+"""`encounters mapping schema`: what an editor checks is what the loader checks."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from adapters.mapping.text import plain, read_file
+from app.cli import main
+from app.tools.schema import schema_of_mappings, schema_of_profiles
+
+MAPPINGS = Path(__file__).parents[3] / "mappings"
+PROFILES = sorted((MAPPINGS / "profiles").glob("*.yaml"))
+SHIPPED = sorted(
+    file
+    for file in MAPPINGS.glob("*/*.yaml")
+    if file not in PROFILES and not file.name.endswith(".test.yaml")
+)
+
+
+def faults(schema: dict[str, Any], data: object) -> list[str]:
+    return [e.message for e in jsonschema.Draft7Validator(schema).iter_errors(data)]
+
+
+def nodes(schema: object) -> Iterator[dict[str, Any]]:
+    if isinstance(schema, dict):
+        yield schema
+        for below in schema.values():
+            yield from nodes(below)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_shipped_mappings_are_valid_as_texts_and_as_editors_read_them(
+    file: Path,
+) -> None:
+    schema = schema_of_mappings()
+    assert faults(schema, plain(read_file(file))) == []
+    assert faults(schema, yaml.safe_load(file.read_bytes())) == []
+
+
+@pytest.mark.parametrize("file", PROFILES, ids=lambda file: file.stem)
+def test_shipped_profiles_are_valid(file: Path) -> None:
+    assert faults(schema_of_profiles(), yaml.safe_load(file.read_bytes())) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("profile: full", "profil: full"),
+        ("time_zone: Europe/Paris", "time_zone: []"),
+        ("kind: sql", "kind: sq"),
+        ("search: [_id, patient, date,", "search: [_id, patients, date,"),
+        ("codes: status}", "codes: status, value: finished}"),
+        ("codes: status}", "cods: status}"),
+        ("timeout_seconds: 5", "timeout_seconds: 500"),
+        ("encounter:\n  rows:", "encounter:\n  row:"),
+    ],
+)
+def test_what_the_loader_refuses_by_its_shape_is_refused(old: str, new: str) -> None:
+    text = (MAPPINGS / "demo" / "demo.yaml").read_text(encoding="utf-8")
+    assert old in text
+    assert faults(schema_of_mappings(), yaml.safe_load(text.replace(old, new, 1)))
+
+
+def test_every_key_is_described_by_the_guide() -> None:
+    """A key of a small shape, told with the key that holds it, needs no line of its own."""
+    schema = schema_of_mappings()
+    told = {"": schema, **schema["definitions"]}
+    silent = {
+        f"{name}.{key}"
+        for name, table in told.items()
+        for key, node in table["properties"].items()
+        if "description" not in node
+    }
+    small = ("Basic", "OAuth2", "Session", "Error", "Read", "Counting", "Paging")
+    small += ("Token", "System", "Sort", "Condition", "FromEnvironment")
+    assert {name for name in silent if name.partition(".")[0] not in small} == set()
+
+
+def test_references_lead_somewhere() -> None:
+    schema = schema_of_mappings()
+    named = {
+        node["$ref"].rpartition("/")[2] for node in nodes(schema) if "$ref" in node
+    }
+    assert named <= set(schema["definitions"])
+
+
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mapping", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema_of_mappings()
+    assert main(["mapping", "schema", "--profile"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema_of_profiles()
