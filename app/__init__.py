@@ -60,7 +60,7 @@ def create_app(
 
 
 def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Service:
-    profile = load_profile(mapping.profile, settings.mapping.parent)
+    profile = load_profile(mapping.profile, mapping.profile_directory)
     offer = compute_offer(profile, adapter.capabilities)
     context = _context(settings.base_url, mapping.constants, mapping.time_zone)
     changed = settings.mapping.stat().st_mtime

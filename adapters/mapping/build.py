@@ -48,6 +48,7 @@ def build_mapping(doc: Document) -> SourceMapping:
         file=doc.file,
         name=data["name"],
         profile=data["profile"],
+        profile_directory=doc.profile_directory,
         time_zone=_zone(data["time_zone"]),
         source=next(iter(sources.values())),
         constants=_constants(data.get("constants", {})),

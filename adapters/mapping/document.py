@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
@@ -80,6 +81,11 @@ class Document:
     def holds(self, path: KeyPath) -> bool:
         """Tell whether something stands at the path, rightly shaped or not."""
         return find(self.root, path) is not None
+
+    @property
+    def profile_directory(self) -> Path:
+        """Where the file stands that names the profile: its path is seen from there."""
+        return Path(place(self.root, ("profile",)).file).parent
 
     @property
     def is_http(self) -> bool:

@@ -5,6 +5,7 @@ well, because the loader takes every scalar as it is written. What keys say abou
 other is checked by `rules`, and is beyond this schema.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -31,6 +32,15 @@ Node: TypeAlias = dict[str, Any]
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """What editors' YAML servers understand best."""
+
+_LAYER = "Extending"
+_LAID_OVER = re.compile(
+    r"File|\w+Section(Several|Entry)?|\w+Fields|\w+Source|CodeTable|List|Constants"
+)
+"""The definitions of tables that are laid over those of a base, key by key."""
+
+_SAID_AGAIN = ("mapping", "prefix", "extend")
+"""What a file that extends another has to say by itself."""
 
 _TEXT: Node = {"type": ["string", "number", "boolean"], "minLength": 1}
 
@@ -114,20 +124,49 @@ class _Writer:
 
 
 def mapping_schema() -> Node:
-    """Return the schema of a mapping file."""
+    """Return the schema of a mapping file, whole or extending another."""
     writer = _Writer()
+    writer.definitions["File"] = _file(writer)
+    _say_what_is_offered(writer.definitions)
+    return {
+        "$schema": DRAFT,
+        "title": "A mapping file: where the values of a hospital's stays come from",
+        "if": {"required": ["extend"]},
+        "then": {"$ref": f"#/definitions/{_LAYER}File"},
+        "else": {"$ref": "#/definitions/File"},
+        "definitions": writer.definitions | _layers(writer.definitions),
+    }
+
+
+def _file(writer: _Writer) -> Node:
     whole = writer.table(MappingShape.known())
     whole["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
     whole["if"] = _source_is("http")
     whole["then"] = {"properties": _http_sections(writer)}
     whole["else"] = {"properties": _take_sections(whole["properties"])}
-    _say_what_is_offered(writer.definitions)
-    return {
-        "$schema": DRAFT,
-        "title": "A mapping file: where the values of a hospital's stays come from",
-        **whole,
-        "definitions": writer.definitions,
+    return whole
+
+
+def _layers(definitions: Mapping[str, Node]) -> Node:
+    """Return what a file may leave out that extends another: its base says it."""
+    laid_over = {
+        name: d for name, d in definitions.items() if _LAID_OVER.fullmatch(name)
     }
+    text = json.dumps(laid_over)
+    for name in laid_over:
+        text = text.replace(f'/{name}"', f'/{_LAYER}{name}"')
+    layers: Node = {f"{_LAYER}{name}": d for name, d in json.loads(text).items()}
+    for layer in layers.values():
+        layer["required"] = [
+            key for key in layer.get("required", ()) if key in _SAID_AGAIN
+        ]
+    file = layers[f"{_LAYER}File"]
+    either = [file.pop("then"), file.pop("else")]
+    layers[f"{_LAYER}File"] = {
+        k: v for k, v in file.items() if k not in ("if", "oneOf")
+    }
+    layers[f"{_LAYER}File"]["anyOf"] = either
+    return layers
 
 
 def profile_schema() -> Node:

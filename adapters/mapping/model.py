@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import time
 from enum import StrEnum
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
@@ -191,6 +192,7 @@ class SourceMapping:
     file: str
     name: str
     profile: str
+    profile_directory: Path
     time_zone: ZoneInfo
     source: SourceConfig
     constants: Constants

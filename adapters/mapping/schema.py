@@ -229,6 +229,8 @@ class MappingShape(Shape):
     """A whole mapping file."""
 
     mapping = Text(required=True)
+    extend = Text()
+    without = Listed(Text())
     name = Text(required=True)
     profile = Text(required=True)
     time_zone = Text(required=True)

@@ -30,7 +30,7 @@ def check(file: Path) -> Iterator[Finding]:
 
 def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
     """Yield a note for each parameter of the profile that the file does not offer."""
-    profile = load_profile(mapping.profile, Path(mapping.file).parent)
+    profile = load_profile(mapping.profile, mapping.profile_directory)
     for kind, wanted in profile.resources.items():
         sections = [s for s in mapping.sections if s.resource_type is kind]
         listed = {name for section in sections for name in section.parameters}

@@ -18,7 +18,7 @@ from app.tools.report import FINE, print_json
 class _Told(NamedTuple):
     """Where the guide tells of keys: a heading, and what stands before the keys there.
 
-    `definitions` are the names of those that have the keys, "" for the file itself.
+    `definitions` are the names of those that have the keys, "" for the whole.
     """
 
     heading: str
@@ -32,7 +32,7 @@ _API, _API_SECTION = (
     "### Keys of a section of an HTTP source",
 )
 _OF_MAPPINGS = (
-    _Told(_FILE, "", ""),
+    _Told(_FILE, "", "File"),
     _Told(_FILE, "local_times.", "LocalTimes"),
     _Told(_FILE, "constants.", "Constants"),
     _Told(_FILE, "source.", "SqlSource"),
@@ -75,8 +75,8 @@ def _explained(schema: Node, places: Iterable[_Told]) -> Node:
     for told in places:
         texts = _texts(guide, told)
         for name, table in tables.items():
-            if re.fullmatch(told.definitions, name):
-                _explain(table["properties"], texts)
+            if re.fullmatch(told.definitions, name.removeprefix("Extending")):
+                _explain(table.get("properties", {}), texts)
     return schema
 
 

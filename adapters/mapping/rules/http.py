@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from adapters.contract import ResourceType
@@ -96,7 +95,7 @@ def profiles_are_kept(doc: Document) -> Iterator[MappingProblem]:
 
 def _profile(doc: Document) -> Profile | None:
     try:
-        return load_profile(doc.data.get("profile", ""), Path(doc.file).parent)
+        return load_profile(doc.data.get("profile", ""), doc.profile_directory)
     except (MappingError, OSError):
         return None
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from adapters.mapping.document import Document
@@ -80,6 +79,6 @@ def _statements(doc: Document) -> Iterator[tuple[KeyPath, str]]:
 def profile_is_known(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a profile that is neither one of ours nor a file."""
     name = doc.data.get("profile")
-    if name is not None and not profile_path(name, Path(doc.file).parent).is_file():
+    if name is not None and not profile_path(name, doc.profile_directory).is_file():
         text = one_of(name, PROFILES, "a profile, nor a file beside this one")
         yield doc.problem(("profile",), text)

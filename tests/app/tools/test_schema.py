@@ -66,13 +66,33 @@ def test_what_the_loader_refuses_by_its_shape_is_refused(old: str, new: str) -> 
     assert faults(schema_of_mappings(), yaml.safe_load(text.replace(old, new, 1)))
 
 
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("encounter: {search: [_id, patient]}", True),
+        ("encounter: {fields: {end: {from: left}}}", True),
+        ("source: {url: {env: URL}}", True),
+        ("without: [encounter.fields.end]", True),
+        ("encounter: {sources: [{prefix: a-, rows: SELECT 1}]}", True),
+        ("encounter: {list: {fixed: {a: b}}}", True),
+        ("encounter: {sources: [{rows: SELECT 1}]}", False),
+        ("encounter: {search: [nobody]}", False),
+        ("encounter: {fields: {end: {}}}", False),
+        ("encounters: {}", False),
+    ],
+)
+def test_a_file_that_extends_another_says_what_is_different(
+    said: str, right: bool
+) -> None:
+    data = yaml.safe_load(f"mapping: 1\nextend: base.yaml\n{said}\n")
+    assert (faults(schema_of_mappings(), data) == []) is right
+
+
 def test_every_key_is_described_by_the_guide() -> None:
     """A key of a small shape, told with the key that holds it, needs no line of its own."""
-    schema = schema_of_mappings()
-    told = {"": schema, **schema["definitions"]}
     silent = {
         f"{name}.{key}"
-        for name, table in told.items()
+        for name, table in schema_of_mappings()["definitions"].items()
         for key, node in table["properties"].items()
         if "description" not in node
     }

@@ -1,0 +1,235 @@
+"""Files that extend others: what they make together, and where their faults are told."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from adapters.contract import ResourceType, SortKey
+from adapters.mapping.layers import MOST_LAYERS
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import ResourceMapping, SourceMapping
+from adapters.mapping.problems import MappingError
+from tests.adapters.mapping.good import ENVIRON, MINIMAL, WHOLE
+
+SEVERAL = """\
+mapping: 1
+name: Tables
+profile: full
+time_zone: Europe/Paris
+source: {kind: sql, url: {env: PAS_URL}}
+codes:
+  status: {table: {S: finished}}
+encounter:
+  search: [_id]
+  sources:
+    - prefix: a-
+      rows: SELECT id, p, s FROM a
+      fields: {id: {from: id}, patient_id: {from: p}, status: {from: s, codes: status}}
+    - prefix: b-
+      rows: SELECT id, p, s FROM b
+      fields: {id: {from: id}, patient_id: {from: p}, status: {from: s, codes: status}}
+"""
+
+
+def layered(directory: Path, base: str, *own: str) -> SourceMapping:
+    """Load `own` laid over `base`."""
+    (directory / "base.yaml").write_text(base, encoding="utf-8")
+    text = "\n".join(("mapping: 1", "extend: base.yaml", *own, ""))
+    (directory / "own.yaml").write_text(text, encoding="utf-8")
+    return load_mapping(directory / "own.yaml", ENVIRON)
+
+
+def refused(directory: Path, base: str, *own: str) -> list[str]:
+    """Return the problems, with file names alone."""
+    with pytest.raises(MappingError) as caught:
+        layered(directory, base, *own)
+    return [str(p).replace(f"{directory}/", "") for p in caught.value.problems]
+
+
+def stays(mapping: SourceMapping) -> ResourceMapping:
+    return mapping.resources[ResourceType.ENCOUNTER]
+
+
+def test_a_file_that_adds_nothing_is_its_base(tmp_path: Path) -> None:
+    own = layered(tmp_path, WHOLE)
+    base = load_mapping(tmp_path / "base.yaml", ENVIRON)
+    assert own.fingerprint == base.fingerprint
+    assert (own.name, own.codes, own.constants) == (
+        base.name,
+        base.codes,
+        base.constants,
+    )
+
+
+def test_what_it_says_replaces_what_the_base_says(tmp_path: Path) -> None:
+    own = layered(
+        tmp_path,
+        MINIMAL,
+        "name: Other",
+        "encounter: {rows: 'SELECT a, b, c, d FROM u'}",
+    )
+    assert own.name == "Other"
+    assert stays(own).rows.endswith("FROM u")
+    assert stays(own).sorts == (SortKey.DATE,)
+
+
+def test_codes_are_laid_over_one_by_one(tmp_path: Path) -> None:
+    own = layered(
+        tmp_path, MINIMAL, "codes: {status: {table: {P: in-progress, C: finished}}}"
+    )
+    table = {"P": "in-progress", "S": "finished", "A": "hidden", "C": "finished"}
+    assert own.codes["status"].table == table
+
+
+def test_a_value_is_replaced_whole(tmp_path: Path) -> None:
+    own = layered(
+        tmp_path, MINIMAL, "without: [codes]", "encounter: {fields: {status: finished}}"
+    )
+    status = stays(own).fields["status"]
+    assert (status.columns, status.constant, status.codes) == ((), "finished", None)
+
+
+def test_lists_are_replaced_whole(tmp_path: Path) -> None:
+    assert stays(
+        layered(tmp_path, MINIMAL, "encounter: {search: [date]}")
+    ).parameters == ("date",)
+
+
+def test_without_takes_away(tmp_path: Path) -> None:
+    own = layered(tmp_path, MINIMAL, "without: [encounter.sort, codes.status.table.A]")
+    assert stays(own).sorts == ()
+    assert set(own.codes["status"].table) == {"P", "S"}
+
+
+def test_entries_are_told_apart_by_their_prefix(tmp_path: Path) -> None:
+    own = layered(
+        tmp_path,
+        SEVERAL,
+        "encounter:",
+        "  sources:",
+        "    - {prefix: b-, rows: 'SELECT id, p, s FROM other'}",
+        "    - prefix: c-",
+        "      rows: SELECT id, p, s FROM c",
+        "      fields: {id: {from: id}, patient_id: {from: p}, status: finished}",
+    )
+    rows = [part.section.rows.rpartition(" ")[2] for part in own.parts]
+    assert rows == ["a", "other", "c"]
+    fewer = layered(tmp_path, SEVERAL, "without: [encounter.sources.a-]")
+    assert [part.name for part in fewer.parts] == ["b-"]
+
+
+def test_one_source_may_become_several_and_back(tmp_path: Path) -> None:
+    several = layered(
+        tmp_path, MINIMAL, "sources: {north: {kind: sql, url: {env: PAS_URL}}}"
+    )
+    assert several.source.url == ENVIRON["PAS_URL"]
+    other_kind = refused(tmp_path, MINIMAL, "source: {kind: http, url: 'https://pas'}")
+    assert any(text.startswith("base.yaml:9:3: encounter.rows") for text in other_kind)
+
+
+def test_a_fault_is_told_where_it_stands(tmp_path: Path) -> None:
+    faulty = MINIMAL.replace("time_zone: Europe/Paris", "time_zone: Europe/Pari")
+    told = refused(tmp_path, faulty, "encounter: {fields: {ende: {from: x}}}")
+    assert [text.partition(": ")[0] for text in told] == [
+        "base.yaml:4:12",
+        "own.yaml:3:22",
+    ]
+
+
+def test_what_both_lack_is_missing_in_the_file_that_extends(tmp_path: Path) -> None:
+    told = refused(tmp_path, MINIMAL.replace("name: Small\n", ""))
+    assert told == ["own.yaml:1:1: name: 'name' is missing"]
+
+
+@pytest.mark.parametrize(
+    ("named", "near"),
+    [
+        ("encounter.fields.starts", "; did you mean 'encounter.fields.start'?"),
+        ("xyz", ""),
+    ],
+)
+def test_without_something_that_is_not_there(
+    tmp_path: Path, named: str, near: str
+) -> None:
+    text = f"the file that this one extends has no '{named}'{near}"
+    told = refused(tmp_path, MINIMAL, f"without: [{named}]")
+    assert told == [f"own.yaml:3:11: without: {text}"]
+
+
+def test_without_but_no_base(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(MINIMAL + "without: [codes]\n", encoding="utf-8")
+    with pytest.raises(MappingError, match="only for a file that extends another"):
+        load_mapping(file, ENVIRON)
+
+
+def test_a_base_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "vendor.yaml").write_text(MINIMAL, encoding="utf-8")
+    file = tmp_path / "own.yaml"
+    file.write_text("mapping: 1\nextend: vendr.yaml\n", encoding="utf-8")
+    with pytest.raises(MappingError) as caught:
+        load_mapping(file, ENVIRON)
+    (told,) = caught.value.problems
+    assert (told.mark.line, told.mark.column) == (2, 9)
+    assert told.text.endswith("did you mean 'vendor.yaml'?")
+
+
+def test_files_that_extend_each_other(tmp_path: Path) -> None:
+    told = refused(tmp_path, "mapping: 1\nextend: own.yaml\n")
+    assert told == ["base.yaml:2:9: extend: these files extend each other"]
+
+
+def test_too_many_layers(tmp_path: Path) -> None:
+    for number in range(MOST_LAYERS + 2):
+        text = f"mapping: 1\nextend: {number + 1}.yaml\n"
+        (tmp_path / f"{number}.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(MappingError, match=f"more than {MOST_LAYERS} files"):
+        load_mapping(tmp_path / "0.yaml", ENVIRON)
+
+
+def test_a_layer_of_another_version(tmp_path: Path) -> None:
+    told = refused(tmp_path, MINIMAL.replace("mapping: 1", "mapping: 2"))
+    assert told[0].startswith("base.yaml:1:10: mapping: version '2'")
+
+
+def test_a_profile_is_seen_from_the_file_that_names_it(tmp_path: Path) -> None:
+    vendor = tmp_path / "vendor"
+    vendor.mkdir()
+    (vendor / "ours.yaml").write_text(
+        "profile: ours\npaging: true\nencounter: {_id: {}}\n"
+    )
+    (vendor / "base.yaml").write_text(
+        MINIMAL.replace("profile: full", "profile: ours.yaml")
+    )
+    file = tmp_path / "own.yaml"
+    file.write_text("mapping: 1\nextend: vendor/base.yaml\n", encoding="utf-8")
+    assert load_mapping(file, ENVIRON).profile_directory == vendor
+
+
+def test_the_example_of_the_guide(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[3] / "mappings" / "README.md").read_text(
+        encoding="utf-8"
+    )
+    examples = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    (example,) = (text for text in examples if "\nextend: " in text)
+    unit = "    functional_unit: {from: uf}\n    end: {from: e}\n"
+    constants = (
+        "constants:\n  visit_number_system: urn:oid:1.2.3\n"
+        "  functional_unit_extension: https://example.org/unit\n"
+    )
+    vendor = MINIMAL.replace("encounter:", f"{constants}encounter:")
+    vendor = vendor.replace("    start: {from: d}\n", f"    start: {{from: d}}\n{unit}")
+    (tmp_path / "vendor.yaml").write_text(vendor, encoding="utf-8")
+    file = tmp_path / "own.yaml"
+    file.write_text(example, encoding="utf-8")
+    made = load_mapping(file, {"SAINT_ROCH_URL": "sqlite:///s.db"})
+    assert made.name == "Saint-Roch hospital"
+    assert dict(made.codes["status"].table) == {
+        "P": "planned",
+        "S": "finished",
+        "CL": "finished",
+    }
+    assert stays(made).parameters == ("_id", "patient", "date")
+    assert "functional_unit" not in stays(made).fields
+    assert made.constants.visit_number_system == "urn:oid:1.2.250.1.999.2.1"
