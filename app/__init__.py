@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 from flask import Flask
 from marshmallow import Schema
@@ -17,11 +16,10 @@ from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import load_profile
 from app.auth import Authenticator
 from app.capabilities import compute_offer
-from app.criteria import Context
 from app.operations.logs import register_request_log
 from app.outcomes import register_errors
 from app.paging import PageStore, connect
-from app.parameters import SEARCH_PARAMETERS
+from app.parameters import context_of
 from app.schemas.encounter import EncounterSchema
 from app.schemas.organization import OrganizationSchema
 from app.schemas.patient import PatientSchema
@@ -62,7 +60,7 @@ def create_app(
 def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Service:
     profile = load_profile(mapping.profile, mapping.profile_directory)
     offer = compute_offer(profile, adapter.capabilities)
-    context = _context(settings.base_url, mapping.constants, mapping.time_zone)
+    context = context_of(settings.base_url, mapping.constants, mapping.time_zone)
     changed = settings.mapping.stat().st_mtime
     return Service(
         settings=settings,
@@ -85,15 +83,6 @@ def _page_store(settings: Settings) -> PageStore:
         life=60 * settings.page_life_minutes,
         clock=time.time,
     )
-
-
-def _context(base_url: str, constants: Constants, zone: ZoneInfo) -> Context:
-    codes = SEARCH_PARAMETERS[ResourceType.ENCOUNTER]["class"].codes
-    systems = {
-        code: constants.class_systems.get(code, constants.class_code_system)
-        for code in codes
-    }
-    return Context(base_url, zone, systems, constants.functional_unit_extension)
 
 
 def _schemas(constants: Constants) -> Mapping[ResourceType, Schema]:

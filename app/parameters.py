@@ -5,10 +5,13 @@ them is for `app.capabilities` to say.
 """
 
 from collections.abc import Mapping
+from datetime import tzinfo
 from types import MappingProxyType
 
 from adapters.contract import ResourceType
+from adapters.mapping.constants import Constants
 from app.criteria import (
+    Context,
     ParameterType,
     SearchParameter,
     read_codes,
@@ -130,3 +133,13 @@ SEARCH_PARAMETERS: Mapping[ResourceType, Mapping[str, SearchParameter]] = (
     )
 )
 """By resource type and name."""
+
+
+def context_of(base_url: str, constants: Constants, zone: tzinfo) -> Context:
+    """Return what reading a search needs to know of a deployment at `base_url`."""
+    codes = SEARCH_PARAMETERS[ResourceType.ENCOUNTER]["class"].codes
+    systems = {
+        code: constants.class_systems.get(code, constants.class_code_system)
+        for code in codes
+    }
+    return Context(base_url, zone, systems, constants.functional_unit_extension)

@@ -20,6 +20,14 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
     _describe_check(
         _command(commands, "check", "say what is wrong with mapping files", "checking")
     )
+    _describe_explain(
+        _command(
+            commands,
+            "explain",
+            "say what is offered and why, or what a search would send",
+            "explaining",
+        )
+    )
     _describe_schema(
         _command(commands, "schema", "print JSON Schema for an editor", "schema")
     )
@@ -28,6 +36,14 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
 def _describe_check(check: argparse.ArgumentParser) -> None:
     _add_files(check)
     _add_json(check)
+
+
+def _describe_explain(explain: argparse.ArgumentParser) -> None:
+    explain.add_argument("file", type=Path, help="a mapping file")
+    explain.add_argument(
+        "search", nargs="?", help="a search, such as 'Encounter?patient=42&date=ge2024'"
+    )
+    _add_json(explain)
 
 
 def _describe_schema(schema: argparse.ArgumentParser) -> None:

@@ -1,0 +1,162 @@
+"""`encounters mapping explain`: what is offered and why, and what a search would send."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from adapters import open_adapter
+from adapters.contract import (
+    Adapter,
+    AdapterError,
+    NotAskableError,
+    ParameterCapability,
+    Prefix,
+    ResourceType,
+)
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.parameters import PARAMETERS
+from adapters.mapping.problems import MappingError, one_of
+from adapters.mapping.profile import Profile, load_profile
+from app.capabilities import compute_offer
+from app.criteria import ParameterType
+from app.errors import LIMITS, ServiceError
+from app.forms import Pairs, decode_form
+from app.parameters import SEARCH_PARAMETERS, context_of
+from app.search import parse_search
+from app.tools.report import CANNOT_RUN, FINDINGS, FINE, CannotRunError, print_json
+
+_BASE_URL = "https://example.org/fhir/v3"
+"""Stands for the address of the deployment, which a mapping file does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What becomes of one search parameter; `reason` says why when it is not offered."""
+
+    resource_type: ResourceType
+    parameter: str
+    offered: bool
+    reason: str
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table of parameters, or what one search would send."""
+    try:
+        mapping = load_mapping(options.file, os.environ)
+        profile = load_profile(mapping.profile, mapping.profile_directory)
+        adapter = open_adapter(mapping)
+    except MappingError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_RUN
+    except AdapterError as error:
+        raise CannotRunError(str(error)) from error
+    try:
+        if options.search is None:
+            return _show_table(tuple(answers(mapping, profile, adapter)), options.json)
+        return _show_search(mapping, profile, adapter, options)
+    finally:
+        adapter.close()
+
+
+# ------------------------------------------------------------------- the parameters
+
+
+def answers(
+    mapping: SourceMapping, profile: Profile, adapter: Adapter
+) -> Iterator[Answer]:
+    """Yield what becomes of each parameter of each section of the file."""
+    for kind in dict.fromkeys(section.resource_type for section in mapping.sections):
+        sections = [s for s in mapping.sections if s.resource_type is kind]
+        listed = {name for section in sections for name in section.parameters}
+        able = adapter.capabilities[kind].parameters
+        wanted = profile.resources.get(kind)
+        for name in PARAMETERS[kind]:
+            if wanted is None or name not in wanted.parameters:
+                yield Answer(kind, name, False, f"profile {profile.name} leaves it out")
+            elif name not in listed:
+                yield Answer(
+                    kind, name, False, "the file does not list it under search"
+                )
+            elif name not in able:
+                yield Answer(kind, name, False, "not every source can filter by it")
+            else:
+                values = wanted.parameters[name].values
+                yield Answer(kind, name, True, _extent(kind, name, values, able[name]))
+
+
+def _extent(
+    kind: ResourceType, name: str, values: int, able: ParameterCapability
+) -> str:
+    """Return how far an offered parameter goes."""
+    said = "one value" if values == 1 else f"up to {values} values"
+    match SEARCH_PARAMETERS[kind][name].type:
+        case ParameterType.STRING:
+            said += "; compares " + ", ".join(sorted(able.matches))
+        case ParameterType.DATE:
+            said += "; prefixes " + " ".join(p for p in Prefix if p in able.prefixes)
+    return said
+
+
+def _show_table(found: tuple[Answer, ...], as_json: bool) -> int:
+    if as_json:
+        print_json({"parameters": [asdict(answer) for answer in found]})
+        return FINE
+    width = max(len(answer.parameter) for answer in found)
+    for answer in found:
+        offered = "offered" if answer.offered else "refused"
+        name = f"{answer.resource_type:<12}  {answer.parameter:<{width}}"
+        print(f"{name}  {offered}  {answer.reason}")
+    return FINE
+
+
+# ------------------------------------------------------------------------ one search
+
+
+def _show_search(
+    mapping: SourceMapping,
+    profile: Profile,
+    adapter: Adapter,
+    options: argparse.Namespace,
+) -> int:
+    context = context_of(_BASE_URL, mapping.constants, mapping.time_zone)
+    try:
+        kind, pairs = _parsed(options.search)
+        offer = compute_offer(profile, adapter.capabilities).resources.get(kind)
+        if offer is None or not offer.searchable:
+            return _show(options, f"{kind} is not searched here.", refused=True)
+        search = parse_search(pairs, offer, context)
+    except ServiceError as error:
+        return _show(options, error.text, refused=True)
+    try:
+        sent = adapter.explain(search.query)
+    except NotAskableError as error:
+        limit = LIMITS[error.limit] if error.limit else "cannot be asked here"
+        text = f"Parameter '{error.parameter}' {limit}."
+        return _show(options, text, refused=True)
+    except AdapterError as error:
+        raise CannotRunError(
+            f"the source cannot be asked for its columns: {error}"
+        ) from error
+    return _show(options, sent or "nothing is asked: nothing can match", refused=False)
+
+
+def _parsed(search: str) -> tuple[ResourceType, Pairs]:
+    """Return the resource type and the pairs of a search like `Encounter?date=2024`."""
+    path, _, query = search.partition("?")
+    name = path.rstrip("/").rpartition("/")[2]
+    kinds = {str(kind): kind for kind in ResourceType}
+    if name not in kinds:
+        text = one_of(name, kinds, "a resource type")
+        raise CannotRunError(f"{text}; a search is like 'Encounter?patient=42'")
+    return kinds[name], decode_form(query.encode())
+
+
+def _show(options: argparse.Namespace, text: str, *, refused: bool) -> int:
+    if options.json:
+        print_json({"search": options.search, "refused": refused, "text": text})
+    else:
+        print(f"refused: {text}" if refused else text)
+    return FINDINGS if refused else FINE

@@ -1,0 +1,133 @@
+"""`encounters mapping explain`: what is offered and why, and what a search would send."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from tests.hospital_sql import Tables, mapping_text
+from tests.stays import EDGES
+
+MAPPINGS = Path(__file__).parents[3] / "mappings"
+GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
+
+
+@pytest.fixture
+def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the mapping of a small hospital, of which one parameter is not listed."""
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
+    monkeypatch.setenv("PAS_URL", url)
+    file = tmp_path / "hospital.yaml"
+    file.write_text(mapping_text(EDGES).replace("identifier, status,", "status,"))
+    return file
+
+
+@pytest.fixture(autouse=True)
+def api(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAS_URL", "https://pas.example.org/api")
+    monkeypatch.setenv("PAS_KEY", "a key")
+
+
+def explained(
+    capsys: pytest.CaptureFixture[str], *arguments: object
+) -> tuple[int, str]:
+    status = main(["mapping", "explain", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def test_each_parameter_has_an_answer_and_a_reason(
+    hospital: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, told = explained(capsys, hospital)
+    assert status == 0
+    lines = {tuple(line.split()[:2]): line for line in told.splitlines()}
+    assert "offered" in lines["Encounter", "date"]
+    assert lines["Encounter", "date"].endswith("prefixes eq ne gt lt ge le")
+    assert "the file does not list it" in lines["Encounter", "identifier"]
+    assert "compares contains, exact, starts-with" in lines["Patient", "given"]
+
+
+def test_a_profile_leaves_parameters_out(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told = explained(capsys, "--json", GROUP_A)
+    found = {
+        (a["resource_type"], a["parameter"]): a for a in json.loads(told)["parameters"]
+    }
+    assert status == 0
+    assert found["Encounter", "date"]["offered"]
+    assert found["Encounter", "class"]["reason"] == "profile group-a leaves it out"
+
+
+def test_a_search_is_shown_as_its_statement_without_its_values(
+    hospital: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, told = explained(
+        capsys, hospital, "Encounter?patient=4711&date=ge2024-03-30"
+    )
+    assert status == 0
+    assert told.startswith("SELECT")
+    assert "ORDER BY" in told
+    assert "4711" not in told
+    assert "2024" not in told
+
+
+def test_a_search_is_shown_as_its_request(capsys: pytest.CaptureFixture[str]) -> None:
+    search = "GET https://us/fhir/v3/Encounter?patient=4711"
+    status, told = explained(capsys, GROUP_A, search)
+    assert status == 0
+    assert told.startswith("GET /sejours ")
+    assert "ipp=?" in told
+    assert "4711" not in told
+
+
+@pytest.mark.parametrize(
+    ("search", "reason"),
+    [
+        ("Encounter?class=IMP", "Parameter 'class' is not supported here."),
+        ("Encounter?date=ge2024-03-30T10:11:12Z", "Parameter 'date' compares whole"),
+        ("Encounter?date=soon", "date"),
+        ("Encounter?date=ge2024&date=le2025", "date"),
+        ("Organization?_id=1", "Organization is not searched here."),
+    ],
+)
+def test_why_a_search_is_refused(
+    search: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, told = explained(capsys, GROUP_A, search)
+    assert status == 1
+    assert told.startswith("refused: ")
+    assert reason in told
+
+
+@pytest.mark.parametrize("search", ["Encounters?a=b", "patient=42", ""])
+def test_no_search_at_all_cannot_run(
+    search: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, told = explained(capsys, GROUP_A, search)
+    assert status == 2
+    assert "is not a resource type" in told
+
+
+def test_a_variable_that_is_not_set_cannot_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PAS_KEY")
+    status, told = explained(capsys, GROUP_A)
+    assert status == 2
+    assert "the environment variable PAS_KEY is not set" in told
+
+
+def test_a_database_that_is_away_cannot_run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PAS_URL", "postgresql://nobody@127.0.0.1:1/none")
+    status, told = explained(
+        capsys, MAPPINGS / "demo" / "demo.yaml", "Encounter?patient=1"
+    )
+    assert status == 2
+    assert told == (
+        "the source cannot be asked for its columns: the database took no connection\n"
+    )
