@@ -55,6 +55,9 @@ def _fold(text: object) -> str | None:
 
 
 def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+    # Tables that somebody changed since this connection was opened are read anew only
+    # by a statement that reads; the PRAGMA below does not.
+    cursor.execute("SELECT COUNT(*) FROM main.sqlite_master")
     # A view keeps the declared types of its columns, which a cursor does not tell.
     cursor.execute("DROP VIEW IF EXISTS temp.encounters_columns")
     cursor.execute(f"CREATE TEMP VIEW encounters_columns AS {rows}")
