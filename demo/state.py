@@ -1,7 +1,8 @@
 """What the demo keeps between two starts: its hospital, its secrets, its address.
 
 All of it lives in one directory, `.demo/` unless told otherwise, that only its owner can
-read. Nothing here is fit for production: keys lie beside the data they protect.
+read; a group has one of its own in it. Nothing here is fit for production: keys lie
+beside the data they protect.
 """
 
 import os
@@ -37,8 +38,10 @@ class DemoDirectory:
     def prepare(self) -> None:
         """Make the directory, for its owner alone; DemoError where that cannot be."""
         try:
-            for folder in (*reversed(self.root.parents), self.root):
-                folder.mkdir(mode=0o700, exist_ok=True)
+            for folder in reversed(self.root.parents):
+                if not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
+            self.root.mkdir(mode=0o700, exist_ok=True)
             self.lock.touch(mode=0o600)
         except OSError as error:
             raise DemoError(f"{self.root} cannot be used: {error.strerror}.") from error
