@@ -12,7 +12,7 @@ help: ## Say what there is
 # One simple command: make then runs it without a shell in between, and a signal to
 # what make started reaches the demo itself.
 .PHONY: run
-run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000 GROUP=a)
+run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000, GROUP=a or b)
 	@$(BIN)/encounters demo --port $(PORT) $(if $(GROUP),--group $(GROUP))
 
 .PHONY: test
