@@ -157,8 +157,8 @@ class HttpAdapter:
     ) -> Listed:
         """Ask once for rows; `link` is asked as it stands."""
         asked = question.list
-        address = self._source.path(link) if link else ""
-        answer = self._list(question.call(pairs, size, address), seconds)
+        call = question.call(pairs, size, link)
+        answer = self._list(call, seconds)
         rows = rows_at(answer, asked.rows)
         if len(rows) > size:
             raise SourceDataError("there are more rows than were asked for")
@@ -167,6 +167,8 @@ class HttpAdapter:
             raise SourceDataError("there are more rows than the total says")
         paging = asked.paging
         onward = text_at(answer, paging.path) if paging and paging.path else ""
+        if onward and paging and paging.kind is PagingKind.NEXT:
+            onward = self._source.linked(onward, call.path)
         return Listed(rows, total, onward)
 
     def _list(self, call: Any, seconds: float) -> Any:
