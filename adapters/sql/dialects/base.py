@@ -16,6 +16,9 @@ POOL_WAIT_SECONDS = 1.0
 
 CONNECT_SECONDS = 3
 
+GRACE_SECONDS = 1
+"""How much longer than a statement may take its answer is waited for."""
+
 
 class Cursor(Protocol):
     """As much of a DB-API cursor as is used here (PEP 249)."""

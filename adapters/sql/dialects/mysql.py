@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL, Engine
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
+    GRACE_SECONDS,
     Cursor,
     Dialect,
     nothing,
@@ -42,8 +43,8 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
             "autocommit": True,
             "conv": _conversions(),
             # Ends the wait for a server that went away without a word.
-            "read_timeout": seconds + 1,
-            "write_timeout": seconds + 1,
+            "read_timeout": seconds + GRACE_SECONDS,
+            "write_timeout": seconds + GRACE_SECONDS,
         },
     )
 
