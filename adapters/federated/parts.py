@@ -1,7 +1,6 @@
 """What each of several sources can be asked, and what it has nothing to say to."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeVar
@@ -19,6 +18,7 @@ from adapters.contract import (
     SourceUnavailableError,
     TokenCriterion,
 )
+from adapters.federated.lanes import Lane
 
 Answer = TypeVar("Answer")
 
@@ -29,13 +29,15 @@ class Part:
 
     Its adapter serves and understands ids as clients see them. `patients` is the prefix
     of the patients that its stays are of. `lacks` are parameters and sort keys that none
-    of its rows has a value for. Calls run in `lane`, which all parts of a source share.
+    of its rows has a value for. Calls run in `lane`, counts in `counts`; all parts of a
+    source share them.
     """
 
     name: str
     kind: ResourceType
     adapter: Adapter
-    lane: Executor
+    lane: Lane
+    counts: Lane
     prefix: str = ""
     patients: str = ""
     lacks: frozenset[str] = frozenset()

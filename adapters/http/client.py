@@ -80,8 +80,9 @@ class Client:
     Raises SourceUnavailableError when no whole answer comes in time.
     """
 
-    def __init__(self, url: str, connections: int) -> None:
+    def __init__(self, url: str, connections: int, wait: float) -> None:
         self._url = url.rstrip("/")
+        self._wait = wait
         self._free = BoundedSemaphore(connections)
         self._own = local()
         self._sessions: WeakSet[requests.Session] = WeakSet()
@@ -127,8 +128,8 @@ class Client:
 
     @contextmanager
     def _place(self, until: Deadline) -> Iterator[None]:
-        if not self._free.acquire(timeout=until.left()):
-            raise SourceTimedOutError("no connection was free in time")
+        if not self._free.acquire(timeout=min(self._wait, until.left())):
+            raise SourceUnavailableError("no connection was free in time")
         try:
             yield
         finally:

@@ -22,7 +22,7 @@ class Source:
 
     def __init__(self, config: SourceConfig) -> None:
         self._http = config.http or HttpSource()
-        self._client = Client(config.url, config.connections)
+        self._client = Client(config.url, config.connections, config.wait_seconds)
         self._credentials = credentials_of(self._http, self._client.send)
 
     def ask(self, call: Call, seconds: float) -> Any:

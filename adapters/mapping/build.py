@@ -36,7 +36,13 @@ from adapters.mapping.slots import (
 )
 from adapters.mapping.text import KeyPath, place
 
-_KEPT = ("timeout_seconds", "count_timeout_seconds", "connections", "may_write")
+_KEPT = (
+    "timeout_seconds",
+    "count_timeout_seconds",
+    "connections",
+    "wait_seconds",
+    "may_write",
+)
 
 
 def build_mapping(doc: Document) -> SourceMapping:

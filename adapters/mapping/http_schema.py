@@ -79,6 +79,7 @@ class HttpSourceShape(Shape):
     timeout_seconds = Number(0.1, 60)
     count_timeout_seconds = Number(0.1, 60)
     connections = Whole(1, 100)
+    wait_seconds = Number(0.1, 60)
     time_zone = Text()
     headers = Entries(Secret())
     auth = Part(AuthShape)

@@ -196,6 +196,7 @@ class SqlSource(Shape):
     timeout_seconds = Number(0.1, 60)
     count_timeout_seconds = Number(0.1, 60)
     connections = Whole(1, 100)
+    wait_seconds = Number(0.1, 60)
     time_zone = Text()
     may_write = YesNo()
 

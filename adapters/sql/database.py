@@ -17,6 +17,7 @@ from adapters.contract import (
     SourceDataError,
     SourceUnavailableError,
 )
+from adapters.mapping.model import WAIT_SECONDS
 from adapters.sql.columns import Column
 from adapters.sql.dialects import Cursor, dialect_of
 from adapters.sql.statements import Shape, Statement, compile_shape
@@ -38,12 +39,18 @@ class Database:
     SourceDataError when it does not know what it is asked for.
     """
 
-    def __init__(self, url: str, seconds: float, connections: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        seconds: float,
+        connections: int,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
         address = make_url(url)
         self._seconds = seconds
         self._dialect = dialect_of(address)
         try:
-            self._engine = self._dialect.engine(address, seconds, connections)
+            self._engine = self._dialect.engine(address, seconds, connections, wait)
         except ImportError as error:
             raise SourceUnavailableError(
                 f"the driver for {address.get_backend_name()} cannot be loaded: install"
