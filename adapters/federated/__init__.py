@@ -60,9 +60,15 @@ class FederatedAdapter:
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows of all sources from where the query starts."""
+        parts = self._concerned(query)
+        if len(self._by_kind[query.resource_type]) == 1:
+            alone = (
+                Asked(p, p.lane, partial(p.adapter.search, query)) for _, p in parts
+            )
+            return next(iter(_at_once(alone)), Page(()))
         asked = [
             (index, part, own)
-            for index, part in self._concerned(query)
+            for index, part in parts
             if (own := question(query, index, keyless=part.keyless(query)))
         ]
         pages = _at_once(
@@ -193,10 +199,13 @@ def _lanes(source: SourceConfig, adapter: Adapter) -> tuple[Lane, Lane]:
 def _open(mapping: SourceMapping, beside: Adapter | None) -> Adapter:
     # Here, so that who only reads mapping files loads no database library.
     from adapters import open_adapter
+    from adapters.http import HttpAdapter
     from adapters.sql import SqlAdapter
 
     if isinstance(beside, SqlAdapter):
         return SqlAdapter(mapping, beside)
+    if isinstance(beside, HttpAdapter):
+        return HttpAdapter(mapping, beside)
     return open_adapter(mapping)
 
 

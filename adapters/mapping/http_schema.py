@@ -240,5 +240,6 @@ def http_section_shape(kind: ResourceType, fields_shape: type[Shape]) -> type[Sh
         "sort": Part(SortShape),
         "order": Text(),
         "requires": Listed(Text()),
+        "source": Text(),
     }
     return type(f"{kind}HttpSection", (Shape,), keys)

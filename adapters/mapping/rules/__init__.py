@@ -27,7 +27,6 @@ RULES: tuple[Rule, ...] = (
     source.secrets_are_not_written,
     source.urls_have_a_scheme,
     source.rows_only_read,
-    several.several_are_databases,
     several.sections_name_their_source,
     several.sources_are_used,
     several.prefixes_tell_sources_apart,
