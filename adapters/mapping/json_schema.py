@@ -100,19 +100,13 @@ class _Writer:
         raise TypeError(f"no JSON Schema is known for {type(field).__name__}")
 
     def _section(self, part: Section) -> Node:
-        return {
-            "if": {"required": ["sources"]},
-            "then": self.shape(part.several),
-            "else": self._of_kind(part),
-        }
+        several = {"if": {"required": ["sources"]}, "then": self.shape(part.several)}
+        return several | {"else": self._of_kind(part)}
 
     def _of_kind(self, part: OfKind) -> Node:
-        """Return the schema of rows of one source; only an HTTP API is told how to read."""
-        return {
-            "if": {"required": ["read"]},
-            "then": self.shape(part.of_http),
-            "else": self.shape(type(part.schema)),
-        }
+        # Only an HTTP API is told how to read.
+        of_http, own = self.shape(part.of_http), self.shape(type(part.schema))
+        return {"if": {"required": ["read"]}, "then": of_http, "else": own}
 
     def _listed(self, listed: Any) -> Node:
         lengths = [v for v in listed.validators if isinstance(v, validate.Length)]

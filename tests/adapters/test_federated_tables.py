@@ -240,11 +240,11 @@ def test_tables_share_the_connections_of_their_database(three: Adapter) -> None:
 
 def test_slow_counts_of_more_tables_than_connections_are_added(place: Path) -> None:
     slow = (
-        "(WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n WHERE a < 2000000)"
+        "(WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n WHERE a < 300000)"
         " SELECT MAX(a) FROM n)"
     )
     text = MAPPING.replace(
-        "connections: 2", "wait_seconds: 0.1, count_timeout_seconds: 9"
+        "connections: 2", "wait_seconds: 0.1, count_timeout_seconds: 30"
     )
     for table in ("inpatients", "outpatients", "expected"):
         text = text.replace(f"FROM {table}", f"FROM {table} WHERE {slow} > 0")

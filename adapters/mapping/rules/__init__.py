@@ -13,6 +13,7 @@ from adapters.mapping.rules import (
     codes,
     fields,
     http,
+    http_source,
     search,
     several,
     source,
@@ -52,5 +53,6 @@ RULES: tuple[Rule, ...] = (
     search.searched_slots_have_columns,
     search.searched_columns_are_single,
     search.searched_texts_sort,
+    *http_source.RULES,
     *http.RULES,
 )
