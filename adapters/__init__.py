@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 def open_adapter(mapping: "SourceMapping") -> "Adapter":
     """Return the adapter for the kind of source that a mapping names, or for several."""
     # Here, so that who only reads mapping files loads no database library.
+    if mapping.parts:
+        from adapters.federated import open_federated
+
+        return open_federated(mapping)
     if mapping.source.kind == "http":
         from adapters.http import HttpAdapter
 
         return HttpAdapter(mapping)
-    from adapters.federated import open_federated
     from adapters.sql import SqlAdapter
 
-    return open_federated(mapping) if mapping.parts else SqlAdapter(mapping)
+    return SqlAdapter(mapping)

@@ -9,9 +9,10 @@ from marshmallow import ValidationError
 
 from adapters.contract import ResourceType
 from adapters.mapping.elements import SECTIONS, element
+from adapters.mapping.faults import readable
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.schema import MappingShape
-from adapters.mapping.shapes import MISSING, KeyFault
+from adapters.mapping.shapes import KeyFault
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
 from adapters.mapping.text import (
     Items,
@@ -59,6 +60,11 @@ class Item(NamedTuple):
     path: KeyPath
     options: Mapping[str, Any]
 
+    @property
+    def section(self) -> KeyPath:
+        """The path of the section, or of the entry of one, that holds the item."""
+        return self.path[: self.path.index("fields")]
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -87,10 +93,18 @@ class Document:
         """Where the file stands that names the profile: its path is seen from there."""
         return Path(place(self.root, ("profile",)).file).parent
 
-    @property
-    def is_http(self) -> bool:
-        """Whether rows come from an HTTP API: there are no SELECTs then."""
-        return bool(self.data.get("source", {}).get("kind") == "http")
+    def is_http(self, section: Mapping[str, Any]) -> bool:
+        """Whether a section's rows come from an HTTP API: it has no SELECTs then."""
+        source = self.sources().get(self.source_of(section), {})
+        return bool(source.get("kind") == "http")
+
+    def http_sources(self) -> Mapping[KeyPath, Mapping[str, Any]]:
+        """Return those of the hospital systems that are HTTP APIs."""
+        return {p: s for p, s in self.sources().items() if s.get("kind") == "http"}
+
+    def section(self, path: KeyPath) -> Mapping[str, Any]:
+        """Return the section, or the entry of one, that stands at a path."""
+        return next(data for at, _, data in self.sections() if at == path)
 
     def is_refused(self, path: KeyPath) -> bool:
         """Tell whether the schema refused something at the path or below it."""
@@ -134,8 +148,9 @@ class Document:
 
     def source_of(self, section: Mapping[str, Any]) -> KeyPath:
         """Return the path of the hospital system that a section reads."""
-        paths = tuple(self.sources())
-        return ("sources", section["source"]) if "source" in section else paths[0]
+        if "source" in section:
+            return ("sources", section["source"])
+        return next(iter(self.sources()), ("source",))
 
     def items(self) -> Iterator[Item]:
         """Yield every item of every list slot."""
@@ -192,29 +207,6 @@ def open_document(
             for path, text in faults
         )
     return Document(file, root, data, environ), ()
-
-
-def readable(error: ValidationError) -> tuple[tuple[KeyPath, str], ...]:
-    """Return path and text of each fault; a misspelt key is not a missing one too."""
-    faults = tuple(_flatten(error.messages))
-    meant = {(*path[:-1], getattr(text, "meant", "")) for path, text in faults}
-    return tuple(
-        (path, f"'{path[-1]}' is missing" if text == MISSING else text)
-        for path, text in faults
-        if text != MISSING or path not in meant
-    )
-
-
-def _flatten(messages: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and the text of each message of a ValidationError."""
-    if isinstance(messages, dict):
-        for key, below in messages.items():
-            yield from _flatten(below, path if key == "_schema" else (*path, key))
-    elif isinstance(messages, list):
-        for text in messages:
-            yield from _flatten(text, path)
-    else:
-        yield path, messages
 
 
 def item_sites(item: Item) -> Iterator[Site]:

@@ -176,16 +176,8 @@ class Section(SectionPart):
     """A section in the shape that the kind of the source gives it."""
 
     def __init__(self, kind: ResourceType, **kwargs: Any) -> None:
-        super().__init__(_section_shape(kind), **kwargs)
-        self.of_http = http_section_shape(kind, _fields_shape(kind))
-
-    def _deserialize(
-        self, value: Any, attr: Any, data: Any, partial: Any = None, **kwargs: Any
-    ) -> Any:
-        source = data.get("source") if isinstance(data, Mapping) else None
-        if isinstance(source, Mapping) and source.get("kind") == "http":
-            return self.of_http().load(value)
-        return super()._deserialize(value, attr, data, partial, **kwargs)
+        of_http = http_section_shape(kind, _fields_shape(kind))
+        super().__init__(_section_shape(kind), of_http, **kwargs)
 
 
 class SqlSource(Shape):
@@ -196,6 +188,7 @@ class SqlSource(Shape):
     timeout_seconds = Number(0.1, 60)
     count_timeout_seconds = Number(0.1, 60)
     connections = Whole(1, 100)
+    wait_seconds = Number(0.1, 60)
     time_zone = Text()
     may_write = YesNo()
 

@@ -13,6 +13,7 @@ from adapters.mapping.rules import (
     codes,
     fields,
     http,
+    http_source,
     search,
     several,
     source,
@@ -27,7 +28,6 @@ RULES: tuple[Rule, ...] = (
     source.secrets_are_not_written,
     source.urls_have_a_scheme,
     source.rows_only_read,
-    several.several_are_databases,
     several.sections_name_their_source,
     several.sources_are_used,
     several.prefixes_tell_sources_apart,
@@ -53,5 +53,6 @@ RULES: tuple[Rule, ...] = (
     search.searched_slots_have_columns,
     search.searched_columns_are_single,
     search.searched_texts_sort,
+    *http_source.RULES,
     *http.RULES,
 )

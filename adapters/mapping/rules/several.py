@@ -28,16 +28,6 @@ def sections_name_their_source(doc: Document) -> Iterator[MappingProblem]:
             yield doc.problem((*path, "source"), text)
 
 
-def several_are_databases(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse an HTTP system among `sources`: rows are merged by what a database can ask."""
-    for path, source in doc.sources().items():
-        if len(path) > 1 and source.get("kind") == "http":
-            text = (
-                "an HTTP system stands alone, under source: only databases are merged"
-            )
-            yield doc.problem((*path, "kind"), text)
-
-
 def sources_are_used(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a source that no section names."""
     used = {str(section.get("source")) for _, _, section in doc.sections()}
