@@ -61,6 +61,9 @@ FOLDS = (Kind.FOLDING, Kind.WESTERN)
 
 _LOCAL = (Kind.LOCAL_TIME, Kind.COARSE_TIME)
 
+TIMES = (Kind.DATE, Kind.INSTANT, *_LOCAL)
+"""Kinds of column that hold nothing but days and times."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

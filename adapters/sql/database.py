@@ -107,8 +107,7 @@ class Database:
         try:
             self._dialect.start(connection)
             cursor = connection.cursor()
-            cursor.execute(text, bound)
-            rows: list[Any] = cursor.fetchall()
+            rows = self._dialect.fetch(cursor, text, bound)
         except self._engine.dialect.loaded_dbapi.Error as error:
             if self._engine.dialect.is_disconnect(error, connection, cursor):
                 connection.invalidate()
