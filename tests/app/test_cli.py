@@ -1,5 +1,6 @@
 """The console script: what it refuses before anything is started, and how it says so."""
 
+import json
 import os
 import subprocess
 import sys
@@ -106,6 +107,10 @@ def test_serve_refuses_a_database_without_a_column_of_the_mapping(
     )
 
 
+def logged(log: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+
+
 def test_serve_becomes_the_service(tmp_path: Path) -> None:
     port = free_ports()
     environ = provider.environ(MAPPING, BIND=f"{HOST}:{port}", WORKERS="1")
@@ -120,6 +125,10 @@ def test_serve_becomes_the_service(tmp_path: Path) -> None:
     try:
         wait_until(lambda: answers(port), log)
         assert "gunicorn" in psutil.Process(process.pid).cmdline()
+        (warning,) = (w for w in logged(log) if w["level"] == "warning")
+        assert warning["sources"] == ["Demo hospital"]
+        assert "503" in str(warning["event"])
+        assert str(tmp_path) not in log.read_text("utf-8")
     finally:
         process.terminate()
         assert process.wait(20) == 0
