@@ -52,11 +52,6 @@ class Table:
 Node: TypeAlias = Scalar | Items | Table
 
 
-def read_file(path: str | Path) -> Table:
-    """Return the nodes of a YAML file; raises MappingError with every problem of it."""
-    return _whole(*parse_file(path))
-
-
 def parse_file(path: str | Path) -> tuple[Table, tuple[MappingProblem, ...]]:
     """Return the nodes of a YAML file, and what is refused of it but can be passed over.
 
@@ -73,10 +68,7 @@ def parse_file(path: str | Path) -> tuple[Table, tuple[MappingProblem, ...]]:
 
 def read_text(data: bytes | str, file: str) -> Table:
     """Return the nodes of a YAML text; `file` is its name in the marks."""
-    return _whole(*_parsed(data, file))
-
-
-def _whole(root: Table, problems: tuple[MappingProblem, ...]) -> Table:
+    root, problems = _parsed(data, file)
     if problems:
         raise MappingError(problems)
     return root

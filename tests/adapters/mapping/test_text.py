@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError
-from adapters.mapping.text import find, place, plain, read_file, read_text
+from adapters.mapping.text import find, parse_file, place, plain, read_text
 from adapters.mapping.yaml_faults import explained
 
 
@@ -161,7 +161,7 @@ def test_another_encoding_is_placed() -> None:
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(MappingError, match=r":1:1: cannot be read: Is a directory"):
-        read_file(tmp_path)
+        parse_file(tmp_path)
 
 
 @given(
