@@ -130,12 +130,14 @@ class Problem:
     """Something about the source or the mapping that a person has to mend.
 
     `serious` problems keep the service from being ready; those that are no `outage` last
-    until somebody mends the mapping or the source, and keep it from starting.
+    until somebody mends the mapping or the source, and keep it from starting. `source` is
+    the name that the mapping gives to one of several sources.
     """
 
     text: str
     serious: bool = True
     outage: bool = False
+    source: str = ""
 
 
 class Adapter(Protocol):

@@ -5,6 +5,7 @@ Each command imports what it needs, so that none pays for another.
 """
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -155,16 +156,28 @@ def _serve(_: argparse.Namespace) -> int:
 
     # Put together here and thrown away: the workers are too late a place to find out.
     try:
-        adapter = create_app().extensions[EXTENSION].adapter
-        problems = tuple(adapter.check())
-        adapter.close()
+        service = create_app().extensions[EXTENSION]
+        problems = tuple(service.adapter.check())
+        service.adapter.close()
     except (SettingsError, MappingError, AdapterError) as error:
         return _refused(error)
     # A source that is down now may be up soon: until then the answer is 503.
     lasting = [p.text for p in problems if p.serious and not p.outage]
     if lasting:
         return _refused("\n".join(lasting))
+    down = {p.source or service.title for p in problems if p.outage}
+    if down:
+        _warn_of_outage(sorted(down), service.settings.log_level)
     return _become([sys.executable, "-m", "gunicorn", *GUNICORN])
+
+
+def _warn_of_outage(sources: list[str], level: str) -> None:
+    """Log which sources do not answer, by their names in the mapping."""
+    from app.operations.logs import configure_logs
+
+    configure_logs(level)
+    said = "sources do not answer: until they do, what needs them is answered 503"
+    logging.getLogger("app.start").warning(said, extra={"data": {"sources": sources}})
 
 
 def _become(command: list[str]) -> NoReturn:

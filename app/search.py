@@ -25,7 +25,7 @@ from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueC
 from app.forms import MOST_PARAMETERS, Pairs, refuse_token, too_many_parameters
 from app.parameters import SEARCH_PARAMETERS
 from app.presentation import PRESENTATION, Presentation, read_presentation
-from app.values import Value, bad_value, split
+from app.values import Value, bad_value, repeated, split
 
 _COUNT = re.compile(r"0*([0-9]{1,9})[0-9]*", re.ASCII)
 _MATCHES: Mapping[str, StringMatch] = MappingProxyType(
@@ -155,7 +155,9 @@ def _type(offer: ResourceOffer, name: str) -> ParameterType:
 
 
 def _once(single: dict[str, str], name: str, text: str) -> None:
-    if not text or name in single:
+    if name in single:
+        raise repeated(name, text)
+    if not text:
         raise bad_value(name, text, "give it once, with a value")
     single[name] = text
 

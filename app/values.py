@@ -50,6 +50,15 @@ def bad_value(
     )
 
 
+def repeated(name: str, text: str) -> BadValueError:
+    """Return the error that refuses `text` beside another value of the parameter `name`."""
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return BadValueError(
+        f"Parameter '{name}' is there more than once, again with '{shown}': give it once.",
+        f"http.{name}",
+    )
+
+
 def split(name: str, text: str) -> tuple[Value, ...]:
     """Cut one repetition of a parameter into its alternatives.
 

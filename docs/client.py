@@ -2,7 +2,8 @@
 
 Prints one resource a line. Needs Python 3.11, the package requests, and in the
 environment BASE_URL, TOKEN_URL, AUDIENCE, CLIENT_ID and CLIENT_SECRET. Exit status: 0 all
-is there, 1 the service refused, 3 the hospital changed during the walk: search again.
+is there, 1 the service refused, 2 it was called otherwise, 3 the hospital changed during
+the walk: search again.
 """
 
 import json
@@ -16,6 +17,7 @@ import requests
 
 TRIES, LONGEST_WAIT_SECONDS, TIMEOUT_SECONDS = 5, 60, 30
 HTTP = requests.Session()
+VARIABLES = ("BASE_URL", "TOKEN_URL", "AUDIENCE", "CLIENT_ID", "CLIENT_SECRET")
 
 
 class WalkError(Exception):
@@ -95,7 +97,18 @@ def walk(resource_type: str, form: list[tuple[str, str]]) -> Iterator[Any]:
     print(f"{total} in all, {unshown} not shown", file=sys.stderr)
 
 
+def check_call() -> None:
+    """End with how to call this, where something is missing."""
+    missing = [name for name in VARIABLES if name not in os.environ]
+    if len(sys.argv) < 2 or missing:
+        print("usage: python client.py TYPE [NAME=VALUE ...]", file=sys.stderr)
+        if missing:
+            print(f"not in the environment: {', '.join(missing)}", file=sys.stderr)
+        sys.exit(2)
+
+
 if __name__ == "__main__":
+    check_call()
     parameters = [
         (name, value) for name, _, value in (p.partition("=") for p in sys.argv[2:])
     ]

@@ -114,7 +114,9 @@ class FederatedAdapter:
     def check(self) -> Iterable[Problem]:
         """Tell which sources do not answer or do not fit the mapping."""
         found = (
-            Problem(f"source {part.name}: {problem.text}", problem.serious)
+            replace(
+                problem, text=f"source {part.name}: {problem.text}", source=part.name
+            )
             for part in self._parts
             for problem in part.adapter.check()
         )

@@ -21,6 +21,7 @@ from adapters.contract import (
     RowFault,
     SearchQuery,
     SourceDataError,
+    SourceUnavailableError,
     StringMatch,
     TooCostlyError,
 )
@@ -144,7 +145,9 @@ class HttpAdapter:
                 seconds = self._config.timeout_seconds
                 rows = self._listed(question, (), 1, "", seconds).rows
             except AdapterError as error:
-                yield Problem(f"{section.mapping.mark}: {kind}: {error}")
+                text = f"{section.mapping.mark}: {kind}: {error}"
+                away = isinstance(error, SourceUnavailableError)
+                yield Problem(text, outage=away)
             else:
                 if any(not section.id_text(row) for row in rows):
                     place = section.mapping.fields["id"].mark

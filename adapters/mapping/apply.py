@@ -17,8 +17,9 @@ from adapters.contract import (
 )
 from adapters.mapping.cells import Cell, CellError, Reader, Row, compile_cell
 from adapters.mapping.items import item_columns, list_reader, no_items, nothing
-from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.model import ItemMapping, ResourceMapping
+from adapters.mapping.named import unknown_columns
+from adapters.mapping.problems import MappingError
 from adapters.mapping.slots import LISTS, SLOTS, UNSERVED, Kind, Slot
 
 __all__ = ["RowMapper", "item_columns"]
@@ -40,7 +41,9 @@ class RowMapper:
     """
 
     def __init__(self, section: ResourceMapping, columns: Sequence[str]) -> None:
-        _check_columns(section, columns)
+        problems = unknown_columns(section, columns)
+        if problems:
+            raise MappingError(problems)
         kind = section.resource_type
         record = RECORDS[kind]
         positions = {column: index for index, column in enumerate(columns)}
@@ -105,36 +108,6 @@ class RowMapper:
         except CellError:
             return None
         return EncounterRecord("", status, "") if status in UNSERVED else None
-
-
-def _check_columns(section: ResourceMapping, columns: Sequence[str]) -> None:
-    main = [item for items in section.items.values() for item in items if not item.rows]
-    named = [
-        (field, column) for field in section.fields.values() for column in field.columns
-    ]
-    for item in main:
-        for field in (*item.fields.values(), *item.lines):
-            named += [(field, column) for column in field.columns]
-    problems = [_unknown(section, f, c, columns) for f, c in named if c not in columns]
-    for item in main:
-        if item.only_if and item.only_if.column not in columns:
-            problems.append(_unknown(section, item, item.only_if.column, columns))
-    if problems:
-        raise MappingError(problems)
-
-
-def _unknown(
-    section: ResourceMapping,
-    named: FieldMapping | ItemMapping,
-    column: str,
-    columns: Sequence[str],
-) -> MappingProblem:
-    kind = section.resource_type
-    elements = {slot.record: slot.element for slot in SLOTS[kind]}
-    elements |= {listed.name: listed.element for listed in LISTS[kind]}
-    made = f"{kind}.{elements.get(named.slot, named.slot)}"
-    text = f"the SELECT returns no column '{column}'{did_you_mean(column, columns)}"
-    return MappingProblem(named.mark, made, text, column)
 
 
 def _reader(compiled: tuple[Cell, Slot] | None) -> Reader:

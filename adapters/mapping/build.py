@@ -17,6 +17,7 @@ from adapters.mapping.model import (
     DateReading,
     FieldMapping,
     ItemMapping,
+    Mark,
     Never,
     ResourceMapping,
     SourceConfig,
@@ -205,7 +206,7 @@ def _field(doc: Document, site: Site, codes: Mapping[str, CodeTable]) -> FieldMa
     options = site.options
     return FieldMapping(
         slot=site.slot.record,
-        mark=place(doc.root, site.path, at_key=True),
+        mark=_origin(doc, site),
         columns=site.columns,
         constant=options.get("constant"),
         codes=codes[options["codes"]] if "codes" in options else None,
@@ -216,6 +217,14 @@ def _field(doc: Document, site: Site, codes: Mapping[str, CodeTable]) -> FieldMa
         covers_all="covers" in options,
         prefix=prefix_of(doc, site),
     )
+
+
+def _origin(doc: Document, site: Site) -> Mark:
+    """Return where the columns of a value are named, or else its key."""
+    path = (*site.path, "from")
+    if doc.holds(path):
+        return place(doc.root, path)
+    return place(doc.root, site.path, at_key=True)
 
 
 def _time_rule(doc: Document, site: Site) -> TimeRule | None:

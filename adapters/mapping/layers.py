@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
-from adapters.mapping.text import Items, KeyPath, Node, Scalar, Table, read_file
+from adapters.mapping.text import Items, KeyPath, Node, Scalar, Table, parse_file
 
 VERSION = "1"
 """The version of the format that this service reads."""
@@ -38,17 +38,18 @@ def read_layers(path: str | Path) -> Layers:
 
 
 def _read(path: Path, above: tuple[Path, ...]) -> Layers:
-    own = read_file(path)
+    own, refused = parse_file(path)
     _check_version(own)
     extended = own.entries.get("extend")
     if not isinstance(extended, Scalar):
-        return own, tuple(_alone(own))
+        return own, (*refused, *_alone(own))
     base_path = path.parent / extended.text
     if refusal := _refusal(base_path, (*above, path)):
-        raise MappingError([MappingProblem(extended.mark, "extend", refusal)])
+        wrong = MappingProblem(extended.mark, "extend", refusal)
+        raise MappingError([*refused, wrong])
     base, problems = _read(base_path, (*above, path))
     kept, missing = _without(base, own)
-    return _over(kept, own, ()), (*problems, *missing)
+    return _over(kept, own, ()), (*refused, *problems, *missing)
 
 
 def _check_version(root: Table) -> None:

@@ -19,9 +19,11 @@ def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceM
     Raises MappingError whose `problems` are all that a person has to mend, in the order
     of the file.
     """
-    root, missing = read_layers(path)
+    root, refused = read_layers(path)
     document, faults = open_document(root, environ)
-    problems = [*missing, *faults, *(p for rule in RULES for p in rule(document))]
+    told = {problem.mark for problem in refused}
+    problems = [*refused, *(fault for fault in faults if fault.mark not in told)]
+    problems += [p for rule in RULES for p in rule(document) if p.mark not in told]
     if problems:
         raise MappingError(problems)
     return build_mapping(document)

@@ -16,6 +16,7 @@ import yaml
 
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError, MappingProblem
+from adapters.mapping.yaml_faults import explained
 
 MAX_BYTES = 512 * 1024
 MAX_DEPTH = 20
@@ -51,19 +52,29 @@ class Table:
 Node: TypeAlias = Scalar | Items | Table
 
 
-def read_file(path: str | Path) -> Table:
-    """Return the nodes of a YAML file; raises MappingError with every problem of it."""
+def parse_file(path: str | Path) -> tuple[Table, tuple[MappingProblem, ...]]:
+    """Return the nodes of a YAML file, and what is refused of it but can be passed over.
+
+    Raises MappingError where it cannot be read any further.
+    """
     file = str(path)
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         text = f"cannot be read: {error.strerror or 'no such file'}"
         raise _refusal(Mark(file, 1, 1), text) from error
-    return read_text(data, file)
+    return _parsed(data, file)
 
 
 def read_text(data: bytes | str, file: str) -> Table:
     """Return the nodes of a YAML text; `file` is its name in the marks."""
+    root, problems = _parsed(data, file)
+    if problems:
+        raise MappingError(problems)
+    return root
+
+
+def _parsed(data: bytes | str, file: str) -> tuple[Table, tuple[MappingProblem, ...]]:
     text = _decoded(data, file)
     events = yaml.parse(text, Loader=yaml.BaseLoader)
     try:
@@ -76,10 +87,9 @@ def read_text(data: bytes | str, file: str) -> Table:
         )
         raise _refusal(mark, refused) from error
     except yaml.MarkedYAMLError as error:
-        raise _refusal(_mark(file, _place_of(error)), _plain_words(error)) from error
-    if composer.problems:
-        raise MappingError(composer.problems)
-    return root
+        mark, words = explained(error)
+        raise _refusal(_mark(file, mark), words) from error
+    return root, tuple(composer.problems)
 
 
 def plain(node: Node) -> Any:
@@ -206,30 +216,6 @@ def _decoded(data: bytes | str, file: str) -> str:
             f"the byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8"
         )
         raise _refusal(mark, text) from error
-
-
-_WORDS = (
-    ("found character '\\t'", "a tab: indent with blanks"),
-    (
-        "mapping values are not allowed",
-        "a ':' is not expected here: quote the text, or check the indentation above",
-    ),
-    ("could not find expected ':'", "a key without ':', or a text that needs quotes"),
-    ("found unexpected end of stream", "a quote or bracket is never closed"),
-)
-
-
-def _plain_words(error: yaml.MarkedYAMLError) -> str:
-    said = error.problem or error.context or "unknown fault"
-    for start, words in _WORDS:
-        if said.startswith(start):
-            return words
-    context = f"{error.context}: " if error.context and error.problem else ""
-    return f"not readable as YAML: {context}{said}"
-
-
-def _place_of(error: yaml.MarkedYAMLError) -> Any:
-    return error.problem_mark or error.context_mark
 
 
 def _mark(file: str, mark: Any) -> Mark:

@@ -169,6 +169,8 @@ class SqlAdapter:
             return Page(())
         if not query.placed:
             first, last = (_position(section, query, *kept[i]) for i in (0, -1))
+            if more or query.after or query.before or query.from_end:
+                _check_kept(first, last)
             return Page(records, more, first, last)
         places = tuple(_placed(section, query, group, row) for group, row in kept)
         return Page(records, more, places[0], places[-1], places)
@@ -213,6 +215,13 @@ def _position(section: Section, query: SearchQuery, group: Group, row: Any) -> P
     if key is None or group is Group.UNKEYED:
         return Position(group, None, id)
     return Position(group, row[section.place(key.column.name)], id)
+
+
+def _check_kept(*positions: Position) -> None:
+    """Refuse to go on from bytes: no value that can be bound compares as they do."""
+    if any(isinstance(key, bytes) for at in positions for key in (at.key, at.id)):
+        text = "a page starts or ends at an id or a time that is no text (not UTF-8)"
+        raise SourceDataError(text)
 
 
 def _placed(section: Section, query: SearchQuery, group: Group, row: Any) -> Position:

@@ -20,6 +20,7 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 _UNHELD = re.compile("[\0\ud800-\udfff]")
 _LARGEST = 2**63
+_FIRST_TICK = datetime(1753, 1, 1)  # noqa: DTZ001 - as the column is
 _STEPS = (
     timedelta(seconds=1),
     timedelta(minutes=1),
@@ -34,7 +35,8 @@ class Kind(StrEnum):
     Of texts, FOLDING ones are compared by their database without case or accents, WESTERN
     ones as well and hold only signs of Windows-1252, FILLED ones are NULL where they are
     empty, PADDED ones are FILLED and end in blanks. A
-    COARSE_TIME holds less than microseconds. LOOSE is a column of SQLite without a type:
+    TICK_TIME holds 1/300 seconds from 1753 on, which come as .000, .003 or .007; a
+    SECOND_TIME whole seconds. LOOSE is a column of SQLite without a type:
     it compares text with text and numbers with numbers. OTHER (an enumeration, say) is
     compared by its text.
     """
@@ -50,7 +52,8 @@ class Kind(StrEnum):
     UUID = "uuid"
     DATE = "date"
     LOCAL_TIME = "local time"
-    COARSE_TIME = "coarse time"
+    TICK_TIME = "time in ticks"
+    SECOND_TIME = "time in seconds"
     INSTANT = "instant"
     LOOSE = "loose"
     OTHER = "other"
@@ -59,7 +62,16 @@ class Kind(StrEnum):
 FOLDS = (Kind.FOLDING, Kind.WESTERN)
 """Kinds of text whose own comparison is not exact."""
 
-_LOCAL = (Kind.LOCAL_TIME, Kind.COARSE_TIME)
+_LOCAL = (Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME)
+
+_FRACTIONS: Mapping[Kind, tuple[int, ...]] = {
+    Kind.TICK_TIME: (0, 3_000, 7_000, 10_000),
+    Kind.SECOND_TIME: (0, 1_000_000),
+}
+"""The microseconds that a column tells apart, up to where they start anew."""
+
+TIMES = (Kind.DATE, Kind.INSTANT, *_LOCAL)
+"""Kinds of column that hold nothing but days and times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +155,8 @@ _HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
     Kind.UUID: _uuid,
     Kind.DATE: partial(_moment, Kind.DATE),
     Kind.LOCAL_TIME: partial(_moment, Kind.LOCAL_TIME),
-    Kind.COARSE_TIME: partial(_moment, Kind.COARSE_TIME),
+    Kind.TICK_TIME: partial(_moment, Kind.TICK_TIME),
+    Kind.SECOND_TIME: partial(_moment, Kind.SECOND_TIME),
     Kind.INSTANT: partial(_moment, Kind.INSTANT),
     Kind.LOOSE: lambda text: (text, *_integer(text)),
 }
@@ -159,7 +172,7 @@ def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
         return instant
     local = to_local(instant, rule)
     if kind in _LOCAL:
-        return local
+        return _held_time(kind, local)
     if rule.at is not None:
         day = local.date() + timedelta(days=local.time() > rule.at)
         return day if kind is Kind.DATE else _text(rule, datetime.combine(day, rule.at))
@@ -172,8 +185,24 @@ def day_bound(kind: Kind, format: str | None, instant: datetime) -> object:
     if kind is Kind.DATE:
         return day
     if kind in _LOCAL:
-        return datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as the column is
+        midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as the column is
+        return _held_time(kind, midnight)
     return day.strftime(format) if format else day.isoformat()
+
+
+def _held_time(kind: Kind, local: datetime) -> datetime:
+    """Round up to what the column holds: a server would round to what is nearest."""
+    if kind not in _FRACTIONS:
+        return local
+    if kind is Kind.TICK_TIME:
+        local = max(local, _FIRST_TICK)
+    fractions = _FRACTIONS[kind]
+    past = local.microsecond % fractions[-1]
+    up = next(fraction for fraction in fractions if fraction >= past)
+    try:
+        return local + timedelta(microseconds=up - past)
+    except OverflowError:
+        return local + timedelta(microseconds=fractions[-2] - past)
 
 
 def _text(rule: TimeRule, local: datetime) -> str:

@@ -66,12 +66,8 @@ class Database:
         """Return the rows of a statement as tuples."""
         statement = self._compile(shape)
         bound = statement.bind(values, limit)
-
-        def question(cursor: Cursor) -> list[Any]:
-            cursor.execute(statement.text, bound)
-            return cursor.fetchall()
-
-        return self._ask(question)
+        text = statement.text
+        return self._ask(lambda cursor: self._dialect.fetch(cursor, text, bound))
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""

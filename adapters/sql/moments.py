@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cached_property
 
 from adapters.contract import DateValue, Prefix
-from adapters.sql.columns import FOLDS, Column, Kind, held
+from adapters.sql.columns import FOLDS, TIMES, Column, Kind, held
 from adapters.sql.conditions import (
     ALWAYS,
     Compare,
@@ -27,6 +27,9 @@ from adapters.sql.conditions import (
 _EMPTIED = (Kind.TEXT, *FOLDS, Kind.LOOSE)
 """Kinds of column that may hold the empty text."""
 
+_ENDLESS = ("infinity", "-infinity")
+"""Times of PostgreSQL that no calendar has; the mapping names them where it means them."""
+
 
 @dataclass(frozen=True)
 class KeyColumn:
@@ -40,7 +43,9 @@ class KeyColumn:
         texts = sorted(self.absent)
         if self.column.kind in _EMPTIED:
             texts = ["", *texts]
-        return tuple(value for text in texts for value in held(self.column.kind, text))
+        found = (value for text in texts for value in held(self.column.kind, text))
+        endless = texts if self.column.kind in TIMES else ()
+        return (*found, *(text for text in endless if text in _ENDLESS))
 
     @cached_property
     def present(self) -> Filter:

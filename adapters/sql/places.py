@@ -6,6 +6,7 @@ the last instant whose bound is not behind the value, so that a row is never ask
 nor passed over.
 """
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,9 @@ TICK = timedelta(microseconds=1)
 FIRST = datetime(1, 1, 3, tzinfo=UTC)
 LAST = datetime(9999, 12, 29, tzinfo=UTC)
 """All that is earlier, or later, stands here: every zone can write these."""
+
+_LATE = re.compile("[0-9]{5}")
+"""How a year past 9999 starts, where a database has such."""
 
 _TEXTS = (Kind.TEXT, Kind.LOOSE, Kind.FILLED, Kind.PADDED, *FOLDS)
 
@@ -67,6 +71,8 @@ def _reaches(kind: Kind, rule: TimeRule, value: object, moment: datetime) -> boo
 def _reaches_otherwise(value: object, bound: Any) -> bool:
     """Compare a value of another type than the bound, as the database does."""
     if isinstance(value, str) and isinstance(bound, date):
+        if value.endswith("BC") or _LATE.match(value):
+            return not value.endswith("BC")
         # A date of zeros comes as text, and stands where it would as a text.
         return str(bound.isoformat()).replace("T", " ") <= value
     # SQLite puts every number before every text.

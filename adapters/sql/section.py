@@ -22,6 +22,8 @@ from adapters.mapping.model import (
     SourceMapping,
     TimeRule,
 )
+from adapters.mapping.named import unknown_columns, unknown_item_columns
+from adapters.mapping.problems import MappingProblem
 from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import In
 from adapters.sql.database import Database
@@ -134,14 +136,14 @@ def open_section(
     place = f"{section.mark}: {resource_type}"
     columns = _columns(database, section.rows, place)
     selected = tuple(dict.fromkeys(_named(section)))
-    _all_there(place, selected, columns)
+    _refuse(unknown_columns(section, columns.kinds, searched=True))
     item_columns_ = {}
     for items in section.items.values():
         for item in items:
             if item.rows is not None:
                 at = f"{item.mark}: {resource_type}"
                 there = item_columns_[item.rows] = _columns(database, item.rows, at)
-                _all_there(at, item_columns(item), there)
+                _refuse(unknown_item_columns(section, item, there.kinds))
     filters = Filters(section, columns, item_columns_, mapping.date_reading)
     if resource_type is ResourceType.ENCOUNTER:
         filters = replace(filters, survivors=_survivors(database, mapping))
@@ -160,10 +162,9 @@ def _columns(database: Database, rows: str, place: str) -> Columns:
     return Columns({column.name: column.kind for column in found})
 
 
-def _all_there(place: str, wanted: Iterable[str], columns: Columns) -> None:
-    gone = sorted(set(wanted) - columns.kinds.keys())
-    if gone:
-        raise SourceDataError(f"{place}: the source has no column {', '.join(gone)}")
+def _refuse(problems: Sequence[MappingProblem]) -> None:
+    if problems:
+        raise SourceDataError("\n".join(map(str, problems)))
 
 
 def _named(section: ResourceMapping) -> Iterable[str]:
@@ -182,7 +183,7 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
     if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
         return None
     columns = _columns(database, patients.rows, str(patients.mark))
-    _all_there(str(patients.mark), (id.columns[0], replaced_by.columns[0]), columns)
+    _refuse(unknown_columns(patients, columns.kinds))
     return Survivors(
         patients.rows, columns.column(id.columns[0]), replaced_by.columns[0]
     )

@@ -40,9 +40,9 @@ DRIVERS: Mapping[str, tuple[str, str]] = {
 """Each database's driver and how its placeholders look (PEP 249)."""
 
 KINDS: Mapping[str, tuple[Kind, Kind, Kind]] = {
-    "mssql": (Kind.FOLDING, Kind.FOLDING, Kind.COARSE_TIME),
+    "mssql": (Kind.FOLDING, Kind.FOLDING, Kind.TICK_TIME),
     "mysql": (Kind.FOLDING, Kind.WESTERN, Kind.LOCAL_TIME),
-    "oracle": (Kind.FILLED, Kind.PADDED, Kind.COARSE_TIME),
+    "oracle": (Kind.FILLED, Kind.PADDED, Kind.SECOND_TIME),
     "postgresql": (Kind.TEXT, Kind.TEXT, Kind.LOCAL_TIME),
     "sqlite": (Kind.TEXT, Kind.TEXT, Kind.TEXT),
 }

@@ -413,7 +413,9 @@ def test_database_away_is_named(
     try:
         with pytest.raises(SourceUnavailableError, match="source north: "):
             opened.adapter.search(ask())
-        assert any("source north" in p.text for p in opened.adapter.check())
+        told = list(opened.adapter.check())
+        assert {(p.source, p.outage) for p in told} == {("north", True)}
+        assert all(p.text.startswith("source north: ") for p in told)
         assert opened.adapter.count(ask(token("_id", "s-1"))) == 1
     finally:
         opened.close()

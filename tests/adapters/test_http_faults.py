@@ -463,3 +463,12 @@ def test_cookies_of_the_source_are_not_kept(tmp_path: Path) -> None:
         adapter.read(STAY, "1")
         adapter.read(STAY, "1")
         assert "Cookie" not in api.requests[-1].headers
+
+
+@pytest.mark.parametrize(("status", "outage"), [(503, True), (403, False)])
+def test_a_source_that_is_down_is_told_from_one_that_refuses(
+    adapter: HttpAdapter, source: responses.RequestsMock, status: int, outage: bool
+) -> None:
+    for path in (LIST, f"{URL}/patients", f"{URL}/etablissements"):
+        source.get(path, status=status)
+    assert {problem.outage for problem in adapter.check()} == {outage}

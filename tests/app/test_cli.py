@@ -1,5 +1,6 @@
 """The console script: what it refuses before anything is started, and how it says so."""
 
+import json
 import os
 import subprocess
 import sys
@@ -98,8 +99,16 @@ def test_serve_refuses_a_database_without_a_column_of_the_mapping(
     mapping.write_text(text, "utf-8")
     refused = encounters("serve", **provider.environ(mapping), PAS_URL=url)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "the source has no column visite" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    line = next(n for n, line in enumerate(text.splitlines(), 1) if "visite" in line)
+    column = text.splitlines()[line - 1].index("visite") + 1
+    assert refused.stderr == (
+        f"{mapping}:{line}:{column}: Encounter.identifier.value ← visite:"
+        " the SELECT returns no column 'visite'; did you mean 'visit'?\n"
+    )
+
+
+def logged(log: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in log.read_text("utf-8").splitlines()]
 
 
 def test_serve_becomes_the_service(tmp_path: Path) -> None:
@@ -116,6 +125,10 @@ def test_serve_becomes_the_service(tmp_path: Path) -> None:
     try:
         wait_until(lambda: answers(port), log)
         assert "gunicorn" in psutil.Process(process.pid).cmdline()
+        (warning,) = (w for w in logged(log) if w["level"] == "warning")
+        assert warning["sources"] == ["Demo hospital"]
+        assert "503" in str(warning["event"])
+        assert str(tmp_path) not in log.read_text("utf-8")
     finally:
         process.terminate()
         assert process.wait(20) == 0

@@ -27,6 +27,24 @@ def test_21_without_a_token_401_asks_for_one(served: Served, path: str) -> None:
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="encounters"'
 
 
+@pytest.mark.parametrize(
+    ("headers", "path", "status"),
+    [
+        ({"Authorization": ""}, "Encounter/1", 401),
+        ({}, "Encounter/987654", 404),
+        ({}, "Encounter?nonsense=1", 400),
+        ({}, "Encounter?_count=0", 412),
+        ({}, "Nonsense", 404),
+    ],
+)
+def test_21_no_cache_keeps_an_error(
+    served: Served, headers: dict[str, str], path: str, status: int
+) -> None:
+    answer = Served(served.app, {**served.headers, **headers}).get(path)
+    assert answer.status_code == status
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
 def test_21_a_bad_token_is_told_so(served: Served) -> None:
     bad = Served(served.app, {"Authorization": "Bearer x.y.z"})
     answer = bad.get("Encounter/1")

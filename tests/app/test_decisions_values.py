@@ -109,6 +109,18 @@ def test_03_count_of_zero_negative_or_no_number(
     assert "from 1 to 100" in text
 
 
+@pytest.mark.parametrize("name", ["_count", "_sort", "_pretty", "_summary"])
+def test_03_what_is_given_twice_is_told_so(served: Served, name: str) -> None:
+    value = {"_count": "5", "_sort": "date", "_pretty": "true", "_summary": "true"}[
+        name
+    ]
+    answer = served.get(f"Encounter?{name}={value}&{name}={value}")
+    text = refused(answer, 412, "value", name)
+    assert "more than once" in text
+    assert f"'{value}'" in text
+    assert "has no value" not in text
+
+
 def test_03_count_above_100(served: Served) -> None:
     for value in ("101", "1000000000", "9" * 30):
         answer = served.post("Encounter/_search", {"_count": value})

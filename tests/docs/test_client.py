@@ -69,6 +69,30 @@ def test_a_search_without_parameters_is_one(
     assert len(ids(done)) == 4, done.stderr
 
 
+def test_without_arguments_it_says_how_it_is_called(client: tuple[str, ...]) -> None:
+    with scripted() as service:
+        done = run(client, service.client())
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("usage: ")
+
+
+def test_it_says_what_is_missing_in_the_environment(client: tuple[str, ...]) -> None:
+    environ = {k: v for k, v in os.environ.items() if k != "TOKEN_URL"}
+    with scripted() as service:
+        told = {k: v for k, v in service.client().items() if k != "TOKEN_URL"}
+        done = subprocess.run(
+            [*client, "Encounter"],
+            env={**environ, **told},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == "not in the environment: TOKEN_URL"
+
+
 def test_a_refusal_is_shown(client: tuple[str, ...], demo: Demo) -> None:
     done = run(client, demo.client(), "Encounter", "date=2024-13-01")
     assert (done.returncode, done.stdout) == (1, "")

@@ -27,6 +27,12 @@ class Cursor(Protocol):
     def fetchall(self) -> list[Any]: ...
 
 
+def run(cursor: Cursor, text: str, bound: Any) -> list[Any]:
+    """Run a statement and return its rows as the driver reads them."""
+    cursor.execute(text, bound)
+    return cursor.fetchall()
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one kind of database is spoken to.
@@ -36,7 +42,9 @@ class Dialect:
     reads the columns of a SELECT from the database without reading a row. `idiom` is what
     statements say in words of its own. `may_write` tells whether the account itself could
     change a table. `start` runs before each statement. `timed_out` and `unknown` tell a
-    time-out, and a table or column that is not there, from outages.
+    time-out, and a table or column that is not there, from outages. `fetch` runs a
+    statement and returns its rows; a time that Python cannot hold comes as text, a text
+    that is not UTF-8 as bytes.
     """
 
     engine: Callable[[URL, float, int, float], Engine]
@@ -46,6 +54,7 @@ class Dialect:
     start: Callable[[Any], None]
     timed_out: Callable[[BaseException], bool]
     unknown: Callable[[BaseException], bool]
+    fetch: Callable[[Any, str, Any], list[Any]] = run
 
 
 def pooled(url: URL | str, connections: int, wait: float, **options: Any) -> Engine:

@@ -24,7 +24,7 @@ _KINDS = {
     "DB_TYPE_BINARY_DOUBLE": Kind.NUMBER,
     "DB_TYPE_BINARY_FLOAT": Kind.NUMBER,
     "DB_TYPE_BOOLEAN": Kind.BOOLEAN,
-    "DB_TYPE_DATE": Kind.COARSE_TIME,
+    "DB_TYPE_DATE": Kind.SECOND_TIME,
     "DB_TYPE_TIMESTAMP": Kind.LOCAL_TIME,
 }
 """By the name of the driver's type; times with a zone come without it, and are OTHER."""
@@ -140,7 +140,7 @@ ORACLE = Dialect(
         fold=_fold,
         # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE
         # has no index for a TIMESTAMP.
-        casts={Kind.PADDED: _Char(), Kind.COARSE_TIME: DATE()},
+        casts={Kind.PADDED: _Char(), Kind.SECOND_TIME: DATE()},
     ),
     may_write=_may_write,
     start=_start,

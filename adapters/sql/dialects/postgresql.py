@@ -6,9 +6,12 @@ from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.adapt import Loader, Transformer
+from psycopg.pq import Format
 from sqlalchemy.engine import URL, Engine
 
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import TIMES, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
@@ -16,6 +19,7 @@ from adapters.sql.dialects.base import (
     Dialect,
     nothing,
     pooled,
+    run,
 )
 from adapters.sql.dialects.folding import translated
 from adapters.sql.idiom import Idiom
@@ -37,6 +41,8 @@ _KINDS: Mapping[int, Kind] = {
     2950: Kind.UUID,
 }
 """By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
+
+_TIMES = tuple(oid for oid, kind in _KINDS.items() if kind in TIMES)
 
 
 Answer = TypeVar("Answer")
@@ -100,6 +106,37 @@ def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
     return engine
 
 
+class _AsSent(Loader):
+    """What Python cannot hold (`infinity`, years BC or past 9999) stays as it was sent."""
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        plain = psycopg.adapters.get_loader(oid, Format.TEXT)
+        assert plain is not None, "every time has a loader"
+        self._load = plain(oid, context).load
+
+    def load(self, data: Buffer) -> object:
+        try:
+            return self._load(data)
+        except psycopg.DataError:
+            return bytes(data).decode()
+
+
+def _fetch(cursor: Any, text: str, bound: Any) -> list[Any]:
+    try:
+        return run(cursor, text, bound)
+    except psycopg.DataError:
+        if cursor.pgresult is None or not cursor.pgresult.ntuples:
+            raise
+    # The answer is here whole: only its cells are read anew.
+    lenient = cursor.connection.cursor()
+    for oid in _TIMES:
+        lenient.adapters.register_loader(oid, _AsSent)
+    reader = Transformer(lenient)
+    reader.set_pgresult(cursor.pgresult)
+    return reader.load_rows(0, cursor.pgresult.ntuples, tuple)
+
+
 def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
     cursor.execute(f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0")
     return tuple(
@@ -153,4 +190,5 @@ POSTGRESQL = Dialect(
     start=nothing,
     timed_out=_timed_out,
     unknown=_unknown,
+    fetch=_fetch,
 )

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 
 from adapters.sql.columns import Column, Kind
-from adapters.sql.dialects.base import Cursor, Dialect, pooled
+from adapters.sql.dialects.base import Cursor, Dialect, pooled, run
 from adapters.sql.idiom import Idiom
 from adapters.words import fold
 
@@ -54,6 +54,27 @@ def _fold(text: object) -> str | None:
     return None if text is None else fold(str(text))
 
 
+def _fetch(cursor: Any, text: str, bound: Any) -> list[Any]:
+    try:
+        return run(cursor, text, bound)
+    except sqlite3.OperationalError as error:
+        if not str(error).startswith("Could not decode to UTF-8"):
+            raise
+    # Only now: a row that has no such text is read without a call for each cell.
+    cursor.connection.text_factory = _text_or_bytes
+    try:
+        return run(cursor, text, bound)
+    finally:
+        cursor.connection.text_factory = str
+
+
+def _text_or_bytes(cell: bytes) -> str | bytes:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return cell
+
+
 def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
     # Tables that somebody changed since this connection was opened are read anew only
     # by a statement that reads; the PRAGMA below does not.
@@ -91,4 +112,5 @@ SQLITE = Dialect(
     start=lambda connection: connection.info["deadline"].start(),
     timed_out=lambda error: str(error) == "interrupted",
     unknown=_unknown,
+    fetch=_fetch,
 )

@@ -27,7 +27,7 @@ from adapters.words import BLANKS, UNSEEN
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), Kind.INTEGER),
     **dict.fromkeys(("decimal", "numeric", "money", "float", "real"), Kind.NUMBER),
-    **dict.fromkeys(("datetime", "smalldatetime"), Kind.COARSE_TIME),
+    **dict.fromkeys(("datetime", "smalldatetime"), Kind.TICK_TIME),
     "bit": Kind.BOOLEAN,
     "date": Kind.DATE,
     "datetime2": Kind.LOCAL_TIME,
@@ -129,7 +129,7 @@ SQLSERVER = Dialect(
         fold=_fold,
         exact=_exact,
         # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
-        casts={Kind.COARSE_TIME: DATETIME()},
+        casts={Kind.TICK_TIME: DATETIME()},
         first=_first,
     ),
     may_write=_may_write,

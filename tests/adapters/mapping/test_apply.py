@@ -448,9 +448,9 @@ def test_a_column_that_the_select_does_not_return(tmp_path: Path) -> None:
     with pytest.raises(MappingError) as refused:
         RowMapper(section, ("a", "b", "c1"))
     assert [str(p).removeprefix(f"{tmp_path}/") for p in refused.value.problems] == [
-        "m.yaml:13:5: Encounter.status ← c: the SELECT returns no column 'c'; did you "
+        "m.yaml:13:20: Encounter.status ← c: the SELECT returns no column 'c'; did you "
         "mean 'c1'?",
-        "m.yaml:14:5: Encounter.period.start ← d: the SELECT returns no column 'd'",
+        "m.yaml:14:19: Encounter.period.start ← d: the SELECT returns no column 'd'",
     ]
 
 

@@ -200,3 +200,22 @@ def test_problems_never_hold_the_url(tmp_path: Path) -> None:
         "m.yaml:5:26: source.url: holds a password: put it into the environment and "
         "write {env: NAME}"
     ]
+
+
+def test_faults_of_yaml_of_shape_and_of_meaning_are_told_at_once(
+    tmp_path: Path,
+) -> None:
+    text = changed(MINIMAL, "profile: full", "profile: full\nprofile: group-a")
+    text = changed(text, "Europe/Paris", "Europe/Pari", "sort:", "sorts:")
+    told = [problem.split(": ", 1)[1] for problem in problems(text, tmp_path)]
+    assert told == [
+        "the key 'profile' is here twice; the first is on line 3",
+        "time_zone: 'Europe/Pari' is not a time zone; did you mean 'Europe/Paris'?",
+        "encounter.sorts: 'sorts' is not a key here; did you mean 'sort'?",
+    ]
+
+
+def test_what_is_no_part_of_the_format_is_told_once(tmp_path: Path) -> None:
+    text = changed(MINIMAL, "{from: c, codes: status}", "*others")
+    told = problems(text, tmp_path)
+    assert sum("others" in problem for problem in told) == 1

@@ -4,12 +4,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError
-from adapters.mapping.text import find, place, plain, read_file, read_text
+from adapters.mapping.text import find, parse_file, place, plain, read_text
+from adapters.mapping.yaml_faults import explained
 
 
 @pytest.mark.parametrize(
@@ -87,8 +89,53 @@ REFUSED = (
             "above"
         ],
     ),
-    ("a: 'x\n", ["2:1: a quote or bracket is never closed"]),
-    ("a: 1\nb\n", ["3:1: a key without ':', or a text that needs quotes"]),
+    ("a: 1\nb: 'x\nc: 2\n", ["2:4: a quote is never closed"]),
+    ("a: 1\nb\n", ["2:1: a key without ':', or a text that needs quotes"]),
+    (
+        "a: |\n    x\n  y\nb: 1\n",
+        ["3:3: indented like nothing above it: line it up with what it belongs to"],
+    ),
+    (
+        "a:\n    b: 1\n  c: 2\n",
+        ["3:3: indented like nothing above it: line it up with what it belongs to"],
+    ),
+    (
+        "a:\n  b: {c: 1}\n    d: {e: 2}\n",
+        ["3:5: indented like nothing above it: line it up with what it belongs to"],
+    ),
+    (
+        "a: {b: 1\nc: 2\n",
+        [
+            "1:4: this bracket is never closed, or a ',' is missing between what it holds"
+        ],
+    ),
+    (
+        "a: [1,\n  2\nb: 1\n",
+        [
+            "1:4: this bracket is never closed, or a ',' is missing between what it holds"
+        ],
+    ),
+    ("a: @x\n", ["1:4: a text cannot begin with this sign: quote it"]),
+    ("a: &'x'\n", ["1:4: a text cannot begin with this sign: quote it"]),
+    ("a: !b!c d\n", ["1:4: a text cannot begin with this sign: quote it"]),
+    ("%'\nb: 1\n", ["1:1: a text cannot begin with this sign: quote it"]),
+    ("a: | b\n  c\n", ["1:6: after '|' or '>' the text begins on the next line"]),
+    (
+        'a: "\\d"\n',
+        ["1:6: a '\\' means something else in double quotes: use single quotes"],
+    ),
+    ("a: }\n", ["1:4: a value is missing here, or needs quotes"]),
+    (
+        "a: - b\n",
+        ["1:4: a '-' is not expected here: quote the text, or check the indentation"],
+    ),
+    (
+        "{a: 1}\nb: 2\n",
+        [
+            "2:1: does not belong to what stands above: check the indentation and the "
+            "brackets"
+        ],
+    ),
     ("[a]: 1\n", ["1:1: a key must be a text; quote '{' and '[' in texts"]),
     ("a: \x07\n", ["1:4: the character U+0007 is not allowed in YAML"]),
     ("a: " + "[" * 30 + "]" * 30, ["1:24: nested more than 20 levels deep"]),
@@ -114,7 +161,7 @@ def test_another_encoding_is_placed() -> None:
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(MappingError, match=r":1:1: cannot be read: Is a directory"):
-        read_file(tmp_path)
+        parse_file(tmp_path)
 
 
 @given(
@@ -125,3 +172,15 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 def test_no_text_gets_a_traceback(data: bytes | str) -> None:
     with suppress(MappingError):
         assert isinstance(plain(read_text(data, "f")), dict)
+
+
+@given(st.text("ab:-[]{}&*!#|>'\"\n\t ?,%@`\\", max_size=60))
+def test_what_is_refused_is_told_in_our_words(text: str) -> None:
+    with suppress(yaml.reader.ReaderError):
+        try:
+            list(yaml.parse(text, Loader=yaml.BaseLoader))
+        except yaml.MarkedYAMLError as error:
+            _, words = explained(error)
+            event(words)
+            said = {error.problem, error.context} - {None}
+            assert all(str(part) not in words for part in said)

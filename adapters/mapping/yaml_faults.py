@@ -1,0 +1,93 @@
+"""What a YAML parser refuses, said to the person who wrote it, at the place to mend."""
+
+from typing import Any, NamedTuple
+
+import yaml
+
+
+class _Fault(NamedTuple):
+    """A fault of the parser by how its problem and its context begin.
+
+    `at_start` places it where the thing that is at fault starts: the parser often
+    finds out a line later, or at the end of the file.
+    """
+
+    problem: str
+    context: str
+    words: str
+    at_start: bool = False
+
+
+_QUOTE = "a quote is never closed"
+_SIGN = "a text cannot begin with this sign: quote it"
+
+_FAULTS = (
+    _Fault("found character '\\t'", "", "a tab: indent with blanks"),
+    _Fault("found character", "", _SIGN),
+    _Fault(
+        "mapping values are not allowed",
+        "",
+        "a ':' is not expected here: quote the text, or check the indentation above",
+    ),
+    _Fault(
+        "could not find expected ':'",
+        "",
+        "a key without ':', or a text that needs quotes",
+        at_start=True,
+    ),
+    _Fault("found unexpected", "while scanning a quoted", _QUOTE, at_start=True),
+    _Fault(
+        "expected ',' or",
+        "while parsing a flow",
+        "this bracket is never closed, or a ',' is missing between what it holds",
+        at_start=True,
+    ),
+    _Fault(
+        "expected <block end>",
+        "",
+        "indented like nothing above it: line it up with what it belongs to",
+    ),
+    _Fault("expected the node content", "", "a value is missing here, or needs quotes"),
+    _Fault(
+        "sequence entries are not allowed",
+        "",
+        "a '-' is not expected here: quote the text, or check the indentation",
+    ),
+    _Fault("mapping keys are not allowed", "", _SIGN),
+    _Fault(
+        "",
+        "while scanning a block scalar",
+        "after '|' or '>' the text begins on the next line",
+    ),
+    _Fault(
+        "",
+        "while scanning a double-quoted",
+        "a '\\' means something else in double quotes: use single quotes",
+    ),
+    *(
+        _Fault("", f"while {seen}", _SIGN, at_start=True)
+        for seen in (
+            *("scanning an alias", "scanning an anchor", "scanning a directive"),
+            *("scanning a tag", "parsing a tag", "parsing a node"),
+        )
+    ),
+    _Fault(
+        "expected '<document start>'",
+        "",
+        "does not belong to what stands above: check the indentation and the brackets",
+    ),
+    _Fault("", "", "not readable as YAML from here on"),
+)
+
+
+def explained(error: yaml.MarkedYAMLError) -> tuple[Any, str]:
+    """Return the place to mend, as the parser counts (from 0), and what is wrong there."""
+    problem, context = error.problem or "", error.context or ""
+    fault = next(
+        fault
+        for fault in _FAULTS
+        if problem.startswith(fault.problem) and context.startswith(fault.context)
+    )
+    found = error.problem_mark or error.context_mark
+    begins = error.context_mark or found
+    return begins if fault.at_start else found, fault.words
