@@ -11,7 +11,15 @@ from adapters.contract import (
     ResourceType,
     StringMatch,
 )
-from tests.adapters.asking import ORGANIZATION, PATIENT, ask, ids_of, patient, text, token
+from tests.adapters.asking import (
+    ORGANIZATION,
+    PATIENT,
+    ask,
+    ids_of,
+    patient,
+    text,
+    token,
+)
 from tests.gnuhealth.samples import EVERY, Sample, people_of, stays_of
 
 People = dict[str, PatientRecord]
