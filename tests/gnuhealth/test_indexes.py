@@ -6,7 +6,9 @@ does is what it can do.
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,10 +18,10 @@ from adapters.contract import Adapter, SearchQuery, Sort, SortKey
 from tests.adapters.asking import ask, dates, patient, token
 from tests.databases import NewDatabase
 from tests.docs.pages import blocks, section, table
-from tests.gnuhealth.samples import README, postgresql_sample
+from tests.gnuhealth.samples import MAPPING, README, Sample, postgresql_sample
 
 SECTION = section(README.read_text("utf-8"), "Indexes")
-(ADVISED,) = blocks(SECTION, "sql")
+ADVISED, FOR_PATIENTS = blocks(SECTION, "sql")
 TABLES = {
     "inp-": "gnuhealth_inpatient_registration r",
     "app-": "gnuhealth_appointment a",
@@ -57,6 +59,19 @@ class Planned:
         return "\n".join(row[0] for row in rows)
 
 
+@contextmanager
+def planning(sample: Sample, mapping: Path = MAPPING) -> Iterator[Planned]:
+    """Ask one database how it would answer by a mapping."""
+    sample.run("ANALYZE")
+    adapter = sample.open(mapping)
+    address = make_url(sample.url).set(drivername="postgresql")
+    text = address.render_as_string(hide_password=False)
+    with psycopg.connect(text, autocommit=True) as connection:
+        connection.execute(_PREFER.encode())
+        yield Planned(adapter, connection)
+    adapter.close()
+
+
 @pytest.fixture(scope="module", params=["as installed", "with the advised"])
 def planned(
     request: pytest.FixtureRequest, new_postgresql: NewDatabase
@@ -65,14 +80,8 @@ def planned(
     sample = postgresql_sample(new_postgresql)
     if request.param == "with the advised":
         sample.run(ADVISED.text)
-    sample.run("ANALYZE")
-    adapter = sample.open()
-    address = make_url(sample.url).set(drivername="postgresql")
-    text = address.render_as_string(hide_password=False)
-    with psycopg.connect(text, autocommit=True) as connection:
-        connection.execute(_PREFER.encode())
-        yield Planned(adapter, connection)
-    adapter.close()
+    with planning(sample) as made:
+        yield made
 
 
 def searches(adapter: Adapter) -> dict[str, SearchQuery]:
@@ -117,3 +126,20 @@ def test_indexes_are_used_as_the_page_says(
 def test_every_search_is_in_the_table(planned: Planned) -> None:
     named = [row[0] for row in table(SECTION, "Search")]
     assert named == list(searches(planned.adapter))
+
+
+def test_where_nobody_is_merged_patients_are_found_by_an_index(
+    new_postgresql: NewDatabase, tmp_path: Path
+) -> None:
+    text, edits = re.subn(
+        r"COALESCE\(s\.id, ([rae]\.patient)\) AS patient",
+        r"\1",
+        MAPPING.read_text("utf-8"),
+    )
+    assert edits == 3
+    (file := tmp_path / "mapping.yaml").write_text(text, "utf-8")
+    sample = postgresql_sample(new_postgresql)
+    sample.run(FOR_PATIENTS.text)
+    with planning(sample, file) as made:
+        plans = made.plans(ask(patient("17"), count=100))
+    assert {name for name in plans if seeks(plans[name], TABLES[name])} == {*TABLES}
