@@ -12,13 +12,15 @@ INSERT INTO gnuhealth_appointment (id, patient, state) VALUES (9001, 2, 'confirm
 INSERT INTO gnuhealth_inpatient_registration (id, patient, state, admission_type,
   hospitalization_date, discharge_date)
   VALUES (9003, 7, 'cancelled', 'routine', '2026-01-01 10:00:00', '2026-01-02 10:00:00');
-INSERT INTO gnuhealth_appointment (id, patient, state, appointment_date,
-  inpatient_registration_code) VALUES (9003, 7, 'confirmed', '2026-01-01 09:00:00', 9003);
+-- The number of an appointment is not unique.
+INSERT INTO gnuhealth_appointment (id, name, patient, state, appointment_date,
+  inpatient_registration_code)
+  VALUES (9003, 'APP 2026/3', 7, 'confirmed', '2026-01-01 09:00:00', 9003);
 INSERT INTO gnuhealth_patient_evaluation (id, patient, state, discharge_reason,
   evaluation_start, inpatient_registration_code)
   VALUES (9003, 7, 'signed', 'home', '2026-01-01 10:00:00', 9003);
 
--- One visit in all three tables; the number of an appointment is not unique.
+-- One visit in all three tables.
 INSERT INTO gnuhealth_inpatient_registration (id, name, patient, state, admission_type,
   hospitalization_date, discharge_date) VALUES
   (9004, 'INPAC1000', 7, 'hospitalized', 'urgent', '2026-01-01 10:00:00', '2026-01-02 10:00:00');

@@ -171,30 +171,6 @@ def test_stamp_keeps_its_microseconds(own: Sample) -> None:
     assert stay.last_updated == datetime(2026, 11, 20, 23, 51, 55, 996838, UTC)
 
 
-def test_class_comes_from_two_columns_and_the_table(
-    health: Adapter, stays: Stays
-) -> None:
-    classes = Counter(stay.class_code for stay in stays.values())
-    assert set(classes) == {"EMER", "IMP", "AMB"}
-    for code, number in classes.items():
-        assert code
-        assert health.count(ask(token("class", code))) == number
-    emergencies = {id[:4] for id, s in stays.items() if s.class_code == "EMER"}
-    assert emergencies == PREFIXES
-
-
-def test_urgency_makes_an_emergency_whatever_the_type(
-    sample: Sample, stays: Stays, odd: Adapter
-) -> None:
-    urgent = sample.texts("SELECT id FROM gnuhealth_appointment WHERE urgency = 'c'")
-    served = own_ids(stays, "app-") & urgent
-    assert served
-    assert {stays[f"app-{id}"].class_code for id in served} == {"EMER"}
-    # An appointment that says neither.
-    (untyped,) = stays_of(odd, ask(token("_id", "app-9001"))).values()
-    assert untyped.class_code == "UNK"
-
-
 def test_unit_through_bed_and_ward_and_stays_without(
     sample: Sample, health: Adapter, stays: Stays
 ) -> None:
@@ -239,6 +215,11 @@ def test_visit_number_is_compared_and_never_ordered(odd: Adapter) -> None:
     # Without a number there is none; an empty one is none either.
     (without,) = stays_of(odd, ask(token("_id", "app-9001"))).values()
     assert without.visit_number is None
+
+
+def test_number_of_two_appointments_finds_both(odd: Adapter) -> None:
+    found = stays_of(odd, ask(token("identifier", "APP 2026/3")))
+    assert found.keys() == {"app-3", "app-9003"}
 
 
 def test_stays_of_a_patient_are_in_all_tables(health: Adapter, stays: Stays) -> None:

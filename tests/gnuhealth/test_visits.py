@@ -1,9 +1,11 @@
 """Which rows of GNU Health's three tables are stays: each visit once, on both databases."""
 
+from collections import Counter
+
 import pytest
 
 from adapters.contract import Adapter, EncounterRecord, NotFoundError
-from tests.adapters.asking import STAY, ask, patient
+from tests.adapters.asking import STAY, ask, patient, token
 from tests.gnuhealth.samples import EVERY, Sample, own_ids, stays_of
 
 Stays = dict[str, EncounterRecord]
@@ -76,6 +78,48 @@ def test_cancelled_and_missed_are_not_served(sample: Sample, health: Adapter) ->
         )
         with pytest.raises(NotFoundError):
             health.read(STAY, f"app-{number}")
+
+
+def test_class_comes_from_two_columns_and_the_table(
+    health: Adapter, stays: Stays
+) -> None:
+    classes = Counter(stay.class_code for stay in stays.values())
+    assert set(classes) == {"EMER", "IMP", "AMB"}
+    for code, number in classes.items():
+        assert code
+        assert health.count(ask(token("class", code))) == number
+    emergencies = {id[:4] for id, s in stays.items() if s.class_code == "EMER"}
+    assert emergencies == {"inp-", "app-", "eva-"}
+
+
+def test_urgency_makes_an_emergency_whatever_the_type(
+    sample: Sample, stays: Stays, odd: Adapter
+) -> None:
+    urgent = sample.texts("SELECT id FROM gnuhealth_appointment WHERE urgency = 'c'")
+    served = own_ids(stays, "app-") & urgent
+    assert served
+    assert {stays[f"app-{id}"].class_code for id in served} == {"EMER"}
+    # An appointment that says neither.
+    (untyped,) = stays_of(odd, ask(token("_id", "app-9001"))).values()
+    assert untyped.class_code == "UNK"
+
+
+def test_every_type_of_visit_has_a_class(sample: Sample, stays: Stays) -> None:
+    found: dict[str, set[str | None]] = {}
+    for prefix, table, kind in (
+        ("app-", "gnuhealth_appointment", "appointment_type"),
+        ("eva-", "gnuhealth_patient_evaluation", "evaluation_type"),
+    ):
+        query = f"SELECT id, {kind} FROM {table} WHERE urgency <> 'c'"
+        for id, type in sample.rows(query):
+            if stay := stays.get(f"{prefix}{id}"):
+                found.setdefault(type, set()).add(stay.class_code)
+    assert found == {
+        "outpatient": {"AMB"},
+        "homecare": {"AMB"},
+        "telemedicine": {"AMB"},
+        "inpatient": {"IMP"},
+    }
 
 
 def test_deleted_row_is_gone(own: Sample) -> None:
