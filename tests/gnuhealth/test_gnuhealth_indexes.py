@@ -1,0 +1,145 @@
+"""Which searches PostgreSQL can answer by an index: as installed, and as the README advises.
+
+The samples are small, so that it is told to avoid what needs no index; what it then
+does is what it can do.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+
+from adapters.contract import Adapter, SearchQuery, Sort, SortKey
+from tests.adapters.asking import ask, dates, patient, token
+from tests.databases import NewDatabase
+from tests.docs.pages import blocks, section, table
+from tests.gnuhealth.samples import MAPPING, README, Sample, postgresql_sample
+
+SECTION = section(README.read_text("utf-8"), "Indexes")
+ADVISED, FOR_PATIENTS = blocks(SECTION, "sql")
+TABLES = {
+    "inp-": "gnuhealth_inpatient_registration r",
+    "app-": "gnuhealth_appointment a",
+    "eva-": "gnuhealth_patient_evaluation e",
+}
+_PREFER = "".join(
+    f"SET enable_{way} = off;"
+    for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")
+)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A database that is asked how it would answer."""
+
+    adapter: Adapter
+    connection: psycopg.Connection[tuple[str]]
+
+    def plans(self, query: SearchQuery) -> dict[str, str]:
+        """Return for each part the plan of the first statement of a page."""
+        parts = re.split(r"(?m)^-- (\S+)\n", self.adapter.explain(query))[1:]
+        return {
+            name: self._plan(re.split(r"\n\n(?=SELECT )", statements)[0])
+            for name, statements in zip(parts[::2], parts[1::2], strict=True)
+        }
+
+    def _plan(self, statement: str) -> str:
+        numbers: dict[str, int] = {}
+
+        def placed(found: re.Match[str]) -> str:
+            return f"${numbers.setdefault(found[1], len(numbers) + 1)}"
+
+        text = re.sub(r"%\((\w+)\)s", placed, statement)
+        rows = self.connection.execute(f"EXPLAIN (GENERIC_PLAN) {text}".encode())
+        return "\n".join(row[0] for row in rows)
+
+
+@contextmanager
+def planning(sample: Sample, mapping: Path = MAPPING) -> Iterator[Planned]:
+    """Ask one database how it would answer by a mapping."""
+    sample.run("ANALYZE")
+    adapter = sample.open(mapping)
+    address = make_url(sample.url).set(drivername="postgresql")
+    text = address.render_as_string(hide_password=False)
+    with psycopg.connect(text, autocommit=True) as connection:
+        connection.execute(_PREFER.encode())
+        yield Planned(adapter, connection)
+    adapter.close()
+
+
+@pytest.fixture(scope="module", params=["as installed", "with the advised"])
+def planned(
+    request: pytest.FixtureRequest, new_postgresql: NewDatabase
+) -> Iterator[Planned]:
+    """Return the sample without and with the indexes that the README advises."""
+    sample = postgresql_sample(new_postgresql)
+    if request.param == "with the advised":
+        sample.run(ADVISED.text)
+    with planning(sample) as made:
+        yield made
+
+
+def searches(adapter: Adapter) -> dict[str, SearchQuery]:
+    """Return the searches of the README's table by their name."""
+    first = adapter.search(ask(count=20))
+    updated = Sort(SortKey.LAST_UPDATED, descending=True)
+    return {
+        "newest first": ask(count=20),
+        "the next page": ask(count=20, after=first.last),
+        "oldest first": ask(sort=Sort(SortKey.DATE), count=20),
+        "date of one day": ask(dates("2025-11-01"), count=20),
+        "last changed first": ask(sort=updated, count=20),
+        "patient": ask(patient("17"), sort=Sort(SortKey.ID), count=20),
+        "identifier": ask(token("identifier", "INPAC001")),
+        "_id": ask(token("_id", "inp-5", "app-5", "eva-5"), sort=Sort(SortKey.ID)),
+        "status": ask(token("status", "in-progress"), sort=Sort(SortKey.ID), count=20),
+    }
+
+
+def seeks(plan: str, of: str) -> bool:
+    """Whether the rows of a table come by an index, in order or by what is asked."""
+    lines = plan.splitlines()
+    (at,) = [n for n, line in enumerate(lines) if re.search(rf" on {of}\b  ", line)]
+    by_index = re.search(r"Index (Only )?Scan", lines[at])
+    cond = at + 1 < len(lines) and "Index Cond" in lines[at + 1]
+    ordered = "_pkey" not in lines[at] and "Sort Key" not in plan
+    return bool(by_index and (cond or ordered))
+
+
+@pytest.mark.parametrize("row", table(SECTION, "Search"), ids=lambda row: str(row[0]))
+def test_indexes_are_used_as_the_page_says(
+    planned: Planned, row: list[str], request: pytest.FixtureRequest
+) -> None:
+    advised = "with the advised" in request.node.name
+    said = row[2] if advised else row[1]
+    plans = planned.plans(searches(planned.adapter)[row[0]])
+    found = [prefix for prefix, plan in plans.items() if seeks(plan, TABLES[prefix])]
+    parts = {"all": list(TABLES), "none": []}.get(said, said.split(", "))
+    assert found == [p for p in parts if p in plans], "\n".join(plans.values())
+
+
+def test_every_search_is_in_the_table(planned: Planned) -> None:
+    named = [row[0] for row in table(SECTION, "Search")]
+    assert named == list(searches(planned.adapter))
+
+
+def test_where_nobody_is_merged_patients_are_found_by_an_index(
+    new_postgresql: NewDatabase, tmp_path: Path
+) -> None:
+    text, edits = re.subn(
+        r"COALESCE\(s\.id, ([rae]\.patient)\) AS patient",
+        r"\1",
+        MAPPING.read_text("utf-8"),
+    )
+    assert edits == 3
+    (file := tmp_path / "mapping.yaml").write_text(text, "utf-8")
+    sample = postgresql_sample(new_postgresql)
+    sample.run(FOR_PATIENTS.text)
+    with planning(sample, file) as made:
+        plans = made.plans(ask(patient("17"), count=100))
+    assert {name for name in plans if seeks(plans[name], TABLES[name])} == {*TABLES}
