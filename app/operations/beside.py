@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 
-AGAIN_SECONDS = 5.0
+AGAIN_SECONDS = 2.0
 """The pause before a process that ended by itself is started again."""
 
 STOP_SECONDS = 5.0

@@ -183,4 +183,4 @@ def test_the_operations_process_is_started_again(served: tuple[int, Path]) -> No
     (watching,) = [p for p in mine if "app.operations.endpoints" in p.cmdline()]
     watching.kill()
     wait_until(lambda: asked(port, "/live")[0] == 0, log)
-    wait_until(lambda: asked(port, "/live")[0] == 200, log)
+    wait_until(lambda: asked(port, "/live")[0] == 200, log, 60)
