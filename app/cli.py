@@ -80,11 +80,18 @@ def _describe_demo(demo: argparse.ArgumentParser) -> None:
         help="where the service listens; the token server takes the next port, and "
         "group A's hospital the one after it (default: %(default)s)",
     )
-    demo.add_argument(
+    hospital = demo.add_mutually_exclusive_group()
+    hospital.add_argument(
         "--stays",
         type=_stays,
         default=DEFAULT_STAYS,
         help="how many stays the hospital has (default: %(default)s)",
+    )
+    hospital.add_argument(
+        "--mapping",
+        type=_file,
+        help="the mapping file of a hospital of your own, in place of the made-up one; "
+        "the variables that it names stand in the environment",
     )
     _add_place(demo)
     demo.set_defaults(run=_demo)
@@ -129,6 +136,12 @@ def _word(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("is empty")
     return text
+
+
+def _file(text: str) -> Path:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a file")
+    return Path(text)
 
 
 def _port(text: str) -> int:
@@ -186,11 +199,15 @@ def _become(command: list[str]) -> NoReturn:
 
 def _demo(options: argparse.Namespace) -> int:
     from demo import stack
-    from demo.deployments import deployment
+    from demo.deployments import Deployment, deployment
     from demo.state import DemoError
 
+    if options.mapping and options.group:
+        return _refused("--mapping and --group cannot stand together.")
     try:
         chosen = deployment(options.group)
+        if options.mapping:
+            chosen = Deployment(own=options.mapping)
     except DemoError as error:
         return _refused(error)
     return stack.run(chosen, options.port, options.stays, options.directory)

@@ -14,11 +14,13 @@ PROJECT = Path(__file__).resolve().parent.parent
 class Deployment:
     """A mapping on the made-up hospital; `over_http` says how the hospital is reached.
 
-    `group` is empty for the whole service. The groups have no further pages.
+    `group` is empty for the whole service. The groups have no further pages. `own` is the
+    mapping of a hospital that is not made up: it and our environment say where it is.
     """
 
     group: str = ""
     over_http: bool = False
+    own: Path | None = None
 
     @property
     def name(self) -> str:
@@ -28,7 +30,7 @@ class Deployment:
     @property
     def mapping(self) -> Path:
         """Its mapping file."""
-        return PROJECT / "mappings" / self.name / f"{self.name}.yaml"
+        return self.own or PROJECT / "mappings" / self.name / f"{self.name}.yaml"
 
     @property
     def command(self) -> str:

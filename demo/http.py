@@ -3,7 +3,8 @@
 What its own people would say of it:
 
 - `/sejours`, `/patients`, `/etablissements` answer `{"nombre": …, "resultats": […]}`, `nb` rows
-  at most from `debut` on; `/sejours/<id>` answers one row. Each request carries a key.
+  at most from `debut` on; `/sejours/<id>` answers one row. Each request carries a key, or
+  the token of a session that was opened with it (`demo.doors`).
 - Times are written 30/03/2024 08:15:00, as the clock on the wall showed them.
 - Stays come newest entry first, those that have not begun at the end; `tri=entree` is
   the other way round. `sansEtats=A,X` leaves stays with these states out.
@@ -15,76 +16,37 @@ What its own people would say of it:
 import argparse
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import date, datetime
-from itertools import groupby
+from datetime import datetime
 from operator import ge, lt
-from secrets import compare_digest
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from flask import Flask, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from adapters.words import fold, starts_a_word
+from demo.doors import LOGIN, Door, Key, Sessions
 from demo.hospital import generate
 from demo.loopback import serve
-from demo.rows import Etablissement, Identite, Patient, Row, Sejour
+from demo.pas import MOMENT, Json, Pas, hospital
 
-KEY_HEADER = "X-Cle-Api"
 KEY_VARIABLE = "PAS_KEY"
 
-Json: TypeAlias = dict[str, Any]
 Keep: TypeAlias = Callable[[Json, list[str]], bool]
 
-_MOMENT = "%d/%m/%Y %H:%M:%S"
 _NEVER = datetime(1, 1, 1)  # noqa: DTZ001 - local, as all times of the hospital
 
 
-@dataclass(frozen=True, slots=True)
-class Pas:
-    """The rows of the hospital as its API shows them, by kind and id."""
-
-    sejours: dict[str, Json] = field(default_factory=dict)
-    patients: dict[str, Json] = field(default_factory=dict)
-    etablissements: dict[str, Json] = field(default_factory=dict)
-
-    def rows(self, kind: str) -> dict[str, Json] | None:
-        """Return the rows of one kind, None when there is no such kind."""
-        return getattr(self, kind) if kind in _FILTERS else None
-
-
-def hospital(rows: Iterable[Row]) -> Pas:
-    """Return what the API shows of the hospital's rows."""
-    pas = Pas()
-    for kind, of_kind in groupby(rows, type):
-        if kind is Sejour:
-            pas.sejours.update((str(r[0]), _sejour(r)) for r in of_kind)  # type: ignore[arg-type]
-        elif kind is Patient:
-            for row in of_kind:
-                pas.patients.setdefault(str(row[0]), {}).update(_patient(row))  # type: ignore[arg-type]
-        elif kind is Identite:
-            for row in of_kind:
-                pas.patients.setdefault(str(row[0]), {}).update(_identite(row))  # type: ignore[arg-type]
-        elif kind is Etablissement:
-            pas.etablissements.update((str(r[0]), _house(r)) for r in of_kind)  # type: ignore[arg-type]
-    return pas
-
-
 def application(
-    pas: Pas, key: str, *, paging: bool = True, errors_as_200: bool = False
+    pas: Pas, door: Door, *, paging: bool = True, errors_as_200: bool = False
 ) -> Flask:
-    """Return the API; `key` is what each request has to carry."""
+    """Return the API; `door` says who is let in."""
     app = Flask("demo.http", static_folder=None)
 
     def refuse(code: str, status: int) -> ResponseReturnValue:
         body = jsonify({"erreur": {"code": code}})
         return body, 200 if errors_as_200 else status
 
-    @app.before_request
-    def check_key() -> ResponseReturnValue | None:
-        shown = request.headers.get(KEY_HEADER, "")
-        known = compare_digest(shown.encode(), key.encode())
-        return None if known else refuse("CLE_REFUSEE", 401)
+    _guard(app, door, refuse)
 
     @app.get("/<kind>/<id>")
     def read(kind: str, id: str) -> ResponseReturnValue:
@@ -109,6 +71,20 @@ def application(
         return jsonify({"nombre": len(kept), "resultats": shown})
 
     return app
+
+
+def _guard(
+    app: Flask, door: Door, refuse: Callable[[str, int], ResponseReturnValue]
+) -> None:
+    @app.before_request
+    def check() -> ResponseReturnValue | None:
+        known = request.path == LOGIN or door.lets_in(request.headers)
+        return None if known else refuse("CLE_REFUSEE", 401)
+
+    @app.post(LOGIN)
+    def log_in() -> ResponseReturnValue:
+        token = door.open(request.get_json(silent=True))
+        return refuse("CONNEXION", 403) if token is None else {"jeton": token}
 
 
 # -------------------------------------------------------------------- filters
@@ -176,56 +152,8 @@ def _ordered(rows: list[Json], *, newest_first: bool) -> list[Json]:
     return sorted(ordered, key=lambda row: row["dateEntree"] is None)
 
 
-# ----------------------------------------------------------------------- rows
-
-
-def _sejour(row: Sejour) -> Json:
-    return {
-        "id": row.sejour_id,
-        "numVenue": row.num_venue,
-        "patient": {"ipp": row.patient_id},
-        "etat": row.etat,
-        "typeSejour": row.type_sejour,
-        "dateEntree": _written(row.date_entree),
-        "dateSortie": _written(row.date_sortie),
-        "uf": None if row.uf_courante is None else {"code": row.uf_courante},
-        "etablissement": {"id": row.etab_id},
-    }
-
-
-def _patient(row: Patient) -> Json:
-    return {
-        "id": row.patient_id,
-        "dossier": row.etat_dossier,
-        "fusionVers": row.fusion_vers,
-        "etablissement": {"id": row.etab_id},
-    }
-
-
-def _identite(row: Identite) -> Json:
-    return {
-        "noms": {
-            "naissance": row.nom_naissance,
-            "prenoms": row.prenoms,
-            "utilise": row.nom_utilise,
-            "prenomUtilise": row.prenom_utilise,
-        },
-        "sexe": row.sexe,
-        "dateNaissance": _written(row.date_naissance),
-    }
-
-
-def _house(row: Etablissement) -> Json:
-    return {"id": row.etab_id, "nom": row.raison_sociale, "finess": row.finess_et}
-
-
-def _written(moment: date | None) -> str | None:
-    form = _MOMENT if isinstance(moment, datetime) else "%d/%m/%Y"
-    return None if moment is None else moment.strftime(form)
-
-
 def _read(text: str | None) -> datetime | None:
-    return None if text is None else datetime.strptime(text, _MOMENT)  # noqa: DTZ007
+    return None if text is None else datetime.strptime(text, MOMENT)  # noqa: DTZ007
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -238,11 +166,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1, help="default 1")
     parser.add_argument("--no-paging", action="store_true", help="the older release")
     parser.add_argument("--errors-as-200", action="store_true", help="as some do")
+    parser.add_argument(
+        "--session", type=int, metavar="SECONDS", help="a login whose session ends"
+    )
     told = parser.parse_args(arguments)
     if not (key := os.environ.get(KEY_VARIABLE)):
         parser.exit(1, f"{parser.prog}: {KEY_VARIABLE} must hold the key\n")
     pas, paging = hospital(generate(told.stays, told.seed)), not told.no_paging
-    api = application(pas, key, paging=paging, errors_as_200=told.errors_as_200)
+    door = Key(key) if told.session is None else Sessions(key, told.session)
+    api = application(pas, door, paging=paging, errors_as_200=told.errors_as_200)
     serve(api, told.port)
 
 

@@ -11,7 +11,8 @@ import redis
 import requests
 
 from demo.deployments import PROJECT, Deployment
-from demo.http import KEY_HEADER, KEY_VARIABLE
+from demo.doors import KEY_HEADER
+from demo.http import KEY_VARIABLE
 from demo.issuer import AUDIENCE
 from demo.loopback import HOST
 from demo.processes import Family

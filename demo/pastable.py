@@ -10,7 +10,7 @@ from demo.issuer import AUDIENCE, DEFAULT_CLIENT, GRANT_TYPE
 from demo.parts import Addresses
 from demo.state import DEFAULT_ROOT
 
-_TEXT = """\
+_ADDRESSES = """\
 The service is up{as_group}.
 
   base URL      {base_url}
@@ -18,6 +18,9 @@ The service is up{as_group}.
 {pas}\
   logs          {logs}
 
+"""
+
+_LINES = """\
 Paste these lines into another terminal, in this directory and in this order.
 
 # a token (or, without the token server: TOKEN=$({token_command}))
@@ -35,7 +38,9 @@ PAGE=$(curl -sS -H "Authorization: Bearer $TOKEN" -d date=ge2024-01-01 -d _count
 curl -sS -H "Authorization: Bearer $TOKEN" "$(echo "$PAGE" \
 | {python} -c '{first_url}')"; echo
 
-Ctrl-C stops all of it."""
+"""
+
+_END = "Ctrl-C stops all of it."
 
 _NEXT_PAGE = """\
 # the next page
@@ -55,19 +60,33 @@ _FIRST_URL = 'import json, sys; print(json.load(sys.stdin)["entry"][0]["fullUrl"
 
 
 def pastable(deployment: Deployment, addresses: Addresses, root: Path) -> str:
-    """Return the text; its lines need bash, curl and the environment we run in."""
+    """Return the text; its lines need bash, curl and the environment we run in.
+
+    What can be asked of a hospital that is not made up is not known: no lines then.
+    """
+    shown = _ADDRESSES.format(
+        as_group=f" as group {deployment.group.upper()} is offered it"
+        if deployment.group
+        else "",
+        base_url=addresses.base_url,
+        issuer=addresses.issuer,
+        pas=f"  hospital      {addresses.pas}\n" if deployment.over_http else "",
+        logs=_near(deployment.directory(root).root) + "/*.log",
+    )
+    lines = "" if deployment.own else _lines(deployment, addresses, root)
+    return shown + lines + _END
+
+
+def _lines(deployment: Deployment, addresses: Addresses, root: Path) -> str:
     directory, group = deployment.directory(root), deployment.group
     directory.client_secret()
     python = _near(Path(sys.executable))
     after_the_search = (_REFUSED if group else _NEXT_PAGE).format(
         base_url=addresses.base_url, python=python, next_link=_NEXT_LINK
     )
-    return _TEXT.format(
-        as_group=f" as group {group.upper()} is offered it" if group else "",
+    return _LINES.format(
         base_url=addresses.base_url,
         issuer=addresses.issuer,
-        pas=f"  hospital      {addresses.pas}\n" if deployment.over_http else "",
-        logs=_near(directory.root) + "/*.log",
         grant_type=GRANT_TYPE,
         client=DEFAULT_CLIENT,
         secret=_near(directory.client_secret_file),

@@ -67,7 +67,8 @@ def _run(deployment: Deployment, addresses: Addresses, stays: int, root: Path) -
     with ExitStack() as stack:
         stack.enter_context(_locked(directory))
         _check_ports(deployment, addresses)
-        pas = {} if deployment.over_http else _database(directory, stays)
+        has_none = deployment.over_http or deployment.own
+        pas = {} if has_none else _database(directory, stays)
         socket_path = stack.enter_context(_socket_path(directory))
         family = stack.enter_context(Family())
         stack.callback(ignore_stop_signals)

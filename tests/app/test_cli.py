@@ -144,6 +144,8 @@ def test_serve_becomes_the_service(tmp_path: Path) -> None:
         ["demo", "--port", "http"],
         ["demo", "--stays", "999"],
         ["demo", "--stays", "1e3"],
+        ["demo", "--mapping", "no-such-file"],
+        ["demo", "--mapping", "setup.cfg", "--stays", "1000"],
     ],
 )
 def test_a_faulty_command_is_refused(

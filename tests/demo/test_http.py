@@ -1,27 +1,35 @@
 """The demo hospital over HTTP, and the mapping of group A on its older release."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import requests
+from werkzeug.datastructures import Headers
 
-from adapters.contract import NotFoundError, RowFault, SourceDataError
+from adapters.contract import (
+    NotFoundError,
+    RowFault,
+    SourceDataError,
+    SourceUnavailableError,
+)
 from adapters.http import HttpAdapter
 from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import load_profile
 from app.capabilities import Offer, compute_offer
+from demo.doors import KEY_HEADER, LOGIN, SESSION_HEADER, USER, Key, Sessions
 from demo.hospital import generate
-from demo.http import KEY_HEADER, Pas, application, hospital
+from demo.http import application
+from demo.pas import Pas, hospital
 from demo.rows import Patient, Sejour
 from tests.adapters.asking import ORGANIZATION, PATIENT, STAY, ask, dates, patient, text
 from tests.hospital_http import serving
-from tests.live import ROOT
+from tests.live import ROOT, answers, free_ports
 
 MAPPING = ROOT / "mappings" / "group-a" / "group-a.yaml"
 KEY = "demo-key"
@@ -40,7 +48,7 @@ def pas(rows: list[object]) -> Pas:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["statuses", "all-200"])
 def group_a(request: pytest.FixtureRequest, pas: Pas) -> Iterator[HttpAdapter]:
-    api = application(pas, KEY, paging=False, errors_as_200=request.param)
+    api = application(pas, Key(KEY), paging=False, errors_as_200=request.param)
     with serving(api) as url:
         adapter = _adapter(url)
         yield adapter
@@ -104,7 +112,7 @@ def test_patients_by_name_and_houses_by_id(group_a: HttpAdapter) -> None:
 
 def test_the_key_is_needed(pas: Pas) -> None:
     for as_200 in (False, True):
-        with serving(application(pas, KEY, errors_as_200=as_200)) as url:
+        with serving(application(pas, Key(KEY), errors_as_200=as_200)) as url:
             adapter = _adapter(url, "other")
             with pytest.raises(SourceDataError, match="refuses who asks"):
                 adapter.search(ask())
@@ -124,42 +132,79 @@ def test_what_group_a_offers(group_a: HttpAdapter) -> None:
     assert offer.resources[STAY].order.startswith("newest entry first")
 
 
-def test_it_runs_as_a_process(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "demo.http",
-        "--port",
-        str(port),
-        "--stays",
-        "1000",
-    ]
-    environ = {**os.environ, "PAS_KEY": KEY, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [*command, "--no-paging"],
-        env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait(f"{url}/etablissements/2")
+def test_a_session_is_opened_by_who_knows_the_password() -> None:
+    door = Sessions(KEY, 60)
+    assert door.open({"utilisateur": USER, "motDePasse": "other"}) is None
+    assert door.open({"motDePasse": KEY}) is None
+    assert door.open([]) is None
+    token = door.open({"utilisateur": USER, "motDePasse": KEY})
+    assert token is not None
+    assert door.lets_in(Headers({SESSION_HEADER: token}))
+    assert not door.lets_in(Headers({SESSION_HEADER: "other"}))
+    assert not door.lets_in(Headers())
+    assert not door.lets_in(Headers({KEY_HEADER: KEY}))
+
+
+def test_it_runs_as_a_process() -> None:
+    with _running("--no-paging") as url:
         adapter = _adapter(url)
         assert list(adapter.check()) == []
         assert adapter.search(ask(count=3)).more
         adapter.close()
+
+
+def test_a_session_that_ends_is_opened_again(tmp_path: Path) -> None:
+    with _running("--session", "1") as url:
+        adapter = HttpAdapter(_with_login(tmp_path, url, KEY))
+        assert list(adapter.check()) == []
+        for _ in range(3):
+            assert adapter.read(ORGANIZATION, "2").id == "2"
+            time.sleep(1.1)  # longer than a session
+        assert adapter.search(ask(count=3)).more
+        adapter.close()
+
+
+def test_a_login_that_is_refused_is_an_outage(tmp_path: Path) -> None:
+    with _running("--session", "1") as url:
+        adapter = HttpAdapter(_with_login(tmp_path, url, "other"))
+        with pytest.raises(SourceUnavailableError, match="the login was answered 403"):
+            adapter.search(ask())
+        adapter.close()
+
+
+def _with_login(directory: Path, url: str, password: str) -> SourceMapping:
+    """Return the mapping of group A with a login in place of the key."""
+    login = f"""\
+  auth:
+    session:
+      path: {LOGIN}
+      body: {{utilisateur: {USER}, motDePasse: {{env: PAS_KEY}}}}
+      token: jeton
+      header: {SESSION_HEADER}
+"""
+    key = "  headers: {X-Cle-Api: {env: PAS_KEY}}\n"
+    text = MAPPING.read_text("utf-8")
+    assert key in text
+    file = directory / "mapping.yaml"
+    file.write_text(text.replace(key, login), "utf-8")
+    return load_mapping(file, {"PAS_URL": url, "PAS_KEY": password})
+
+
+@contextmanager
+def _running(*options: str) -> Iterator[str]:
+    port = free_ports()
+    command = [sys.executable, "-m", "demo.http", "--port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--stays", "1000", *options],
+        env={**os.environ, "PAS_KEY": KEY, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        ends = time.monotonic() + 30
+        while not answers(port):
+            assert time.monotonic() < ends, "the hospital did not start"
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(10)
-
-
-def _wait(url: str) -> None:
-    ends = time.monotonic() + 30
-    while time.monotonic() < ends:
-        try:
-            headers = {KEY_HEADER: KEY}
-            if requests.get(url, headers=headers, timeout=1).ok:
-                return
-        except requests.ConnectionError:
-            time.sleep(0.1)
-    raise AssertionError("the hospital did not start")

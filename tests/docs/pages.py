@@ -11,6 +11,7 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 CLIENTS = DOCS / "clients.md"
 OPERATORS = DOCS / "operators.md"
+GUIDE = ROOT / "mappings" / "guide.md"
 DECISIONS = DOCS / "decisions.md"
 
 _BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -18,24 +19,32 @@ _CELL = re.compile(r"(?<!\\)\|")
 
 
 class Block(NamedTuple):
-    """A fenced block; `line` is that of its first line, from 1."""
+    """A fenced block; `line` is that of its first line, from 1, `above` what stands before."""
 
     language: str
     text: str
     line: int
+    above: str
 
 
 def pages() -> list[Path]:
     """Return every page for people."""
-    return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+    folders = (ROOT, ROOT / "mappings")
+    beside = [page for folder in folders for page in sorted(folder.glob("*.md"))]
+    return [*beside, *sorted(DOCS.rglob("*.md"))]
 
 
 def blocks(text: str, language: str) -> Iterator[Block]:
     """Yield the fenced blocks of a page in one language."""
+    return (block for block in every_block(text) if block.language == language)
+
+
+def every_block(text: str) -> Iterator[Block]:
+    """Yield the fenced blocks of a page."""
     for found in _BLOCK.finditer(text):
-        if found.group(1) == language:
-            line = text.count("\n", 0, found.start(2)) + 1
-            yield Block(language, found.group(2), line)
+        line = text.count("\n", 0, found.start(2)) + 1
+        above = text[: found.start()].rstrip().rpartition("\n")[2]
+        yield Block(found.group(1), found.group(2), line, above)
 
 
 def section(text: str, title: str) -> str:

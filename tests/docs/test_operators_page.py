@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql import _COUNTS
 from adapters.sql.dialects.base import CONNECT_SECONDS, POOL_WAIT_SECONDS
@@ -70,7 +71,10 @@ def test_time_outs_are_those_of_the_code() -> None:
     seconds = [
         source.timeout_seconds,
         source.count_timeout_seconds,
+        source.timeout_seconds,
+        source.count_timeout_seconds,
         CONNECT_SECONDS,
+        _CONNECT_SECONDS,
         POOL_WAIT_SECONDS,
         REDIS_SECONDS,
         float(identity.default or 0),
@@ -82,6 +86,17 @@ def test_time_outs_are_those_of_the_code() -> None:
     assert f"the service keeps them for {server['keepalive']}" in words(PAGE)
     each = source.connections + _COUNTS
     assert f"2 × ({source.connections} + {_COUNTS}) = {2 * each} an instance" in PAGE
+
+
+def test_what_is_said_of_http_systems_is_so() -> None:
+    said = words(section(PAGE, "HTTP systems"))
+    connections = SourceConfig("http", Mark("", 1, 1)).connections
+    assert f"2 × {connections} = {2 * connections} an instance" in said
+    assert len(_PAUSES) == 2
+    assert "up to three times" in said
+    *codes, last = sorted(_AGAIN)
+    assert f"{', '.join(map(str, codes))} or {last}, and waits" in said
+    assert f"longer than {MAX_BYTES // 1024**2} MB" in said
 
 
 def _constants(module: Path) -> dict[str, object]:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.docs import generated
-from tests.docs.pages import OPERATORS, README, rewritten
+from tests.docs.following import Typed, follow
+from tests.docs.pages import GUIDE, OPERATORS, README, rewritten
 from tests.docs.running import running_demo
 
 PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
@@ -32,6 +33,19 @@ def main() -> None:
             answer = generated.first_answer(demo, folder / "answers")
     page = README.read_text("utf-8")
     README.write_text(rewritten(page, "first-answer", answer), "utf-8")
+    with tempfile.TemporaryDirectory() as directory:
+        GUIDE.write_text(
+            retyped(GUIDE.read_text("utf-8"), follow(GUIDE, Path(directory))), "utf-8"
+        )
+
+
+def retyped(page: str, typed: list[Typed]) -> str:
+    """Return a page whose console blocks hold what was really printed."""
+    lines = page.splitlines(keepends=True)
+    for block, shown, was in reversed(typed):
+        first = block.line - 1
+        lines[first : first + shown.count("\n")] = [was]
+    return "".join(lines)
 
 
 if __name__ == "__main__":
