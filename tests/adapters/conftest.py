@@ -14,15 +14,11 @@ from adapters import open_adapter
 from adapters.contract import NotAskableError, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading
-from tests.adapters.asking import Opened
-from tests.hospital import Hospital, Ids
+from adapters.testing.asking import Open, Opened
+from adapters.testing.hospital import Hospital, Ids
 from tests.hospital_http import Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
-from tests.stays import EDGES
-
-Open: TypeAlias = Callable[[Hospital], Opened]
-"""Opens an adapter on a hospital; it is closed when the tests of the module are done."""
 
 
 def _memory(hospital: Hospital, _directory: Path, _url: str) -> Iterator[Opened]:
@@ -113,9 +109,3 @@ def open_hospital(
             return next(opening)
 
         yield opened
-
-
-@pytest.fixture(scope="module", params=Ids)
-def edges(request: pytest.FixtureRequest, open_hospital: Open) -> Opened:
-    """Return the hospital of edge cases, with ids of both kinds; tests do not change it."""
-    return open_hospital(EDGES.with_ids(request.param))

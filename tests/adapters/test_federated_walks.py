@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from adapters.memory import Row
-from tests.adapters.asking import Opened
+from adapters.testing.asking import Opened
+from adapters.testing.hospital import Hospital, Ids, StayRow
 from tests.adapters.group import PREFIXES, Group, open_group, served
 from tests.adapters.test_walks import PLACE, Walks
 from tests.databases import NewDatabase
-from tests.hospital import Hospital, Ids, StayRow
 
 NO_HOUR = "2024-03-31 02:30:00"
 

@@ -19,9 +19,17 @@ from hypothesis.stateful import (
 )
 
 from adapters.contract import Criterion, Page, Position, ResourceType, Sort, SortKey
-from tests.adapters.asking import Opened, ask, dates, ids_of, patient, rows_of, token
-from tests.adapters.conftest import Open
-from tests.hospital import Hospital, Ids, PatientRow, StayRow
+from adapters.testing.asking import (
+    Open,
+    Opened,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    rows_of,
+    token,
+)
+from adapters.testing.hospital import Hospital, Ids, PatientRow, StayRow
 
 TIMES = (
     None,

@@ -8,13 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from adapters.testing.stays import EDGES
 from app.cli import STAYS, main
 from demo.hospital import LEAST_STAYS
 from demo.state import DemoDirectory
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
-from tests.stays import EDGES
 
 MAPPING = ROOT / "mappings" / "demo" / "demo.yaml"
 

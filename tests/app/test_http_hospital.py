@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import responses
 
+from adapters.testing.stays import EDGES
 from app.settings import Settings
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, issues, relations, serve
-from tests.stays import EDGES
 
 GROUP_A = ROOT / "mappings" / "group-a"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import responses
 
-from tests.hospital import Hospital
+from adapters.testing.hospital import Hospital
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, relations, serve
 

@@ -15,11 +15,19 @@ from adapters.contract import NotFoundError, RowFault, SourceDataError
 from adapters.http import HttpAdapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import load_profile
+from adapters.testing.asking import (
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    patient,
+    text,
+)
 from app.capabilities import Offer, compute_offer
 from demo.hospital import generate
 from demo.http import KEY_HEADER, Pas, application, hospital
 from demo.rows import Patient, Sejour
-from tests.adapters.asking import ORGANIZATION, PATIENT, STAY, ask, dates, patient, text
 from tests.hospital_http import serving
 from tests.live import ROOT
 

@@ -25,7 +25,7 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.load import load_mapping
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     PATIENT,
     STAY,
     ask,

@@ -9,14 +9,11 @@ import pytest
 
 from adapters.contract import Prefix
 from adapters.mapping.model import DateReading, Never, Twice
-from tests.adapters.asking import Opened, ask, dates, ids_of
-from tests.adapters.conftest import Open
-from tests.hospital import PARIS, Hospital, Ids, StayRow
+from adapters.testing.asking import Open, Opened, ask, dates, ids_of
+from adapters.testing.hospital import PARIS, Hospital, Ids, StayRow
 
 TABLE = json.loads(
-    (Path(__file__).parents[1] / "stu3" / "date-prefix-truth-table.json").read_text(
-        encoding="utf-8"
-    )
+    (Path(__file__).parent / "date-prefix-truth-table.json").read_text(encoding="utf-8")
 )
 CASES = tuple(TABLE["cases"])
 ROWS = tuple(row for row in TABLE["rows"] if row["value"][:2] in set(Prefix))

@@ -18,7 +18,7 @@ from adapters.contract import (
     SourceDataError,
     StringMatch,
 )
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -32,7 +32,7 @@ from tests.adapters.asking import (
     token,
     with_ids,
 )
-from tests.adapters.found import (
+from adapters.testing.found import (
     ORGANIZATIONS_FOUND,
     PATIENTS_FOUND,
     SOME,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from adapters.contract import (
     Adapter,
@@ -26,7 +26,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.memory import MemoryAdapter
-from tests.hospital import IPP_SYSTEM, PARIS, Hospital, StayRow
+from adapters.testing.hospital import IPP_SYSTEM, PARIS, Hospital, StayRow
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
@@ -47,6 +47,10 @@ class Opened:
     def id(self, number: int) -> str:
         """Return the id of a row as clients see it."""
         return self.hospital.ids.text(number)
+
+
+Open: TypeAlias = Callable[[Hospital], Opened]
+"""Opens the adapter under test on a hospital, until the tests of the module are done."""
 
 
 def ask(

@@ -3,7 +3,7 @@
 import pytest
 
 from adapters.contract import Criterion, ResourceType, Sort, SortKey
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -13,7 +13,7 @@ from tests.adapters.asking import (
     walk,
     with_ids,
 )
-from tests.adapters.found import SOME
+from adapters.testing.found import SOME
 
 ORDERS = [
     pytest.param(kind, Sort(key, descending), id=f"{kind}-{'-' * descending}{key}")
@@ -62,13 +62,15 @@ def test_filtered_walk(
     edges: Opened, kind: ResourceType, sort: Sort, criterion: Criterion
 ) -> None:
     criteria = (with_ids(edges, criterion),)
-    expected = rows_of(edges.model.search(ask(*criteria, sort=sort)))
+    expected = rows_of(edges.model.search(ask(*criteria, of=kind, sort=sort)))
     for size in (1, 4):
-        forwards = list(walk(edges.adapter, ask(*criteria, sort=sort, count=size)))
+        forwards = list(
+            walk(edges.adapter, ask(*criteria, of=kind, sort=sort, count=size))
+        )
         assert [row for page in forwards for row in rows_of(page)] == expected
         if forwards:
             end = forwards[-1].first
-            ahead = ask(*criteria, sort=sort, count=size, before=end)
+            ahead = ask(*criteria, of=kind, sort=sort, count=size, before=end)
             backwards = list(walk(edges.adapter, ahead, back=True))
             assert [rows_of(page) for page in backwards] == [
                 rows_of(page) for page in forwards[-2::-1]
