@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from marshmallow import ValidationError
 
 from adapters.contract import ResourceType
+from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.schema import MappingShape
@@ -91,6 +92,11 @@ class Document:
     def is_http(self) -> bool:
         """Whether rows come from an HTTP API: there are no SELECTs then."""
         return bool(self.data.get("source", {}).get("kind") == "http")
+
+    @property
+    def is_own(self) -> bool:
+        """Whether records come from a class of the hospital's own: no field is mapped then."""
+        return is_own(self.data.get("source", {}).get("kind"))
 
     def is_refused(self, path: KeyPath) -> bool:
         """Tell whether the schema refused something at the path or below it."""

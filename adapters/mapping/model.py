@@ -162,7 +162,7 @@ class ResourceMapping:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """Where the hospital system is and how long it may take; secrets are resolved."""
+    """Where the system is, its time limits, a class's own `options`; secrets are resolved."""
 
     kind: str
     mark: Mark
@@ -172,6 +172,7 @@ class SourceConfig:
     connections: int = 8
     may_write: bool = False
     http: HttpSource | None = None
+    options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
 
 class DateReading(StrEnum):

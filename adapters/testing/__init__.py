@@ -9,8 +9,7 @@ pytest.register_assert_rewrite(
     *(f"{__name__}.{part}" for part in ("asking", "searches", "dates", "pages"))
 )
 
-from adapters.testing.asking import Open, Opened  # noqa: E402 - rewritten first
-from adapters.testing.hospital import (  # noqa: E402
+from adapters.testing.hospital import (  # noqa: E402 - rewritten first
     FINESS_SYSTEM,
     IPP_SYSTEM,
     KINDS,
@@ -27,6 +26,7 @@ from adapters.testing.hospital import (  # noqa: E402
     PatientRow,
     StayRow,
 )
+from adapters.testing.opened import Open, Opened  # noqa: E402
 from adapters.testing.stays import EDGES  # noqa: E402
 
 __all__ = [

@@ -8,9 +8,9 @@ The module, or the conftest.py beside it, has the fixture `open_hospital`: a fun
 
 import pytest
 
-from adapters.testing.asking import Open, Opened
 from adapters.testing.dates import *  # noqa: F403
 from adapters.testing.hospital import Ids
+from adapters.testing.opened import Open, Opened
 from adapters.testing.pages import *  # noqa: F403
 from adapters.testing.searches import *  # noqa: F403
 from adapters.testing.stays import EDGES

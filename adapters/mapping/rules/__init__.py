@@ -13,6 +13,7 @@ from adapters.mapping.rules import (
     codes,
     fields,
     http,
+    own,
     search,
     several,
     source,
@@ -53,5 +54,6 @@ RULES: tuple[Rule, ...] = (
     search.searched_slots_have_columns,
     search.searched_columns_are_single,
     search.searched_texts_sort,
+    own.searched_unit_has_an_extension,
     *http.RULES,
 )

@@ -39,13 +39,14 @@ def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
             yield doc.problem(path, "not an address like https://host/path")
 
 
-def http_secrets_are_not_written(doc: Document) -> Iterator[MappingProblem]:
+def keys_are_not_written(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a password, key or token in clear."""
     source = doc.data.get("source", {})
     auth = source.get("auth", {})
     login = auth.get("session", {})
     for path, values in (
         (("source", "headers"), source.get("headers", {})),
+        (("source", "options"), source.get("options", {})),
         (("source", "auth", "basic"), auth.get("basic", {})),
         (("source", "auth", "oauth2"), auth.get("oauth2", {})),
         (("source", "auth", "session", "body"), login.get("body", {})),
@@ -232,7 +233,7 @@ def items_stand_in_the_row(doc: Document) -> Iterator[MappingProblem]:
 
 RULES = (
     addresses_are_http,
-    http_secrets_are_not_written,
+    keys_are_not_written,
     one_way_to_show_who_asks,
     profiles_are_kept,
     lists_tell_a_total,

@@ -29,12 +29,12 @@ def sections_name_their_source(doc: Document) -> Iterator[MappingProblem]:
 
 
 def several_are_databases(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse an HTTP system among `sources`: rows are merged by what a database can ask."""
+    """Refuse all but databases among `sources`: rows are merged by what these can ask."""
     for path, source in doc.sources().items():
-        if len(path) > 1 and source.get("kind") == "http":
-            text = (
-                "an HTTP system stands alone, under source: only databases are merged"
-            )
+        kind = source.get("kind", "sql")
+        if len(path) > 1 and kind != "sql":
+            what = "an HTTP system" if kind == "http" else "a class of your own"
+            text = f"{what} stands alone, under source: only databases are merged"
             yield doc.problem((*path, "kind"), text)
 
 
