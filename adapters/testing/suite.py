@@ -20,3 +20,8 @@ from adapters.testing.stays import EDGES
 def edges(request: pytest.FixtureRequest, open_hospital: Open) -> Opened:
     """Return the hospital of edge cases, with ids of both kinds; tests do not change it."""
     return open_hospital(EDGES.with_ids(request.param))
+
+
+# The tests and what they stand on, and no name beside that could hide one of the module's.
+__all__ = ["edges", "nights", "table"]  # noqa: F405
+__all__ += [name for name in globals() if name.startswith("test_")]
