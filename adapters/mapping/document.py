@@ -10,9 +10,10 @@ from marshmallow import ValidationError
 from adapters.contract import ResourceType
 from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
+from adapters.mapping.faults import readable
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.schema import MappingShape
-from adapters.mapping.shapes import MISSING, KeyFault
+from adapters.mapping.shapes import KeyFault
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
 from adapters.mapping.text import (
     Items,
@@ -198,29 +199,6 @@ def open_document(
             for path, text in faults
         )
     return Document(file, root, data, environ), ()
-
-
-def readable(error: ValidationError) -> tuple[tuple[KeyPath, str], ...]:
-    """Return path and text of each fault; a misspelt key is not a missing one too."""
-    faults = tuple(_flatten(error.messages))
-    meant = {(*path[:-1], getattr(text, "meant", "")) for path, text in faults}
-    return tuple(
-        (path, f"'{path[-1]}' is missing" if text == MISSING else text)
-        for path, text in faults
-        if text != MISSING or path not in meant
-    )
-
-
-def _flatten(messages: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and the text of each message of a ValidationError."""
-    if isinstance(messages, dict):
-        for key, below in messages.items():
-            yield from _flatten(below, path if key == "_schema" else (*path, key))
-    elif isinstance(messages, list):
-        for text in messages:
-            yield from _flatten(text, path)
-    else:
-        yield path, messages
 
 
 def item_sites(item: Item) -> Iterator[Site]:

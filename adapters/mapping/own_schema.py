@@ -8,6 +8,9 @@ from adapters.contract import ResourceType
 from adapters.mapping.secrets import Secret
 from adapters.mapping.shapes import Entries, Listed, Number, Shape, Text, Whole
 
+CLASS_PATH = r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*$"
+"""The path of a class as a pattern: package.module:Class."""
+
 _READS = "is not for a class of your own: the class reads its rows itself"
 _ALONE = "cannot be given: a class of your own stands alone, under source"
 

@@ -12,8 +12,8 @@ from marshmallow import ValidationError
 from marshmallow.utils import get_value
 
 from adapters.contract import ResourceType
-from adapters.mapping.document import readable
 from adapters.mapping.elements import SECTIONS
+from adapters.mapping.faults import readable
 from adapters.mapping.model import Mark
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError, MappingProblem

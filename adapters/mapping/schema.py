@@ -181,10 +181,8 @@ class Section(SectionPart):
     ) -> Any:
         source = data.get("source") if isinstance(data, Mapping) else None
         named = source.get("kind") if isinstance(source, Mapping) else None
-        if named == "http":
-            return self.of_http().load(value)
-        if is_own(named):
-            return self.of_own().load(value)
+        if named == "http" or is_own(named):
+            return (self.of_http if named == "http" else self.of_own)().load(value)
         return super()._deserialize(value, attr, data, partial, **kwargs)
 
 
