@@ -75,6 +75,20 @@ def test_serve_refuses_a_database_it_does_not_know() -> None:
     assert "Traceback" not in refused.stderr
 
 
+def test_serve_refuses_a_class_that_is_not_installed(tmp_path: Path) -> None:
+    mapping = tmp_path / "own.yaml"
+    mapping.write_text(
+        "mapping: 1\nname: Own\nprofile: full\ntime_zone: Europe/Paris\n"
+        'source: {kind: "nosuch.pas:Pas"}\nencounter: {}\n'
+    )
+    refused = encounters("serve", **provider.environ(mapping))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        f"{mapping}:5:16: source.kind: 'nosuch.pas:Pas' cannot be imported: "
+        "No module named 'nosuch'\n"
+    )
+
+
 def test_serve_refuses_an_account_that_may_write(
     postgresql_url: str, tmp_path: Path
 ) -> None:

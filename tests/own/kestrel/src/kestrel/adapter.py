@@ -2,12 +2,14 @@
 
 import sqlite3
 from collections.abc import Iterable
+from typing import Any
 
 from adapters.contract import (
     Capabilities,
     EncounterRecord,
     GoneError,
     Group,
+    Key,
     NotFoundError,
     Page,
     ParameterCapability,
@@ -70,7 +72,7 @@ class KestrelAdapter:
         """Return how many visits match."""
         where, values = conditions(query)
         ((number,),) = self._rows(f"SELECT count(*) FROM visits WHERE {where}", values)
-        return number
+        return int(number)
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one visit."""
@@ -109,7 +111,7 @@ class KestrelAdapter:
         )
         return sql, [*values, *marks]
 
-    def _rows(self, sql: str, values: list[object]) -> list[tuple[object, ...]]:
+    def _rows(self, sql: str, values: list[object]) -> list[tuple[Any, ...]]:
         seconds = self._mapping.source.timeout_seconds
         try:
             connection = sqlite3.connect(self._url, uri=True, timeout=seconds)
@@ -123,5 +125,5 @@ class KestrelAdapter:
             ) from error
 
 
-def _position(key: object, id: object) -> Position:
+def _position(key: Key, id: Key) -> Position:
     return Position(Group.UNKEYED if key is None else Group.KEYED, key, id)
