@@ -12,8 +12,8 @@ help: ## Say what there is
 # One simple command: make then runs it without a shell in between, and a signal to
 # what make started reaches the demo itself.
 .PHONY: run
-run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000)
-	@$(BIN)/encounters demo --port $(PORT)
+run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000, GROUP=a or b)
+	@$(BIN)/encounters demo --port $(PORT) $(if $(GROUP),--group $(GROUP))
 
 .PHONY: test
 test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)

@@ -15,6 +15,10 @@ def open_adapter(mapping: "SourceMapping") -> "Adapter":
     Raises MappingError where the mapping names a class that is no adapter.
     """
     # Here, so that who only reads mapping files loads no database library.
+    if mapping.parts:
+        from adapters.federated import open_federated
+
+        return open_federated(mapping)
     if mapping.source.kind == "http":
         from adapters.http import HttpAdapter
 
@@ -23,7 +27,6 @@ def open_adapter(mapping: "SourceMapping") -> "Adapter":
         from adapters.own import open_own
 
         return open_own(mapping)
-    from adapters.federated import open_federated
     from adapters.sql import SqlAdapter
 
-    return open_federated(mapping) if mapping.parts else SqlAdapter(mapping)
+    return SqlAdapter(mapping)

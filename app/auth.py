@@ -80,7 +80,7 @@ class Authenticator:
             scopes=settings.scopes,
             clock=clock,
         )
-        keys = _key_source(settings, monotonic)
+        keys = key_source(settings, monotonic)
         signed = SignedTokens(keys, claims) if keys else None
         return cls(signed, _introspection(settings, claims, clock), keys, clock=clock)
 
@@ -219,7 +219,8 @@ def _challenge(error: str, **attributes: str) -> Headers:
     return (("WWW-Authenticate", f"Bearer {listed}"),)
 
 
-def _key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource | None:
+def key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource | None:
+    """Return the provider's keys; None where all tokens are introspected."""
     if settings.key_set_url is None:
         return None
     return KeySource(

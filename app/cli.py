@@ -16,8 +16,8 @@ from app.tools.commands import describe_mapping
 DEFAULT_PORT = 8000
 DEFAULT_STAYS = 2000
 DEFAULT_DIRECTORY = Path(".demo")
-HIGHEST_PORT = 65534
-"""The one after it is the token server's."""
+HIGHEST_PORT = 65533
+"""The two after it are the token server's and, for group A, the hospital's."""
 
 STAYS = (1_000, 10_000_000)
 """The fewest that show every special case, and the most that are of any use."""
@@ -76,8 +76,8 @@ def _describe_demo(demo: argparse.ArgumentParser) -> None:
         "--port",
         type=_port,
         default=DEFAULT_PORT,
-        help="where the service listens; the token server takes the next port "
-        "(default: %(default)s)",
+        help="where the service listens; the token server takes the next port, and "
+        "group A's hospital the one after it (default: %(default)s)",
     )
     demo.add_argument(
         "--stays",
@@ -85,7 +85,7 @@ def _describe_demo(demo: argparse.ArgumentParser) -> None:
         default=DEFAULT_STAYS,
         help="how many stays the hospital has (default: %(default)s)",
     )
-    _add_directory(demo)
+    _add_place(demo)
     demo.set_defaults(run=_demo)
 
 
@@ -105,11 +105,17 @@ def _describe_token(token: argparse.ArgumentParser) -> None:
         type=_word,
         help="the name of the client that gets it (default: demo)",
     )
-    _add_directory(token)
+    _add_place(token)
     token.set_defaults(run=_token)
 
 
-def _add_directory(parser: argparse.ArgumentParser) -> None:
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--group",
+        default="",
+        help="a or b: the service as this group is offered it, on a hospital like the "
+        "group's (default: the whole service)",
+    )
     parser.add_argument(
         "--directory",
         type=Path,
@@ -167,17 +173,25 @@ def _become(command: list[str]) -> NoReturn:
 
 def _demo(options: argparse.Namespace) -> int:
     from demo import stack
+    from demo.deployments import deployment
+    from demo.state import DemoError
 
-    return stack.run(options.port, options.stays, options.directory)
+    try:
+        chosen = deployment(options.group)
+    except DemoError as error:
+        return _refused(error)
+    return stack.run(chosen, options.port, options.stays, options.directory)
 
 
 def _token(options: argparse.Namespace) -> int:
+    from demo.deployments import deployment
     from demo.issuer import DEFAULT_CLIENT, DEFAULT_SCOPE, issue_token
-    from demo.state import DemoDirectory, DemoError
+    from demo.state import DemoError
 
     scope, client = options.scope or DEFAULT_SCOPE, options.client or DEFAULT_CLIENT
     try:
-        print(issue_token(DemoDirectory(options.directory), scope, client))
+        directory = deployment(options.group).directory(options.directory)
+        print(issue_token(directory, scope, client))
     except DemoError as error:
         return _refused(error)
     return 0

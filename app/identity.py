@@ -1,6 +1,7 @@
 """Asking the identity provider: one JSON object, in bounded time and size."""
 
 import time
+from collections.abc import Callable
 from http.cookiejar import DefaultCookiePolicy
 
 import orjson
@@ -8,9 +9,12 @@ import requests
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
+from adapters.timed import NOW, TimedAdapter
+
 MAX_ANSWER_BYTES = 262144
 
 _CHUNK_BYTES = 16384
+_KEPT_CONNECTIONS = 10
 
 
 class IdentityError(Exception):
@@ -27,6 +31,8 @@ class Provider:
         # Neither a proxy nor a .netrc from the environment of the process counts.
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, TimedAdapter(_KEPT_CONNECTIONS))
         self._session.headers["Accept"] = "application/json"
         # A packed answer could unpack to more than the bound.
         self._session.headers["Accept-Encoding"] = "identity"
@@ -46,7 +52,9 @@ class Provider:
     def _ask(
         self, method: str, form: dict[str, str] | None, auth: AuthBase | None
     ) -> dict[str, object]:
-        deadline = time.monotonic() + self._timeout
+        # The time-out of a request is for each single read: a provider that drips would
+        # hold the thread for ever.
+        NOW.left = left = _until(time.monotonic() + self._timeout)
         try:
             with self._session.request(
                 method,
@@ -59,21 +67,28 @@ class Provider:
             ) as response:
                 if response.status_code != requests.codes.ok:
                     raise IdentityError(f"status {response.status_code}")
-                return _object(_body(response, deadline))
+                return _object(_body(response, left))
         except (requests.RequestException, HTTPError, OSError) as error:
             raise IdentityError(type(error).__name__) from error
 
 
-def _body(response: requests.Response, deadline: float) -> bytes:
-    # The time-out of a request is for each single read: a provider that drips would
-    # hold the thread for ever.
+def _until(deadline: float) -> Callable[[], float]:
+    def left() -> float:
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+    return left
+
+
+def _body(response: requests.Response, left: Callable[[], float]) -> bytes:
     body = bytearray()
     while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=False):
         body += chunk
         if len(body) > MAX_ANSWER_BYTES:
             raise IdentityError("answer too long")
-        if time.monotonic() > deadline:
-            raise IdentityError("answer too slow")
+        left()
     return bytes(body)
 
 

@@ -182,6 +182,17 @@ SETTINGS: tuple[Setting, ...] = (
         default="127.0.0.1:8000",
     ),
     Setting(
+        "operations_bind",
+        kinds.listen(),
+        "Where `/live` and `/ready` are answered, for probes; nowhere if it is not given.",
+    ),
+    Setting(
+        "watch_seconds",
+        kinds.whole(5, 3600),
+        "How often the source, its columns, Redis and the key set are looked at.",
+        default="60",
+    ),
+    Setting(
         "workers",
         kinds.whole(1, 64),
         "How many processes answer requests.",

@@ -49,6 +49,8 @@ class Settings:
     plain_http: PlainHttp
     trusted_proxies: tuple[Network, ...]
     bind: str
+    operations_bind: str | None
+    watch_seconds: int
     workers: int
     threads: int
     log_level: LogLevel

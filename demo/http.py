@@ -24,10 +24,10 @@ from typing import Any, TypeAlias
 
 from flask import Flask, jsonify, request
 from flask.typing import ResponseReturnValue
-from werkzeug.serving import run_simple
 
 from adapters.words import fold, starts_a_word
 from demo.hospital import generate
+from demo.loopback import serve
 from demo.rows import Etablissement, Identite, Patient, Row, Sejour
 
 KEY_HEADER = "X-Cle-Api"
@@ -243,7 +243,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.exit(1, f"{parser.prog}: {KEY_VARIABLE} must hold the key\n")
     pas, paging = hospital(generate(told.stays, told.seed)), not told.no_paging
     api = application(pas, key, paging=paging, errors_as_200=told.errors_as_200)
-    run_simple("127.0.0.1", told.port, api, threaded=True)
+    serve(api, told.port)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from authlib.oauth2.rfc6749.grants import ClientCredentialsGrant
 from authlib.oauth2.rfc9068 import JWTBearerTokenGenerator
 from flask import Flask, Response, jsonify
 from joserfc.jwk import KeySet
-from werkzeug.serving import WSGIRequestHandler, make_server
 
+from demo.loopback import serve
 from demo.state import DemoDirectory
 
 AUDIENCE = "encounters-demo"
@@ -153,13 +153,6 @@ def _metadata(issuer: str) -> dict[str, object]:
     }
 
 
-class _QuietHandler(WSGIRequestHandler):
-    """Say nothing of a request that was answered; faults are still logged."""
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        pass
-
-
 def main() -> None:
     """Serve tokens on loopback until the process is told to stop."""
     parser = argparse.ArgumentParser(prog="demo.issuer", description=__doc__)
@@ -168,14 +161,7 @@ def main() -> None:
     options = parser.parse_args()
     # Authlib refuses plain HTTP, rightly; here it never leaves the loopback interface.
     os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
-    issuer = create_issuer(DemoDirectory(options.directory))
-    make_server(
-        "127.0.0.1",
-        options.port,
-        issuer,
-        threaded=True,
-        request_handler=_QuietHandler,
-    ).serve_forever()
+    serve(create_issuer(DemoDirectory(options.directory)), options.port)
 
 
 if __name__ == "__main__":

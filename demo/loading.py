@@ -12,6 +12,7 @@ from sqlalchemy.engine import URL, make_url
 
 from demo.rows import Row
 from demo.tables import INDEXES, TABLES
+from demo.views import VIEWS
 
 BATCH = 20_000
 """How many rows of one table are kept before they are sent."""
@@ -22,7 +23,7 @@ class NotEmptyError(Exception):
 
 
 def load(url: str, rows: Iterable[Row]) -> Mapping[str, int]:
-    """Make the tables, write the rows, make the indexes; return the rows of each table.
+    """Make tables, rows, indexes and views; return the number of rows of each table.
 
     Raises NotEmptyError. Whatever goes wrong, the database stays as it was.
     """
@@ -34,6 +35,8 @@ def load(url: str, rows: Iterable[Row]) -> Mapping[str, int]:
             counts = _write(connection, rows)
             for index in INDEXES:
                 index.create(connection)
+            for view in VIEWS:
+                connection.exec_driver_sql(view)
         _analyze(engine)
     finally:
         engine.dispose()

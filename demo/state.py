@@ -1,7 +1,8 @@
 """What the demo keeps between two starts: its hospital, its secrets, its address.
 
 All of it lives in one directory, `.demo/` unless told otherwise, that only its owner can
-read. Nothing here is fit for production: keys lie beside the data they protect.
+read; a group has one of its own in it. Nothing here is fit for production: keys lie
+beside the data they protect.
 """
 
 import os
@@ -14,6 +15,8 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 from joserfc.jwk import RSAKey
 
+DEFAULT_ROOT = Path(".demo")
+
 SOCKET_PATH_LIMIT = 100
 """A socket's address holds about 108 bytes on Linux and 104 on macOS."""
 
@@ -24,14 +27,21 @@ class DemoError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DemoDirectory:
-    """The demo's own directory; `root` is made by `prepare`, each file on first use."""
+    """The demo's own directory; `root` is made by `prepare`, each file on first use.
+
+    `command` is what starts the demo that it belongs to.
+    """
 
     root: Path
+    command: str = "make run"
 
     def prepare(self) -> None:
         """Make the directory, for its owner alone; DemoError where that cannot be."""
         try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in reversed(self.root.parents):
+                if not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
+            self.root.mkdir(mode=0o700, exist_ok=True)
             self.lock.touch(mode=0o600)
         except OSError as error:
             raise DemoError(f"{self.root} cannot be used: {error.strerror}.") from error
@@ -67,6 +77,10 @@ class DemoDirectory:
         """Return the key that seals stored searches (Fernet), made on first use."""
         return _kept(self.seal_key_file, lambda: Fernet.generate_key().decode())
 
+    def pas_key(self) -> str:
+        """Return the key that a hospital behind HTTP asks for, made on first use."""
+        return _kept(self.root / "pas.key", lambda: secrets.token_urlsafe(24))
+
     def signing_key(self) -> RSAKey:
         """Return the key that signs the demo's tokens, made on first use.
 
@@ -91,7 +105,7 @@ class DemoDirectory:
             return self._issuer_file.read_text()
         except FileNotFoundError:
             raise DemoError(
-                f"There is no demo in {self.root}: start it with 'make run' first."
+                f"There is no demo in {self.root}: start it with '{self.command}' first."
             ) from None
 
     def socket_directory(self) -> Path:

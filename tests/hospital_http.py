@@ -33,7 +33,8 @@ SECRETS = {"PAS_KEY": "k-1", "PAS_USER": "lecture", "PAS_PASSWORD": "p-1"}
 class Api:
     """An API that knows each way to page and to show who asks; requests are kept.
 
-    `strange` gives every answer in place of the API when it is set.
+    `strange` gives every answer in place of the API when it is set. `most` are the rows
+    that it gives at once.
     """
 
     hospital: Hospital
@@ -42,6 +43,7 @@ class Api:
     sessions: list[str] = field(default_factory=list)
     guard: Callable[[Request], bool] = lambda _: True
     strange: Callable[[Request], Response | None] = lambda _: None
+    most: int = 1000
 
     def __post_init__(self) -> None:
         self.stays = {row.id: row for row in self.hospital.stays}
@@ -81,6 +83,7 @@ class Api:
         kept = [row for row in rows if self._matches(place, row, args)]
         if rest:
             return answer({"nombre": len(kept)})
+        args["n"] = str(min(self.most, int(args["n"])))
         return answer(_page(self._ordered(kept, args.get("tri", "id")), args, request))
 
     # -------------------------------------------------------------------- rows

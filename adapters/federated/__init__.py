@@ -6,10 +6,10 @@ answer is that one did not: a list is never shorter than it should be.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from adapters.contract import (
     Adapter,
@@ -23,9 +23,10 @@ from adapters.contract import (
     Sort,
     SortKey,
 )
+from adapters.federated.lanes import Lane
 from adapters.federated.merge import merged, placed, question
 from adapters.federated.parts import Part, common
-from adapters.mapping.model import PartMapping, SourceConfig, SourceMapping
+from adapters.mapping.model import Mark, PartMapping, SourceConfig, SourceMapping
 
 __all__ = ["FederatedAdapter", "Part", "open_federated"]
 
@@ -59,13 +60,21 @@ class FederatedAdapter:
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows of all sources from where the query starts."""
+        parts = self._concerned(query)
+        if len(self._by_kind[query.resource_type]) == 1:
+            alone = (
+                Asked(p, p.lane, partial(p.adapter.search, query)) for _, p in parts
+            )
+            return next(iter(_at_once(alone)), Page(()))
         asked = [
             (index, part, own)
-            for index, part in self._concerned(query)
+            for index, part in parts
             if (own := question(query, index, keyless=part.keyless(query)))
         ]
-        calls = [(part, partial(part.adapter.search, own)) for _, part, own in asked]
-        pages = _at_once(calls)
+        pages = _at_once(
+            Asked(part, part.lane, partial(part.adapter.search, own))
+            for _, part, own in asked
+        )
         rows = [
             placed(page, index, keyless=part.keyless(query))
             for (index, part, _), page in zip(asked, pages, strict=True)
@@ -74,17 +83,20 @@ class FederatedAdapter:
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match in all sources."""
-        calls = [
-            (part, partial(part.adapter.count, _countable(part, query)))
+        calls = (
+            Asked(
+                part, part.counts, partial(part.adapter.count, _countable(part, query))
+            )
             for _, part in self._concerned(query)
-        ]
+        )
         return sum(_at_once(calls))
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource, from the one source that it can be in."""
         for part in self._by_kind.get(resource_type, ()):
             if id.startswith(part.prefix):
-                return part.named(partial(part.adapter.read, resource_type, id))
+                call = partial(part.adapter.read, resource_type, id)
+                return part.named(partial(part.lane.run, call))
         raise NotFoundError(resource_type)
 
     def explain(self, query: SearchQuery) -> str:
@@ -111,7 +123,8 @@ class FederatedAdapter:
     def close(self) -> None:
         """Close all sources."""
         for part in self._parts:
-            part.lane.shutdown(wait=False, cancel_futures=True)
+            part.lane.close()
+            part.counts.close()
             part.adapter.close()
 
     def _concerned(self, query: SearchQuery) -> list[tuple[int, Part]]:
@@ -125,45 +138,78 @@ def _countable(part: Part, query: SearchQuery) -> SearchQuery:
     return query
 
 
-def _at_once(calls: Sequence[tuple[Part, Callable[[], Answer]]]) -> list[Answer]:
+class Asked(NamedTuple, Generic[Answer]):
+    """A call of a part, and the lane in which it is made."""
+
+    part: Part
+    lane: Lane
+    call: Callable[[], Answer]
+
+
+def _at_once(calls: Iterable[Asked[Answer]]) -> list[Answer]:
     """Return the answers in the order of the calls; the first failure is raised."""
-    if len(calls) == 1:
-        ((part, call),) = calls
-        return [part.named(call)]
-    futures = [part.lane.submit(part.named, call) for part, call in calls]
+    asked = list(calls)
+    if len(asked) == 1:
+        ((part, lane, call),) = asked
+        return [part.named(partial(lane.run, call))]
+    begun: dict[int, Future[Answer]] = {}
     try:
-        return [future.result() for future in futures]
+        for lane in dict.fromkeys(each.lane for each in asked):
+            begun |= _begun(lane, asked)
+        return [begun[index].result() for index in range(len(asked))]
     finally:
-        for future in futures:
+        for future in begun.values():
             future.cancel()
+
+
+def _begun(lane: Lane, asked: Sequence[Asked[Answer]]) -> dict[int, Future[Answer]]:
+    """Begin the calls of one lane; return them by their place among all."""
+    own = [index for index, each in enumerate(asked) if each.lane is lane]
+    calls = [partial(asked[i].part.named, asked[i].call) for i in own]
+    futures = asked[own[0]].part.named(partial(lane.begin, calls))
+    return dict(zip(own, futures, strict=True))
 
 
 def open_federated(mapping: SourceMapping) -> FederatedAdapter:
     """Return the adapter for a mapping that has parts."""
-    lanes: dict[SourceConfig, Executor] = {}
-    adapters: dict[SourceConfig, Adapter] = {}
+    # A source is known by its place in the file.
+    lanes: dict[Mark, tuple[Lane, Lane]] = {}
+    adapters: dict[Mark, Adapter] = {}
     parts = []
     for part in mapping.parts:
         source = part.mapping.source
-        # As many at once as the source has connections: one that hangs holds no other.
-        lane = lanes.setdefault(source, ThreadPoolExecutor(source.connections))
-        adapter = _open(part.mapping, adapters.get(source))
-        adapters.setdefault(source, adapter)
-        parts.append(_part(part, adapter, lane))
+        adapter = _open(part.mapping, adapters.get(source.mark))
+        adapters.setdefault(source.mark, adapter)
+        if source.mark not in lanes:
+            lanes[source.mark] = _lanes(source, adapter)
+        parts.append(_part(part, adapter, *lanes[source.mark]))
     return FederatedAdapter(parts, mapping.fingerprint)
+
+
+def _lanes(source: SourceConfig, adapter: Adapter) -> tuple[Lane, Lane]:
+    """Return as much room for pages and for counts as the source has connections."""
+    from adapters.sql import COUNTS, SqlAdapter
+
+    pages = Lane(source.connections, source.wait_seconds)
+    if isinstance(adapter, SqlAdapter):
+        return pages, Lane(COUNTS, source.wait_seconds)
+    return pages, pages
 
 
 def _open(mapping: SourceMapping, beside: Adapter | None) -> Adapter:
     # Here, so that who only reads mapping files loads no database library.
     from adapters import open_adapter
+    from adapters.http import HttpAdapter
     from adapters.sql import SqlAdapter
 
     if isinstance(beside, SqlAdapter):
         return SqlAdapter(mapping, beside)
+    if isinstance(beside, HttpAdapter):
+        return HttpAdapter(mapping, beside)
     return open_adapter(mapping)
 
 
-def _part(part: PartMapping, adapter: Adapter, lane: Executor) -> Part:
+def _part(part: PartMapping, adapter: Adapter, lane: Lane, counts: Lane) -> Part:
     fields = part.section.fields
     patient = fields.get("patient_id")
     return Part(
@@ -171,6 +217,7 @@ def _part(part: PartMapping, adapter: Adapter, lane: Executor) -> Part:
         kind=part.kind,
         adapter=adapter,
         lane=lane,
+        counts=counts,
         prefix=fields["id"].prefix,
         patients=patient.prefix if patient else "",
         lacks=part.lacks,

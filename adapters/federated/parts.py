@@ -1,7 +1,6 @@
 """What each of several sources can be asked, and what it has nothing to say to."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeVar
@@ -19,8 +18,11 @@ from adapters.contract import (
     SourceUnavailableError,
     TokenCriterion,
 )
+from adapters.federated.lanes import Lane
 
 Answer = TypeVar("Answer")
+
+_ONE_BY_ONE = "one source after the other, each in its own order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,15 @@ class Part:
 
     Its adapter serves and understands ids as clients see them. `patients` is the prefix
     of the patients that its stays are of. `lacks` are parameters and sort keys that none
-    of its rows has a value for. Calls run in `lane`, which all parts of a source share.
+    of its rows has a value for. Calls run in `lane`, counts in `counts`; all parts of a
+    source share them.
     """
 
     name: str
     kind: ResourceType
     adapter: Adapter
-    lane: Executor
+    lane: Lane
+    counts: Lane
     prefix: str = ""
     patients: str = ""
     lacks: frozenset[str] = frozenset()
@@ -76,25 +80,35 @@ class Part:
 def common(parts: Sequence[Part]) -> ResourceCapabilities:
     """Return what can be asked of all parts at once.
 
+    Only what every part can go on with has pages (decision 12): an HTTP API cannot be asked
+    for what comes after a row of another source.
+
     A part that lacks a parameter's field matches nothing and is in nobody's way; one that
     has the field and cannot filter by it withdraws the parameter. Sort keys likewise.
     """
     each = [part.capabilities for part in parts]
+    if len(each) == 1:
+        return each[0]
     names = dict.fromkeys(name for able in each for name in able.parameters)
     sorts = dict.fromkeys(key for able in each for key in able.sorts)
+    keyset = all(able.keyset for able in each)
+    shared = tuple(
+        key
+        for key in sorts
+        if all(key in p.capabilities.sorts or key in p.lacks for p in parts)
+    )
     return ResourceCapabilities(
         parameters={
             name: _narrowest(name, parts)
             for name in names
             if all(name in p.capabilities.parameters or name in p.lacks for p in parts)
         },
-        sorts=tuple(
-            key
-            for key in sorts
-            if all(key in p.capabilities.sorts or key in p.lacks for p in parts)
-        ),
-        keyset=all(able.keyset for able in each),
+        sorts=shared,
+        keyset=keyset,
         dated=all(able.dated for able in each),
+        paging=keyset,
+        backwards=keyset,
+        order="" if shared else _ONE_BY_ONE,
     )
 
 

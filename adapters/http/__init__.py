@@ -28,7 +28,16 @@ from adapters.http.answers import at, rows_at, text_at, total_at
 from adapters.http.calls import Question, read_call
 from adapters.http.client import SourceTimedOutError
 from adapters.http.dates import askable_prefixes
-from adapters.http.paging import Listed, Pairs, Window, by_number, by_onward, one_page
+from adapters.http.paging import (
+    Listed,
+    Pairs,
+    Window,
+    by_number,
+    by_onward,
+    one_page,
+    whole_page,
+)
+from adapters.http.places import placed
 from adapters.http.section import open_section
 from adapters.http.source import Source
 from adapters.mapping.checks import FHIR_ID
@@ -42,9 +51,12 @@ _BOTH_WAYS = (PagingKind.OFFSET, PagingKind.PAGE)
 class HttpAdapter:
     """A hospital's HTTP API behind one mapping. Nothing is asked of it before the first call."""
 
-    def __init__(self, mapping: SourceMapping) -> None:
+    def __init__(
+        self, mapping: SourceMapping, beside: "HttpAdapter | None" = None
+    ) -> None:
+        """Take the connections and the login of another adapter, `beside`, on the same API."""
         self._config = mapping.source
-        self._source = Source(mapping.source)
+        self._source: Source = beside._source if beside else Source(mapping.source)
         self._fingerprint = mapping.fingerprint
         self._sections = {
             kind: open_section(mapping, kind) for kind in mapping.resources
@@ -71,7 +83,9 @@ class HttpAdapter:
         if question is None:
             return Page(())
         window = self._window(question, query)
-        return window.page(section.records(window.rows, query.criteria))
+        records = section.records(window.rows, query.criteria)
+        page = window.page(records)
+        return placed(section, query, window.rows, page) if query.placed else page
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
@@ -92,10 +106,13 @@ class HttpAdapter:
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource."""
         section = self._sections[resource_type]
-        if not FHIR_ID.fullmatch(id) or not id.strip("."):
+        if not FHIR_ID.fullmatch(id):
+            raise NotFoundError(resource_type)
+        own = "".join(section.mapping.fields["id"].own([id]))
+        if not own.strip("."):
             # Dots alone would be another place on the server.
             raise NotFoundError(resource_type)
-        call = read_call(section.http.read, id)
+        call = read_call(section.http.read, own)
         row = at(
             self._source.ask(call, self._config.timeout_seconds), section.http.read.row
         )
@@ -104,7 +121,7 @@ class HttpAdapter:
         if not isinstance(row, dict):
             raise SourceDataError("the row is not keys and values")
         record = section.record(row)
-        if section.id_text(row).rstrip() != id:
+        if section.id_text(row).rstrip() != own:
             raise NotFoundError(resource_type)
         if isinstance(record, RowFault):
             raise SourceDataError("the row cannot be mapped", record)
@@ -150,6 +167,8 @@ class HttpAdapter:
         if paging.kind in _BOTH_WAYS:
             end = self.count(query) if query.from_end else 0
             return by_number(ask, paging, query, end, tells_total=tells_total)
+        if query.placed:
+            return whole_page(ask, paging, query)
         return by_onward(ask, paging, query)
 
     def _listed(
@@ -157,8 +176,8 @@ class HttpAdapter:
     ) -> Listed:
         """Ask once for rows; `link` is asked as it stands."""
         asked = question.list
-        address = self._source.path(link) if link else ""
-        answer = self._list(question.call(pairs, size, address), seconds)
+        call = question.call(pairs, size, link)
+        answer = self._list(call, seconds)
         rows = rows_at(answer, asked.rows)
         if len(rows) > size:
             raise SourceDataError("there are more rows than were asked for")
@@ -167,6 +186,8 @@ class HttpAdapter:
             raise SourceDataError("there are more rows than the total says")
         paging = asked.paging
         onward = text_at(answer, paging.path) if paging and paging.path else ""
+        if onward and paging and paging.kind is PagingKind.NEXT:
+            onward = self._source.linked(onward, call.path)
         return Listed(rows, total, onward)
 
     def _list(self, call: Any, seconds: float) -> Any:

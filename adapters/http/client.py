@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import BoundedSemaphore, local
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 from weakref import WeakSet
 
 import orjson
@@ -17,7 +17,7 @@ import requests
 import urllib3
 
 from adapters.contract import SourceDataError, SourceUnavailableError
-from adapters.http.timed import NOW, TimedAdapter
+from adapters.timed import NOW, TimedAdapter
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
 
@@ -80,8 +80,9 @@ class Client:
     Raises SourceUnavailableError when no whole answer comes in time.
     """
 
-    def __init__(self, url: str, connections: int) -> None:
+    def __init__(self, url: str, connections: int, wait: float) -> None:
         self._url = url.rstrip("/")
+        self._wait = wait
         self._free = BoundedSemaphore(connections)
         self._own = local()
         self._sessions: WeakSet[requests.Session] = WeakSet()
@@ -102,12 +103,23 @@ class Client:
 
     def address(self, path: str) -> str:
         """Return the whole address of a path; raises SourceDataError for another server's."""
-        if path.startswith("/") and not path.startswith("//"):
-            return f"{self._url}{path}"
-        made = urljoin(f"{self._url}/", path)
-        if urlsplit(made)[:2] != urlsplit(self._url)[:2]:
+        if path.startswith(("http://", "https://")):
+            return self.linked(path, "/")
+        return f"{self._url}/{path.removeprefix('/')}"
+
+    def linked(self, link: str, asked: str) -> str:
+        """Return the whole address of a link in the answer of `asked` (RFC 3986, 5).
+
+        Raises SourceDataError for one that leads to another server.
+        """
+        try:
+            made = urlsplit(urljoin(self.address(asked), link))
+            same = _origin(made) == _origin(urlsplit(self._url))
+        except ValueError as error:
+            raise SourceDataError("a link is no address") from error
+        if not same:
             raise SourceDataError("a link leads to another server")
-        return made
+        return made._replace(netloc=urlsplit(self._url).netloc).geturl()
 
     def close(self) -> None:
         """Close the connections."""
@@ -116,8 +128,8 @@ class Client:
 
     @contextmanager
     def _place(self, until: Deadline) -> Iterator[None]:
-        if not self._free.acquire(timeout=until.left()):
-            raise SourceTimedOutError("no connection was free in time")
+        if not self._free.acquire(timeout=min(self._wait, until.left())):
+            raise SourceUnavailableError("no connection was free in time")
         try:
             yield
         finally:
@@ -166,6 +178,11 @@ class Client:
             self._own.session = session
             self._sessions.add(session)
         return session
+
+
+def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
+    usual = {"http": 80, "https": 443}.get(url.scheme)
+    return url.scheme, url.hostname, url.port or usual
 
 
 def new_session() -> requests.Session:

@@ -13,8 +13,8 @@ from authlib.integrations.requests_client import OAuth2Session
 from adapters.contract import SourceDataError, SourceUnavailableError
 from adapters.http.answers import at
 from adapters.http.client import Answer, Call, Deadline
-from adapters.http.timed import NOW, TimedAdapter
 from adapters.mapping.http_model import Basic, HttpSource, Login, OAuth2
+from adapters.timed import NOW, TimedAdapter
 
 Send = Callable[[Call, Mapping[str, str], Deadline], Answer]
 

@@ -92,7 +92,7 @@ class Filters:
         elif isinstance(criterion, TokenCriterion):
             codes = [token.code for token in criterion.values if token.code]
         if call.name in _IDS:
-            codes = [code for code in codes if len(code) <= _LONGEST_ID]
+            codes = field.own(code for code in codes if len(code) <= _LONGEST_ID)
         return [made for code in codes for made in _source_codes(call, field, code)]
 
     # -------------------------------------------------------------- identifiers

@@ -5,6 +5,7 @@ A position of OFFSET and PAGE is the number of a row, of NEXT and TOKEN what lea
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import (
@@ -100,6 +101,17 @@ def by_onward(ask: Ask, paging: Paging, query: SearchQuery) -> Window:
     return Window(
         listed.rows, bool(listed.onward), Position(Group.KEYED, None, None), last
     )
+
+
+def whole_page(ask: Ask, paging: Paging, query: SearchQuery) -> Window:
+    """Return the first page of a source that goes onward, whole although it gives less at once."""
+    window = by_onward(ask, paging, query)
+    rows = window.rows
+    while window.more and len(rows) < query.count:
+        window = by_onward(ask, paging, replace(query, after=window.last))
+        rows += window.rows
+    more = window.more or len(rows) > query.count
+    return window._replace(rows=rows[: query.count], more=more)
 
 
 def _key(position: Position | Bound) -> Key:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from adapters.contract import (
@@ -11,12 +12,14 @@ from adapters.contract import (
     ReferenceCriterion,
     ResourceType,
     RowFault,
+    SortKey,
     SourceDataError,
     StringCriterion,
 )
 from adapters.http.answers import at
 from adapters.http.filters import Filters
 from adapters.mapping.apply import RowMapper
+from adapters.mapping.cells import Cell, Reader, compile_cell
 from adapters.mapping.http_build import path_of
 from adapters.mapping.http_model import HttpSection, Path
 from adapters.mapping.items import item_columns, own_columns
@@ -25,7 +28,8 @@ from adapters.mapping.model import (
     ResourceMapping,
     SourceMapping,
 )
-from adapters.mapping.slots import UNSERVED
+from adapters.mapping.parameters import SORTS
+from adapters.mapping.slots import UNSERVED, Kind
 from adapters.mapping.values import as_text
 from adapters.matching import Matcher
 
@@ -43,6 +47,7 @@ class Section:
     items: tuple[tuple[ItemMapping, Path, tuple[Path, ...]], ...]
     mapper: RowMapper
     matcher: Matcher
+    keys: Mapping[SortKey, Reader]
 
     def record(self, row: JsonRow) -> Record | RowFault:
         """Map one row of an answer."""
@@ -71,6 +76,11 @@ class Section:
                 raise SourceDataError("the list holds a row that was not asked for")
         return records
 
+    def moment(self, row: JsonRow, key: SortKey) -> datetime | None:
+        """Return the instant of a row's sort key; raises CellError for one that is none."""
+        moment: datetime | None = self.keys[key]([at(row, p) for p in self.paths])
+        return moment
+
     def id_text(self, row: JsonRow) -> str:
         """Return the id of a row as clients see it, "" when it has none."""
         value = at(row, path_of(self.mapping.fields["id"].columns[0]))
@@ -95,8 +105,20 @@ def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section
         paths=tuple(map(path_of, columns)),
         items=tuple(_own_lists(section)),
         mapper=RowMapper(section, columns),
+        keys=_keys(section, columns),
         matcher=Matcher(mapping.time_zone, mapping.date_reading),
     )
+
+
+def _keys(section: ResourceMapping, columns: Sequence[str]) -> Mapping[SortKey, Reader]:
+    """Return what reads the instant of each sort key from the cells of a row."""
+    positions = {column: index for index, column in enumerate(columns)}
+    slots = {key: SORTS[section.resource_type].get(key, "") for key in section.sorts}
+    return {
+        key: compile_cell(Cell(section.fields[slot], slot, positions), Kind.TIME)
+        for key, slot in slots.items()
+        if key is not SortKey.ID
+    }
 
 
 def _own_lists(

@@ -22,7 +22,7 @@ class Source:
 
     def __init__(self, config: SourceConfig) -> None:
         self._http = config.http or HttpSource()
-        self._client = Client(config.url, config.connections)
+        self._client = Client(config.url, config.connections, config.wait_seconds)
         self._credentials = credentials_of(self._http, self._client.send)
 
     def ask(self, call: Call, seconds: float) -> Any:
@@ -47,9 +47,9 @@ class Source:
             case Verdict.ERROR:
                 raise SourceDataError("the source answered an error")
 
-    def path(self, address: str) -> str:
-        """Return a link of the source whole; raises SourceDataError for another server's."""
-        return self._client.address(address)
+    def linked(self, link: str, asked: str) -> str:
+        """Return a link in the answer of `asked` whole; raises SourceDataError."""
+        return self._client.linked(link, asked)
 
     def close(self) -> None:
         """Close the connections."""

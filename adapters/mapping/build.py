@@ -37,7 +37,13 @@ from adapters.mapping.slots import (
 )
 from adapters.mapping.text import KeyPath, place
 
-_KEPT = ("timeout_seconds", "count_timeout_seconds", "connections", "may_write")
+_KEPT = (
+    "timeout_seconds",
+    "count_timeout_seconds",
+    "connections",
+    "wait_seconds",
+    "may_write",
+)
 
 
 def build_mapping(doc: Document) -> SourceMapping:
@@ -82,7 +88,9 @@ def _source(doc: Document, path: KeyPath) -> SourceConfig:
         kept["options"] = MappingProxyType(
             {key: resolved(value, doc.environ) for key, value in told}
         )
-    return SourceConfig(source["kind"], mark, url=url, http=http_source(doc), **kept)
+    return SourceConfig(
+        source["kind"], mark, url=url, http=http_source(doc, path), **kept
+    )
 
 
 def _constants(data: Mapping[str, Any]) -> Constants:
@@ -104,7 +112,7 @@ def _code_tables(data: Mapping[str, Any]) -> Mapping[str, CodeTable]:
 def _section(
     doc: Document, path: KeyPath, kind: ResourceType, codes: Mapping[str, CodeTable]
 ) -> ResourceMapping:
-    section = next(data for at, _, data in doc.sections() if at == path)
+    section = doc.section(path)
     own = [site for site in doc.sites() if site.section == path and not site.listed]
     fields = {site.slot.record: _field(doc, site, codes) for site in own}
     if kind is ResourceType.ENCOUNTER:
@@ -117,7 +125,7 @@ def _section(
         fields=MappingProxyType(fields),
         items=_items(doc, path, kind, codes),
         parameters=offered(doc, path, "search"),
-        sorts=_sorts(section) if doc.is_http else _offered_sorts(doc, path),
+        sorts=_sorts(section) if http else _offered_sorts(doc, path),
         required=_required(kind, section.get("requires", ())),
         http=http,
     )

@@ -61,6 +61,11 @@ class Item(NamedTuple):
     path: KeyPath
     options: Mapping[str, Any]
 
+    @property
+    def section(self) -> KeyPath:
+        """The path of the section, or of the entry of one, that holds the item."""
+        return self.path[: self.path.index("fields")]
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -89,10 +94,18 @@ class Document:
         """Where the file stands that names the profile: its path is seen from there."""
         return Path(place(self.root, ("profile",)).file).parent
 
-    @property
-    def is_http(self) -> bool:
-        """Whether rows come from an HTTP API: there are no SELECTs then."""
-        return bool(self.data.get("source", {}).get("kind") == "http")
+    def is_http(self, section: Mapping[str, Any]) -> bool:
+        """Whether a section's rows come from an HTTP API: it has no SELECTs then."""
+        source = self.sources().get(self.source_of(section), {})
+        return bool(source.get("kind") == "http")
+
+    def http_sources(self) -> Mapping[KeyPath, Mapping[str, Any]]:
+        """Return those of the hospital systems that are HTTP APIs."""
+        return {p: s for p, s in self.sources().items() if s.get("kind") == "http"}
+
+    def section(self, path: KeyPath) -> Mapping[str, Any]:
+        """Return the section, or the entry of one, that stands at a path."""
+        return next(data for at, _, data in self.sections() if at == path)
 
     @property
     def is_own(self) -> bool:
@@ -141,8 +154,9 @@ class Document:
 
     def source_of(self, section: Mapping[str, Any]) -> KeyPath:
         """Return the path of the hospital system that a section reads."""
-        paths = tuple(self.sources())
-        return ("sources", section["source"]) if "source" in section else paths[0]
+        if "source" in section:
+            return ("sources", section["source"])
+        return next(iter(self.sources()), ("source",))
 
     def items(self) -> Iterator[Item]:
         """Yield every item of every list slot."""

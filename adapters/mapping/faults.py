@@ -1,4 +1,4 @@
-"""What marshmallow tells of a file, each fault with its path."""
+"""What marshmallow says of a file's shape, as paths and texts."""
 
 from collections.abc import Iterator
 from typing import Any

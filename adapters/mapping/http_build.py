@@ -39,11 +39,11 @@ def path_of(text: str) -> Path:
     return () if text == _WHOLE else tuple(text.split("."))
 
 
-def http_source(doc: Document) -> HttpSource | None:
+def http_source(doc: Document, path: KeyPath) -> HttpSource | None:
     """Return how the source is spoken to, None for a source of another kind."""
-    if not doc.is_http:
+    source = doc.http_sources().get(path)
+    if source is None:
         return None
-    source = doc.data["source"]
     texts = _texts(doc)
     return HttpSource(
         headers=texts(source.get("headers", {})),
@@ -93,9 +93,9 @@ def http_section(
     doc: Document, path: KeyPath, codes: Mapping[str, CodeTable]
 ) -> HttpSection | None:
     """Return how a section is read and searched, None for another kind of source."""
-    if not doc.is_http:
+    section = doc.section(path)
+    if not doc.is_http(section):
         return None
-    section = doc.data[str(path[0])]
     read, sort = section["read"], section.get("sort")
     return HttpSection(
         read=ReadCall(read["path"], path_of(read.get("row", _WHOLE))),

@@ -79,6 +79,7 @@ class HttpSourceShape(Shape):
     timeout_seconds = Number(0.1, 60)
     count_timeout_seconds = Number(0.1, 60)
     connections = Whole(1, 100)
+    wait_seconds = Number(0.1, 60)
     time_zone = Text()
     headers = Entries(Secret())
     auth = Part(AuthShape)
@@ -239,5 +240,6 @@ def http_section_shape(kind: ResourceType, fields_shape: type[Shape]) -> type[Sh
         "sort": Part(SortShape),
         "order": Text(),
         "requires": Listed(Text()),
+        "source": Text(),
     }
     return type(f"{kind}HttpSection", (Shape,), keys)

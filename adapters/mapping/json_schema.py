@@ -28,6 +28,7 @@ from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.profile import ProfileShape
 from adapters.mapping.schema import SOURCES, MappingShape, Section, Source
 from adapters.mapping.secrets import FromEnvironment, Secret
+from adapters.mapping.several import EntryPart, OfKind
 from adapters.mapping.shapes import (
     Columns,
     Entries,
@@ -86,6 +87,7 @@ class _Writer:
         """Return the schema of one field."""
         writers: Mapping[type, Callable[[Any], Node]] = {
             Section: self._section,
+            EntryPart: self._of_kind,
             fields.Nested: lambda part: self.shape(type(part.schema)),
             fields.List: self._listed,
             Entries: lambda e: entries_node(self.field(e.inner)),
@@ -104,12 +106,13 @@ class _Writer:
         raise TypeError(f"no JSON Schema is known for {type(field).__name__}")
 
     def _section(self, part: Section) -> Node:
-        own = self.shape(type(part.schema))
-        return {
-            "if": {"required": ["sources"]},
-            "then": self.shape(part.several),
-            "else": own,
-        }
+        several = {"if": {"required": ["sources"]}, "then": self.shape(part.several)}
+        return several | {"else": self._of_kind(part)}
+
+    def _of_kind(self, part: OfKind) -> Node:
+        # Only an HTTP API is told how to read.
+        of_http, own = self.shape(part.of_http), self.shape(type(part.schema))
+        return {"if": {"required": ["read"]}, "then": of_http, "else": own}
 
     def _listed(self, listed: Any) -> Node:
         lengths = [v for v in listed.validators if isinstance(v, validate.Length)]

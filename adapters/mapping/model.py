@@ -22,6 +22,9 @@ HIDDEN = "hidden"
 REMOVED = "removed"
 """A status of the mapping: the row was served once and is gone (decision 17)."""
 
+WAIT_SECONDS = 1.0
+"""How long a request waits for a free connection before it is told to come again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -170,6 +173,7 @@ class SourceConfig:
     timeout_seconds: float = 5.0
     count_timeout_seconds: float = 2.0
     connections: int = 8
+    wait_seconds: float = WAIT_SECONDS
     may_write: bool = False
     http: HttpSource | None = None
     options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)

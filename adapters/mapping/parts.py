@@ -24,6 +24,11 @@ def is_several(doc: Document) -> bool:
     return len(doc.sources()) > 1 or any("sources" in s for _, _, s in doc.wholes())
 
 
+def several_of(doc: Document, kind: ResourceType) -> bool:
+    """Whether resources of this type come from more than one section."""
+    return sum(of is kind for _, of, _ in doc.sections()) > 1
+
+
 def targets(doc: Document, site: Site) -> dict[KeyPath, Mapping[str, Any]]:
     """Return the sections that a reference may lead to: all, or those that it names.
 

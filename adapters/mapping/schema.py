@@ -172,18 +172,16 @@ class Section(SectionPart):
     """A section in the shape that the kind of the source gives it."""
 
     def __init__(self, kind: ResourceType, **kwargs: Any) -> None:
-        super().__init__(_section_shape(kind), **kwargs)
-        self.of_http = http_section_shape(kind, _fields_shape(kind))
+        of_http = http_section_shape(kind, _fields_shape(kind))
+        super().__init__(_section_shape(kind), of_http, **kwargs)
         self.of_own = own_section_shape(kind)
 
-    def _deserialize(
-        self, value: Any, attr: Any, data: Any, partial: Any = None, **kwargs: Any
-    ) -> Any:
-        source = data.get("source") if isinstance(data, Mapping) else None
-        named = source.get("kind") if isinstance(source, Mapping) else None
-        if named == "http" or is_own(named):
-            return (self.of_http if named == "http" else self.of_own)().load(value)
-        return super()._deserialize(value, attr, data, partial, **kwargs)
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        _, file, *_ = args
+        source = file.get("source") if isinstance(file, Mapping) else None
+        if isinstance(source, Mapping) and is_own(source.get("kind")):
+            return self.of_own().load(value)
+        return super()._deserialize(value, *args, **kwargs)
 
 
 class SqlSource(Shape):
@@ -194,6 +192,7 @@ class SqlSource(Shape):
     timeout_seconds = Number(0.1, 60)
     count_timeout_seconds = Number(0.1, 60)
     connections = Whole(1, 100)
+    wait_seconds = Number(0.1, 60)
     time_zone = Text()
     may_write = YesNo()
 

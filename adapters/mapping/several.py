@@ -8,33 +8,95 @@ from marshmallow import ValidationError, validate
 
 from adapters.mapping.shapes import MISSING, KeyFault, Listed, Part, Shape, Text
 
+_NO_KINDS: Mapping[str, str] = MappingProxyType({})
 _IN_ENTRIES = "stands in each entry of sources"
 
 
-def several_shape(single: type[Shape]) -> type[Shape]:
-    """Return the shape of a section with `sources`: `single` once for each, with a prefix."""
-    entry = type(f"{single.__name__}Entry", (single,), {"prefix": Text(required=True)})
+def several_shape(
+    single: type[Shape], of_http: type[Shape], kinds: Mapping[str, str] = _NO_KINDS
+) -> type[Shape]:
+    """Return the shape of a section with `sources`: one of the two for each, with a prefix.
+
+    `kinds` holds the kinds of the file's sources by name.
+    """
+    entry = EntryPart(_entry(single), _entry(of_http), kinds)
     at_least_one = validate.Length(min=1, error="name at least one source")
+    own = {**_entry(of_http)().fields, **_entry(single)().fields}
     keys: dict[str, Any] = {
-        "elsewhere": MappingProxyType(dict.fromkeys(entry().fields, _IN_ENTRIES)),
-        "sources": Listed(Part(entry), required=True, validate=at_least_one),
+        "elsewhere": MappingProxyType(dict.fromkeys(own, _IN_ENTRIES)),
+        "sources": Listed(entry, required=True, validate=at_least_one),
         "search": Listed(Text()),
         "sort": Listed(Text()),
     }
     return type(f"{single.__name__}Several", (Shape,), keys)
 
 
-class SectionPart(Part):
-    """A section: its rows from one source, or from several under `sources`."""
+def _entry(shape: type[Shape]) -> type[Shape]:
+    return type(f"{shape.__name__}Entry", (shape,), {"prefix": Text(required=True)})
 
-    def __init__(self, single: type[Shape], **kwargs: Any) -> None:
+
+class OfKind(Part):
+    """Keys and values in the shape that the kind of the source gives them."""
+
+    def __init__(
+        self, single: type[Shape], of_http: type[Shape], **kwargs: Any
+    ) -> None:
         super().__init__(single, **kwargs)
-        self.several = several_shape(single)
+        self.of_http = of_http
+
+    def loaded(
+        self, value: Any, kinds: Mapping[str, str], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Return the value, read as the kind of the source that it names wants it."""
+        named = value.get("source", "") if isinstance(value, Mapping) else ""
+        if isinstance(named, str) and kinds.get(named) == "http":
+            return self.of_http().load(value)
+        return super()._deserialize(value, *args, **kwargs)
+
+
+class EntryPart(OfKind):
+    """One of several sources of a section."""
+
+    def __init__(
+        self, single: type[Shape], of_http: type[Shape], kinds: Mapping[str, str]
+    ) -> None:
+        super().__init__(single, of_http)
+        self._kinds = kinds
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.loaded(value, self._kinds, *args, **kwargs)
+
+
+class SectionPart(OfKind):
+    """A section: its rows from one source, or from several under `sources`."""
+
+    def __init__(
+        self, single: type[Shape], of_http: type[Shape], **kwargs: Any
+    ) -> None:
+        super().__init__(single, of_http, **kwargs)
+        self.single = single
+        self.several = several_shape(single, of_http)
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        _, file, *_ = args
+        kinds = _kinds(file)
         if isinstance(value, Mapping) and "sources" in value:
-            return self.several().load(value)
-        return super()._deserialize(value, *args, **kwargs)
+            return several_shape(self.single, self.of_http, kinds)().load(value)
+        return self.loaded(value, kinds, *args, **kwargs)
+
+
+def _kinds(file: Any) -> Mapping[str, str]:
+    """Return the kind of each source by its name, "" for one that stands alone."""
+    if not isinstance(file, Mapping):
+        return _NO_KINDS
+    several = file.get("sources")
+    sources = {"": file.get("source")}
+    sources |= several if isinstance(several, Mapping) else {}
+    return {
+        name: str(source.get("kind", "sql"))
+        for name, source in sources.items()
+        if isinstance(source, Mapping)
+    }
 
 
 def one_or_several(file: Any) -> None:

@@ -37,7 +37,7 @@ from adapters.sql.keyset import Leg, legs
 from adapters.sql.section import Section, open_section
 from adapters.sql.statements import Shape
 
-_COUNTS = 2
+COUNTS = 2
 """How many counts may run at once: wide ones cost the hospital most."""
 
 
@@ -59,9 +59,10 @@ class SqlAdapter:
         self._pages: Database
         self._counts: Database
         if beside is None:
-            limits = (source.timeout_seconds, source.connections)
-            self._pages = Database(source.url, *limits)
-            self._counts = Database(source.url, source.count_timeout_seconds, _COUNTS)
+            seconds, wait = source.timeout_seconds, source.wait_seconds
+            self._pages = Database(source.url, seconds, source.connections, wait)
+            seconds = source.count_timeout_seconds
+            self._counts = Database(source.url, seconds, COUNTS, wait)
         else:
             self._pages, self._counts = beside._pages, beside._counts
         self._sections: dict[ResourceType, Section] = {}

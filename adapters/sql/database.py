@@ -4,6 +4,7 @@ The compiled text goes to a plain DB-API cursor, each statement its own transact
 SQLAlchemy's own execution costs two to four times as much a row.
 """
 
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from adapters.contract import (
     SourceDataError,
     SourceUnavailableError,
 )
+from adapters.mapping.model import WAIT_SECONDS
 from adapters.sql.columns import Column
 from adapters.sql.dialects import Cursor, dialect_of
 from adapters.sql.statements import Shape, Statement, compile_shape
@@ -37,11 +39,18 @@ class Database:
     SourceDataError when it does not know what it is asked for.
     """
 
-    def __init__(self, url: str, seconds: float, connections: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        seconds: float,
+        connections: int,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
         address = make_url(url)
+        self._seconds = seconds
         self._dialect = dialect_of(address)
         try:
-            self._engine = self._dialect.engine(address, seconds, connections)
+            self._engine = self._dialect.engine(address, seconds, connections, wait)
         except ImportError as error:
             raise SourceUnavailableError(
                 f"the driver for {address.get_backend_name()} cannot be loaded: install"
@@ -57,11 +66,12 @@ class Database:
         """Return the rows of a statement as tuples."""
         statement = self._compile(shape)
         bound = statement.bind(values, limit)
-        try:
-            return self._run(statement.text, bound)
-        except _StaleConnectionError:
-            # The database may have been restarted since the connection was last used.
-            return self._run(statement.text, bound)
+
+        def question(cursor: Cursor) -> list[Any]:
+            cursor.execute(statement.text, bound)
+            return cursor.fetchall()
+
+        return self._ask(question)
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""
@@ -72,11 +82,27 @@ class Database:
         return self._ask(self._dialect.may_write)
 
     def _ask(self, question: Callable[[Cursor], Answer]) -> Answer:
+        began = time.monotonic()
+        try:
+            return self._ask_once(question)
+        except _StaleConnectionError:
+            # The database may have been restarted since the connection was last used;
+            # then it shows at once. One that stands still is not waited for twice.
+            if time.monotonic() - began >= self._seconds:
+                raise
+            return self._ask_once(question)
+
+    def _ask_once(self, question: Callable[[Cursor], Answer]) -> Answer:
         connection = self._connect()
+        cursor = None
         try:
             self._dialect.start(connection)
-            return question(connection.cursor())
+            cursor = connection.cursor()
+            return question(cursor)
         except self._engine.dialect.loaded_dbapi.Error as error:
+            if self._engine.dialect.is_disconnect(error, connection, cursor):
+                connection.invalidate()
+                raise _StaleConnectionError("the connection was lost") from error
             raise self._fault(error) from error
         finally:
             self._release(connection)
@@ -100,23 +126,6 @@ class Database:
             raise SourceUnavailableError("no connection was free in time") from error
         except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
             raise SourceUnavailableError("the database took no connection") from error
-
-    def _run(self, text: str, bound: Any) -> list[Any]:
-        connection = self._connect()
-        cursor = None
-        try:
-            self._dialect.start(connection)
-            cursor = connection.cursor()
-            cursor.execute(text, bound)
-            rows: list[Any] = cursor.fetchall()
-        except self._engine.dialect.loaded_dbapi.Error as error:
-            if self._engine.dialect.is_disconnect(error, connection, cursor):
-                connection.invalidate()
-                raise _StaleConnectionError("the connection was lost") from error
-            raise self._fault(error) from error
-        finally:
-            self._release(connection)
-        return rows
 
     def _release(self, connection: Any) -> None:
         connection.close()

@@ -26,6 +26,7 @@ from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import In
 from adapters.sql.database import Database
 from adapters.sql.filters import Filters, Survivors
+from adapters.sql.missing import missing_name
 from adapters.sql.moments import KeyColumn
 from adapters.sql.places import place_of
 from adapters.sql.statements import Shape
@@ -151,7 +152,10 @@ def _columns(database: Database, rows: str, place: str) -> Columns:
     try:
         found = database.columns(rows)
     except SourceDataError as error:
-        text = "the source refuses the SELECT of rows: is there a table or column it lacks?"
+        name = missing_name(str(error.__cause__), rows)
+        text = f"the source has no {name}, which the SELECT of rows names"
+        if not name:
+            text = "the source refuses the SELECT of rows: is there a table or column it lacks?"
         raise SourceDataError(f"{place}: {text}") from error
     return Columns({column.name: column.kind for column in found})
 

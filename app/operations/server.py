@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from app.operations.beside import operations
 from app.operations.logs import logging_config
 from app.settings import Settings, SettingsError
 
@@ -45,3 +46,13 @@ logconfig_dict = logging_config(_settings.log_level)
 
 # No files in the home directory of whoever runs this, no second way in.
 control_socket_disable = True
+
+
+def when_ready(_arbiter: object) -> None:
+    """Start the operations process: gunicorn listens now."""
+    operations.start()
+
+
+def on_exit(_arbiter: object) -> None:
+    """End it with the workers."""
+    operations.stop()

@@ -47,7 +47,7 @@ _OF_MAPPINGS = (
     _Told("### Items of lists", "", r"\w+Item\d*"),
     _Told(_API, "", "HttpSource"),
     _Told(_API, "auth.", "Auth"),
-    _Told(_API_SECTION, "", r"\w+HttpSection"),
+    _Told(_API_SECTION, "", r"\w+HttpSection(Entry)?"),
     _Told("### Keys of a class of your own", "", "OwnSource"),
     _Told(_API_SECTION, "list.", "List"),
     _Told(_API_SECTION, "search.NAME.", r"\w+Search"),

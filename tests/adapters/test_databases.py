@@ -73,7 +73,7 @@ def problems(adapter: Adapter) -> list[str]:
 
 
 def test_connections_do_not_write(kind: str, url: str) -> None:
-    engine = dialect_of(make_url(url)).engine(make_url(url), 5, 1)
+    engine = dialect_of(make_url(url)).engine(make_url(url), 5, 1, 1)
     connection = engine.raw_connection()
     cursor = connection.cursor()
     refused = (

@@ -1,8 +1,11 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from threading import Event
 
 import pytest
 
@@ -19,6 +22,7 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.federated import FederatedAdapter, Part
+from adapters.federated.lanes import Lane
 from adapters.memory import MemoryAdapter
 from adapters.testing.asking import (
     ORGANIZATION,
@@ -41,6 +45,7 @@ from adapters.testing.stays import EDGES
 from tests.adapters.group import PREFIXES, Group, open_group, served
 from tests.databases import NewDatabase
 
+WAIT = 0.3
 NO_INSTANTS = (NO_START, NO_END, "2024-03-31 02:30:00", "2024-03-31 02:00:00")
 """Clock times that a column of instants cannot hold."""
 
@@ -237,11 +242,14 @@ class Counted:
         )
         self.asked = 0
         self.away = False
+        self.goes_on = Event()
+        self.goes_on.set()
         self.capabilities = self._inner.capabilities
         self.fingerprint = prefix
 
     def _ask(self) -> None:
         self.asked += 1
+        self.goes_on.wait(10)
         if self.away:
             raise SourceUnavailableError("the database took no connection")
 
@@ -272,11 +280,14 @@ class Two:
 
     def __init__(self) -> None:
         self.each = tuple(Counted(prefix) for prefix in PREFIXES)
+        self.lanes = [[Lane(2, WAIT) for _ in PREFIXES] for _ in range(2)]
         self.adapter = FederatedAdapter(
             [
-                Part(prefix, kind, one, ThreadPoolExecutor(2), prefix, prefix)
+                Part(prefix, kind, one, lane, counts, prefix, prefix)
                 for kind in (STAY, PATIENT)
-                for prefix, one in zip(PREFIXES, self.each, strict=True)
+                for prefix, one, lane, counts in zip(
+                    PREFIXES, self.each, *self.lanes, strict=True
+                )
             ],
             "two",
         )
@@ -344,6 +355,50 @@ def test_one_source_away_is_never_a_shorter_list(two: Two) -> None:
             question(ask())
     assert ids_of(two.adapter.search(ask(token("_id", "n-1")))) == ["n-1"]
     assert two.adapter.read(STAY, "n-1").id == "n-1"
+
+
+def test_a_source_that_hangs_holds_nobody_who_asks_others(two: Two) -> None:
+    two.each[1].goes_on.clear()
+    with ThreadPoolExecutor(8) as callers:
+        hung = [callers.submit(two.adapter.search, ask()) for _ in range(2)]
+        counting = [callers.submit(two.adapter.count, ask()) for _ in range(2)]
+        while two.each[1].asked < 4:
+            time.sleep(0.01)
+        south = ask(token("_id", "s-1"))
+        for question in (
+            lambda: two.adapter.search(ask()),
+            lambda: two.adapter.count(ask()),
+            lambda: two.adapter.search(south),
+            lambda: two.adapter.count(south),
+            lambda: two.adapter.read(STAY, "s-1"),
+        ):
+            began = time.monotonic()
+            with pytest.raises(
+                SourceUnavailableError, match="source s-: no connection"
+            ):
+                question()
+            assert time.monotonic() - began < WAIT + 0.5
+        began = time.monotonic()
+        assert ids_of(two.adapter.search(ask(token("_id", "n-1")))) == ["n-1"]
+        assert two.adapter.count(ask(token("_id", "n-1"))) == 1
+        assert two.adapter.read(STAY, "n-1").id == "n-1"
+        assert time.monotonic() - began < WAIT
+        two.each[1].goes_on.set()
+        assert all(answer.result(5) for answer in (*hung, *counting))
+    assert two.adapter.search(ask()).rows
+
+
+def test_more_tables_than_connections_are_asked_in_turn(two: Two) -> None:
+    """Four slow tables of one source, two at once: none waits for its own siblings in vain."""
+    lane = two.lanes[0][0]
+
+    def slow(number: int) -> int:
+        time.sleep(WAIT)
+        return number
+
+    for _ in range(2):
+        futures = lane.begin([partial(slow, number) for number in range(5)])
+        assert [future.result(5) for future in futures] == [0, 1, 2, 3, 4]
 
 
 def test_database_away_is_named(

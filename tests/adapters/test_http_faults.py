@@ -208,7 +208,11 @@ def test_a_form_is_never_sent_twice(
 
 
 @pytest.mark.parametrize(
-    "link", ["http://other.invalid/x", "//other.invalid/x", "file:///etc/passwd", 1.5]
+    "link",
+    [
+        *("http://other.invalid/x", "//other.invalid/x", "file:///etc/passwd", 1.5),
+        *("https://pas.invalid/api/2", "http://pas.invalid:81/", "http://[x", "//:x/"),
+    ],
 )
 def test_a_link_leads_to_the_same_server(
     tmp_path: Path, source: responses.RequestsMock, link: Any
@@ -220,6 +224,35 @@ def test_a_link_leads_to_the_same_server(
         SourceDataError,
         lambda: adapter.search(ask(count=1, after=adapter.search(ask(count=1)).last)),
     )
+
+
+@pytest.mark.parametrize(
+    ("link", "asked"),
+    [
+        ("/api/sejours?page=2", "/api/sejours?page=2"),
+        ("/elsewhere?page=2", "/elsewhere?page=2"),
+        ("?page=2", "/api/sejours?page=2"),
+        ("page/2", "/api/page/2"),
+        ("../sejours?page=2", "/sejours?page=2"),
+        ("//pas.invalid/api/2", "/api/2"),
+        ("HTTP://PAS.invalid:80/api/2", "/api/2"),
+    ],
+)
+def test_a_link_is_read_beside_the_address_that_was_asked(
+    tmp_path: Path, source: responses.RequestsMock, link: str, asked: str
+) -> None:
+    adapter = opened_at(URL, tmp_path, paging="{next: suite.lien}")
+    first = {"resultats": [STAY_1], "total": 3, "suite": {"lien": link}}
+    source.get(LIST, json=first)
+    second = {"resultats": [{**STAY_1, "stay_id": 2}], "total": 3}
+    source.get(f"http://pas.invalid{asked}", json={**second, "suite": {"lien": "?p=3"}})
+    page = adapter.search(ask(count=1))
+    page = adapter.search(ask(count=1, after=page.last))
+    assert [row.id for row in page.rows] == ["2"]  # type: ignore[union-attr]
+    last = f"http://pas.invalid{asked.partition('?')[0]}?p=3"
+    source.get(last, json={"resultats": [{**STAY_1, "stay_id": 3}], "total": 3})
+    page = adapter.search(ask(count=1, after=page.last))
+    assert ([row.id for row in page.rows], page.more) == (["3"], False)  # type: ignore[union-attr]
 
 
 RULE = (

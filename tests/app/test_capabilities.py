@@ -8,6 +8,7 @@ import pytest
 from adapters.testing.hospital import UNIT_URL
 from app.parameters import SEARCH_PARAMETERS
 from tests.app.answers import body, refused
+from tests.docs.pages import DOCS, section, table
 from tests.serving import Served, ids, link
 
 PROFILES = ("full", "group-a", "group-b")
@@ -55,6 +56,13 @@ VALUES = {
     "_sort": "date",
     "_count": "5",
 }
+
+
+def test_the_cells_here_are_those_of_the_spec() -> None:
+    spec = section((DOCS / "spec.md").read_text("utf-8"), "4.1 Search encounters")
+    for column in (2, 3):
+        told = {row[0]: row[column] for row in table(spec, "Parameter")}
+        assert {name: says != "no" for name, says in told.items()} == IN_GROUPS
 
 
 @pytest.fixture(params=PROFILES)

@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from adapters.testing.stays import EDGES
-from app.cli import STAYS, main
+from app.cli import DEFAULT_DIRECTORY, STAYS, main
 from demo.hospital import LEAST_STAYS
-from demo.state import DemoDirectory
+from demo.state import DEFAULT_ROOT, DemoDirectory
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
@@ -141,7 +141,7 @@ def test_serve_becomes_the_service(tmp_path: Path) -> None:
         [],
         ["no-such-command"],
         ["demo", "--port", "0"],
-        ["demo", "--port", "65535"],
+        ["demo", "--port", "65534"],
         ["demo", "--port", "http"],
         ["demo", "--stays", "999"],
         ["demo", "--stays", "1e3"],
@@ -160,6 +160,10 @@ def test_the_fewest_stays_are_what_the_generator_can_make() -> None:
     assert STAYS[0] == LEAST_STAYS
 
 
+def test_the_demo_is_where_its_lines_take_it_to_be() -> None:
+    assert DEFAULT_DIRECTORY == DEFAULT_ROOT
+
+
 @pytest.mark.parametrize("command", [[], ["serve"], ["demo"], ["token"]])
 def test_each_command_explains_itself(
     command: list[str], capsys: pytest.CaptureFixture[str]
@@ -175,6 +179,27 @@ def test_a_token_needs_a_demo(
 ) -> None:
     assert main(["token", "--directory", str(tmp_path)]) == 2
     assert "start it with 'make run'" in capsys.readouterr().err
+
+
+def test_a_token_of_a_group_needs_that_group(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    DemoDirectory(tmp_path).remember_issuer("http://127.0.0.1:1")
+    assert main(["token", "--directory", str(tmp_path), "--group", "b"]) == 2
+    assert capsys.readouterr().err == (
+        f"There is no demo in {tmp_path / 'group-b'}: "
+        "start it with 'make run GROUP=b' first.\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["demo", "token"])
+def test_an_unknown_group_is_one_sentence(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--directory", str(tmp_path), "--group", "c"]) == 2
+    assert capsys.readouterr().err == (
+        "There is no group 'c': choose a or b, or none for the whole service.\n"
+    )
 
 
 def test_a_token_is_printed_alone(

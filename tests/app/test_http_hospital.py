@@ -8,14 +8,10 @@ import pytest
 import responses
 
 from adapters.testing.stays import EDGES
-from app.settings import Settings
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, issues, relations, serve
-
-GROUP_A = ROOT / "mappings" / "group-a"
 
 
 @pytest.fixture
@@ -100,23 +96,3 @@ def test_group_a_does_not_page(
     assert ids(served.follow(bundle, "self")) == ids(bundle)
     two = {"date": "2024-03-14,2024-03-15"}
     assert served.post("Encounter/_search", two).status_code == 412
-
-
-@pytest.mark.parametrize("stage", ["production", "test"])
-def test_settings_of_group_a_are_whole(stage: str, tmp_path: Path) -> None:
-    lines = (GROUP_A / f"{stage}.env").read_text("utf-8").splitlines()
-    pairs = dict(line.split("=", 1) for line in lines if line and line[0] != "#")
-    keys = tmp_path / "seal_keys"
-    keys.write_text("vAqeQg1zXVc2D8b5hKp9mEo3JrT4uYw7sLxN6iOa0k4=")
-    pairs["ENCOUNTERS_SEAL_KEYS_FILE"] = str(keys)
-    pairs["ENCOUNTERS_MAPPING"] = str(ROOT / pairs["ENCOUNTERS_MAPPING"])
-    settings = Settings.from_environ(pairs)
-    assert settings.mapping == GROUP_A / "group-a.yaml"
-
-
-def test_production_and_test_share_no_address() -> None:
-    def urls(stage: str) -> set[str]:
-        text = (GROUP_A / f"{stage}.env").read_text("utf-8")
-        return {word for word in text.split() if "https://" in word}
-
-    assert not urls("production") & urls("test")

@@ -1,5 +1,6 @@
-"""The demo hospital, made once in each kind of database."""
+"""The demo hospital, made once in each kind of database; a folder for `make run`."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,3 +38,17 @@ def hospital(
     yield Filled(url, summary, engine, adapter)
     adapter.close()
     engine.dispose()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a folder where make finds a set-up environment; its path is a long one."""
+    folder = tmp_path / ("long-" * 20)
+    scripts = folder / ".venv" / "bin"
+    scripts.mkdir(parents=True)
+    script = scripts / "encounters"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@"\n')
+    script.chmod(0o755)
+    (folder / "requirements.lock").write_text("")
+    (folder / ".venv" / "run.stamp").write_text("")
+    return folder

@@ -1,5 +1,6 @@
 """A demo that really runs, for tests."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,14 +9,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
+import requests
 
 from tests.live import ROOT, free_ports, listens, wait_until
+from tests.validity.client import check_response
 
 UP = "Ctrl-C stops all of it."
 STAYS = "1000"
 STOP_SECONDS = 30
+PORTS = 3
+"""The service's, the token server's, and the one of a hospital that is an API."""
 
 
 @dataclass
@@ -62,12 +68,14 @@ class Demo:
         """Assert that these have ended and that nobody listens any more."""
         _, alive = psutil.wait_procs(family, timeout=10)
         assert alive == []
-        assert not listens(self.port)
-        assert not listens(self.port + 1)
+        assert not any(listens(self.port + place) for place in range(PORTS))
 
 
-def command(directory: Path, port: int, stays: str = STAYS) -> list[str]:
+def command(
+    directory: Path, port: int, stays: str = STAYS, group: str = ""
+) -> list[str]:
     arguments = ["--directory", str(directory), "--port", str(port), "--stays", stays]
+    arguments += ["--group", group] if group else []
     return [sys.executable, "-m", "app.cli", "demo", *arguments]
 
 
@@ -78,10 +86,11 @@ def started(
     port: int | None = None,
     stays: str = STAYS,
     up: bool = True,
+    group: str = "",
 ) -> Iterator[Demo]:
     """Start a demo, wait until it is up, and see that it ends with the block."""
-    port = port or free_ports(2)
-    with running(command(directory, port, stays), ROOT, port, log) as demo:
+    port = port or free_ports(PORTS)
+    with running(command(directory, port, stays, group), ROOT, port, log) as demo:
         if up:
             demo.wait_until_up()
         yield demo
@@ -108,10 +117,12 @@ def running(arguments: list[str], folder: Path, port: int, log: Path) -> Iterato
             demo.stop()
 
 
-def refused(directory: Path, port: int) -> tuple[int, str]:
+def refused(
+    directory: Path, port: int, stays: str = STAYS, group: str = ""
+) -> tuple[int, str]:
     """Start a demo that cannot start; return its exit status and all that it said."""
     done = subprocess.run(
-        command(directory, port),
+        command(directory, port, stays, group),
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -119,3 +130,56 @@ def refused(directory: Path, port: int) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
+
+
+def pasted(demo: Demo) -> list[Any]:
+    """Return what the printed lines answer when they are pasted into bash."""
+    _, _, lines = demo.said().partition("in this order.\n")
+    lines, _, _ = lines.partition("Ctrl-C")
+    done = subprocess.run(
+        ["bash", "-eu", "-c", lines],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    decoder, text, answers = json.JSONDecoder(), done.stdout.lstrip(), []
+    while text:
+        answer, end = decoder.raw_decode(text)
+        answers.append(answer)
+        text = text[end:].lstrip()
+    return answers
+
+
+def offline_token(directory: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "app.cli",
+            "token",
+            "--directory",
+            directory,
+            *arguments,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def get(url: str, token: str) -> requests.Response:
+    with requests.Session() as session:
+        session.trust_env = False
+        headers = {"Authorization": f"Bearer {token}"}
+        return check_response(session.get(url, headers=headers, timeout=10))
+
+
+def make(folder: Path, port: int, log: Path, *arguments: str) -> Any:
+    """Return a running `make run` in a folder, as `running` does."""
+    command = ["make", "-f", str(ROOT / "Makefile"), "run", f"PORT={port}", *arguments]
+    return running(command, folder, port, log)

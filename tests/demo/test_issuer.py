@@ -11,6 +11,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import KeySet
 from werkzeug.test import TestResponse
 
+from demo.deployments import deployment
 from demo.issuer import AUDIENCE, SCOPES, create_issuer, issue_token
 from demo.state import DemoDirectory, DemoError
 
@@ -180,3 +181,9 @@ def test_a_directory_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DemoError, match="cannot be used: Not a directory"):
         DemoDirectory(tmp_path / "file" / "demo").prepare()
+
+
+def test_the_directory_of_a_group_is_its_owners_alone(tmp_path: Path) -> None:
+    root = tmp_path / "demo"
+    deployment("a").directory(root).prepare()
+    assert {path.stat().st_mode & 0o777 for path in (root, root / "group-a")} == {0o700}

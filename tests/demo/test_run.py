@@ -3,7 +3,6 @@
 Everything here is a process of its own, on ports that nobody has.
 """
 
-import json
 import os
 import signal
 import socket
@@ -12,14 +11,20 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
 
-from tests.demo.running import Demo, refused, running, started
+from tests.demo.running import (
+    PORTS,
+    Demo,
+    get,
+    make,
+    offline_token,
+    pasted,
+    refused,
+    started,
+)
 from tests.live import HOST, ROOT, free_ports, wait_until
-from tests.validity.client import check_response
 
 
 @pytest.fixture(scope="module")
@@ -31,53 +36,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo(directory: Path) -> Iterator[Demo]:
     with started(directory, directory.with_suffix(".log")) as running_demo:
         yield running_demo
-
-
-def pasted(demo: Demo) -> list[Any]:
-    """Return what the printed lines answer when they are pasted into bash."""
-    _, _, lines = demo.said().partition("in this order.\n")
-    lines, _, _ = lines.partition("Ctrl-C")
-    done = subprocess.run(
-        ["bash", "-eu", "-c", lines],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stderr == ""
-    decoder, text, answers = json.JSONDecoder(), done.stdout.lstrip(), []
-    while text:
-        answer, end = decoder.raw_decode(text)
-        answers.append(answer)
-        text = text[end:].lstrip()
-    return answers
-
-
-def offline_token(directory: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "app.cli",
-            "token",
-            "--directory",
-            directory,
-            *arguments,
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
-
-
-def get(url: str, token: str) -> requests.Response:
-    with requests.Session() as session:
-        session.trust_env = False
-        headers = {"Authorization": f"Bearer {token}"}
-        return check_response(session.get(url, headers=headers, timeout=10))
 
 
 def test_the_printed_lines_work_as_they_are(demo: Demo) -> None:
@@ -103,7 +61,7 @@ def test_an_offline_token_has_the_scope_that_was_asked_for(
 def test_a_second_demo_in_one_directory_is_one_sentence(
     demo: Demo, directory: Path
 ) -> None:
-    status, said = refused(directory, free_ports(2))
+    status, said = refused(directory, free_ports(PORTS))
     assert status == 1
     assert said.startswith(f"Another demo is running in {directory}: ")
     assert said.count("\n") == 1
@@ -121,7 +79,7 @@ def test_a_port_in_use_is_one_sentence_before_anything_is_made(
 
 
 def test_a_second_start_keeps_data_tokens_and_pages(tmp_path: Path) -> None:
-    directory, port = tmp_path / "demo", free_ports(2)
+    directory, port = tmp_path / "demo", free_ports(PORTS)
     with started(directory, tmp_path / "first.log", port) as first:
         token = offline_token(directory)
         page = get(f"{first.base_url}/Encounter?_count=3", token)
@@ -176,30 +134,11 @@ def test_a_start_that_was_interrupted_leaves_nothing_half(tmp_path: Path) -> Non
     assert [path.name for path in directory.iterdir()] == ["lock"]
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """Return a folder where make finds a set-up environment; its path is a long one."""
-    folder = tmp_path / ("long-" * 20)
-    scripts = folder / ".venv" / "bin"
-    scripts.mkdir(parents=True)
-    script = scripts / "encounters"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@"\n')
-    script.chmod(0o755)
-    (folder / "requirements.lock").write_text("")
-    (folder / ".venv" / "run.stamp").write_text("")
-    return folder
-
-
-def make(folder: Path, port: int, log: Path) -> Any:
-    arguments = ["make", "-f", str(ROOT / "Makefile"), "run", f"PORT={port}"]
-    return running(arguments, folder, port, log)
-
-
 @pytest.mark.parametrize("signalled", ["make", "what make started", "the terminal"])
 def test_make_run_ends_cleanly_whoever_is_told(
     checkout: Path, tmp_path: Path, signalled: str
 ) -> None:
-    with make(checkout, free_ports(2), tmp_path / "log") as demo:
+    with make(checkout, free_ports(PORTS), tmp_path / "log") as demo:
         demo.wait_until_up()
         family = demo.family()
         if signalled == "make":
@@ -243,7 +182,7 @@ def test_another_python_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_port_that_was_just_left_is_free(tmp_path: Path) -> None:
     """A stop and a start may follow each other at once."""
-    port = free_ports(2)
+    port = free_ports(PORTS)
     with socket.create_server((HOST, port)) as server:
         client = socket.create_connection((HOST, port))
         served, _ = server.accept()

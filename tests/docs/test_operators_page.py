@@ -103,6 +103,22 @@ def test_the_account_may_read_what_the_demo_mapping_names() -> None:
     assert set(granted.replace("\n", " ").replace(" ", "").split(",")) == set(named)
 
 
+def test_the_account_of_group_b_may_read_the_views_of_its_mapping() -> None:
+    (shown,) = blocks(section(PAGE, "Groups A and B"), "sql")
+    granted = re.findall(r"GRANT SELECT ON (.*?) TO", shown.text)[0]
+    mapping = (ROOT / "mappings" / "group-b" / "group-b.yaml").read_text("utf-8")
+    named = re.findall(r"\bFROM (\w+)", mapping)
+    assert granted.split(", ") == named
+
+
+def test_what_is_a_groups_own_is_in_its_files() -> None:
+    rows = table(section(PAGE, "Groups A and B"), "What")
+    told = {name for row in rows for name in re.findall(rf"{PREFIX}[A-Z_]+", row[0])}
+    for file in (ROOT / "mappings").glob("group-*/*.env"):
+        given = re.findall(rf"^({PREFIX}\w+)=", file.read_text("utf-8"), re.MULTILINE)
+        assert set(given) == told | {f"{PREFIX}TRUSTED_PROXIES"}, file
+
+
 def test_the_access_line_is_a_real_one(demo: Demo) -> None:
     (shown,) = blocks(section(PAGE, "Log lines"), "json")
     written_down = json.loads(shown.text)

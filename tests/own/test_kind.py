@@ -241,8 +241,8 @@ SHAPES = {
     "one of several": (
         'source: {kind: "pas:Pas"}',
         'sources: {a: {kind: "pas:Pas"}, b: {kind: sql, url: "x:/"}}',
-        "5:21: sources.a.kind: a class of your own stands alone, under source: only "
-        "databases are merged",
+        "5:21: sources.a.kind: a class of your own stands alone, under source: it "
+        "is not merged",
     ),
 }  # fmt: skip
 

@@ -53,7 +53,7 @@ def item_rows_have_a_key(doc: Document) -> Iterator[MappingProblem]:
     """Refuse `rows` without `key` in a list item, and `key` without `rows`."""
     for item in doc.items():
         bare = "rows" in item.options and not doc.holds((*item.path, "key"))
-        if bare and not doc.is_http:
+        if bare and not doc.is_http(doc.section(item.section)):
             text = "rows needs key: the column that holds the id of the resource"
             yield doc.problem((*item.path, "rows"), text, at_key=True)
         if "key" in item.options and not doc.holds((*item.path, "rows")):

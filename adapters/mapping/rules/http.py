@@ -1,6 +1,5 @@
 """Rules about HTTP sources: what they can page, filter, count and be trusted with."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,88 +9,45 @@ from adapters.mapping.document import Document
 from adapters.mapping.http_model import Several, Step
 from adapters.mapping.model import HIDDEN, REMOVED
 from adapters.mapping.parameters import SORTS
+from adapters.mapping.parts import several_of
 from adapters.mapping.problems import MappingError, MappingProblem, one_of
 from adapters.mapping.profile import Profile, load_profile
-from adapters.mapping.secrets import resolved
 from adapters.mapping.text import KeyPath
 
-_SECRET = re.compile(r"auth|pass|pwd|secret|key|token|motdepasse|mdp", re.IGNORECASE)
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 
 
-def _sections(doc: Document) -> Iterator[tuple[str, ResourceType, Mapping[str, Any]]]:
-    if doc.is_http:
-        yield from doc.wholes()
-
-
-def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse an address that is none of HTTP; never quote it."""
-    if not doc.is_http:
-        return
-    source = doc.data["source"]
-    oauth2 = source.get("auth", {}).get("oauth2", {})
-    for path, value in (
-        (("source", "url"), source.get("url", "")),
-        (("source", "auth", "oauth2", "token_url"), oauth2.get("token_url", "")),
-    ):
-        url = resolved(value, doc.environ)
-        if url and not re.match(r"https?://[^\s/?#]+[^\s?#]*$", url):
-            yield doc.problem(path, "not an address like https://host/path")
-
-
-def keys_are_not_written(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse a password, key or token in clear."""
-    source = doc.data.get("source", {})
-    auth = source.get("auth", {})
-    login = auth.get("session", {})
-    for path, values in (
-        (("source", "headers"), source.get("headers", {})),
-        (("source", "options"), source.get("options", {})),
-        (("source", "auth", "basic"), auth.get("basic", {})),
-        (("source", "auth", "oauth2"), auth.get("oauth2", {})),
-        (("source", "auth", "session", "body"), login.get("body", {})),
-        (("source", "auth", "session", "form"), login.get("form", {})),
-    ):
-        for key, value in values.items():
-            bare = re.sub(r"[\W_]", "", key)
-            if isinstance(value, str) and _SECRET.search(bare) and key != "token_url":
-                text = "put it into the environment and write {env: NAME}"
-                yield doc.problem((*path, key), text)
-
-
-def one_way_to_show_who_asks(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse no way or several under `auth`, and a login without its values."""
-    auth = doc.data.get("source", {}).get("auth")
-    if auth is None or doc.is_refused(("source", "auth")):
-        return
-    if len(auth) != 1:
-        yield doc.problem(("source", "auth"), "give one of basic, oauth2, session")
-    login = auth.get("session")
-    if login is not None:
-        path: KeyPath = ("source", "auth", "session")
-        if len({"body", "form"} & set(login)) != 1:
-            yield doc.problem(path, "give body (sent as JSON) or form, not both")
-        if "{token}" not in login.get("format", "{token}"):
-            yield doc.problem((*path, "format"), "must hold {token}")
+def _sections(
+    doc: Document,
+) -> Iterator[tuple[KeyPath, ResourceType, Mapping[str, Any]]]:
+    for path, kind, section in doc.sections():
+        if doc.is_http(section):
+            yield path, kind, section
 
 
 def profiles_are_kept(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a list that cannot page under a profile that does, and a search without a list."""
     profile = _profile(doc)
-    for key, kind, section in _sections(doc):
+    for path, kind, section in _sections(doc):
         offered = profile.resources.get(kind) if profile else None
-        if doc.is_refused((key,)):
+        if doc.is_refused(path):
             continue
-        if "list" not in section:
+        if offered and profile and profile.paging and several_of(doc, kind):
+            text = (
+                "an HTTP API cannot go on from a row of another source: take a profile "
+                "without further pages, or serve it alone"
+            )
+            yield doc.problem(path, text, at_key=True)
+        elif "list" not in section:
             if section.get("search") or (offered and offered.parameters):
                 text = "search needs list: how rows are asked for"
-                yield doc.problem((key, "search"), text, at_key=True)
+                yield doc.problem((*path, "search"), text, at_key=True)
         elif profile and profile.paging and offered and "paging" not in section["list"]:
             text = (
                 f"the profile '{profile.name}' has further pages and this list has none: "
                 "say how they are asked for (paging), or take a profile without"
             )
-            yield doc.problem((key, "list"), text, at_key=True)
+            yield doc.problem((*path, "list"), text, at_key=True)
 
 
 def _profile(doc: Document) -> Profile | None:
@@ -103,22 +59,22 @@ def _profile(doc: Document) -> Profile | None:
 
 def lists_tell_a_total(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a list whose number of rows nothing tells (spec 4.3: total), or two things do."""
-    for key, _, section in _sections(doc):
-        if "list" not in section or doc.is_refused((key, "list")):
+    for path, _, section in _sections(doc):
+        if "list" not in section or doc.is_refused((*path, "list")):
             continue
         if len({"total", "counting"} & set(section["list"])) != 1:
             text = (
                 "how many rows match must be told: by total (a path of the answer) "
                 "or by counting (a call of its own)"
             )
-            yield doc.problem((key, "list"), text, at_key=True)
+            yield doc.problem((*path, "list"), text, at_key=True)
 
 
 def one_way_to_page(doc: Document) -> Iterator[MappingProblem]:
     """Refuse no way or several under `paging`."""
-    for key, _, section in _sections(doc):
+    for path, _, section in _sections(doc):
         paging = section.get("list", {}).get("paging")
-        path = (key, "list", "paging")
+        path = (*path, "list", "paging")
         if paging is None or doc.is_refused(path):
             continue
         if len(set(paging) - {"first"}) != 1:
@@ -129,15 +85,15 @@ def one_way_to_page(doc: Document) -> Iterator[MappingProblem]:
 
 def reads_name_the_id(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a path of reading that does not hold the id once."""
-    for key, _, section in _sections(doc):
-        path = section.get("read", {}).get("path", "{id}")
-        if path.count("{id}") != 1:
-            yield doc.problem((key, "read", "path"), "must hold {id}, once")
+    for path, _, section in _sections(doc):
+        address = section.get("read", {}).get("path", "{id}")
+        if address.count("{id}") != 1:
+            yield doc.problem((*path, "read", "path"), "must hold {id}, once")
 
 
 def unserved_rows_are_filtered(doc: Document) -> Iterator[MappingProblem]:
     """Refuse `hidden` and `removed` where the source itself does not leave them out."""
-    for key, _, section in _sections(doc):
+    for path, _, section in _sections(doc):
         status = section.get("fields", {}).get("status", {})
         codes = doc.codes().get(status.get("codes", ""), {})
         targets = {*codes.get("table", {}).values(), codes.get("otherwise")}
@@ -148,17 +104,17 @@ def unserved_rows_are_filtered(doc: Document) -> Iterator[MappingProblem]:
                 "hidden and removed stays must be left out by the source itself: "
                 "say what to send under fixed"
             )
-            yield doc.problem((key, "list"), text, at_key=True)
+            yield doc.problem((*path, "list"), text, at_key=True)
 
 
 def dates_can_be_asked(doc: Document) -> Iterator[MappingProblem]:
     """Refuse dates without a bound, or in a format that says less or more than the step."""
-    for key, _, section in _sections(doc):
+    for path, _, section in _sections(doc):
         for name in ("date", "birthdate"):
             options = section.get("search", {}).get(name)
             if options is not None:
                 for below, text in _date_faults(name, options):
-                    yield doc.problem((key, "search", name, *below), text)
+                    yield doc.problem((*path, "search", name, *below), text)
         if "date" in section.get("search", {}) and doc.data.get("date") == "period":
             text = "date: period cannot be asked of an HTTP source"
             yield doc.problem(("date",), text)
@@ -187,7 +143,7 @@ def _date_faults(
 
 def codes_can_be_sent(doc: Document) -> Iterator[MappingProblem]:
     """Refuse to send one value where one of our codes is several of the source's."""
-    for key, _, section in _sections(doc):
+    for path, _, section in _sections(doc):
         for name in ("status", "class", "gender"):
             options = section.get("search", {}).get(name)
             field = section.get("fields", {}).get(name, {})
@@ -201,40 +157,37 @@ def codes_can_be_sent(doc: Document) -> Iterator[MappingProblem]:
                     f"'{twice[0]}' is several codes of the source: several (comma or "
                     "repeat) must say how they are sent"
                 )
-                yield doc.problem((key, "search", name), text)
+                yield doc.problem((*path, "search", name), text)
 
 
 def orders_are_whole(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a sort key of one direction only, and an order told beside a sort."""
-    for key, kind, section in _sections(doc):
+    for path, kind, section in _sections(doc):
         by = section.get("sort", {}).get("by", {})
         for word in by:
             base = word.removeprefix("-")
-            path = (key, "sort", "by", word)
+            at = (*path, "sort", "by", word)
             if base not in SORTS[kind]:
                 text = one_of(base, SORTS[kind], f"a sort key of {kind}")
-                yield doc.problem(path, text, at_key=True)
+                yield doc.problem(at, text, at_key=True)
             elif not {base, f"-{base}"} <= set(by):
                 text = f"needs both directions: {base} and -{base}"
-                yield doc.problem(path, text, at_key=True)
+                yield doc.problem(at, text, at_key=True)
         if by and "order" in section:
             text = "is only for a source that does not sort"
-            yield doc.problem((key, "order"), text, at_key=True)
+            yield doc.problem((*path, "order"), text, at_key=True)
 
 
 def items_stand_in_the_row(doc: Document) -> Iterator[MappingProblem]:
     """Refuse the key of a second SELECT: an answer holds its lists itself."""
-    if doc.is_http:
-        for item in doc.items():
-            if "key" in item.options:
-                text = "is only for databases: rows is the path of a list in the row"
-                yield doc.problem((*item.path, "key"), text, at_key=True)
+    asked = {path for path, _, _ in _sections(doc)}
+    for item in doc.items():
+        if "key" in item.options and item.section in asked:
+            text = "is only for databases: rows is the path of a list in the row"
+            yield doc.problem((*item.path, "key"), text, at_key=True)
 
 
 RULES = (
-    addresses_are_http,
-    keys_are_not_written,
-    one_way_to_show_who_asks,
     profiles_are_kept,
     lists_tell_a_total,
     one_way_to_page,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from adapters.mapping.checks import is_own
 from adapters.mapping.document import Document
 from adapters.mapping.problems import MappingProblem
 
@@ -17,3 +18,11 @@ def searched_unit_has_an_extension(doc: Document) -> Iterator[MappingProblem]:
         if name == _UNIT:
             text = "needs constants.functional_unit_extension"
             yield doc.problem(("encounter", "search", index), text)
+
+
+def classes_stand_alone(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a class among `sources`: it does not know of prefixes, nor of others' rows."""
+    for path, source in doc.sources().items():
+        if len(path) > 1 and is_own(source.get("kind")):
+            text = "a class of your own stands alone, under source: it is not merged"
+            yield doc.problem((*path, "kind"), text)

@@ -149,11 +149,11 @@ def _ends(doc: Document, words: Words, path: KeyPath) -> Iterator[Use]:
 
 def _searched(doc: Document) -> Iterator[tuple[Use, Site]]:
     """Yield what a database compares by its own columns, each value once."""
-    if doc.is_http:
-        return
     seen: set[KeyPath] = set()
     for use in _uses(doc):
         for site in _sites(doc, use):
+            if doc.is_http(doc.section(site.section)):
+                continue
             if "search_column" not in site.options and site.path not in seen:
                 seen.add(site.path)
                 yield use, site

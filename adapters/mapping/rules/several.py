@@ -28,16 +28,6 @@ def sections_name_their_source(doc: Document) -> Iterator[MappingProblem]:
             yield doc.problem((*path, "source"), text)
 
 
-def several_are_databases(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse all but databases among `sources`: rows are merged by what these can ask."""
-    for path, source in doc.sources().items():
-        kind = source.get("kind", "sql")
-        if len(path) > 1 and kind != "sql":
-            what = "an HTTP system" if kind == "http" else "a class of your own"
-            text = f"{what} stands alone, under source: only databases are merged"
-            yield doc.problem((*path, "kind"), text)
-
-
 def sources_are_used(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a source that no section names."""
     used = {str(section.get("source")) for _, _, section in doc.sections()}

@@ -66,13 +66,12 @@ def rows_only_read(doc: Document) -> Iterator[MappingProblem]:
 
 
 def _statements(doc: Document) -> Iterator[tuple[KeyPath, str]]:
-    if doc.is_http:
-        return
-    for path, _, section in doc.sections():
+    read = {path: data for path, _, data in doc.sections() if not doc.is_http(data)}
+    for path, section in read.items():
         if "rows" in section:
             yield (*path, "rows"), section["rows"]
     for item in doc.items():
-        if "rows" in item.options:
+        if "rows" in item.options and item.section in read:
             yield (*item.path, "rows"), item.options["rows"]
 
 

@@ -11,10 +11,10 @@ from sqlalchemy.pool import QueuePool
 from adapters.sql.columns import Column
 from adapters.sql.idiom import Idiom
 
-POOL_WAIT_SECONDS = 1.0
-"""How long a request waits for a free connection before it is told to come again."""
-
 CONNECT_SECONDS = 3
+
+GRACE_SECONDS = 1
+"""How much longer than a statement may take its answer is waited for."""
 
 
 class Cursor(Protocol):
@@ -31,15 +31,15 @@ class Cursor(Protocol):
 class Dialect:
     """How one kind of database is spoken to.
 
-    `engine` makes a pool whose connections cannot write and whose statements end by
-    themselves after so many seconds. `columns` reads the columns of a SELECT from the
-    database without reading a row. `idiom` is what statements say in words of its own.
-    `may_write` tells whether the account itself could change a table. `start` runs before
-    each statement. `timed_out` and `unknown` tell a time-out, and a table or column that
-    is not there, from outages.
+    `engine` makes a pool of so many connections that cannot write, whose statements end by
+    themselves after so many seconds, and for one of which so many are waited. `columns`
+    reads the columns of a SELECT from the database without reading a row. `idiom` is what
+    statements say in words of its own. `may_write` tells whether the account itself could
+    change a table. `start` runs before each statement. `timed_out` and `unknown` tell a
+    time-out, and a table or column that is not there, from outages.
     """
 
-    engine: Callable[[URL, float, int], Engine]
+    engine: Callable[[URL, float, int, float], Engine]
     columns: Callable[[Cursor, str], tuple[Column, ...]]
     idiom: Idiom
     may_write: Callable[[Cursor], bool]
@@ -48,14 +48,14 @@ class Dialect:
     unknown: Callable[[BaseException], bool]
 
 
-def pooled(url: URL | str, connections: int, **options: Any) -> Engine:
-    """Return an engine with a pool of fixed size that never waits long."""
+def pooled(url: URL | str, connections: int, wait: float, **options: Any) -> Engine:
+    """Return an engine with a pool of fixed size that waits for so many seconds."""
     return sa.create_engine(
         url,
         poolclass=QueuePool,
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=POOL_WAIT_SECONDS,
+        pool_timeout=wait,
         pool_use_lifo=True,
         pool_reset_on_return=None,
         **options,

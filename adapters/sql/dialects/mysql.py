@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL, Engine
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
+    GRACE_SECONDS,
     Cursor,
     Dialect,
     nothing,
@@ -32,18 +33,19 @@ _KINDS: Mapping[int, Kind] = {
 """By the number of the type in the protocol (enum_field_types)."""
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
+def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
     engine = pooled(
         url.set(drivername="mysql+pymysql"),
         connections,
+        wait,
         connect_args={
             "charset": "utf8mb4",
             "connect_timeout": CONNECT_SECONDS,
             "autocommit": True,
             "conv": _conversions(),
             # Ends the wait for a server that went away without a word.
-            "read_timeout": seconds + 1,
-            "write_timeout": seconds + 1,
+            "read_timeout": seconds + GRACE_SECONDS,
+            "write_timeout": seconds + GRACE_SECONDS,
         },
     )
 

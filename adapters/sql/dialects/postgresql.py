@@ -1,7 +1,8 @@
 """PostgreSQL, by psycopg: the server itself ends statements and refuses to write."""
 
-from collections.abc import Mapping
-from typing import Any
+import time
+from collections.abc import Generator, Mapping
+from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from sqlalchemy.engine import URL, Engine
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
+    GRACE_SECONDS,
     Cursor,
     Dialect,
     nothing,
@@ -37,19 +39,59 @@ _KINDS: Mapping[int, Kind] = {
 """By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
+Answer = TypeVar("Answer")
+Steps = Generator[Any, Any, Answer]
+"""What psycopg does for one answer; it yields whenever it has to wait for the server."""
+
+
+class _Connection(psycopg.Connection[Any]):
+    """A connection that waits for one answer no longer than so many seconds.
+
+    A server that stands still ends no statement, and its host still takes bytes.
+    """
+
+    longest: float = CONNECT_SECONDS
+
+    def wait(self, gen: Steps[Answer], *args: Any, **kwargs: Any) -> Answer:
+        """Take the steps to an answer; raises OperationalError when it is late."""
+        ends = time.monotonic() + self.longest
+        return super().wait(self._in_time(gen, ends), *args, **kwargs)
+
+    def _in_time(self, steps: Steps[Answer], ends: float) -> Steps[Answer]:
+        ready = None
+        while True:
+            try:
+                wanted = steps.send(ready)
+            except StopIteration as done:
+                answer: Answer = done.value
+                return answer
+            ready = yield wanted
+            # psycopg looks up ten times a second where nothing comes.
+            if time.monotonic() > ends:
+                self.close()
+                raise psycopg.OperationalError("the server stands still")
+
+
+def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
     engine = pooled(
         url.set(drivername="postgresql+psycopg"),
         connections,
+        wait,
         connect_args={
             "connect_timeout": CONNECT_SECONDS,
             "application_name": "encounters",
             "options": "-c default_transaction_read_only=on -c TimeZone=UTC"
             f" -c statement_timeout={round(seconds * 1000)}",
             # Ends the wait for a host that takes no more bytes.
-            "tcp_user_timeout": round((seconds + 1) * 1000),
+            "tcp_user_timeout": round((seconds + GRACE_SECONDS) * 1000),
         },
     )
+
+    @sa.event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
+        connection = _Connection.connect(*args, **options)
+        connection.longest = seconds + GRACE_SECONDS
+        return connection
 
     @sa.event.listens_for(engine, "connect")
     def one_statement_each(connection: Any, _record: Any) -> None:

@@ -14,7 +14,7 @@ from adapters.sql.idiom import Idiom
 from adapters.words import fold
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
+def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"file:{quote(url.database or '')}?mode=ro",
@@ -26,7 +26,7 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
         connection.create_function("encounters_fold", 1, _fold, deterministic=True)
         return connection
 
-    engine = pooled("sqlite://", connections, creator=connect)
+    engine = pooled("sqlite://", connections, wait, creator=connect)
 
     @sa.event.listens_for(engine, "connect")
     def add_deadline(connection: sqlite3.Connection, record: Any) -> None:
@@ -55,6 +55,9 @@ def _fold(text: object) -> str | None:
 
 
 def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+    # Tables that somebody changed since this connection was opened are read anew only
+    # by a statement that reads; the PRAGMA below does not.
+    cursor.execute("SELECT COUNT(*) FROM main.sqlite_master")
     # A view keeps the declared types of its columns, which a cursor does not tell.
     cursor.execute("DROP VIEW IF EXISTS temp.encounters_columns")
     cursor.execute(f"CREATE TEMP VIEW encounters_columns AS {rows}")

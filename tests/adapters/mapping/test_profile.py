@@ -14,6 +14,7 @@ from adapters.mapping.profile import (
     ResourceProfile,
     load_profile,
 )
+from tests.docs.pages import DOCS, section, table
 
 ENCOUNTER, PATIENT, ORGANIZATION = ResourceType
 
@@ -24,6 +25,15 @@ ON_GROUPS = {
     "_id": 10,
     "_count": 1,
 }
+
+
+SPEC = section((DOCS / "spec.md").read_text("utf-8"), "4.1 Search encounters")
+CELLS = [
+    (f"group-{group}", row[0], row[1], says)
+    for row in table(SPEC, "Parameter")
+    for group, says in zip("ab", row[2:], strict=True)
+]
+"""Each cell of those columns: profile, parameter, its meaning, and what stands there."""
 
 
 def limits(found: ResourceProfile) -> dict[str, int]:
@@ -37,6 +47,31 @@ def test_groups(name: str) -> None:
     assert limits(profile.resources[ENCOUNTER]) == ON_GROUPS
     assert limits(profile.resources[PATIENT]) == {"name": 100, "_id": 10, "_count": 1}
     assert limits(profile.resources[ORGANIZATION]) == {}
+
+
+@pytest.mark.parametrize(
+    ("profile", "parameter", "meaning", "says"),
+    CELLS,
+    ids=[f"{profile} {parameter}" for profile, parameter, *_ in CELLS],
+)
+def test_each_cell_of_the_spec(
+    profile: str, parameter: str, meaning: str, says: str
+) -> None:
+    offered = limits(load_profile(profile, Path()).resources[ENCOUNTER])
+    if says == "no":
+        assert parameter not in offered
+    elif says == "yes, but only one date parameter":
+        assert offered[parameter] == 1
+    else:
+        assert says == "yes"
+        assert (offered[parameter] == 10) is ("at most 10 values" in meaning)
+
+
+def test_nothing_is_offered_that_the_table_does_not_have() -> None:
+    assert len(CELLS) == 18
+    for profile in ("group-a", "group-b"):
+        offered = limits(load_profile(profile, Path()).resources[ENCOUNTER])
+        assert set(offered) <= {parameter for _, parameter, *_ in CELLS}
 
 
 def test_full_offers_all_there_is() -> None:

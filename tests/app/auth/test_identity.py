@@ -4,10 +4,14 @@ import contextlib
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from requests.auth import HTTPBasicAuth
 
+from app.errors import UnavailableError
 from app.identity import MAX_ANSWER_BYTES, IdentityError, Provider
+from app.keys import KeySource
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -72,6 +76,12 @@ def test_chunks_are_read(serve, ask):
     "pieces",
     [
         pytest.param((HEAD + b"Content-Length: 99\r\n\r\n", *[b" "] * 98), id="drips"),
+        pytest.param((HEAD + b"X-Long: ", *[b"x"] * 98), id="drips its headers"),
+        pytest.param((b"HTTP/1.1 ", *[b"2"] * 98), id="drips its status"),
+        pytest.param(
+            (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[b"1\r\n \r\n"] * 98),
+            id="drips chunks",
+        ),
         pytest.param((b"", b"", b"", b"", b"", b"", b"", b""), id="says nothing"),
     ],
 )
@@ -80,6 +90,27 @@ def test_a_slow_provider_does_not_hold_the_thread(serve, ask, pieces):
     with pytest.raises(IdentityError):
         ask(serve(*pieces, pause=0.2))
     assert time.monotonic() - began < 1.5
+
+
+def test_a_form_to_a_slow_provider_ends_in_time(serve):
+    asked = Provider(serve(HEAD + b"X-Long: ", *[b"x"] * 98, pause=0.2), 0.5)
+    began = time.monotonic()
+    with pytest.raises(IdentityError):
+        asked.post({"token": "t"}, HTTPBasicAuth("us", "hush"))
+    assert time.monotonic() - began < 1.5
+    asked.close()
+
+
+def test_a_slow_provider_holds_the_key_set_no_longer_than_its_time_out(serve):
+    """Those who wait for the one who asks are told with it: nobody asks again at once."""
+    provider = Provider(serve(HEAD + b"X-Long: ", *[b"x"] * 98, pause=0.2), 0.5)
+    keys = KeySource(provider, fresh=60, retry=30)
+    began = time.monotonic()
+    with ThreadPoolExecutor(4) as callers:
+        asked = [callers.submit(keys.find, "a", "RS256") for _ in range(4)]
+        assert all(isinstance(a.exception(), UnavailableError) for a in asked)
+    assert time.monotonic() - began < 1.5
+    provider.close()
 
 
 @pytest.mark.parametrize(

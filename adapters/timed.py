@@ -64,10 +64,10 @@ class _TimedSecurePool(HTTPSConnectionPool):
 
 
 class TimedAdapter(requests.adapters.HTTPAdapter):
-    """Connections of a session, one kept, that end in time."""
+    """Connections of a session that end in time; so many are kept."""
 
-    def __init__(self) -> None:
-        super().__init__(pool_connections=1, pool_maxsize=1)
+    def __init__(self, kept: int = 1) -> None:
+        super().__init__(pool_connections=1, pool_maxsize=kept)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pools of connections."""

@@ -1,0 +1,186 @@
+"""Readiness: what turns it off, what does not, and that a probe asks nobody anything."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+import responses
+import sqlalchemy as sa
+
+from adapters import open_adapter
+from adapters.mapping.load import load_mapping
+from adapters.testing.stays import EDGES
+from app.auth import key_source
+from app.operations.readiness import (
+    Readiness,
+    Watch,
+    identity_probe,
+    redis_probe,
+    source_probe,
+)
+from tests.app import provider
+from tests.hospital_sql import Tables, mapping_text
+from tests.live import HOST, ROOT, free_ports, wait_until
+from tests.redis_server import RedisServer
+
+
+@pytest.fixture
+def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the mapping of a hospital whose tables a test may change."""
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
+    monkeypatch.setenv("PAS_URL", url)
+    file = tmp_path / "hospital.yaml"
+    file.write_text(mapping_text(EDGES), encoding="utf-8")
+    return file
+
+
+def change(statement: str) -> None:
+    engine = sa.create_engine(os.environ["PAS_URL"])
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def test_a_column_that_goes_turns_readiness_off_and_is_named(
+    hospital: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    adapter = open_adapter(load_mapping(hospital, os.environ))
+    watch = Watch({"source": source_probe(adapter)}, 60)
+    assert watch.look().ready
+    change("ALTER TABLE stays RENAME COLUMN visit TO venue")
+    assert not watch.look().ready
+    assert not watch.look().ready
+    told = [r.data["problem"] for r in caplog.records if r.getMessage() == "not ready"]  # type: ignore[attr-defined]
+    assert len(told) == 1
+    assert "visit" in told[0]
+    assert str(hospital) in told[0]
+    change("ALTER TABLE stays RENAME COLUMN venue TO visit")
+    assert watch.look().ready
+    assert caplog.records[-1].getMessage() == "ready again"
+    adapter.close()
+
+
+def test_before_the_first_look_nothing_is_ready() -> None:
+    assert not Watch({"source": lambda: ()}, 60).seen.ready
+    assert not Readiness({"redis": ()}).ready
+
+
+def test_redis_away_is_told_and_not_counted() -> None:
+    away = redis.Redis(port=free_ports(), socket_connect_timeout=0.2)
+    watch = Watch({"source": lambda: (), "redis": redis_probe(away)}, 60)
+    seen = watch.look()
+    assert seen.ready
+    assert seen.body()["parts"]["redis"] == {  # type: ignore[index]
+        "ready": False,
+        "problems": ["does not answer (ConnectionError)"],
+    }
+
+
+def test_keys_once_had_are_enough(hospital: Path) -> None:
+    settings = provider.settings(mapping=hospital, key_set_seconds="10")
+    now = [0.0]
+    keys = key_source(settings, lambda: now[0])
+    assert keys is not None
+    look = identity_probe(keys)
+    with responses.RequestsMock() as asked:
+        asked.get(provider.KEY_SET_URL, status=503)
+        (problem,) = look()
+        assert problem == "no key set has been fetched: no token can be checked"
+    now[0] += 100
+    with responses.RequestsMock() as asked:
+        asked.get(provider.KEY_SET_URL, json=provider.key_set(provider.rsa()))
+        assert look() == ()
+    now[0] += 1000
+    with responses.RequestsMock() as asked:
+        asked.get(provider.KEY_SET_URL, status=503)
+        assert look() == ()
+
+
+# ------------------------------------------------------------------ a real process
+
+
+@pytest.fixture
+def served(
+    hospital: Path, redis_server: RedisServer, tmp_path: Path
+) -> Iterator[tuple[int, Path]]:
+    """Serve the hospital; return the operations port and the log."""
+    first, log = free_ports(2), tmp_path / "log"
+    environ = provider.environ(
+        hospital,
+        BIND=f"{HOST}:{first}",
+        OPERATIONS_BIND=f"{HOST}:{first + 1}",
+        WATCH_SECONDS="5",
+        WORKERS="1",
+        REDIS_URL=redis_server.url,
+    )
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "serve"],
+            cwd=ROOT,
+            env={**os.environ, **environ},
+            stderr=file,
+        )
+    try:
+        wait_until(lambda: asked(first + 1, "/live")[0] == 200, log)
+        yield first + 1, log
+    finally:
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        assert process.wait(20) == 0
+        _, alive = psutil.wait_procs(children, 5)
+        assert not alive
+
+
+def asked(port: int, path: str) -> tuple[int, dict[str, object]]:
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{port}{path}", timeout=5) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+    except OSError:
+        return 0, {}
+
+
+def test_the_operations_process_tells_what_it_sees(
+    served: tuple[int, Path],
+) -> None:
+    port, log = served
+    # The provider of these tests is not there: no token can be checked.
+    wait_until(lambda: bool(asked(port, "/ready")[1].get("parts")), log)
+    status, body = asked(port, "/ready")
+    assert status == 503
+    parts = body["parts"]
+    assert isinstance(parts, dict)
+    assert parts["source"] == parts["redis"] == {"ready": True, "problems": []}
+    assert parts["identity"]["ready"] is False
+    change("ALTER TABLE stays RENAME COLUMN visit TO venue")
+
+    def told() -> bool:
+        found = asked(port, "/ready")[1]["parts"]
+        assert isinstance(found, dict)
+        return not found["source"]["ready"]
+
+    wait_until(told, log)
+    assert asked(port, "/live") == (200, {"live": True})
+    assert asked(port, "/fhir/v3/metadata")[0] == 404
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert any("visit" in line.get("problem", "") for line in lines)
+
+
+def test_the_operations_process_is_started_again(served: tuple[int, Path]) -> None:
+    port, log = served
+    mine = psutil.Process(os.getpid()).children(recursive=True)
+    (watching,) = [p for p in mine if "app.operations.endpoints" in p.cmdline()]
+    watching.kill()
+    wait_until(lambda: asked(port, "/live")[0] == 0, log)
+    wait_until(lambda: asked(port, "/live")[0] == 200, log)
