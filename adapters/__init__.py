@@ -2,13 +2,18 @@
 
 from typing import TYPE_CHECKING
 
+from adapters.mapping.checks import is_own
+
 if TYPE_CHECKING:
     from adapters.contract import Adapter
     from adapters.mapping.model import SourceMapping
 
 
 def open_adapter(mapping: "SourceMapping") -> "Adapter":
-    """Return the adapter for the kind of source that a mapping names, or for several."""
+    """Return the adapter for the kind of source that a mapping names, or for several.
+
+    Raises MappingError where the mapping names a class that is no adapter.
+    """
     # Here, so that who only reads mapping files loads no database library.
     if mapping.parts:
         from adapters.federated import open_federated
@@ -18,6 +23,10 @@ def open_adapter(mapping: "SourceMapping") -> "Adapter":
         from adapters.http import HttpAdapter
 
         return HttpAdapter(mapping)
+    if is_own(mapping.source.kind):
+        from adapters.own import open_own
+
+        return open_own(mapping)
     from adapters.sql import SqlAdapter
 
     return SqlAdapter(mapping)

@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from adapters.words import contains, fold, starts_a_word
-from tests.hospital import (
+from adapters.testing.hospital import (
     IPP_SYSTEM,
     NO_START,
     Hospital,
@@ -22,6 +21,7 @@ from tests.hospital import (
     PatientRow,
     StayRow,
 )
+from adapters.words import contains, fold, starts_a_word
 
 Row = dict[str, Any]
 _EARLIEST = datetime(1, 1, 1)  # noqa: DTZ001 - as the rows are

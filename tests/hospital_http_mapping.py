@@ -1,6 +1,6 @@
 """The mapping file of the tiny hospital's HTTP API."""
 
-from tests.hospital import (
+from adapters.testing.hospital import (
     FINESS_SYSTEM,
     IPP_SYSTEM,
     KINDS,

@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 import sqlalchemy as sa
 
-from tests.hospital import (
+from adapters.testing.hospital import (
     FINESS_SYSTEM,
     IPP_SYSTEM,
     KINDS,

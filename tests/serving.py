@@ -9,9 +9,9 @@ import responses
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from adapters.testing.hospital import Hospital
 from app import create_app
 from tests.app import provider
-from tests.hospital import Hospital
 from tests.hospital_sql import Tables, mapping_text
 from tests.validity.client import ValidatingClient
 

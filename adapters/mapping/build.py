@@ -27,6 +27,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.parts import build_parts, is_several, offered, prefix_of
 from adapters.mapping.rules.source import source_url
+from adapters.mapping.secrets import resolved
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
     LINES,
@@ -82,6 +83,12 @@ def _source(doc: Document, path: KeyPath) -> SourceConfig:
     source = doc.sources()[path]
     kept = {key: source[key] for key in _KEPT if key in source}
     mark, url = place(doc.root, path, at_key=True), source_url(doc, source)
+    if doc.is_own:
+        mark = place(doc.root, (*path, "kind"))
+        told = source.get("options", {}).items()
+        kept["options"] = MappingProxyType(
+            {key: resolved(value, doc.environ) for key, value in told}
+        )
     return SourceConfig(
         source["kind"], mark, url=url, http=http_source(doc, path), **kept
     )

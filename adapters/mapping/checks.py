@@ -66,3 +66,11 @@ def is_format(form: str) -> bool:
 def sorts_as_text(form: str) -> bool:
     """Tell whether texts of this format sort as the times that they stand for."""
     return _SORTABLE.fullmatch(form) is not None
+
+
+def is_own(kind: object) -> bool:
+    """Tell whether a kind of source is the path of a class: package.module:Class."""
+    module, colon, name = str(kind).partition(":")
+    return bool(colon) and all(
+        part.isidentifier() for part in (*module.split("."), name)
+    )

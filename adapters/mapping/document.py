@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from marshmallow import ValidationError
 
 from adapters.contract import ResourceType
+from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
 from adapters.mapping.faults import readable
 from adapters.mapping.problems import MappingProblem
@@ -105,6 +106,11 @@ class Document:
     def section(self, path: KeyPath) -> Mapping[str, Any]:
         """Return the section, or the entry of one, that stands at a path."""
         return next(data for at, _, data in self.sections() if at == path)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether records come from a class of the hospital's own: no field is mapped then."""
+        return is_own(self.data.get("source", {}).get("kind"))
 
     def is_refused(self, path: KeyPath) -> bool:
         """Tell whether the schema refused something at the path or below it."""

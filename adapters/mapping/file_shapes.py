@@ -1,7 +1,7 @@
 """The shapes of the smaller parts of a mapping file."""
 
 from adapters.mapping.model import Never, Twice
-from adapters.mapping.shapes import Entries, Shape, Text, word
+from adapters.mapping.shapes import Entries, Listed, Shape, Text, word
 
 TWICE = tuple(Twice)
 NEVER = tuple(Never)
@@ -33,3 +33,10 @@ class ConstantsShape(Shape):
     class_code_system = Text()
     patient_identifier_type_system = Text()
     organization_identifier_type_system = Text()
+
+
+class ConditionShape(Shape):
+    """A column and the texts with which an item counts."""
+
+    column = Text(data_key="from", required=True)
+    values = Listed(Text(), data_key="in", required=True)

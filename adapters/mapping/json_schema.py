@@ -8,13 +8,22 @@ other is checked by `rules`, and is beyond this schema.
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from marshmallow import Schema, fields, validate
 
 from adapters.contract import ResourceType
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.http_schema import Searches
+from adapters.mapping.json_values import (
+    TEXT,
+    Node,
+    columns_node,
+    entries_node,
+    number_node,
+    text_node,
+)
+from adapters.mapping.own_schema import CLASS_PATH, OwnSourceShape
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.profile import ProfileShape
 from adapters.mapping.schema import SOURCES, MappingShape, Section, Source
@@ -25,11 +34,8 @@ from adapters.mapping.shapes import (
     Entries,
     OneValue,
     Shape,
-    Word,
     YesNo,
 )
-
-Node: TypeAlias = dict[str, Any]
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """What editors' YAML servers understand best."""
@@ -40,10 +46,10 @@ _LAID_OVER = re.compile(
 )
 """The definitions of tables that are laid over those of a base, key by key."""
 
+_CLASS: Node = {"type": "string", "pattern": CLASS_PATH}
+
 _SAID_AGAIN = ("mapping", "prefix", "extend")
 """What a file that extends another has to say by itself."""
-
-_TEXT: Node = {"type": ["string", "number", "boolean"], "minLength": 1}
 
 
 class _Writer:
@@ -84,15 +90,15 @@ class _Writer:
             EntryPart: self._of_kind,
             fields.Nested: lambda part: self.shape(type(part.schema)),
             fields.List: self._listed,
-            Entries: lambda e: _entries(self.field(e.inner)),
-            Columns: _columns,
+            Entries: lambda e: entries_node(self.field(e.inner)),
+            Columns: columns_node,
             OneValue: self._one_value,
-            Secret: lambda _: {"anyOf": [_TEXT, self.shape(FromEnvironment)]},
-            Source: lambda _: _by_kind({k: self.shape(s) for k, s in SOURCES.items()}),
+            Secret: lambda _: {"anyOf": [TEXT, self.shape(FromEnvironment)]},
+            Source: lambda _: self._by_kind(),
             Searches: self._searches,
             YesNo: lambda _: {"enum": [True, False, "true", "false"]},
-            fields.Number: _number,
-            fields.String: _text,
+            fields.Number: number_node,
+            fields.String: text_node,
         }
         for kind, write in writers.items():
             if isinstance(field, kind):
@@ -119,7 +125,18 @@ class _Writer:
             return {"allOf": [options, {"required": ["from"]}]}
         either = {"oneOf": [{"required": ["from"]}, {"required": ["value"]}]}
         table = {"allOf": [options, either]}
-        return {"if": {"type": "object"}, "then": table, "else": _TEXT}
+        return {"if": {"type": "object"}, "then": table, "else": TEXT}
+
+    def _by_kind(self) -> Node:
+        first, *others = SOURCES
+        node = self.shape(SOURCES[first])
+        for kind in others:
+            then = self.shape(SOURCES[kind])
+            node = {"if": _kind_is({"const": kind}), "then": then, "else": node}
+        own = self.shape(OwnSourceShape)
+        node = {"if": _kind_is(_CLASS), "then": own, "else": node}
+        kinds = {"anyOf": [{"enum": list(SOURCES)}, _CLASS]}
+        return {"properties": {"kind": kinds}, "allOf": [node]}
 
     def _searches(self, searches: Searches) -> Node:
         shapes = {name: self.shape(s) for name, s in searches.shapes.items()}
@@ -144,9 +161,11 @@ def mapping_schema() -> Node:
 def _file(writer: _Writer) -> Node:
     whole = writer.table(MappingShape.known())
     whole["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
-    whole["if"] = _source_is("http")
-    whole["then"] = {"properties": _http_sections(writer)}
-    whole["else"] = {"properties": _take_sections(whole["properties"])}
+    own = _sections(writer, lambda section: section.of_own)
+    of_databases = {"properties": _take_sections(whole["properties"])}
+    whole["if"] = _source_is({"const": "http"})
+    whole["then"] = _sections(writer, lambda section: section.of_http)
+    whole["else"] = {"if": _source_is(_CLASS), "then": own, "else": of_databases}
     return whole
 
 
@@ -183,14 +202,16 @@ def profile_schema() -> Node:
     }
 
 
-def _http_sections(writer: _Writer) -> Node:
+def _sections(writer: _Writer, shape_of: Callable[[Section], type[Shape]]) -> Node:
+    """Return the sections in the shapes of another kind of source."""
     known = MappingShape.known()
     sections = {key: known[key] for key in SECTIONS}
-    return {
-        key: writer.shape(section.of_http)
+    shapes = {
+        key: writer.shape(shape_of(section))
         for key, section in sections.items()
         if isinstance(section, Section)
     }
+    return {"properties": shapes}
 
 
 def _take_sections(properties: Node) -> Node:
@@ -200,9 +221,12 @@ def _take_sections(properties: Node) -> Node:
     return sections
 
 
-def _source_is(kind: str) -> Node:
-    of_kind = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-    return {"properties": {"source": of_kind}, "required": ["source"]}
+def _source_is(kind: Node) -> Node:
+    return {"properties": {"source": _kind_is(kind)}, "required": ["source"]}
+
+
+def _kind_is(kind: Node) -> Node:
+    return {"properties": {"kind": kind}, "required": ["kind"]}
 
 
 def _say_what_is_offered(definitions: Mapping[str, Node]) -> None:
@@ -215,39 +239,3 @@ def _say_what_is_offered(definitions: Mapping[str, Node]) -> None:
             for key, words in (("search", PARAMETERS[kind]), ("sort", SORTS[kind])):
                 if listed.get(key, {}).get("type") == "array":
                     listed[key]["items"] = {"enum": list(map(str, words))}
-
-
-def _by_kind(shapes: Mapping[str, Node]) -> Node:
-    first, *others = shapes
-    node = shapes[first]
-    for kind in others:
-        is_kind = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-        node = {"if": is_kind, "then": shapes[kind], "else": node}
-    return {"properties": {"kind": {"enum": list(shapes)}}, "allOf": [node]}
-
-
-def _entries(inner: Node) -> Node:
-    return {"type": "object", "additionalProperties": inner}
-
-
-def _columns(columns: Columns) -> Node:
-    if not columns.two:
-        return _TEXT
-    two = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 2}
-    return {"anyOf": [_TEXT, two]}
-
-
-def _number(number: fields.Number[Any]) -> Node:
-    whole = isinstance(number, fields.Integer)
-    bounds = next(v for v in number.validators if isinstance(v, validate.Range))
-    written = r"^[0-9]+$" if whole else r"^[0-9]*\.?[0-9]+$"
-    limits = {"minimum": bounds.min, "maximum": bounds.max}
-    kind = "integer" if whole else "number"
-    return {"anyOf": [{"type": kind, **limits}, {"type": "string", "pattern": written}]}
-
-
-def _text(text: fields.String) -> Node:
-    for check in text.validators:
-        if isinstance(check, Word):
-            return {"enum": list(map(str, check.choices))}
-    return _TEXT

@@ -165,7 +165,7 @@ class ResourceMapping:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """Where the hospital system is and how long it may take; secrets are resolved."""
+    """Where the system is, its time limits, a class's own `options`; secrets are resolved."""
 
     kind: str
     mark: Mark
@@ -176,6 +176,7 @@ class SourceConfig:
     wait_seconds: float = WAIT_SECONDS
     may_write: bool = False
     http: HttpSource | None = None
+    options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
 
 class DateReading(StrEnum):

@@ -68,7 +68,7 @@ def offered(doc: Document, path: KeyPath, part: str) -> tuple[str, ...]:
     found = {at: data for at, _, data in doc.sections()}[path]
     kind = next(k for at, k, _ in doc.sections() if at == path)
     words = found.get(part, doc.data[str(path[0])].get(part, ()))
-    lacks = lacking(doc, path, kind)
+    lacks = frozenset() if doc.is_own else lacking(doc, path, kind)
     return tuple(word for word in words if word not in lacks)
 
 

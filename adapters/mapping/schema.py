@@ -11,15 +11,18 @@ from typing import Any
 from marshmallow import ValidationError, fields, validates_schema
 
 from adapters.contract import ResourceType
+from adapters.mapping.checks import is_own
 from adapters.mapping.file_shapes import (
     NEVER,
     TWICE,
     CodeTableShape,
+    ConditionShape,
     ConstantsShape,
     LocalTimesShape,
 )
 from adapters.mapping.http_schema import HttpSourceShape, http_section_shape
 from adapters.mapping.model import DateReading
+from adapters.mapping.own_schema import OwnSourceShape, own_section_shape
 from adapters.mapping.secrets import Secret
 from adapters.mapping.several import SectionPart, one_or_several
 from adapters.mapping.shapes import (
@@ -115,13 +118,6 @@ class UpdatedOptions(TimeOptions):
     covers = word(("all",), "what it may cover")
 
 
-class ConditionShape(Shape):
-    """A column and the texts with which an item counts."""
-
-    column = Text(data_key="from", required=True)
-    values = Listed(Text(), data_key="in", required=True)
-
-
 _OPTIONS: Mapping[Kind, type[Shape]] = MappingProxyType(
     {
         Kind.TIME: TimeOptions,
@@ -178,6 +174,14 @@ class Section(SectionPart):
     def __init__(self, kind: ResourceType, **kwargs: Any) -> None:
         of_http = http_section_shape(kind, _fields_shape(kind))
         super().__init__(_section_shape(kind), of_http, **kwargs)
+        self.of_own = own_section_shape(kind)
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        _, file, *_ = args
+        source = file.get("source") if isinstance(file, Mapping) else None
+        if isinstance(source, Mapping) and is_own(source.get("kind")):
+            return self.of_own().load(value)
+        return super()._deserialize(value, *args, **kwargs)
 
 
 class SqlSource(Shape):
@@ -196,7 +200,7 @@ class SqlSource(Shape):
 SOURCES: Mapping[str, type[Shape]] = MappingProxyType(
     {"sql": SqlSource, "http": HttpSourceShape}
 )
-_SOURCE_KIND = word(tuple(SOURCES), "a kind of source")
+_SOURCE_KIND = word((*SOURCES, "package.module:Class"), "a kind of source")
 
 
 class Source(fields.Field[dict[str, Any]]):
@@ -210,12 +214,13 @@ class Source(fields.Field[dict[str, Any]]):
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise self.make_error("invalid")
+        if is_own(value.get("kind")):
+            return dict(OwnSourceShape().load(value))
         try:
             kind = _SOURCE_KIND.deserialize(value.get("kind", "sql"))
         except ValidationError as error:
             raise ValidationError({"kind": error.messages}) from error
-        loaded: dict[str, Any] = SOURCES[str(kind)]().load(value)
-        return loaded
+        return dict(SOURCES[str(kind)]().load(value))
 
 
 class MappingShape(Shape):

@@ -11,7 +11,8 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from adapters.mapping.elements import SECTIONS
-from adapters.mapping.json_schema import Node, mapping_schema, profile_schema
+from adapters.mapping.json_schema import mapping_schema, profile_schema
+from adapters.mapping.json_values import Node
 from app.tools.report import FINE, print_json
 
 
@@ -47,6 +48,7 @@ _OF_MAPPINGS = (
     _Told(_API, "", "HttpSource"),
     _Told(_API, "auth.", "Auth"),
     _Told(_API_SECTION, "", r"\w+HttpSection(Entry)?"),
+    _Told("### Keys of a class of your own", "", "OwnSource"),
     _Told(_API_SECTION, "list.", "List"),
     _Told(_API_SECTION, "search.NAME.", r"\w+Search"),
 )

@@ -23,7 +23,7 @@ from adapters.contract import (
 from adapters.federated import FederatedAdapter
 from adapters.mapping.load import load_mapping
 from adapters.memory import FaultyRow, MemoryAdapter, Row
-from tests.hospital import PARIS, Hospital, StayRow
+from adapters.testing.hospital import PARIS, Hospital, StayRow
 from tests.hospital_sql import Tables, mapping_text
 
 NAMES = ("north", "south")

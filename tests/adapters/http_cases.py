@@ -6,10 +6,10 @@ from pathlib import Path
 
 from adapters.http import HttpAdapter
 from adapters.mapping.load import load_mapping
-from tests.hospital import Hospital
+from adapters.testing.hospital import Hospital
+from adapters.testing.stays import EDGES
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.stays import EDGES
 
 
 def opened_at(

@@ -17,11 +17,11 @@ from adapters.sql.conditions import ALWAYS
 from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.dialects import dialect_of
 from adapters.sql.statements import Shape
-from tests.adapters.asking import ask
+from adapters.testing.asking import ask
+from adapters.testing.stays import EDGES
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
-from tests.stays import EDGES
 
 KINDS = ("sqlite", "postgresql", "mariadb")
 

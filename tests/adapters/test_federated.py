@@ -24,7 +24,7 @@ from adapters.contract import (
 from adapters.federated import FederatedAdapter, Part
 from adapters.federated.lanes import Lane
 from adapters.memory import MemoryAdapter
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -38,12 +38,12 @@ from tests.adapters.asking import (
     token,
     walk,
 )
-from tests.adapters.found import STAYS_FOUND
+from adapters.testing.found import STAYS_FOUND
+from adapters.testing.hospital import NO_END, NO_START, Hospital, Ids, StayRow
+from adapters.testing.pages import ORDERS
+from adapters.testing.stays import EDGES
 from tests.adapters.group import PREFIXES, Group, open_group, served
-from tests.adapters.test_contract_paging import ORDERS
 from tests.databases import NewDatabase
-from tests.hospital import NO_END, NO_START, Hospital, Ids, StayRow
-from tests.stays import EDGES
 
 WAIT = 0.3
 NO_INSTANTS = (NO_START, NO_END, "2024-03-31 02:30:00", "2024-03-31 02:00:00")

@@ -29,11 +29,7 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile
-from app.capabilities import compute_offer
-from demo.hospital import fill, generate
-from demo.http import KEY_HEADER
-from demo.rows import Sejour
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     NEWEST_FIRST,
     PATIENT,
     STAY,
@@ -44,13 +40,17 @@ from tests.adapters.asking import (
     rows_of,
     token,
 )
+from adapters.testing.hospital import Hospital, Ids
+from adapters.testing.stays import EDGES
+from app.capabilities import compute_offer
+from demo.doors import KEY_HEADER
+from demo.hospital import fill, generate
+from demo.rows import Sejour
 from tests.adapters.group import PREFIXES, SHARED, GroupModel
-from tests.hospital import Hospital, Ids
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, listens
-from tests.stays import EDGES
 
 NEVER = "2024-03-31 02:30:00"
 SOUTH = replace(EDGES, stays=tuple(row for row in EDGES.stays if row.began != NEVER))

@@ -18,7 +18,7 @@ from adapters.contract import (
 )
 from adapters.federated import FederatedAdapter
 from adapters.mapping.load import load_mapping
-from tests.adapters.asking import STAY, ask, dates, ids_of, patient, token, walk
+from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
 
 MAPPING = """\
 mapping: 1

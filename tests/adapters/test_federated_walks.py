@@ -1,7 +1,6 @@
 """Walks through two hospitals as one while their stays come, change and go."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,11 +8,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from adapters.memory import Row
-from tests.adapters.asking import Opened
+from adapters.testing.hospital import Hospital, Ids, StayRow
+from tests.adapters.changeable import Changeable
 from tests.adapters.group import PREFIXES, Group, open_group, served
 from tests.adapters.test_walks import PLACE, Walks
 from tests.databases import NewDatabase
-from tests.hospital import Hospital, Ids, StayRow
 
 NO_HOUR = "2024-03-31 02:30:00"
 
@@ -30,11 +29,22 @@ def _own(row: StayRow) -> StayRow:
     return row._replace(id=number, began=began)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOpened(Opened):
+class GroupOpened(Changeable):
     """A group as the walks of one hospital know it; even numbers live in the north."""
 
-    group: Group
+    def __init__(self, group: Group) -> None:
+        hospital: Any = Combined(group)
+        super().__init__(
+            hospital, group.adapter, group.model, self._put_stay, self._delete_stay
+        )
+        self.group = group
+
+    def _put_stay(self, row: StayRow) -> None:
+        self.group.tables[_lives(row.id)[0]].put_stay(_own(row))
+
+    def _delete_stay(self, number: int) -> None:
+        place, own = _lives(number)
+        self.group.tables[place].delete_stay(own)
 
     def id(self, number: int) -> str:
         """Return the id of a row as clients see it."""
@@ -54,18 +64,6 @@ class Combined:
         return served(PREFIXES[place], self._group.hospitals[place].stay(_own(row)))
 
 
-def _opened(group: Group) -> GroupOpened:
-    hospital: Any = Combined(group)
-    return GroupOpened(
-        hospital,
-        group.adapter,
-        group.model,
-        lambda row: group.tables[_lives(row.id)[0]].put_stay(_own(row)),
-        lambda number: group.tables[_lives(number)[0]].delete_stay(_lives(number)[1]),
-        group,
-    )
-
-
 @pytest.fixture(params=Ids)
 def opened(
     request: pytest.FixtureRequest,
@@ -77,7 +75,7 @@ def opened(
     urls = (f"sqlite:///{directory / 'north.db'}", new_postgresql("unicode"))
     hospital = Hospital(patients=PLACE, ids=request.param)
     group = open_group((hospital, hospital), directory, urls)
-    yield _opened(group)
+    yield GroupOpened(group)
     group.close()
 
 

@@ -23,7 +23,7 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.http import HttpAdapter, client
-from tests.adapters.asking import STAY, ask
+from adapters.testing.asking import STAY, ask
 from tests.adapters.http_cases import api_and_adapter, opened_at
 from tests.hospital_http import answer
 

@@ -15,7 +15,7 @@ from adapters.contract import (
     StringMatch,
 )
 from adapters.mapping.problems import MappingError
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     PATIENT,
     STAY,
     ask,
@@ -27,9 +27,9 @@ from tests.adapters.asking import (
     token,
     walk,
 )
+from adapters.testing.stays import EDGES
 from tests.adapters.http_cases import api_and_adapter, opened_at
 from tests.hospital_http import SECRETS, answer
-from tests.stays import EDGES
 
 MODEL = EDGES.model()
 COUNTED = "counting: {path: /sejours/nombre, total: nombre}"

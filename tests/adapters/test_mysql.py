@@ -10,7 +10,7 @@ from adapters.contract import Adapter, NotFoundError, RowFault, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.sql.columns import Kind
 from adapters.sql.dialects import DIALECTS
-from tests.adapters.asking import STAY, ask, dates, ids_of, patient, token, walk
+from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
 from tests.mariadb_server import MariaServer
 
 TABLE = """CREATE TABLE {database}.stays (

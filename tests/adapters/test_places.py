@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.mapping.model import Never, TimeRule, Twice
 from adapters.sql.columns import Kind, time_bound
 from adapters.sql.places import FIRST, LAST, TICK, place_of
-from tests.hospital import PARIS
+from adapters.testing.hospital import PARIS
 
 UTC_ZONE = ZoneInfo("UTC")
 RULES = [

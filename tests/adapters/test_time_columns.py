@@ -12,8 +12,8 @@ from adapters.contract import Adapter, Prefix, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
-from tests.adapters.asking import ask, dates, ids_of, walk
-from tests.hospital import PARIS, Hospital, StayRow
+from adapters.testing.asking import ask, dates, ids_of, walk
+from adapters.testing.hospital import PARIS, Hospital, StayRow
 
 MAPPING = """\
 mapping: 1

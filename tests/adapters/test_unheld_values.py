@@ -22,9 +22,9 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import TimeRule
 from adapters.sql.columns import Kind
 from adapters.sql.places import FIRST, LAST, place_of
-from tests.adapters.asking import STAY, ask, dates, ids_of, patient, walk
+from adapters.testing.asking import STAY, ask, dates, ids_of, patient, walk
+from adapters.testing.hospital import PARIS
 from tests.databases import NewDatabase
-from tests.hospital import PARIS
 
 MAPPING = """\
 mapping: 1

@@ -19,9 +19,10 @@ from hypothesis.stateful import (
 )
 
 from adapters.contract import Criterion, Page, Position, ResourceType, Sort, SortKey
-from tests.adapters.asking import Opened, ask, dates, ids_of, patient, rows_of, token
-from tests.adapters.conftest import Open
-from tests.hospital import Hospital, Ids, PatientRow, StayRow
+from adapters.testing.asking import ask, dates, ids_of, patient, rows_of, token
+from adapters.testing.hospital import Hospital, Ids, PatientRow, StayRow
+from adapters.testing.opened import Open
+from tests.adapters.changeable import Changeable
 
 TIMES = (
     None,
@@ -53,7 +54,7 @@ SORTS = st.builds(
 PLACE = (PatientRow(1), PatientRow(2))
 
 
-def _criteria(opened: Opened) -> tuple[tuple[Criterion, ...], ...]:
+def _criteria(opened: Changeable) -> tuple[tuple[Criterion, ...], ...]:
     return (
         (),
         (token("status", "finished", "planned"),),
@@ -71,7 +72,7 @@ class Walk:
 
     def __init__(
         self,
-        opened: Opened,
+        opened: Changeable,
         question: tuple[Criterion, ...],
         sort: Sort,
         size: int,
@@ -155,7 +156,7 @@ def _ids(page: Page) -> list[str]:
 class Walks(RuleBasedStateMachine):
     """People walk through the stays of a hospital that goes on working."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: Changeable) -> None:
         super().__init__()
         self.opened = opened
         self.walks: list[Walk] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from tests.hospital import Hospital, StayRow
+from adapters.testing.hospital import Hospital, StayRow
 from tests.hospital_sql import Tables
 from tests.redis_server import RedisServer
 from tests.serving import Served, serve

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from adapters.testing.hospital import UNIT_URL
 from app.parameters import SEARCH_PARAMETERS
 from tests.app.answers import body, refused
 from tests.docs.pages import DOCS, section, table
-from tests.hospital import UNIT_URL
 from tests.serving import Served, ids, link
 
 PROFILES = ("full", "group-a", "group-b")

@@ -9,13 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from adapters.testing.stays import EDGES
 from app.cli import DEFAULT_DIRECTORY, STAYS, main
 from demo.hospital import LEAST_STAYS
 from demo.state import DEFAULT_ROOT, DemoDirectory
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
-from tests.stays import EDGES
 
 MAPPING = ROOT / "mappings" / "demo" / "demo.yaml"
 
@@ -74,6 +74,20 @@ def test_serve_refuses_a_database_it_does_not_know() -> None:
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "nosuch" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_serve_refuses_a_class_that_is_not_installed(tmp_path: Path) -> None:
+    mapping = tmp_path / "own.yaml"
+    mapping.write_text(
+        "mapping: 1\nname: Own\nprofile: full\ntime_zone: Europe/Paris\n"
+        'source: {kind: "nosuch.pas:Pas"}\nencounter: {}\n'
+    )
+    refused = encounters("serve", **provider.environ(mapping))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        f"{mapping}:5:16: source.kind: 'nosuch.pas:Pas' cannot be imported: "
+        "No module named 'nosuch'\n"
+    )
 
 
 def test_serve_refuses_an_account_that_may_write(

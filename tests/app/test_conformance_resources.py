@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from adapters.testing.stays import EDGES
 from tests.app.answers import body, pages
 from tests.serving import BASE_URL, Served, issues
-from tests.stays import EDGES
 
 ACT_CODE = "http://hl7.org/fhir/v3/ActCode"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")

@@ -1,6 +1,5 @@
 """Decision 5: what `date` compares, in both readings, over HTTP."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -18,17 +17,17 @@ from adapters.contract import (
 )
 from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
+from adapters.testing.dates import TABLE
+from adapters.testing.hospital import PARIS, Hospital, StayRow
+from adapters.testing.stays import EDGES
 from app import create_app
 from tests.app import provider
 from tests.app.answers import body, refused
-from tests.hospital import PARIS, Hospital, StayRow
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, serve
-from tests.stays import EDGES
 
-STU3 = Path(__file__).parents[1] / "stu3"
-ROWS = json.loads((STU3 / "date-prefix-truth-table.json").read_text())["rows"]
+ROWS = TABLE["rows"]
 CASES: tuple[str, ...] = tuple(dict.fromkeys(row["period_case"] for row in ROWS))
 """The stays of the truth table; their ids count from 1."""
 

@@ -10,14 +10,14 @@ import responses
 
 from adapters.contract import ResourceType, SearchQuery
 from adapters.memory import MemoryAdapter
+from adapters.testing.hospital import PARIS
+from adapters.testing.stays import EDGES
 from app import create_app
 from tests.app import provider
 from tests.app.answers import body, raw, refused
-from tests.hospital import PARIS
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, FORM, Served
-from tests.stays import EDGES
 
 STU3 = Path(__file__).parents[1] / "stu3"
 CODES = {

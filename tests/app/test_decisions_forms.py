@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import responses
 
+from adapters.testing.hospital import UNIT_URL, Hospital, StayRow
 from tests.app.answers import parameters, raw, refused
-from tests.hospital import UNIT_URL, Hospital, StayRow
 from tests.redis_server import RedisServer
 from tests.serving import FORM, Served, ids, link, relations, serve
 

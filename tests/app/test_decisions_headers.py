@@ -6,11 +6,11 @@ import pytest
 import requests
 import responses
 
+from adapters.testing.stays import EDGES
 from tests.app import provider
 from tests.app.answers import raw, refused
 from tests.redis_server import RedisServer
 from tests.serving import Served, serve
-from tests.stays import EDGES
 
 PATHS = (
     *("Encounter/1", "Encounter?_id=1", "Patient/1", "Patient?_id=1"),

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import responses
 
+from adapters.testing.stays import EDGES
 from tests.app import provider
 from tests.app.answers import body, refused
 from tests.app.conftest import Mapped
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, relations, serve
-from tests.stays import EDGES
 
 TECHNICAL = (
     "ORGANIZATION_READ",

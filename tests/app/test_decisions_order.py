@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from adapters.testing.stays import TIES
 from tests.app.answers import body, pages, refused
 from tests.serving import Served, ids
-from tests.stays import TIES
 
 
 def _ids_in_order(served: Served, kind: str, params: Mapping[str, str]) -> list[str]:

@@ -6,12 +6,17 @@ from pathlib import Path
 import pytest
 import responses
 
+from adapters.testing.hospital import (
+    FINESS_SYSTEM,
+    IPP_SYSTEM,
+    Hospital,
+    OrganizationRow,
+)
+from adapters.testing.stays import EDGES, LARGEST_ID
 from tests.app.answers import body, refused
-from tests.hospital import FINESS_SYSTEM, IPP_SYSTEM, Hospital, OrganizationRow
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, relations, serve
-from tests.stays import EDGES, LARGEST_ID
 
 FULL = Path(__file__).parents[2] / "mappings" / "profiles" / "full.yaml"
 

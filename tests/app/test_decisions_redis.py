@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import responses
 
+from adapters.testing.stays import EDGES
 from app.paging import PageStore, connect
 from app.service import EXTENSION
 from tests.app import provider
@@ -16,7 +17,6 @@ from tests.app.answers import pages, parameters, refused
 from tests.app.changing import SEAL_KEYS, Changing
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, serve
-from tests.stays import EDGES
 
 
 def _kept(redis: RedisServer) -> Mapping[bytes, Mapping[bytes, bytes]]:

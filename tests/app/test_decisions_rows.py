@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from adapters.testing.hospital import VISIT_SYSTEMS
+from adapters.testing.stays import EDGES
 from tests.app.answers import body, refused, told
 from tests.app.conftest import Mapped
-from tests.hospital import VISIT_SYSTEMS
 from tests.serving import Served, ids, issues
-from tests.stays import EDGES
 
 LOCAL_SYSTEM = "https://example.org/fhir/CodeSystem/stay-kinds"
 ACT_CODE = "http://hl7.org/fhir/v3/ActCode"

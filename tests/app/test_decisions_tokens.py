@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import pytest
 import responses
 
+from adapters.testing.hospital import UNIT_URL
+from adapters.testing.stays import EDGES
 from app.service import EXTENSION
 from tests.app.answers import body, refused
-from tests.hospital import UNIT_URL
 from tests.hospital_sql import Tables, mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, serve
-from tests.stays import EDGES
 
 H1, H2 = "urn:oid:1.2.250.1.999.1.1", "urn:oid:1.2.250.1.999.1.2"
 STATUS = "http://hl7.org/fhir/encounter-status"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import responses
 
+from adapters.testing.stays import EDGES
 from tests.app.answers import refused, told
 from tests.app.changing import NEWEST_FIRST, Changing
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, relations, serve
-from tests.stays import EDGES
 
 SLOW = """
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900000)

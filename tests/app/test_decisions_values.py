@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from adapters.testing.hospital import UNIT_URL
 from tests.app.answers import body, refused, told
-from tests.hospital import UNIT_URL
 from tests.serving import Served, ids, relations
 
 LENIENT = {"Prefer": "handling=lenient"}

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import responses
 
+from adapters.testing.stays import EDGES
 from tests.app.answers import body, refused
 from tests.app.changing import Changing
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, relations, serve
-from tests.stays import EDGES
 
 
 @pytest.fixture

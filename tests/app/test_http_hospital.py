@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import responses
 
+from adapters.testing.stays import EDGES
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, issues, relations, serve
-from tests.stays import EDGES
 
 
 @pytest.fixture

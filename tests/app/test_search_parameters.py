@@ -14,7 +14,7 @@ from adapters.contract import (
     StringMatch,
 )
 from adapters.memory import MemoryAdapter
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -25,10 +25,10 @@ from tests.adapters.asking import (
     text,
     token,
 )
+from adapters.testing.hospital import FINESS_SYSTEM, IPP_SYSTEM, UNIT_URL, VISIT_SYSTEMS
+from adapters.testing.stays import EDGES
 from tests.app.answers import body, pages
-from tests.hospital import FINESS_SYSTEM, IPP_SYSTEM, UNIT_URL, VISIT_SYSTEMS
 from tests.serving import BASE_URL, Served, ids, issues
-from tests.stays import EDGES
 
 Question = tuple[str, str, Criterion]
 """A parameter, its value over HTTP, and what it asks of the model."""

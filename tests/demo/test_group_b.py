@@ -17,8 +17,16 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import load_profile
+from adapters.testing.asking import (
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    patient,
+    text,
+)
 from app.capabilities import compute_offer
-from tests.adapters.asking import ORGANIZATION, PATIENT, STAY, ask, dates, patient, text
 from tests.demo.filled import Filled
 from tests.live import ROOT
 

@@ -21,13 +21,21 @@ from adapters.http import HttpAdapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import load_profile
+from adapters.testing.asking import (
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    patient,
+    text,
+)
 from app.capabilities import Offer, compute_offer
 from demo.doors import KEY_HEADER, LOGIN, SESSION_HEADER, USER, Key, Sessions
 from demo.hospital import generate
 from demo.http import application
 from demo.pas import Pas, hospital
 from demo.rows import Patient, Sejour
-from tests.adapters.asking import ORGANIZATION, PATIENT, STAY, ask, dates, patient, text
 from tests.hospital_http import serving
 from tests.live import ROOT, answers, free_ports
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from adapters import open_adapter
 from adapters.contract import Adapter, SearchQuery, Sort, SortKey
 from adapters.mapping.load import load_mapping
+from adapters.testing.asking import NEWEST_FIRST, ask, dates, patient, token
 from demo.hospital import fill
-from tests.adapters.asking import NEWEST_FIRST, ask, dates, patient, token
 from tests.demo.conftest import MAPPING
 from tests.mariadb_server import MariaServer
 

@@ -10,6 +10,7 @@ import pytest
 import responses
 
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
+from adapters.testing.stays import EDGES
 from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
 from app.operations.worker import REFUSALS
 from app.setting_table import DEFAULT_SCOPES
@@ -20,7 +21,6 @@ from tests.docs.running import Demo
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve
-from tests.stays import EDGES
 
 PAGE = CLIENTS.read_text("utf-8")
 ERRORS = section(PAGE, "Errors")

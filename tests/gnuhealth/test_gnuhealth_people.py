@@ -11,7 +11,7 @@ from adapters.contract import (
     ResourceType,
     StringMatch,
 )
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     ORGANIZATION,
     PATIENT,
     ask,

@@ -14,6 +14,7 @@ from adapters.mapping.rules import (
     fields,
     http,
     http_source,
+    own,
     search,
     several,
     source,
@@ -53,6 +54,8 @@ RULES: tuple[Rule, ...] = (
     search.searched_slots_have_columns,
     search.searched_columns_are_single,
     search.searched_texts_sort,
+    own.classes_stand_alone,
+    own.searched_unit_has_an_extension,
     *http_source.RULES,
     *http.RULES,
 )

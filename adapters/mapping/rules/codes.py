@@ -22,8 +22,11 @@ def tables_exist(doc: Document) -> Iterator[MappingProblem]:
 def tables_are_used(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a code table that no field names.
 
-    Where a field names another table, or none, that is the one problem to report.
+    Where a field names another table, or none, that is the one problem to report. A class
+    of the hospital's own may use any.
     """
+    if doc.is_own:
+        return
     used = set(doc.texts_of("codes"))
     if used - set(doc.codes()) or any(tables_are_given(doc)) or doc.refused:
         return

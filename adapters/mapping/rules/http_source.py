@@ -26,9 +26,9 @@ def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
                 yield doc.problem((*path, *below), text)
 
 
-def http_secrets_are_not_written(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse a password, key or token in clear."""
-    for path, source in doc.http_sources().items():
+def keys_are_not_written(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a password, key or token in clear, of an HTTP API or a class."""
+    for path, source in doc.sources().items():
         for below, key in _written(source):
             text = "put it into the environment and write {env: NAME}"
             yield doc.problem((*path, *below, key), text)
@@ -40,6 +40,7 @@ def _written(source: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     login = auth.get("session", {})
     for path, values in (
         (("headers",), source.get("headers", {})),
+        (("options",), source.get("options", {})),
         (("auth", "basic"), auth.get("basic", {})),
         (("auth", "oauth2"), auth.get("oauth2", {})),
         (("auth", "session", "body"), login.get("body", {})),
@@ -70,6 +71,6 @@ def one_way_to_show_who_asks(doc: Document) -> Iterator[MappingProblem]:
 
 RULES = (
     addresses_are_http,
-    http_secrets_are_not_written,
+    keys_are_not_written,
     one_way_to_show_who_asks,
 )

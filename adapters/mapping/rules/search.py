@@ -56,6 +56,8 @@ def sorts_are_known(doc: Document) -> Iterator[MappingProblem]:
 
 def searched_slots_have_columns(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a parameter or sort key whose slot comes from nowhere or from no column."""
+    if doc.is_own:
+        return
     for use in _uses(doc):
         found = _sites(doc, use)
         if any(site.columns for site in found) or _refused(doc, use):

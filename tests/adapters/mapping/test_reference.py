@@ -21,6 +21,7 @@ from adapters.mapping.http_schema import (
     http_section_shape,
 )
 from adapters.mapping.load import load_mapping
+from adapters.mapping.own_schema import OwnSourceShape
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.profile import ProfileShape
 from adapters.mapping.schema import (
@@ -160,6 +161,22 @@ def test_the_http_example_loads(tmp_path: Path) -> None:
     file.write_text(head + example, encoding="utf-8")
     mapping = load_mapping(file, {"PAS_URL": "https://pas/api", "PAS_KEY": "k"})
     assert mapping.resources[ResourceType.ENCOUNTER].http is not None
+
+
+def test_keys_of_a_class_of_your_own() -> None:
+    found = keys_under("### Keys of a class of your own")
+    assert found == list(OwnSourceShape.known())
+
+
+def test_the_example_of_a_class_loads(tmp_path: Path) -> None:
+    start = TEXT.index("\n## A class of your own\n")
+    example = re.findall(r"```yaml\n(.*?)```", TEXT[start:], re.DOTALL)[0]
+    head = "mapping: 1\nname: Example\nprofile: full\ntime_zone: Europe/Paris\n"
+    file = tmp_path / "mapping.yaml"
+    file.write_text(head + example, encoding="utf-8")
+    mapping = load_mapping(file, {"KESTREL_FILE": "visits.db"})
+    assert mapping.source.options == {"file": "visits.db"}
+    assert mapping.source.timeout_seconds == 5
 
 
 def test_keys_of_a_profile() -> None:

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from adapters import open_adapter
 from adapters.mapping.load import load_mapping
+from adapters.testing.stays import EDGES
 from app.auth import key_source
 from app.operations.readiness import (
     Readiness,
@@ -29,7 +30,6 @@ from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, wait_until
 from tests.redis_server import RedisServer
-from tests.stays import EDGES
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from adapters.testing.stays import EDGES
 from app.cli import main
 from tests.hospital_sql import Tables, mapping_text
-from tests.stays import EDGES
 
 MAPPINGS = Path(__file__).parents[3] / "mappings"
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"

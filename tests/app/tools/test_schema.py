@@ -66,6 +66,33 @@ def test_what_the_loader_refuses_by_its_shape_is_refused(old: str, new: str) -> 
     assert faults(schema_of_mappings(), yaml.safe_load(text.replace(old, new, 1)))
 
 
+OWN = """\
+mapping: 1
+name: Own
+profile: full
+time_zone: Europe/Paris
+source: {kind: "pas.adapter:Pas", url: "ipc:/run/pas", options: {site: {env: SITE}}}
+encounter: {search: [_id], sort: [date]}
+patient: {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "right"),
+    [
+        ("", "", True),
+        ("pas.adapter:Pas", "pas.adapter:", False),
+        ("pas.adapter:Pas", "pas adapter:Pas", False),
+        ("patient: {}", "patient: {rows: SELECT 1}", False),
+        ("search: [_id]", "search: [nobody]", False),
+        ("options:", "option:", False),
+    ],
+)
+def test_a_class_of_the_hospitals_own(old: str, new: str, right: bool) -> None:
+    data = yaml.safe_load(OWN.replace(old, new))
+    assert (faults(schema_of_mappings(), data) == []) is right
+
+
 @pytest.mark.parametrize(
     ("said", "right"),
     [

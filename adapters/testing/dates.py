@@ -9,14 +9,12 @@ import pytest
 
 from adapters.contract import Prefix
 from adapters.mapping.model import DateReading, Never, Twice
-from tests.adapters.asking import Opened, ask, dates, ids_of
-from tests.adapters.conftest import Open
-from tests.hospital import PARIS, Hospital, Ids, StayRow
+from adapters.testing.asking import STAY, ask, assert_as_model, dates, ids_of
+from adapters.testing.hospital import PARIS, Hospital, Ids, StayRow
+from adapters.testing.opened import Open, Opened
 
 TABLE = json.loads(
-    (Path(__file__).parents[1] / "stu3" / "date-prefix-truth-table.json").read_text(
-        encoding="utf-8"
-    )
+    (Path(__file__).parent / "date-prefix-truth-table.json").read_text(encoding="utf-8")
 )
 CASES = tuple(TABLE["cases"])
 ROWS = tuple(row for row in TABLE["rows"] if row["value"][:2] in set(Prefix))
@@ -65,7 +63,8 @@ def test_table_is_whole() -> None:
 def test_prefix_table(table: Opened, value: str) -> None:
     reading = table.hospital.date_reading
     asked = [row for row in ROWS if row["value"] == value]
-    expected = {
+    held = {CASES[int(id) - 1] for id in table.held(STAY)}
+    expected = held & {
         row["period_case"]
         for row in asked
         if row[COLUMNS[reading]]
@@ -80,9 +79,7 @@ def test_prefix_table(table: Opened, value: str) -> None:
 @pytest.mark.parametrize("second", VALUES[2::5])
 def test_dates_together(table: Opened, first: str, second: str) -> None:
     for query in (ask(dates(first, second)), ask(dates(first), dates(second))):
-        expected = ids_of(table.model.search(query))
-        assert ids_of(table.adapter.search(query)) == expected
-        assert table.adapter.count(query) == len(expected)
+        assert_as_model(table, query)
 
 
 # -------------------------------------------------------------- clock changes
@@ -158,5 +155,7 @@ ODD_HOURS = {
 
 
 def test_odd_hours(nights: Opened) -> None:
+    if len(nights.held(STAY)) < len(QUARTERS):
+        pytest.skip("the hospital does not hold all hours of the nights")
     for value, found in ODD_HOURS[nights.hospital.twice].items():
         assert nights.adapter.count(ask(dates(value))) == found, value

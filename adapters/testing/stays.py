@@ -4,7 +4,7 @@
 the row on which it failed.
 """
 
-from tests.hospital import (
+from adapters.testing.hospital import (
     NO_END,
     NO_START,
     Hospital,

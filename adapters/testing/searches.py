@@ -1,10 +1,9 @@
 """The contract of adapters, held against hospitals full of edge cases.
 
-Nothing here knows an adapter: `conftest.py` opens each on the same rows, and what it
-answers is compared with expected ids and with the memory model.
+Nothing here knows an adapter: who tests one opens it on these rows, and what it answers
+is compared with expected ids and with the memory model.
 """
 
-from collections.abc import Iterable
 from itertools import combinations
 
 import pytest
@@ -12,17 +11,14 @@ import pytest
 from adapters.contract import (
     Criterion,
     GoneError,
-    NotAskableError,
     NotFoundError,
     ResourceType,
     SourceDataError,
-    StringMatch,
 )
-from tests.adapters.asking import (
+from adapters.testing.asking import (
     ORGANIZATION,
     PATIENT,
     STAY,
-    Opened,
     ask,
     assert_as_model,
     dates,
@@ -32,12 +28,13 @@ from tests.adapters.asking import (
     token,
     with_ids,
 )
-from tests.adapters.found import (
+from adapters.testing.found import (
     ORGANIZATIONS_FOUND,
     PATIENTS_FOUND,
     SOME,
     STAYS_FOUND,
 )
+from adapters.testing.opened import Opened
 
 # ------------------------------------------------------------------ reading
 
@@ -51,19 +48,26 @@ def test_what_is_searched_can_be_read(edges: Opened, kind: ResourceType) -> None
 
 def test_faulty_row_is_a_fault_when_read(edges: Opened) -> None:
     with pytest.raises(SourceDataError) as caught:
-        edges.adapter.read(STAY, edges.id(37))
+        edges.adapter.read(STAY, _held(edges, 37))
     assert caught.value.fault is not None
     assert caught.value.fault.column == "state"
 
 
 def test_hidden_stay_is_not_there(edges: Opened) -> None:
     with pytest.raises(NotFoundError):
-        edges.adapter.read(STAY, edges.id(50))
+        edges.adapter.read(STAY, _held(edges, 50))
 
 
 def test_removed_stay_is_gone(edges: Opened) -> None:
     with pytest.raises(GoneError):
-        edges.adapter.read(STAY, edges.id(51))
+        edges.adapter.read(STAY, _held(edges, 51))
+
+
+def _held(opened: Opened, number: int) -> str:
+    """Return the id of a stay; the test is skipped where the hospital does not hold it."""
+    if opened.id(number) not in opened.held(STAY):
+        pytest.skip(f"the hospital does not hold stay {number}")
+    return opened.id(number)
 
 
 @pytest.mark.parametrize("kind", ResourceType)
@@ -87,9 +91,9 @@ def test_id_that_no_row_has_is_not_found(
 
 def test_ids_are_whole_and_exact(edges: Opened) -> None:
     texts = {edges.id(number) for number in (42, 420, 421, 422, 423)}
-    for id_ in texts:
+    for id_ in sorted(texts & edges.held(STAY)):
         assert edges.adapter.count(ask(token("_id", id_))) == 1
-    for code in ("042", "42"):
+    for code in sorted({"042", "42"} & edges.held(ORGANIZATION)):
         assert edges.adapter.read(ORGANIZATION, code).id == code
 
 
@@ -103,7 +107,7 @@ def test_stays_found(
     edges: Opened, criteria: tuple[Criterion, ...], found: tuple[int, ...]
 ) -> None:
     query = ask(*(with_ids(edges, criterion) for criterion in criteria))
-    expected = {edges.id(number) for number in found}
+    expected = {edges.id(number) for number in found} & edges.held(STAY)
     assert set(ids_of(edges.adapter.search(query))) == expected
     assert_as_model(edges, query)
 
@@ -115,19 +119,10 @@ def test_stays_found(
 def test_patients_found(
     edges: Opened, criteria: tuple[Criterion, ...], found: tuple[int, ...]
 ) -> None:
-    _skip_unless_offered(edges, criteria)
     query = ask(*(with_ids(edges, c) for c in criteria), of=PATIENT)
-    expected = {edges.id(number) for number in found}
+    expected = {edges.id(number) for number in found} & edges.held(PATIENT)
     assert set(ids_of(edges.adapter.search(query))) == expected
     assert_as_model(edges, query)
-
-
-def _skip_unless_offered(opened: Opened, criteria: Iterable[Criterion]) -> None:
-    offered = opened.adapter.capabilities[PATIENT].parameters
-    for criterion in criteria:
-        match = getattr(criterion, "match", StringMatch.STARTS_WITH)
-        if match not in offered[criterion.parameter].matches:
-            pytest.skip(f"{criterion.parameter}:{match} is not offered")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +133,8 @@ def test_organizations_found(
     edges: Opened, criterion: Criterion, found: tuple[str, ...]
 ) -> None:
     query = ask(criterion, of=ORGANIZATION)
-    assert ids_of(edges.adapter.search(query)) == list(found)
+    expected = set(found) & edges.held(ORGANIZATION)
+    assert set(ids_of(edges.adapter.search(query))) == expected
     assert_as_model(edges, query)
 
 
@@ -148,18 +144,10 @@ def test_organizations_found(
 @pytest.mark.parametrize(("size", "each"), [(1, 1), (2, 1), (3, 7)])
 def test_criteria_hold_together(edges: Opened, size: int, each: int) -> None:
     asked = [with_ids(edges, criterion) for criterion in SOME]
-    askable = [criterion for criterion in asked if _is_askable(edges, criterion)]
+    askable = [c for c in asked if edges.adapter.takes(ask(c))]
     assert len(askable) > len(SOME) / 2
     for some in tuple(combinations(askable, size))[::each]:
         assert_as_model(edges, ask(*some))
-
-
-def _is_askable(opened: Opened, criterion: Criterion) -> bool:
-    try:
-        opened.adapter.explain(ask(criterion))
-    except NotAskableError:
-        return False
-    return True
 
 
 def test_question_explained_shows_no_value(edges: Opened) -> None:

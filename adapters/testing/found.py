@@ -5,9 +5,9 @@ patient number: the suite writes them as the hospital's ids.
 """
 
 from adapters.contract import Criterion, StringMatch, TokenCriterion
-from tests.adapters.asking import dates, patient, text, token
-from tests.hospital import IPP_SYSTEM, VISIT_SYSTEMS
-from tests.stays import LARGEST_ID
+from adapters.testing.asking import dates, patient, text, token
+from adapters.testing.hospital import IPP_SYSTEM, VISIT_SYSTEMS
+from adapters.testing.stays import LARGEST_ID
 
 H1 = VISIT_SYSTEMS["H1"]
 EXTENSION = "service-provider._extension"

@@ -1,0 +1,24 @@
+"""A hospital under test whose stays come, change and go."""
+
+from collections.abc import Callable
+
+from adapters.contract import Adapter
+from adapters.memory import MemoryAdapter
+from adapters.testing.hospital import Hospital, StayRow
+from adapters.testing.opened import Opened
+
+
+class Changeable(Opened):
+    """A hospital behind an adapter, and how its stays are changed."""
+
+    def __init__(
+        self,
+        hospital: Hospital,
+        adapter: Adapter,
+        model: MemoryAdapter,
+        put_stay: Callable[[StayRow], None],
+        delete_stay: Callable[[int], None],
+    ) -> None:
+        super().__init__(hospital, adapter, model)
+        self.put_stay = put_stay
+        self.delete_stay = delete_stay

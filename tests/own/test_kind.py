@@ -1,0 +1,254 @@
+"""`kind: package.module:Class`: what is loaded, and what is refused, at its line."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters import open_adapter
+from adapters.contract import ResourceType, SortKey
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.problems import MappingError
+
+FILE = """\
+mapping: 1
+name: Own
+profile: full
+time_zone: Europe/Paris
+source: {kind: "pas:Pas"}
+encounter:
+  search: [_id, date]
+  sort: [date]
+patient: {}
+"""
+
+WHOLE = """\
+from adapters.contract import *
+from adapters.contract import ResourceCapabilities as Able, ParameterCapability as Way
+
+class Pas:
+    def __init__(self, mapping):
+        self.mapping = mapping
+        self.fingerprint = mapping.fingerprint
+        stays = Able({"_id": Way(), "date": Way()}, (SortKey.DATE, SortKey.ID))
+        self.capabilities = {ResourceType.ENCOUNTER: stays, ResourceType.PATIENT: Able()}
+    def search(self, query): return Page(())
+    def count(self, query): return 0
+    def read(self, resource_type, id): raise NotFoundError(id)
+    def explain(self, query): return ""
+    def check(self): return ()
+    def close(self): pass
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a directory that modules are found in, for one test."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    yield tmp_path
+    # What was loaded must not stand in for the next test's.
+    sys.modules.pop("pas", None)
+
+
+def load(place: Path, file: str = FILE, **environ: str) -> SourceMapping:
+    path = place / "own.yaml"
+    path.write_text(file, "utf-8")
+    return load_mapping(path, environ)
+
+
+def refusal(place: Path, file: str = FILE) -> list[str]:
+    """Return the problems with which a file or its class is refused."""
+    with pytest.raises(MappingError) as caught:
+        open_adapter(load(place, file))
+    return [re.sub(r"^.*own\.yaml:", "", str(each)) for each in caught.value.problems]
+
+
+def test_a_class_is_given_the_whole_mapping(place: Path) -> None:
+    (place / "pas.py").write_text(WHOLE, "utf-8")
+    file = FILE.replace(
+        '"pas:Pas"}',
+        '"pas:Pas", url: "ipc:/run/pas", timeout_seconds: 2, connections: 3,\n'
+        "  options: {site: 007, api_key: {env: KEY}}}\n"
+        "constants: {class_code_system: https://example.org/classes}\n"
+        "codes: {phases: {table: {1: planned}, otherwise: finished}}",
+    )
+    mapping = load(place, file, KEY="secret")
+    adapter = open_adapter(mapping)
+    assert adapter.mapping is mapping  # type: ignore[attr-defined]
+    source = mapping.source
+    assert (source.url, source.timeout_seconds) == ("ipc:/run/pas", 2.0)
+    assert source.connections == 3
+    assert dict(source.options) == {"site": "007", "api_key": "secret"}
+    assert "secret" not in repr(mapping)
+    assert mapping.codes["phases"].otherwise == "finished"
+    stays = mapping.resources[ResourceType.ENCOUNTER]
+    assert (stays.parameters, stays.sorts) == (("_id", "date"), (SortKey.DATE,))
+    assert mapping.resources[ResourceType.PATIENT].parameters == ()
+
+
+def test_nothing_is_imported_before_the_file_is_right(place: Path) -> None:
+    (place / "pas.py").write_text("raise SystemExit('imported')", "utf-8")
+    file = FILE.replace("sort: [date]", "sort: [dates]")
+    assert refusal(place, file) == [
+        "8:10: encounter.sort: 'dates' is not a sort key of Encounter; did you mean 'date'?"
+    ]
+
+
+CLASSES = {
+    "no such module": ("", "", "cannot be imported: No module named 'pas'"),
+    "a module that it needs is missing": (
+        *("class Pas", "import nosuch\nclass Pas"),
+        "cannot be imported: No module named 'nosuch'",
+    ),
+    "no Python": (
+        *("class Pas", "clas Pas"),
+        "cannot be imported: invalid syntax (pas.py, line 4)",
+    ),
+    "an error of the module": (
+        *("class Pas", "{}['secret']\nclass Pas"),
+        "cannot be imported: KeyError in PLACE/pas.py, line 4",
+    ),
+    "no such class": (
+        *("class Pas", "class Paz"),
+        "cannot be found: pas has no class 'Pas'; did you mean 'Paz'?",
+    ),
+    "no class": (
+        *("class Pas:", "def Pas(mapping): pass\nclass It:"),
+        "cannot be found: pas has no class 'Pas'",
+    ),
+    "no adapter": (
+        *("    def count(self, query): return 0\n    def read", "    def fetch"),
+        "is no adapter: it has no 'count'; it has no 'read'",
+    ),
+    "other arguments": (
+        *("def read(self, resource_type, id)", "def read(self, id)"),
+        "is no adapter: 'read' does not take (resource_type, id)",
+    ),
+    "no method": (
+        *("def close(self): pass", "close = 1"),
+        "is no adapter: 'close' does not take ()",
+    ),
+    "it refuses": (
+        *(
+            "self.mapping = mapping",
+            "raise SourceDataError('options: site is missing')",
+        ),
+        "cannot be made: options: site is missing",
+    ),
+    "it fails": (
+        *("self.mapping = mapping", "mapping.source.options['password']"),
+        "cannot be made: KeyError in PLACE/pas.py, line 6",
+    ),
+    "it takes nothing": (
+        *("def __init__(self, mapping)", "def __init__(self)"),
+        "cannot be made: TypeError in ",
+    ),
+    "its capabilities are none": (
+        *("ResourceType.PATIENT: Able()", "'Patient': Able()"),
+        "is no adapter: its capabilities must be ResourceCapabilities by ResourceType",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_what_is_no_adapter_is_refused(place: Path, case: str) -> None:
+    was, becomes, said = CLASSES[case]
+    if was:
+        assert was in WHOLE
+        (place / "pas.py").write_text(WHOLE.replace(was, becomes), "utf-8")
+    (told,) = refusal(place)
+    wanted = f"5:16: source.kind: 'pas:Pas' {said}".replace("PLACE", str(place))
+    assert told.startswith(wanted) if said.endswith(" in ") else told == wanted
+
+
+def test_capabilities_that_fail_are_refused(place: Path) -> None:
+    text = WHOLE.replace("self.capabilities = ", "self.able = ")
+    text += "    @property\n    def capabilities(self): return self.mapping.nothing\n"
+    (place / "pas.py").write_text(text, "utf-8")
+    (told,) = refusal(place)
+    assert "'pas:Pas' tells no capabilities: AttributeError in " in told
+
+
+DIFFERENCES = {
+    "a parameter that the class lacks": (
+        *("[_id, date]", "[_id, date, status]"),
+        "6:1: encounter.search: 'status' is listed, and the class does not offer it",
+    ),
+    "a parameter that the file lacks": (
+        *("[_id, date]", "[date]"),
+        "6:1: encounter.search: the class offers '_id': list it under search, or let it "
+        "be left out",
+    ),
+    "a sort key that the class lacks": (
+        *("sort: [date]", "sort: [date, _lastUpdated]"),
+        "6:1: encounter.sort: '_lastUpdated' is listed, and the class does not offer it",
+    ),
+    "a sort key that the file lacks": (
+        *("  sort: [date]\n", ""),
+        "6:1: encounter.sort: the class offers 'date': list it under sort, or let it be "
+        "left out",
+    ),
+    "a section that the file lacks": (
+        *("patient: {}\n", ""),
+        "6:1: patient: the class serves Patient: the file needs a section patient",
+    ),
+    "a section that the class lacks": (
+        *("patient: {}", "patient: {}\norganization: {}"),
+        "10:1: organization: the class does not serve Organization",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DIFFERENCES)
+def test_file_and_class_offer_the_same(place: Path, case: str) -> None:
+    was, becomes, said = DIFFERENCES[case]
+    (place / "pas.py").write_text(WHOLE, "utf-8")
+    assert refusal(place, FILE.replace(was, becomes)) == [said]
+
+
+SHAPES = {
+    "no path of a class": (
+        *("pas:Pas", "pas:"),
+        "5:16: source.kind: 'pas:' is not a kind of source: use sql, http, "
+        "package.module:Class",
+    ),
+    "a key of a database": (
+        *('"pas:Pas"', '"pas:Pas", may_write: true'),
+        "5:27: source.may_write: 'may_write' is not a key here: use kind, url, "
+        "timeout_seconds, count_timeout_seconds, connections, options",
+    ),
+    "rows": (
+        *("patient: {}", "patient: {rows: SELECT 1}"),
+        "9:11: patient.rows: 'rows' is not for a class of your own: the class reads its "
+        "rows itself",
+    ),
+    "a secret in clear": (
+        *('"pas:Pas"', '"pas:Pas", options: {api_key: abc}'),
+        "5:46: source.options.api_key: put it into the environment and write {env: NAME}",
+    ),
+    "a secret that is not there": (
+        *('"pas:Pas"', '"pas:Pas", options: {site: {env: SITE}}'),
+        "5:49: source.options.site.env: the environment variable SITE is not set",
+    ),
+    "a unit without its extension": (
+        *("[_id, date]", "[service-provider._extension]"),
+        "7:12: encounter.search: needs constants.functional_unit_extension",
+    ),
+    "one of several": (
+        'source: {kind: "pas:Pas"}',
+        'sources: {a: {kind: "pas:Pas"}, b: {kind: sql, url: "x:/"}}',
+        "5:21: sources.a.kind: a class of your own stands alone, under source: it "
+        "is not merged",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_what_the_file_may_not_say_is_refused(place: Path, case: str) -> None:
+    was, becomes, said = SHAPES[case]
+    assert was in FILE
+    assert said in refusal(place, FILE.replace(was, becomes))

@@ -1,0 +1,33 @@
+"""The contract suite in an author's hands: a real package, tested by a real pytest."""
+
+import re
+
+from tests.own.package import Installed
+
+
+def test_the_suite_runs_with_nothing_but_what_is_installed(kestrel: Installed) -> None:
+    done = kestrel.pytest("-q", "-rs", "-p", "adapters.testing.figures")
+    assert done.returncode == 0, done.stdout + done.stderr
+    counted = re.search(r"(\d+) passed, (\d+) skipped in", done.stdout)
+    assert counted, done.stdout
+    run, skipped = map(int, counted.groups())
+    assert run > 300
+    for reason in ("Patient is not offered", "identifier is not offered"):
+        assert reason in done.stdout
+    assert f"| test_contract | {run} | {skipped} | " in done.stdout
+    assert "Kestrel compares starts: " in done.stdout
+    assert "site/adapters/testing/offered.py" in done.stdout
+
+
+def test_the_suite_finds_a_bound_that_is_off_by_one(kestrel: Installed) -> None:
+    module = kestrel.site / "kestrel" / "questions.py"
+    whole = module.read_text("utf-8")
+    bound = 'case Prefix.LE:\n            return "arrived < ?", [high]'
+    assert bound in whole
+    module.write_text(whole.replace(bound, bound.replace("<", "<=")), "utf-8")
+    try:
+        done = kestrel.pytest("-q", "-k", "prefix_table or clock_changes")
+    finally:
+        module.write_text(whole, "utf-8")
+    assert done.returncode == 1, done.stdout
+    assert re.search(r"FAILED .*test_prefix_table\[start-le2019-03-14\]", done.stdout)
