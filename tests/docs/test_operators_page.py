@@ -11,7 +11,7 @@ import pytest
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql import COUNTS
-from adapters.sql.dialects.base import CONNECT_SECONDS, POOL_WAIT_SECONDS
+from adapters.sql.dialects.base import CONNECT_SECONDS
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
@@ -75,7 +75,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         source.count_timeout_seconds,
         CONNECT_SECONDS,
         _CONNECT_SECONDS,
-        POOL_WAIT_SECONDS,
+        source.wait_seconds,
         REDIS_SECONDS,
         float(identity.default or 0),
         server["timeout"],

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -108,11 +109,19 @@ def test_keys_once_had_are_enough(hospital: Path) -> None:
 # ------------------------------------------------------------------ a real process
 
 
+class Running(NamedTuple):
+    """A service: its process, its operations port, its log."""
+
+    pid: int
+    port: int
+    log: Path
+
+
 @pytest.fixture
 def served(
     hospital: Path, redis_server: RedisServer, tmp_path: Path
-) -> Iterator[tuple[int, Path]]:
-    """Serve the hospital; return the operations port and the log."""
+) -> Iterator[Running]:
+    """Serve the hospital."""
     first, log = free_ports(2), tmp_path / "log"
     environ = provider.environ(
         hospital,
@@ -131,7 +140,7 @@ def served(
         )
     try:
         wait_until(lambda: asked(first + 1, "/live")[0] == 200, log)
-        yield first + 1, log
+        yield Running(process.pid, first + 1, log)
     finally:
         children = psutil.Process(process.pid).children(recursive=True)
         process.terminate()
@@ -152,9 +161,9 @@ def asked(port: int, path: str) -> tuple[int, dict[str, object]]:
 
 
 def test_the_operations_process_tells_what_it_sees(
-    served: tuple[int, Path],
+    served: Running,
 ) -> None:
-    port, log = served
+    _, port, log = served
     # The provider of these tests is not there: no token can be checked.
     wait_until(lambda: bool(asked(port, "/ready")[1].get("parts")), log)
     status, body = asked(port, "/ready")
@@ -177,10 +186,10 @@ def test_the_operations_process_tells_what_it_sees(
     assert any("visit" in line.get("problem", "") for line in lines)
 
 
-def test_the_operations_process_is_started_again(served: tuple[int, Path]) -> None:
-    port, log = served
-    mine = psutil.Process(os.getpid()).children(recursive=True)
-    (watching,) = [p for p in mine if "app.operations.endpoints" in p.cmdline()]
+def test_the_operations_process_is_started_again(served: Running) -> None:
+    pid, port, log = served
+    beside = psutil.Process(pid).children()
+    (watching,) = [p for p in beside if "app.operations.endpoints" in p.cmdline()]
     watching.kill()
     wait_until(lambda: asked(port, "/live")[0] == 0, log)
     wait_until(lambda: asked(port, "/live")[0] == 200, log, 60)
