@@ -30,8 +30,8 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile
 from app.capabilities import compute_offer
+from demo.doors import KEY_HEADER
 from demo.hospital import fill, generate
-from demo.http import KEY_HEADER
 from demo.rows import Sejour
 from tests.adapters.asking import (
     NEWEST_FIRST,

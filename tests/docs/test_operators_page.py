@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
-from adapters.mapping.model import Mark, SourceConfig
-from adapters.sql import _COUNTS
-from adapters.sql.dialects.base import CONNECT_SECONDS, POOL_WAIT_SECONDS
+from adapters.mapping.model import WAIT_SECONDS, Mark, SourceConfig
+from adapters.sql import COUNTS
+from adapters.sql.dialects.base import CONNECT_SECONDS
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
@@ -75,7 +75,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         source.count_timeout_seconds,
         CONNECT_SECONDS,
         _CONNECT_SECONDS,
-        POOL_WAIT_SECONDS,
+        WAIT_SECONDS,
         REDIS_SECONDS,
         float(identity.default or 0),
         server["timeout"],
@@ -84,8 +84,8 @@ def test_time_outs_are_those_of_the_code() -> None:
     rows = table(section(PAGE, "Time-outs"), "What")
     assert [float(row[1].split(",")[0]) for row in rows] == seconds
     assert f"the service keeps them for {server['keepalive']}" in words(PAGE)
-    each = source.connections + _COUNTS
-    assert f"2 × ({source.connections} + {_COUNTS}) = {2 * each} an instance" in PAGE
+    each = source.connections + COUNTS
+    assert f"2 × ({source.connections} + {COUNTS}) = {2 * each} an instance" in PAGE
 
 
 def test_what_is_said_of_http_systems_is_so() -> None:
