@@ -17,7 +17,12 @@ from adapters.records import RowFault
 
 
 class AdapterError(Exception):
-    """A hospital system could not give what was asked. The text is for the log only."""
+    """A hospital system could not give what was asked. The text is for the log only.
+
+    `source` is the name that the mapping has for it, where there are several.
+    """
+
+    source: str = ""
 
 
 class NotFoundError(AdapterError):

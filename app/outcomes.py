@@ -11,7 +11,7 @@ import orjson
 from flask import Flask, Response
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from adapters.contract import NotAskableError, SourceDataError
+from adapters.contract import AdapterError, NotAskableError, SourceDataError
 from app.errors import (
     FAULTY_ROW,
     LIMITS,
@@ -133,6 +133,8 @@ def _log_failure(error: Exception, status: int) -> None:
     data: dict[str, object] = {"status": status}
     if isinstance(error, ServiceError):
         data["text"] = error.text
+    if isinstance(error, AdapterError) and error.source:
+        data["source"] = error.source
     if isinstance(error, SourceDataError) and error.fault is not None:
         data["fault"] = error.fault._asdict()
     # The formatter writes type and place of `exc_info` and never its message: a

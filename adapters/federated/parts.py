@@ -62,10 +62,13 @@ class Part:
         try:
             return call()
         except SourceUnavailableError as error:
-            raise SourceUnavailableError(f"source {self.name}: {error}") from error
+            away = SourceUnavailableError(f"source {self.name}: {error}")
+            away.source = self.name
+            raise away from error
         except SourceDataError as error:
-            text = f"source {self.name}: {error}"
-            raise SourceDataError(text, error.fault) from error
+            wrong = SourceDataError(f"source {self.name}: {error}", error.fault)
+            wrong.source = self.name
+            raise wrong from error
 
     def _may_match(self, criterion: Criterion) -> bool:
         match criterion:
