@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
-from adapters.mapping.model import Mark, SourceConfig
+from adapters.mapping.model import WAIT_SECONDS, Mark, SourceConfig
 from adapters.sql import COUNTS
-from adapters.sql.dialects.base import CONNECT_SECONDS, POOL_WAIT_SECONDS
+from adapters.sql.dialects.base import CONNECT_SECONDS
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
@@ -75,7 +75,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         source.count_timeout_seconds,
         CONNECT_SECONDS,
         _CONNECT_SECONDS,
-        POOL_WAIT_SECONDS,
+        WAIT_SECONDS,
         REDIS_SECONDS,
         float(identity.default or 0),
         server["timeout"],
