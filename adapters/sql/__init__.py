@@ -40,7 +40,6 @@ from adapters.sql.statements import Shape
 COUNTS = 2
 """How many counts may run at once: wide ones cost the hospital most."""
 
-
 _MAY_WRITE = (
     "the account of the source may change tables: give it one that may only read,"
     " or say source.may_write: true"
@@ -220,13 +219,13 @@ def _position(section: Section, query: SearchQuery, group: Group, row: Any) -> P
 def _check_kept(*positions: Position) -> None:
     """Refuse to go on from bytes: no value that can be bound compares as they do."""
     if any(isinstance(key, bytes) for at in positions for key in (at.key, at.id)):
-        text = "a page starts or ends at an id or a time that is no text (not UTF-8)"
-        raise SourceDataError(text)
+        raise SourceDataError("a page ends at an id or time that is no text (UTF-8)")
 
 
 def _placed(section: Section, query: SearchQuery, group: Group, row: Any) -> Position:
     """Return the position of a row with the instant of its key."""
     position = _position(section, query, group, row)
+    _check_kept(position)
     if position.key is None:
         return position
     return replace(position, moment=section.moment(query)(position.key))

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import time
 from pathlib import Path
 
@@ -197,4 +198,15 @@ def test_a_page_that_would_go_on_from_such_a_text_is_refused(
     assert len(ids_of(adapter.search(query))) == 3
     with pytest.raises(SourceDataError, match="no text"):
         list(walk(adapter, ask(sort=Sort(SortKey.ID), count=1)))
+    adapter.close()
+
+
+@pytest.mark.parametrize("column", ["id: {from: id}", "start: {from: began}"])
+def test_among_several_sources_it_has_no_place(
+    sqlite: str, tmp_path: Path, column: str
+) -> None:
+    changed = column.replace(column.split()[-1], "visit}")
+    adapter = opened(sqlite, tmp_path, MAPPING.replace(column, changed))
+    with pytest.raises(SourceDataError, match="no text"):
+        adapter.search(replace(ask(), placed=True))
     adapter.close()
