@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import responses
 
+from adapters.testing.stays import EDGES
 from app.operations.logs import JsonFormatter
 from tests.adapters.test_federated_http import group_text
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET
 from tests.redis_server import RedisServer
 from tests.serving import ids, issues, relations, serve
-from tests.stays import EDGES
 
 
 def test_a_database_and_an_api_as_one_list_and_one_of_them_away(
