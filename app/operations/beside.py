@@ -37,9 +37,10 @@ class Beside:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            # Our own interpreter with words of our own.
-            self._process = subprocess.Popen(  # noqa: S603
-                self._command, stdin=subprocess.DEVNULL
+            # Spawned, not forked: a worker that gunicorn forks at the same moment would
+            # keep open the pipe that a forking Popen waits for. Ours are closed on exec.
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                self._command, stdin=subprocess.DEVNULL, close_fds=False
             )
             self._process.wait()
             if self._stopped.wait(AGAIN_SECONDS):
