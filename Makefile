@@ -19,6 +19,10 @@ run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000, GR
 test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
+.PHONY: fuzz
+fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMPLES=1000)
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 tests/app/test_attacks_described.py
+
 .PHONY: lint
 lint: .venv/test.stamp ## Check style, types and the rules of the architecture
 	@$(BIN)/ruff check .

@@ -91,6 +91,10 @@ ELEMENTS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 _CHOICES = {"deceasedBoolean": "deceased", "deceasedDateTime": "deceased"}
 _ALWAYS = ("resourceType", "id", "meta")
+_NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"Organization": ("identifier", "name")}
+)
+"""Elements of which an invariant wants one (org-1): a part keeps them too."""
 _SUBSETTED = {
     "system": "http://hl7.org/fhir/v3/ObservationValue",
     "code": "SUBSETTED",
@@ -105,15 +109,16 @@ def cut(
     """Return the part of a dumped resource that a client asked for.
 
     `elements` are names of `ELEMENTS`; with both, an element has to be in both. What
-    STU3 makes mandatory is kept, and with `_elements` the modifiers too: a patient who
-    is no longer active is never shown without saying so. A resource that lost something
-    carries the tag SUBSETTED; the one given is left as it was.
+    STU3 makes mandatory is kept, by an invariant too, and with `_elements` the modifiers
+    as well: a patient who is no longer active is never shown without saying so. A resource
+    that lost something carries the tag SUBSETTED; the one given is left as it was.
     """
-    table = TABLES[str(resource["resourceType"])]
+    kind = str(resource["resourceType"])
+    table, needed = TABLES[kind], _NEEDED.get(kind, ())
     part = {
         name: value
         for name, value in resource.items()
-        if _kept(_CHOICES.get(name, name), table, summary, elements)
+        if name in needed or _kept(_CHOICES.get(name, name), table, summary, elements)
     }
     return part if len(part) == len(resource) else _tagged(part)
 
