@@ -2,15 +2,12 @@
 
 import os
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from flask import Flask
-from marshmallow import Schema
 
 from adapters import open_adapter
-from adapters.contract import Adapter, ResourceType
-from adapters.mapping.constants import Constants
+from adapters.contract import Adapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import load_profile
@@ -20,9 +17,7 @@ from app.operations.logs import register_request_log
 from app.outcomes import register_errors
 from app.paging import PageStore, connect
 from app.parameters import context_of
-from app.schemas.encounter import EncounterSchema
-from app.schemas.organization import OrganizationSchema
-from app.schemas.patient import PatientSchema
+from app.schemas.resources import resource_schemas
 from app.service import EXTENSION, Service
 from app.settings import Settings
 from app.transport import register_transport
@@ -69,7 +64,7 @@ def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Servi
         context=context,
         authenticator=Authenticator.from_settings(settings),
         walks=Walks(adapter, offer, _page_store(settings), context),
-        schemas=_schemas(mapping.constants),
+        schemas=resource_schemas(mapping.constants),
         title=mapping.name,
         offered_since=datetime.fromtimestamp(changed, UTC).date(),
     )
@@ -83,11 +78,3 @@ def _page_store(settings: Settings) -> PageStore:
         life=60 * settings.page_life_minutes,
         clock=time.time,
     )
-
-
-def _schemas(constants: Constants) -> Mapping[ResourceType, Schema]:
-    return {
-        ResourceType.ENCOUNTER: EncounterSchema(constants),
-        ResourceType.PATIENT: PatientSchema(constants),
-        ResourceType.ORGANIZATION: OrganizationSchema(constants),
-    }

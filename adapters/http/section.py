@@ -51,11 +51,14 @@ class Section:
 
     def record(self, row: JsonRow) -> Record | RowFault:
         """Map one row of an answer."""
-        cells = [at(row, path) for path in self.paths]
-        if not self.items:
-            return self.mapper(cells)
-        extras = {item: _listed(row, path, below) for item, path, below in self.items}
-        return self.mapper(cells, extras)
+        return self.mapper(*self.cells(row))
+
+    def cells(
+        self, row: JsonRow
+    ) -> tuple[tuple[Any, ...], Mapping[ItemMapping, Sequence[Any]]]:
+        """Return what stands at the paths of a row, and the rows of its own lists."""
+        cells = tuple(at(row, path) for path in self.paths)
+        return cells, {i: _listed(row, path, below) for i, path, below in self.items}
 
     def records(
         self, rows: Sequence[JsonRow], criteria: tuple[Criterion, ...]

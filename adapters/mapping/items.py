@@ -60,7 +60,7 @@ def list_reader(
 ) -> Any:
     """Return the function that reads all items of one list slot from a row."""
     readers = tuple(
-        (item if item.rows else None, _item_reader(item, listed, positions))
+        (item if item.rows else None, item_reader(item, listed, positions))
         for item in section.items[listed.name]
     )
 
@@ -76,11 +76,11 @@ def list_reader(
     return read
 
 
-def _item_reader(
+def item_reader(
     item: ItemMapping, listed: ListSlot, positions: Mapping[str, int]
 ) -> Reader:
-    if item.rows:
-        positions = {column: at for at, column in enumerate(item_columns(item))}
+    """Return the function that reads one item from its row, None where there is none."""
+    positions = item_positions(item, positions)
     record = ITEM_RECORDS[listed.name]
     slots = {slot.record: slot for slot in listed.slots}
     readers = tuple(
@@ -99,6 +99,15 @@ def _item_reader(
         return record._make(values)
 
     return read
+
+
+def item_positions(
+    item: ItemMapping, positions: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Return where columns stand in the row of an item: its own, or the resource's."""
+    if not item.rows:
+        return positions
+    return {column: at for at, column in enumerate(item_columns(item))}
 
 
 def _item_slot(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from adapters.contract import (
@@ -14,7 +15,7 @@ from adapters.contract import (
     SortKey,
     SourceDataError,
 )
-from adapters.mapping.apply import RowMapper
+from adapters.mapping.apply import NO_EXTRAS, RowMapper
 from adapters.mapping.items import item_columns, own_columns, own_fields
 from adapters.mapping.model import (
     ItemMapping,
@@ -86,6 +87,13 @@ class Section:
         self, database: Database, rows: Sequence[Sequence[Any]]
     ) -> tuple[Record | RowFault, ...]:
         """Map rows, with the items of a second SELECT where the mapping has one."""
+        extras = self.extras(database, rows)
+        return tuple(map(self.mapper, rows, extras))
+
+    def extras(
+        self, database: Database, rows: Sequence[Sequence[Any]]
+    ) -> Iterable[Mapping[ItemMapping, Sequence[Any]]]:
+        """Return for each row the rows of items that have a SELECT of their own."""
         items = [
             item
             for of_slot in self.mapping.items.values()
@@ -93,7 +101,7 @@ class Section:
             if item.rows is not None
         ]
         if not items or not rows:
-            return tuple(self.mapper(row) for row in rows)
+            return repeat(NO_EXTRAS, len(rows))
         id_place = self.place(self.id_column)
         ids = tuple(row[id_place] for row in rows)
         there = self.filters.item_columns
@@ -101,12 +109,7 @@ class Section:
             (item, _by_key(database, item, there[item.rows or ""], ids))
             for item in items
         ]
-        return tuple(
-            self.mapper(
-                row, {item: by_key.get(row[id_place], ()) for item, by_key in found}
-            )
-            for row in rows
-        )
+        return tuple({item: by_key.get(id, ()) for item, by_key in found} for id in ids)
 
 
 def _by_key(

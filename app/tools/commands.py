@@ -28,6 +28,14 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
             "explaining",
         )
     )
+    _describe_test(
+        _command(commands, "test", "run the tests beside mapping files", "testing")
+    )
+    _describe_preview(
+        _command(
+            commands, "preview", "show what a row becomes, and from what", "previewing"
+        )
+    )
     _describe_schema(
         _command(commands, "schema", "print JSON Schema for an editor", "schema")
     )
@@ -44,6 +52,39 @@ def _describe_explain(explain: argparse.ArgumentParser) -> None:
         "search", nargs="?", help="a search, such as 'Encounter?patient=42&date=ge2024'"
     )
     _add_json(explain)
+
+
+def _describe_test(test: argparse.ArgumentParser) -> None:
+    _add_files(test)
+    test.add_argument(
+        "--complete", action="store_true", help="let what no test touches fail too"
+    )
+    _add_json(test)
+
+
+def _describe_preview(preview: argparse.ArgumentParser) -> None:
+    preview.add_argument("file", type=Path, help="a mapping file")
+    origin = preview.add_mutually_exclusive_group(required=True)
+    origin.add_argument("--row", type=Path, help="a file of columns and values")
+    origin.add_argument(
+        "--live", action="store_true", help="read the row from the source itself"
+    )
+    preview.add_argument("--id", help="with --live: the id, as clients see it")
+    preview.add_argument(
+        "--of",
+        choices=("encounter", "patient", "organization"),
+        default="encounter",
+        help="what the row is of (default: %(default)s)",
+    )
+    preview.add_argument(
+        "--source", default="", help="with --row: the source, where there are several"
+    )
+    preview.add_argument(
+        "--redact",
+        action="store_true",
+        help="put stand-ins in place of what identifies a person",
+    )
+    _add_json(preview)
 
 
 def _describe_schema(schema: argparse.ArgumentParser) -> None:

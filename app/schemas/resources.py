@@ -1,0 +1,20 @@
+"""The schemas of a deployment's resources, by type."""
+
+from collections.abc import Mapping
+
+from marshmallow import Schema
+
+from adapters.contract import ResourceType
+from adapters.mapping.constants import Constants
+from app.schemas.encounter import EncounterSchema
+from app.schemas.organization import OrganizationSchema
+from app.schemas.patient import PatientSchema
+
+
+def resource_schemas(constants: Constants) -> Mapping[ResourceType, Schema]:
+    """Return the schema of each resource type; build them once a deployment."""
+    return {
+        ResourceType.ENCOUNTER: EncounterSchema(constants),
+        ResourceType.PATIENT: PatientSchema(constants),
+        ResourceType.ORGANIZATION: OrganizationSchema(constants),
+    }

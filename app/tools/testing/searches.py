@@ -1,0 +1,198 @@
+"""A search of a test → the rows that it finds, the request that it sends, or its refusal."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from adapters import open_adapter
+from adapters.contract import (
+    Adapter,
+    NotAskableError,
+    Page,
+    RowFault,
+    SearchQuery,
+)
+from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
+from adapters.mapping.profile import load_profile
+from adapters.mapping.slots import UNSERVED
+from adapters.mapping.text import Scalar
+from app.capabilities import compute_offer
+from app.errors import ServiceError
+from app.outcomes import outcome_for
+from app.parameters import context_of
+from app.search import parse_search
+from app.tools.given import Cells
+from app.tools.report import Finding
+from app.tools.sections import MappingFile, NoSectionError
+from app.tools.testing.cases import Case
+from app.tools.testing.coverage import Coverage
+from app.tools.testing.requests import check_request, sent_question
+from app.tools.testing.rows import told
+from app.tools.testing.searched import Searched
+from app.tools.testing.standin import OffsetError, stand_in
+
+BASE_URL = "https://encounters.example/fhir/v3"
+"""The base of a deployment, for searches that name a patient by its whole address."""
+
+_CODED = {"status": "status", "class": "class_code", "gender": "gender"}
+"""The slot whose code table a parameter goes by."""
+
+
+def run_search(
+    file: MappingFile, case: Case, searched: Searched, coverage: Coverage
+) -> Iterator[Finding]:
+    """Yield how the search of a case differs from what is expected of it."""
+    search = _Search(file, case, searched, coverage)
+    try:
+        yield from search.sent() if _is_sent(file, case) else search.found()
+    except NoSectionError as error:
+        yield Finding.of(case.problem("source", str(error)))
+    except OffsetError as error:
+        text = f"a time with an offset cannot be searched here: '{error}'"
+        yield Finding.of(case.problem("given", text))
+
+
+def _is_sent(file: MappingFile, case: Case) -> bool:
+    """Whether the search is of an HTTP system, which looks for the rows itself."""
+    sections = file.sections(case.kind)
+    if case.source or "expect_request" in case.parts:
+        sections = (file.section(case.kind, case.source),)
+    return any(section.http is not None for section in sections)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One search of one mapping file."""
+
+    file: MappingFile
+    case: Case
+    searched: Searched
+    coverage: Coverage
+
+    def sent(self) -> Iterator[Finding]:
+        """Yield how the request differs."""
+        section = self.file.section(self.case.kind, self.case.source)
+        if "expect_found" in self.case.parts or section.http is None:
+            key = "expect_found" if section.http else "source"
+            text = "an HTTP system looks for the rows itself: say expect_request"
+            yield Finding.of(self.case.problem(key, text))
+            return
+        mapping = self.file.source_of(section)
+        adapter = open_adapter(mapping)
+        try:
+            query = self._query(mapping, adapter)
+            question = sent_question(mapping, query)
+        except (ServiceError, NotAskableError) as error:
+            yield from self._refused(error)
+            return
+        finally:
+            adapter.close()
+        self._count(query, (section,))
+        if "expect_refused" in self.case.parts:
+            yield self._not_refused()
+        else:
+            yield from check_request(self.case, question, query)
+
+    def found(self) -> Iterator[Finding]:
+        """Yield how the rows that are found differ."""
+        if "expect_request" in self.case.parts:
+            text = "a database is sent no request: say expect_found"
+            yield Finding.of(self.case.problem("expect_request", text))
+            return
+        with TemporaryDirectory() as folder:
+            rows, file = self.searched.rows, Path(folder) / "rows.sqlite"
+            mapping = stand_in(self.file.mapping, rows, file)
+            adapter = open_adapter(mapping)
+            try:
+                query = self._query(mapping, adapter)
+                page = adapter.search(query)
+            except (ServiceError, NotAskableError) as error:
+                yield from self._refused(error)
+                return
+            finally:
+                adapter.close()
+        self._count(query, self.file.sections(self.case.kind))
+        if "expect_refused" in self.case.parts:
+            yield self._not_refused()
+        else:
+            yield from self._compared(page)
+
+    def _query(self, mapping: SourceMapping, adapter: Adapter) -> SearchQuery:
+        """Read the search as the service would; raises ServiceError."""
+        profile = load_profile(mapping.profile, Path(mapping.file).parent)
+        offer = compute_offer(profile, adapter.capabilities)
+        if self.case.kind not in offer.resources:
+            text = f"the profile {profile.name} does not offer it"
+            raise NoSectionError(text)
+        context = context_of(BASE_URL, mapping.constants, mapping.time_zone)
+        search = parse_search(
+            self.searched.pairs, offer.resources[self.case.kind], context
+        )
+        if "_count" in self.searched.names:
+            return search.query
+        rows = sum(len(rows) for _, rows in self.searched.sections)
+        return replace(search.query, count=max(search.query.count, rows))
+
+    def _refused(self, error: Exception) -> Iterator[Finding]:
+        said = outcome_for(error).issues[0].diagnostics or ""
+        wanted = self.case.text("expect_refused")
+        if not wanted:
+            yield Finding.of(self.case.problem("search", f"it is refused: {said}"))
+        elif wanted not in said:
+            text = f"expected the refusal '{wanted}', and it is '{said}'"
+            yield Finding.of(self.case.problem("expect_refused", text))
+
+    def _not_refused(self) -> Finding:
+        text = "expected a refusal, and the search is answered"
+        return Finding.of(self.case.problem("expect_refused", text))
+
+    def _compared(self, page: Page) -> Iterator[Finding]:
+        expected = self.case.texts("expect_found")
+        ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
+        wanted = [scalar.text for scalar in expected]
+        for row in page.rows:
+            if isinstance(row, RowFault):
+                text = f"a row that is found is a fault: {told(self.case.kind, row)}"
+                yield Finding.of(self.case.problem("given", text))
+        for scalar in (scalar for scalar in expected if scalar.text not in ids):
+            yield _at(scalar, f"'{scalar.text}' is not found{_others(ids, wanted)}")
+        for id in (id for id in ids if id not in wanted):
+            text = f"'{id}' is found, and is not expected"
+            yield Finding.of(self.case.problem("expect_found", text))
+        same = sorted(ids) == sorted(wanted)
+        if same and "_sort" in self.searched.names and ids != wanted:
+            text = f"the order is {', '.join(ids)}"
+            yield Finding.of(self.case.problem("expect_found", text))
+
+    def _count(self, query: SearchQuery, sections: tuple[ResourceMapping, ...]) -> None:
+        """Count what the search has touched."""
+        parameters = {criterion.parameter for criterion in query.criteria}
+        for section in sections:
+            for name in parameters:
+                self.coverage.parameter(section, name)
+            self.coverage.sort(section, query.sort.key)
+        for section, rows in self.searched.sections:
+            for name, slot in _CODED.items():
+                field = section.fields.get(slot)
+                if field and field.codes and field.columns:
+                    self._count_codes(field, rows, name in parameters)
+
+    def _count_codes(
+        self, field: FieldMapping, rows: tuple[Cells, ...], is_asked: bool
+    ) -> None:
+        assert field.codes is not None, "asked for coded fields alone"
+        for row in rows:
+            cell = row.get(field.columns[0])
+            if is_asked or field.codes.table.get(str(cell)) in UNSERVED:
+                self.coverage.code(field, cell)
+
+
+def _at(scalar: Scalar, text: str) -> Finding:
+    mark = scalar.mark
+    return Finding(mark.file, mark.line, mark.column, text)
+
+
+def _others(ids: list[str], wanted: list[str]) -> str:
+    others = [id for id in ids if id not in wanted]
+    return f"; found are {', '.join(ids) or 'none'}" if not others else ""
