@@ -74,13 +74,10 @@ class MappingFile:
                 return part.mapping
         return self.mapping
 
-    def title(self, section: ResourceMapping) -> str:
-        """Return the resource type, with the name of the source where it is one of several."""
+    def of_source(self, section: ResourceMapping) -> str:
+        """Return which one of several sections it is, in words, "" for the only one."""
         several = len(self.sections(section.resource_type)) > 1
-        names = self.names(section)
-        return (
-            f"{section.resource_type} {names[0]}" if several else section.resource_type
-        )
+        return f" of {self.names(section)[0]}" if several else ""
 
     def code_mark(self, table: str, code: str | None) -> Mark:
         """Return the place of an entry of a code table; None is for `otherwise`."""

@@ -1,7 +1,7 @@
 """What tests have looked at: fields, entries of code tables, search parameters, sort keys."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from adapters.contract import SortKey
@@ -68,16 +68,22 @@ class Coverage:
         return sorted(found, key=lambda t: (t.mark.file, t.mark.line, t.mark.column))
 
 
-def targets(file: MappingFile) -> Iterator[Target]:
-    """Yield everything of a mapping file that tests can touch."""
+def targets(file: MappingFile) -> Iterable[Target]:
+    """Return everything of a mapping file that tests can touch, each thing once.
+
+    A constant of the whole file is one field, however many sections have it.
+    """
+    return {target.key: target for target in _targets(file)}.values()
+
+
+def _targets(file: MappingFile) -> Iterator[Target]:
     tables: dict[str, None] = {}
     for section in file.mapping.sections:
+        of_source = file.of_source(section)
         for element, made in _fields(section):
-            title = f"{file.title(section)}.{element}"
-            columns = ", ".join(made.columns)
-            yield Target(
-                "field", _field_key(made), made.mark, title, columns, "this field"
-            )
+            path = f"{section.resource_type}.{element}"
+            columns, text = ", ".join(made.columns), f"this field{of_source}"
+            yield Target("field", _field_key(made), made.mark, path, columns, text)
             if made.codes is not None:
                 tables[made.codes.name] = None
         yield from _questions(file, section)
@@ -86,7 +92,7 @@ def targets(file: MappingFile) -> Iterator[Target]:
 
 
 def _field_key(field: FieldMapping) -> tuple[object, ...]:
-    return ("field", id(field))
+    return ("field", field.mark)
 
 
 def _fields(section: ResourceMapping) -> Iterator[tuple[str, FieldMapping]]:
@@ -108,16 +114,17 @@ def _is_written(item: ItemMapping, slot: str) -> bool:
 
 
 def _questions(file: MappingFile, section: ResourceMapping) -> Iterator[Target]:
-    title = file.title(section)
+    title, of_source = str(section.resource_type), file.of_source(section)
     for name in section.parameters:
         mark = file.listed_mark(section, "search", name)
         key = (id(section), "search", name)
-        text = f"the search parameter '{name}'"
+        text = f"the search parameter '{name}'{of_source}"
         yield Target("search parameter", key, mark, title, "", text)
     for sort in section.sorts:
         mark = file.listed_mark(section, "sort", sort)
         key = (id(section), "sort", sort)
-        yield Target("sort key", key, mark, title, "", f"the sort key '{sort}'")
+        text = f"the sort key '{sort}'{of_source}"
+        yield Target("sort key", key, mark, title, "", text)
 
 
 def _codes(file: MappingFile, name: str) -> Iterator[Target]:
