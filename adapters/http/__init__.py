@@ -26,7 +26,7 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.http.answers import at, rows_at, text_at, total_at
-from adapters.http.calls import Question, read_call
+from adapters.http.calls import Question
 from adapters.http.client import SourceTimedOutError
 from adapters.http.dates import askable_prefixes
 from adapters.http.paging import (
@@ -39,9 +39,9 @@ from adapters.http.paging import (
     whole_page,
 )
 from adapters.http.places import placed
+from adapters.http.rows import ask_row
 from adapters.http.section import open_section
 from adapters.http.source import Source
-from adapters.mapping.checks import FHIR_ID
 from adapters.mapping.http_model import HttpSection, PagingKind, SearchCall
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
 
@@ -107,23 +107,8 @@ class HttpAdapter:
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource."""
         section = self._sections[resource_type]
-        if not FHIR_ID.fullmatch(id):
-            raise NotFoundError(resource_type)
-        own = "".join(section.mapping.fields["id"].own([id]))
-        if not own.strip("."):
-            # Dots alone would be another place on the server.
-            raise NotFoundError(resource_type)
-        call = read_call(section.http.read, own)
-        row = at(
-            self._source.ask(call, self._config.timeout_seconds), section.http.read.row
-        )
-        if row is None:
-            raise NotFoundError(resource_type)
-        if not isinstance(row, dict):
-            raise SourceDataError("the row is not keys and values")
+        row = ask_row(self._source, section, id, self._config.timeout_seconds)
         record = section.record(row)
-        if section.id_text(row).rstrip() != own:
-            raise NotFoundError(resource_type)
         if isinstance(record, RowFault):
             raise SourceDataError("the row cannot be mapped", record)
         return _served(record)

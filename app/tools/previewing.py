@@ -19,7 +19,6 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.mapping.elements import SECTIONS
-from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.text import Table, read_file
 from adapters.mapping.trace import Made, trace
@@ -96,10 +95,9 @@ def _live(
     if not options.id:
         raise CannotRunError("--live needs --id: which row, as clients see its id")
     try:
-        mapping = load_mapping(options.file, os.environ)
-        file = MappingFile(mapping, read_file(options.file))
+        file = MappingFile.open(options.file, os.environ)
         file.sections(kind) or file.section(kind)
-        return file, find_row(mapping, kind, options.id)
+        return file, find_row(file.mapping, kind, options.id)
     except (MappingError, NoSectionError) as error:
         raise CannotRunError(str(error)) from error
     except (NotFoundError, GoneError) as error:

@@ -1,12 +1,13 @@
 """A mapping file that is read by itself, with the places of what it says."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from adapters.contract import ResourceType
 from adapters.mapping.elements import SECTIONS
+from adapters.mapping.layers import read_layers
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping
 from adapters.mapping.problems import did_you_mean
@@ -18,7 +19,6 @@ from adapters.mapping.text import (
     Table,
     find,
     place,
-    read_file,
 )
 
 
@@ -34,9 +34,11 @@ class MappingFile:
     root: Table
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Read a file without its environment; raises MappingError."""
-        return cls(load_mapping(path, None), read_file(path))
+    def open(cls, path: Path, environ: Mapping[str, str] | None = None) -> Self:
+        """Read a file, without its environment if none is given; raises MappingError."""
+        mapping = load_mapping(path, environ)
+        root, _ = read_layers(path)
+        return cls(mapping, root)
 
     def sections(self, kind: ResourceType) -> tuple[ResourceMapping, ...]:
         """Return the sections of a resource type, one for each source."""

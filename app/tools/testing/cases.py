@@ -12,8 +12,8 @@ from typing import Any
 from marshmallow import ValidationError
 
 from adapters.contract import ResourceType
-from adapters.mapping.document import readable
 from adapters.mapping.elements import SECTIONS
+from adapters.mapping.faults import readable
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.shapes import KeyFault

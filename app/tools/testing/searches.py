@@ -120,7 +120,7 @@ class _Search:
 
     def _query(self, mapping: SourceMapping, adapter: Adapter) -> SearchQuery:
         """Read the search as the service would; raises ServiceError."""
-        profile = load_profile(mapping.profile, Path(mapping.file).parent)
+        profile = load_profile(mapping.profile, mapping.profile_directory)
         offer = compute_offer(profile, adapter.capabilities)
         if self.case.kind not in offer.resources:
             text = f"the profile {profile.name} does not offer it"
