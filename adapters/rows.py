@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adapters.contract import NotFoundError, ResourceType
+from adapters.contract import NotFoundError, ResourceType, SourceDataError
 from adapters.mapping.model import ItemMapping, ResourceMapping, SourceMapping
 
 
@@ -29,11 +29,14 @@ def find_row(mapping: SourceMapping, resource_type: ResourceType, id: str) -> So
     SourceDataError, and GoneError where an HTTP source says so itself.
     """
     own = _source_of(mapping, resource_type, id)
+    section = own.resources[resource_type]
     # Here, so that a database needs no HTTP library, and the other way round.
-    if own.source.kind == "http":
+    if section.http is not None:
         from adapters.http.rows import find_http_row
 
         return find_http_row(own, resource_type, id)
+    if not section.rows:
+        raise SourceDataError("a source of this kind does not show its rows")
     from adapters.sql.rows import find_sql_row
 
     return find_sql_row(own, resource_type, id)

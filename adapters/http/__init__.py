@@ -25,7 +25,7 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
-from adapters.http.answers import at, rows_at, text_at, total_at
+from adapters.http.answers import rows_at, text_at, total_at
 from adapters.http.calls import Question
 from adapters.http.client import SourceTimedOutError
 from adapters.http.dates import askable_prefixes

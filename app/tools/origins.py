@@ -86,9 +86,12 @@ class Origins:
             if also and is_below(plain, element):
                 return self._origin(also)
         found = [made for made in self._made if _makes(made, path, plain)]
-        if not found:
-            return Origin("no field of the mapping makes it")
-        return self._origin(max(found, key=_nearness))
+        if found:
+            return self._origin(max(found, key=_nearness))
+        # What several fields make together is told by the first of them.
+        inside = (m for m in self._made if is_below(unnumbered(m.element), plain))
+        first = next(inside, None)
+        return self._origin(first) if first else Origin("no field of the file makes it")
 
     def _named(self, name: str) -> Made | None:
         return next((made for made in self._made if made.name == name), None)

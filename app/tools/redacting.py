@@ -63,7 +63,7 @@ def redacted(row: SourceRow, key: bytes) -> SourceRow:
 
     Times of a stay, codes, units and organizations stay as they are.
     """
-    own, by_item = _stand_ins(row.section, _Scrambler(key))
+    own, by_item = _stand_ins(row.section, Scrambler(key))
     items = {
         item: tuple(_replaced(item_columns(item), each, by_item[item]) for each in rows)
         for item, rows in row.items.items()
@@ -81,7 +81,7 @@ def _replaced(
 
 
 def _stand_ins(
-    section: ResourceMapping, scrambler: "_Scrambler"
+    section: ResourceMapping, scrambler: "Scrambler"
 ) -> tuple[dict[str, StandIn], dict[ItemMapping, dict[str, StandIn]]]:
     """Return what replaces the cells of each column, of the row and of items."""
     kind = section.resource_type
@@ -101,7 +101,7 @@ def _stand_ins(
     return own, by_item
 
 
-def _item(scrambler: "_Scrambler", item: ItemMapping) -> dict[str, StandIn]:
+def _item(scrambler: "Scrambler", item: ItemMapping) -> dict[str, StandIn]:
     found: dict[str, StandIn] = {}
     for slot, field in item.fields.items():
         if slot in _OF_ITEMS[item.slot]:
@@ -111,7 +111,7 @@ def _item(scrambler: "_Scrambler", item: ItemMapping) -> dict[str, StandIn]:
     return found
 
 
-def _texts(scrambler: "_Scrambler", field: FieldMapping) -> dict[str, StandIn]:
+def _texts(scrambler: "Scrambler", field: FieldMapping) -> dict[str, StandIn]:
     def stand_in(cell: object) -> object:
         return cell if _text(cell) in field.absent else scrambler.cell(cell)
 
@@ -125,7 +125,7 @@ def _text(cell: object) -> str:
         return ""
 
 
-def _shifter(scrambler: "_Scrambler", field: FieldMapping) -> StandIn:
+def _shifter(scrambler: "Scrambler", field: FieldMapping) -> StandIn:
     form = field.time.format if field.time else None
 
     def shifted(cell: object) -> object:
@@ -139,7 +139,7 @@ def _shifter(scrambler: "_Scrambler", field: FieldMapping) -> StandIn:
     return shifted
 
 
-class _Scrambler:
+class Scrambler:
     """Values → stand-ins of the same shape, one to one, by a key."""
 
     def __init__(self, key: bytes) -> None:

@@ -100,6 +100,10 @@ class _Search:
             text = "a database is sent no request: say expect_found"
             yield Finding.of(self.case.problem("expect_request", text))
             return
+        if not all(s.rows for s in self.file.sections(self.case.kind)):
+            text = "only the rows of a database can be searched in a test"
+            yield Finding.of(self.case.problem("search", text))
+            return
         with TemporaryDirectory() as folder:
             rows, file = self.searched.rows, Path(folder) / "rows.sqlite"
             mapping = stand_in(self.file.mapping, rows, file)
@@ -112,7 +116,7 @@ class _Search:
                 return
             finally:
                 adapter.close()
-        self._count(query, self.file.sections(self.case.kind))
+        self._count(query, tuple(s for s, rows in self.searched.sections if rows))
         if "expect_refused" in self.case.parts:
             yield self._not_refused()
         else:

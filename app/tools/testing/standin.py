@@ -48,7 +48,7 @@ def stand_in(mapping: SourceMapping, rows: Rows, file: Path) -> SourceMapping:
                 _fill(database, section, sections[id(section)], rows)
         database.commit()
     source = replace(mapping.source, url=f"sqlite:///{file}")
-    made = {kind: sections[id(s)] for kind, s in mapping.resources.items()}
+    made = {kind: sections.get(id(s), s) for kind, s in mapping.resources.items()}
     parts = tuple(
         _part(part, sections, str(file)) for part in mapping.parts if part.section.rows
     )
@@ -60,7 +60,7 @@ def _part(
 ) -> PartMapping:
     own = part.mapping
     source = replace(own.source, url=f"sqlite:///{file}")
-    resources = {kind: sections[id(s)] for kind, s in own.resources.items()}
+    resources = {kind: sections.get(id(s), s) for kind, s in own.resources.items()}
     return replace(part, mapping=replace(own, source=source, resources=resources))
 
 

@@ -1,0 +1,306 @@
+"""`encounters mapping preview`: what a row becomes, from what, and what a ticket may hold."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from demo.hospital import fill
+
+MAPPINGS = Path(__file__).parents[3] / "mappings"
+DEMO = MAPPINGS / "demo" / "demo.yaml"
+GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
+GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
+
+Capture = pytest.CaptureFixture[str]
+
+STAY = """\
+sejour_id: 900001
+etab_id: 2
+num_venue: 000123456
+patient_id: 42
+etat: S
+type_sejour: NEW
+date_entree: 2024-03-30 08:15:00
+date_sortie: 2999-12-31 00:00:00
+"""
+PATIENT = """\
+patient_id: 42
+sexe: F
+date_naissance: 1950-01-02
+date_deces: 2024-02-03
+heure_deces: "04:05"
+nom_naissance: SAINT-EXUPÉRY
+prenoms: ANNE Αλέξης
+given_items:
+  identifiers:
+    - {domaine: IPP-CHU, valeur: 0000042, etab_id: 2, statut: QUAL}
+    - {domaine: INS-NIR, valeur: 250017500000042, statut: PROV}
+  telecoms: [{type_contact: ML, valeur: anne.dupont@example.org}]
+  addresses: [{type_adresse: DOM, ligne1: 1 rue de la Paix, code_postal: "75002",
+               commune: PARIS, pays: France}]
+"""
+SECRETS = (
+    "'42'", '"42"', "Patient/42", "1950-01-02", "2024-02-03", "SAINT", "EXUP", "ANNE",
+    "Αλέξης", "0000042", "250017500000042", "dupont", "rue de la Paix", "75002", "PARIS",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENCOUNTERS_REDACT_KEY", "a secret of the deployment")
+
+
+def preview(
+    folder: Path, row: str, *options: str, mapping: Path = DEMO
+) -> tuple[int, Path]:
+    file = folder / "row.yaml"
+    file.write_text(row, "utf-8")
+    given = ["mapping", "preview", str(mapping), "--row", str(file), *options]
+    return main(given), file
+
+
+def shown(folder: Path, capsys: Capture, row: str, *options: str) -> dict[str, Any]:
+    assert preview(folder, row, "--json", *options)[0] == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+# ------------------------------------------------------------- where elements are from
+
+
+def test_each_element_has_the_cell_and_the_rule_it_came_from(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    assert preview(tmp_path, STAY)[0] == 0
+    out = capsys.readouterr().out
+    resource, _, rest = out.partition("\nWhere each element is from:\n")
+    assert json.loads(resource)["period"] == {"start": "2024-03-30T08:15:00+01:00"}
+    lines = rest.replace(f"{DEMO}:", "").splitlines()
+    pairs = dict(zip(lines[::2], lines[1::2], strict=False))
+    assert {
+        "  Encounter.id = 900001": "      ← sejour_id = '900001'   73:5",
+        "  Encounter.status = finished": (
+            "      ← etat = 'S'; codes.status: S → finished   27:7"
+        ),
+        "  Encounter.class.code = UNK": (
+            "      ← type_sejour = 'NEW'; codes.class: otherwise → UNK   47:5"
+        ),
+        "  Encounter.period.start = 2024-03-30T08:15:00+01:00": (
+            "      ← date_entree = '2024-03-30 08:15:00'; in Europe/Paris   79:5"
+        ),
+        "  Encounter.identifier[0].assigner.reference = Organization/2": (
+            "      ← etab_id = '2'   82:5"
+        ),
+        "  Encounter.class.display = unknown": "      ← the label of the code",
+    }.items() <= pairs.items()
+    _, _, empty = rest.partition("\nFields that give nothing:\n")
+    assert (
+        "Encounter.period.end\n      ← date_sortie = '2999-12-31 00:00:00'; " in empty
+    )
+    assert "Encounter.meta.lastUpdated\n      ← maj_utc = NULL" in empty
+
+
+def test_every_element_of_every_kind_of_row_is_explained(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    told = shown(tmp_path, capsys, PATIENT, "--of", "patient")
+    by_element = {line["element"]: line for line in told["elements"]}
+    assert "no field" not in json.dumps(told)
+    assert by_element["Patient.name[0].given[1]"]["cells"] == {"prenoms": "ANNE Αλέξης"}
+    assert by_element["Patient.identifier[0].value"]["cells"] == {"valeur": "0000042"}
+    assert by_element["Patient.deceasedDateTime"]["cells"] == {
+        "date_deces": "2024-02-03",
+        "heure_deces": "04:05",
+    }
+    left_out = [e for e in told["empty"] if e["cells"] == {"valeur": "250017500000042"}]
+    assert left_out[0]["rule"] == "the item is left out: only_if statut"
+
+
+def test_a_row_that_is_a_fault_tells_all_its_faults_at_their_lines(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    bad = STAY.replace("etat: S", "etat: Z").replace("id: 42", "id: 4 2")
+    assert preview(tmp_path, bad)[0] == 1
+    lines = capsys.readouterr().out.replace(f"{DEMO}:", "").splitlines()
+    assert lines[:2] == [
+        "76:5: Encounter.subject ← patient_id: not a FHIR id: up to 64 letters, digits,"
+        " '-' and '.'",
+        "77:5: Encounter.status ← etat: no entry for 'Z' in codes.status",
+    ]
+    assert any(line.startswith("      ← etat = 'Z'; a fault: ") for line in lines)
+
+
+def test_a_rule_about_several_cells_is_told_too(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    bad = STAY.replace("2999-12-31", "2024-01-01")
+    assert preview(tmp_path, bad)[0] == 1
+    assert "80:5: Encounter.period.end ← date_sortie: ends before it starts" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_row_that_is_not_served_says_so(tmp_path: Path, capsys: Capture) -> None:
+    assert preview(tmp_path, STAY.replace("etat: S", "etat: X"))[0] == 0
+    assert capsys.readouterr().out.startswith("the row is removed: ")
+
+
+def test_http_rows_are_written_as_the_api_answers_them(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    row = "{id: 1, patient: {ipp: 42}, etat: S, uf: {code: 0123}}"
+    assert preview(tmp_path, row, mapping=GROUP_A)[0] == 0
+    assert "← uf.code = '0123'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "said"),
+    [
+        ("sejour: 1", (), "row.yaml:1:1: the mapping names no column 'sejour'"),
+        ("a: [", (), "row.yaml:"),
+        ("id: 1", ("--source", "x"), "'encounter' has one source"),
+    ],
+)
+def test_what_cannot_be_previewed_is_said_with_status_2(
+    tmp_path: Path, capsys: Capture, row: str, options: tuple[str, ...], said: str
+) -> None:
+    assert preview(tmp_path, row, *options)[0] == 2
+    assert said in capsys.readouterr().err
+
+
+# -------------------------------------------------------------------------- live rows
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("demo") / "pas.sqlite"
+    fill(f"sqlite:///{file}", stays=1000)
+    return file
+
+
+def live(*options: str, mapping: Path = DEMO) -> int:
+    return main(["mapping", "preview", str(mapping), "--live", *options])
+
+
+def test_a_live_row_is_read_by_its_id(
+    database: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
+    connection = sqlite3.connect(database)
+    query = (
+        "SELECT patient_id, valeur FROM identifiant_patient WHERE domaine = 'IPP-CHU'"
+    )
+    patient, number = connection.execute(query).fetchone()
+    connection.close()
+    assert live("--id", str(patient), "--of", "patient", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["resource"]["id"] == str(patient)
+    assert {"valeur": number} in [line["cells"] for line in told["elements"]]
+    assert live("--id", str(patient), "--of", "patient", "--redact") == 0
+    assert number not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "--live needs --id"),
+        (("--id", "nobody"), "the source has no such encounter"),
+    ],
+)
+def test_a_live_row_that_is_not_there_is_said(
+    database: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
+    assert live(*options) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_source_that_is_away_is_said_without_its_address(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{tmp_path}/nowhere.sqlite")
+    assert live("--id", "1") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("the source does not answer: ")
+    assert "nowhere" not in said
+    monkeypatch.delenv("PAS_URL")
+    assert live("--id", "1") == 2
+    assert "the environment variable PAS_URL is not set" in capsys.readouterr().err
+
+
+# -------------------------------------------------------------------------- redaction
+
+
+def test_nothing_that_identifies_a_person_is_left(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    for options in (("--json",), ()):
+        assert (
+            preview(tmp_path, PATIENT, "--of", "patient", "--redact", *options)[0] == 0
+        )
+        out = capsys.readouterr().out
+        assert [secret for secret in SECRETS if secret in out] == []
+        assert "female" in out
+        assert "France" in out
+
+
+def test_a_stay_keeps_what_a_ticket_is_about(tmp_path: Path, capsys: Capture) -> None:
+    told = shown(tmp_path, capsys, STAY, "--redact")
+    resource = told["resource"]
+    assert resource["period"] == {"start": "2024-03-30T08:15:00+01:00"}
+    assert resource["status"] == "finished"
+    assert resource["id"] != "900001"
+    assert resource["identifier"][0]["value"] != "000123456"
+    assert resource["identifier"][0]["value"].startswith("000")
+    by_element = {line["element"]: line for line in told["elements"]}
+    assert by_element["Encounter.id"]["cells"] == {"sejour_id": resource["id"]}
+
+
+def test_stand_ins_are_equal_for_equal_values_by_the_key(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient = "patient_id: 1234567\ndate_naissance: 1950-01-02\n"
+    stay = "sejour_id: 1\netat: S\npatient_id: 1234567\n"
+
+    def ids() -> tuple[str, str, str]:
+        one = shown(tmp_path, capsys, patient, "--of", "patient", "--redact")
+        other = shown(tmp_path, capsys, stay, "--redact")
+        subject = other["resource"]["subject"]["reference"]
+        return one["resource"]["id"], subject, one["resource"]["birthDate"]
+
+    id, subject, born = first = ids()
+    assert subject == f"Patient/{id}"
+    assert born != "1950-01-02"
+    assert ids() == first
+    monkeypatch.setenv("ENCOUNTERS_REDACT_KEY", "a secret of another one")
+    assert ids()[0] != id
+    monkeypatch.delenv("ENCOUNTERS_REDACT_KEY")
+    assert main(["mapping", "preview", str(DEMO), "--row", str(tmp_path / "row.yaml"),
+                 "--redact"]) == 0  # fmt: skip
+    assert "ENCOUNTERS_REDACT_KEY is not set" in capsys.readouterr().err
+    monkeypatch.setenv("ENCOUNTERS_REDACT_KEY", "short")
+    assert preview(tmp_path, stay, "--redact")[0] == 2
+
+
+def test_a_fault_stays_a_fault_and_shows_no_cell(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    bad = (
+        STAY.replace("id: 42", "id: 4 2")
+        .replace("etat: S", "etat: Madame Anne Dupont-Martin")
+        .replace("date_entree: 2024-03-30 08:15:00", "date_entree: Anne Dupont")
+    )
+    assert preview(tmp_path, bad, "--redact")[0] == 1
+    out = capsys.readouterr().out
+    assert out.count("a fault: ") == 3
+    assert "Dupont" not in out
+    assert "4 2" not in out
+    assert "a text of 25 characters" in out
