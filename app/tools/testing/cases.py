@@ -23,9 +23,9 @@ from adapters.mapping.text import (
     Node,
     Scalar,
     Table,
+    parse_file,
     place,
     plain,
-    read_file,
 )
 from app.tools.testing.shapes import TestFileShape
 
@@ -83,8 +83,8 @@ def read_cases(path: Path) -> tuple[tuple[Case, ...], tuple[MappingProblem, ...]
 
     Raises MappingError for a file that cannot be read at all.
     """
-    root = read_file(path)
-    problems: list[MappingProblem] = []
+    root, unread = parse_file(path)
+    problems = [*unread]
     refused: set[object] = set()
     try:
         TestFileShape().load(plain(root))
