@@ -9,11 +9,9 @@ import pytest
 
 from app.cli import main
 from demo.hospital import fill
+from tests.app.tools.places import DEMO, MAPPINGS, located
 
-MAPPINGS = Path(__file__).parents[3] / "mappings"
-DEMO = MAPPINGS / "demo" / "demo.yaml"
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
-GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
 
 Capture = pytest.CaptureFixture[str]
 
@@ -81,22 +79,23 @@ def test_each_element_has_the_cell_and_the_rule_it_came_from(
     assert json.loads(resource)["period"] == {"start": "2024-03-30T08:15:00+01:00"}
     lines = rest.replace(f"{DEMO}:", "").splitlines()
     pairs = dict(zip(lines[::2], lines[1::2], strict=False))
-    assert {
-        "  Encounter.id = 900001": "      ← sejour_id = '900001'   73:5",
+    expected = {
+        "  Encounter.id = 900001": "      ← sejour_id = '900001'   @sejour_id}@",
         "  Encounter.status = finished": (
-            "      ← etat = 'S'; codes.status: S → finished   27:7"
+            "      ← etat = 'S'; codes.status: S → finished   @S: finished@"
         ),
         "  Encounter.class.code = UNK": (
-            "      ← type_sejour = 'NEW'; codes.class: otherwise → UNK   47:5"
+            "      ← type_sejour = 'NEW'; codes.class: otherwise → UNK   @otherwise: UNK@"
         ),
         "  Encounter.period.start = 2024-03-30T08:15:00+01:00": (
-            "      ← date_entree = '2024-03-30 08:15:00'; in Europe/Paris   79:5"
+            "      ← date_entree = '2024-03-30 08:15:00'; in Europe/Paris   @date_entree}@"
         ),
         "  Encounter.identifier[0].assigner.reference = Organization/2": (
-            "      ← etab_id = '2'   82:5"
+            "      ← etab_id = '2'   @etab_id}@"
         ),
         "  Encounter.class.display = unknown": "      ← the label of the code",
-    }.items() <= pairs.items()
+    }
+    assert {k: located(v) for k, v in expected.items()}.items() <= pairs.items()
     _, _, empty = rest.partition("\nFields that give nothing:\n")
     assert (
         "Encounter.period.end\n      ← date_sortie = '2999-12-31 00:00:00'; " in empty
@@ -126,11 +125,10 @@ def test_a_row_that_is_a_fault_tells_all_its_faults_at_their_lines(
     bad = STAY.replace("etat: S", "etat: Z").replace("id: 42", "id: 4 2")
     assert preview(tmp_path, bad)[0] == 1
     lines = capsys.readouterr().out.replace(f"{DEMO}:", "").splitlines()
-    assert lines[:2] == [
-        "76:5: Encounter.subject ← patient_id: not a FHIR id: up to 64 letters, digits,"
-        " '-' and '.'",
-        "77:5: Encounter.status ← etat: no entry for 'Z' in codes.status",
-    ]
+    subject = "@patient_id}@: Encounter.subject ← patient_id: not a FHIR id"
+    status = "@etat, codes@: Encounter.status ← etat: no entry for 'Z' in codes.status"
+    assert lines[0].startswith(located(subject))
+    assert lines[1] == located(status)
     assert any(line.startswith("      ← etat = 'Z'; a fault: ") for line in lines)
 
 
@@ -139,9 +137,8 @@ def test_a_rule_about_several_cells_is_told_too(
 ) -> None:
     bad = STAY.replace("2999-12-31", "2024-01-01")
     assert preview(tmp_path, bad)[0] == 1
-    assert "80:5: Encounter.period.end ← date_sortie: ends before it starts" in (
-        capsys.readouterr().out
-    )
+    said = "@date_sortie, absent@: Encounter.period.end ← date_sortie: ends before"
+    assert located(said) in capsys.readouterr().out
 
 
 def test_a_row_that_is_not_served_says_so(tmp_path: Path, capsys: Capture) -> None:
