@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from adapters.contract import ResourceType
 from adapters.mapping.model import CodeTable, FieldMapping, Mark
+from adapters.mapping.text import find
 from adapters.mapping.trace import Made
 from adapters.mapping.values import as_text
 from app.tools.sections import MappingFile
@@ -18,9 +19,12 @@ _FIXED: Mapping[ResourceType, Mapping[str, str]] = MappingProxyType(
         ResourceType.ENCOUNTER: {
             "resourceType": "",
             "identifier.use": "always so",
-            "identifier.type": "constants.identifier_type_…",
+            "identifier.type.coding.system": "constants.identifier_type_system",
+            "identifier.type.coding.version": "constants.identifier_type_version",
+            "identifier.type.coding.display": "constants.identifier_type_display",
+            "identifier.type.coding.code": "always so",
             "class.display": "the label of the code",
-            "class.system": "constants.class_code_system, or class_systems",
+            "class.system": "constants.class_code_system",
             "serviceProvider.extension.url": "constants.functional_unit_extension",
         },
         ResourceType.PATIENT: {
@@ -76,8 +80,9 @@ class Origins:
         """Return what makes, or would make, the element at a path (`name[0].family`)."""
         plain = unnumbered(path)
         fixed = _FIXED[self._kind]
-        if any(is_below(plain, element) for element in fixed):
-            return Origin(next(t for e, t in fixed.items() if is_below(plain, e)))
+        for element, rule in fixed.items():
+            if is_below(plain, element):
+                return self._fixed(rule)
         merged = self._named("replaced_by")
         if plain == "active" and merged and merged.value:
             return self._origin(merged, _MERGED)
@@ -88,10 +93,20 @@ class Origins:
         found = [made for made in self._made if _makes(made, path, plain)]
         if found:
             return self._origin(max(found, key=_nearness))
-        # What several fields make together is told by the first of them.
-        inside = (m for m in self._made if is_below(unnumbered(m.element), plain))
-        first = next(inside, None)
-        return self._origin(first) if first else Origin("no field of the file makes it")
+        # What several fields make together is told by the first that makes anything.
+        inside = [m for m in self._made if is_below(unnumbered(m.element), plain)]
+        if not inside:
+            return Origin("no field of the file makes it")
+        return self._origin(next((m for m in inside if m.value), inside[0]))
+
+    def _fixed(self, rule: str) -> Origin:
+        """Return the line of a constant, or say that the file leaves it as it is."""
+        section, _, name = rule.partition(".")
+        if not name:
+            return Origin(rule)
+        found = find(self._file.root, (section, name))
+        said = rule if found else f"{rule}, as nothing else is said"
+        return Origin(said, mark=found.mark if found else None)
 
     def _named(self, name: str) -> Made | None:
         return next((made for made in self._made if made.name == name), None)

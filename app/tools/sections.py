@@ -1,6 +1,6 @@
 """A mapping file that is read by itself, with the places of what it says."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -11,6 +11,7 @@ from adapters.mapping.layers import read_layers
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping
 from adapters.mapping.problems import did_you_mean
+from adapters.mapping.profile import load_profile
 from adapters.mapping.text import (
     Items,
     KeyPath,
@@ -80,6 +81,13 @@ class MappingFile:
         """Return which one of several sections it is, in words, "" for the only one."""
         several = len(self.sections(section.resource_type)) > 1
         return f" of {self.names(section)[0]}" if several else ""
+
+    def offered(self, kind: ResourceType) -> Collection[str]:
+        """Return the search parameters that the profile has for a resource type."""
+        mapping = self.mapping
+        profile = load_profile(mapping.profile, mapping.profile_directory)
+        found = profile.resources.get(kind)
+        return found.parameters if found else ()
 
     def code_mark(self, table: str, code: str | None) -> Mark:
         """Return the place of an entry of a code table; None is for `otherwise`."""

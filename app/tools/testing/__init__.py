@@ -24,7 +24,7 @@ from app.tools.report import (
 )
 from app.tools.sections import MappingFile
 from app.tools.testing.cases import Case, mapping_beside, read_cases, tests_beside
-from app.tools.testing.coverage import KINDS, Coverage, Target, targets
+from app.tools.testing.coverage import KINDS, Coverage, Target, targets, together
 from app.tools.testing.rows import read_case_row, run_row
 from app.tools.testing.searched import Searched, read_searched
 from app.tools.testing.searches import run_search
@@ -143,10 +143,11 @@ def _print(result: Result, severity: Severity) -> None:
         print(f"FAILED {tried.case.name} ({tried.case.mark})")
         for finding in tried.findings:
             print(f"  {finding}")
-    for gap in result.gaps:
-        print(gap.finding(severity))
+    for finding in together(result.gaps, severity):
+        print(finding)
     failed, tests = len(result.failed), len(result.tried)
-    verdict = f"{failed} of {tests} tests failed" if failed else f"{tests} tests passed"
+    named = "1 test" if tests == 1 else f"{tests} tests"
+    verdict = f"{failed} of {named} failed" if failed else f"{named} passed"
     touched = ", ".join(_told(result, kind) for kind in KINDS if result.there[kind])
     print(f"{result.file}: {verdict}; touched {touched}")
 

@@ -18,21 +18,33 @@ KINDS = ("field", "code", "search parameter", "sort key")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One thing of a mapping file that a test can touch."""
+    """One thing of a mapping file that a test can touch: `name`, among those of `group`."""
 
     kind: str
     key: tuple[object, ...]
     mark: Mark
-    element: str
-    source: str
-    text: str
+    group: str
+    name: str
 
     def finding(self, severity: Severity) -> Finding:
-        """Return the finding that says that no test touched it."""
-        mark = self.mark
-        place = (mark.file, mark.line, mark.column)
-        text = f"no test touches {self.text}"
-        return Finding(*place, text, self.element, self.source, severity)
+        """Return the finding that says that no test touches it."""
+        return _finding(self.mark, f"{self.kind} {self.name}", self.group, severity)
+
+
+def together(targets: Iterable[Target], severity: Severity) -> Iterator[Finding]:
+    """Yield one finding for all of a group, at the place of the first: for people."""
+    groups: dict[tuple[str, str], list[Target]] = {}
+    for target in targets:
+        groups.setdefault((target.kind, target.group), []).append(target)
+    for (kind, group), found in groups.items():
+        names = ", ".join(dict.fromkeys(target.name for target in found))
+        said = f"{kind}{'s' * (len(found) > 1)} {names}"
+        yield _finding(found[0].mark, said, group, severity)
+
+
+def _finding(mark: Mark, what: str, group: str, severity: Severity) -> Finding:
+    text = f"no test touches the {what}"
+    return Finding(mark.file, mark.line, mark.column, text, group, severity=severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +68,11 @@ class Coverage:
 
     def parameter(self, section: ResourceMapping, name: str) -> None:
         """Count a search parameter of a section."""
-        self.touched.add((id(section), "search", name))
+        self.touched.add(_search_key(section, name))
 
     def sort(self, section: ResourceMapping, key: SortKey) -> None:
-        """Count the order of a search."""
-        self.touched.add((id(section), "sort", key))
+        """Count the order that a search asks for."""
+        self.touched.add(_sort_key(section, key))
 
     def gaps(self, file: MappingFile) -> list[Target]:
         """Return what no test touched, in the order of the file."""
@@ -79,14 +91,12 @@ def targets(file: MappingFile) -> Iterable[Target]:
 def _targets(file: MappingFile) -> Iterator[Target]:
     tables: dict[str, None] = {}
     for section in file.mapping.sections:
-        of_source = file.of_source(section)
-        for element, made in _fields(section):
-            path = f"{section.resource_type}.{element}"
-            columns, text = ", ".join(made.columns), f"this field{of_source}"
-            yield Target("field", _field_key(made), made.mark, path, columns, text)
-            if made.codes is not None:
-                tables[made.codes.name] = None
-        yield from _questions(file, section)
+        group = f"{section.resource_type}{file.of_source(section)}"
+        for element, field in _fields(section):
+            yield Target("field", _field_key(field), field.mark, group, element)
+            if field.codes is not None:
+                tables[field.codes.name] = None
+        yield from _questions(file, section, group)
     for name in tables:
         yield from _codes(file, name)
 
@@ -113,26 +123,31 @@ def _is_written(item: ItemMapping, slot: str) -> bool:
     return slot in item.fields and item.fields[slot].mark != item.mark
 
 
-def _questions(file: MappingFile, section: ResourceMapping) -> Iterator[Target]:
-    title, of_source = str(section.resource_type), file.of_source(section)
-    for name in section.parameters:
+def _questions(
+    file: MappingFile, section: ResourceMapping, group: str
+) -> Iterator[Target]:
+    offered = file.offered(section.resource_type)
+    for name in (name for name in section.parameters if name in offered):
         mark = file.listed_mark(section, "search", name)
-        key = (id(section), "search", name)
-        text = f"the search parameter '{name}'{of_source}"
-        yield Target("search parameter", key, mark, title, "", text)
-    for sort in section.sorts:
+        yield Target("search parameter", _search_key(section, name), mark, group, name)
+    for sort in section.sorts if "_sort" in offered else ():
         mark = file.listed_mark(section, "sort", sort)
-        key = (id(section), "sort", sort)
-        text = f"the sort key '{sort}'{of_source}"
-        yield Target("sort key", key, mark, title, "", text)
+        yield Target("sort key", _sort_key(section, sort), mark, group, sort)
+
+
+def _search_key(section: ResourceMapping, name: str) -> tuple[object, ...]:
+    return (id(section), "search", name)
+
+
+def _sort_key(section: ResourceMapping, key: SortKey) -> tuple[object, ...]:
+    return (id(section), "sort", key)
 
 
 def _codes(file: MappingFile, name: str) -> Iterator[Target]:
     codes = file.mapping.codes[name]
-    entries: dict[str | None, str] = dict(codes.table.items())
+    entries: list[str | None] = [*codes.table]
     if codes.otherwise is not None:
-        entries[None] = codes.otherwise
-    for code, made in entries.items():
+        entries.append(None)
+    for code in entries:
         mark, shown = file.code_mark(name, code), code or "otherwise"
-        title = f"codes.{name}"
-        yield Target("code", (name, code), mark, title, "", f"{shown} → {made}")
+        yield Target("code", (name, code), mark, f"codes.{name}", shown)

@@ -175,7 +175,8 @@ class _Search:
         for section in sections:
             for name in parameters:
                 self.coverage.parameter(section, name)
-            self.coverage.sort(section, query.sort.key)
+            if "_sort" in self.searched.names:
+                self.coverage.sort(section, query.sort.key)
         for section, rows in self.searched.sections:
             for name, slot in _CODED.items():
                 field = section.fields.get(slot)
