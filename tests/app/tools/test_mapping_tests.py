@@ -1,12 +1,14 @@
 """`encounters mapping test`: what passes, what fails and where, what no test touches."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.cli import main
+from app.tools.testing.shapes import TestShape
 from tests.app.tools.places import DEMO, MAPPINGS, located
 
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
@@ -16,6 +18,8 @@ SHIPPED = sorted(
     for file in MAPPINGS.glob("*/*.yaml")
     if file.parent.name != "profiles" and not file.name.endswith(".test.yaml")
 )
+
+PAGE = (MAPPINGS / "README.md").read_text("utf-8")
 
 Capture = pytest.CaptureFixture[str]
 
@@ -440,3 +444,20 @@ def test_json_says_the_same(demo: Beside, capsys: Capture) -> None:
     untouched = sum(count["of"] - count["touched"] for count in coverage.values())
     assert len(told["untouched"]) == untouched
     assert {gap["severity"] for gap in told["untouched"]} == {"note"}
+
+
+# ------------------------------------------------------------------------- the page
+
+
+def test_the_examples_of_the_page_pass(demo: Beside, capsys: Capture) -> None:
+    (block,) = re.findall(r"```yaml\n(tests:\n.*?)```", PAGE, re.DOTALL)
+    status, lines = demo.told(capsys, block.removeprefix("tests:\n"))
+    assert (status, len(lines)) == (0, 1)
+    assert "5 tests passed" in lines[0]
+
+
+def test_the_page_has_every_key_of_a_test() -> None:
+    start = PAGE.index("| key of a test | holds |")
+    table = PAGE[start:].partition("\n\n")[0]
+    told = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+    assert sorted(told) == sorted(TestShape.known())

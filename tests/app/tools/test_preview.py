@@ -1,17 +1,23 @@
 """`encounters mapping preview`: what a row becomes, from what, and what a ticket may hold."""
 
 import json
+import lzma
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapters.testing.stays import EDGES
 from app.cli import main
 from demo.hospital import fill
 from tests.app.tools.places import DEMO, MAPPINGS, located
+from tests.hospital_http import SECRETS, Api, serving
+from tests.hospital_http_mapping import http_mapping_text
 
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
+GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
+SAMPLE = Path(__file__).parents[2] / "gnuhealth" / "sample.sqlite.xz"
 
 Capture = pytest.CaptureFixture[str]
 
@@ -41,7 +47,7 @@ given_items:
   addresses: [{type_adresse: DOM, ligne1: 1 rue de la Paix, code_postal: "75002",
                commune: PARIS, pays: France}]
 """
-SECRETS = (
+IDENTIFYING = (
     "'42'", '"42"', "Patient/42", "1950-01-02", "2024-02-03", "SAINT", "EXUP", "ANNE",
     "Αλέξης", "0000042", "250017500000042", "dupont", "rue de la Paix", "75002", "PARIS",
 )  # fmt: skip
@@ -244,7 +250,7 @@ def test_nothing_that_identifies_a_person_is_left(
             preview(tmp_path, PATIENT, "--of", "patient", "--redact", *options)[0] == 0
         )
         out = capsys.readouterr().out
-        assert [secret for secret in SECRETS if secret in out] == []
+        assert [secret for secret in IDENTIFYING if secret in out] == []
         assert "female" in out
         assert "France" in out
 
@@ -301,3 +307,39 @@ def test_a_fault_stays_a_fault_and_shows_no_cell(
     assert "Dupont" not in out
     assert "4 2" not in out
     assert "a text of 25 characters" in out
+
+
+# --------------------------------------------------------------- sources of other kinds
+
+
+def test_a_live_row_of_an_http_api(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mapping.yaml"
+    file.write_text(http_mapping_text(EDGES), "utf-8")
+    for name, secret in SECRETS.items():
+        monkeypatch.setenv(name, secret)
+    stay = next(stay for stay in EDGES.stays if stay.state == "S")
+    with serving(Api(EDGES)) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        assert live("--id", str(stay.id), "--json", mapping=file) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["resource"]["id"] == str(stay.id)
+        by_element = {line["element"]: line for line in told["elements"]}
+        assert list(by_element["Encounter.id"]["cells"].values()) == [str(stay.id)]
+        assert live("--id", "999999", mapping=file) == 2
+        assert live("--id", "..", mapping=file) == 2
+    assert live("--id", "1", mapping=file) == 2
+    assert "the source does not answer" in capsys.readouterr().err
+
+
+def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "gh.sqlite"
+    file.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{file}")
+    assert live("--id", "inp-1", mapping=GNU_HEALTH) == 0
+    out = capsys.readouterr().out
+    assert "Encounter.id = inp-1\n      ← id = '1'; after the prefix inp-" in out
+    assert live("--id", "1", mapping=GNU_HEALTH) == 2

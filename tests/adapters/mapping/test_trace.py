@@ -1,0 +1,95 @@
+"""Tracing a row says field by field what mapping it makes: one meaning, told twice."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.contract import ResourceType, RowFault
+from adapters.mapping.items import own_columns
+from adapters.mapping.load import load_mapping
+from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, ListSlot
+from adapters.mapping.trace import Made, trace
+from adapters.sql.conditions import All
+from adapters.sql.database import Database
+from adapters.sql.section import open_section
+from adapters.sql.statements import Shape
+from demo.hospital import fill
+
+DEMO = Path(__file__).parents[3] / "mappings" / "demo" / "demo.yaml"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = f"sqlite:///{tmp_path_factory.mktemp('demo') / 'pas.sqlite'}"
+    fill(url, stays=1000)
+    return url
+
+
+@pytest.mark.parametrize("kind", ResourceType)
+def test_every_row_of_the_demo_is_traced_as_it_is_mapped(
+    url: str, kind: ResourceType
+) -> None:
+    mapping = load_mapping(DEMO, {"PAS_URL": url})
+    database = Database(url, 5, 1)
+    section = open_section(database, mapping, kind)
+    rows = database.fetch(Shape(section.mapping.rows, section.selected, All(())), ())
+    assert rows
+    extras = section.extras(database, rows)
+    for row, items in zip(rows, extras, strict=True):
+        mapped = section.mapper(row, items)
+        traced = trace(section.mapping, section.selected, row, items)
+        if isinstance(mapped, RowFault):
+            assert (
+                mapped in [made.fault for made in traced] or "required" in mapped.rule
+            )
+        elif getattr(mapped, "status", None) not in UNSERVED:
+            assert dict(_fields(kind, traced)) == {
+                name: getattr(mapped, name) for name, _ in _fields(kind, traced)
+            }
+            for listed in LISTS[kind]:
+                _compare_items(listed, getattr(mapped, listed.name), traced)
+    database.close()
+
+
+def _fields(kind: ResourceType, traced: tuple[Made, ...]) -> list[tuple[str, Any]]:
+    records = {slot.name: slot.record for slot in SLOTS[kind]}
+    return [(records[m.name], m.value) for m in traced if m.name in records]
+
+
+def _compare_items(
+    listed: ListSlot, items: tuple[Any, ...], traced: tuple[Made, ...]
+) -> None:
+    kept = {made.element: made.value for made in traced if made.kept}
+    for number, item in enumerate(items):
+        path = f"{listed.element}[{number}]"
+        for slot in listed.slots:
+            empty = () if slot.name == "given" else None
+            value = kept.get(f"{path}.{slot.element}", empty)
+            assert value == getattr(item, slot.record)
+        lines = [v for e, v in kept.items() if e.startswith(f"{path}.line[") and v]
+        assert tuple(lines) == getattr(item, LINES.name, ())
+
+
+def test_a_row_tells_all_its_faults() -> None:
+    section = load_mapping(DEMO, None).resources[ResourceType.ENCOUNTER]
+    columns = own_columns(section)
+    cells = {"sejour_id": "1 2", "etat": "Z", "patient_id": 42, "date_entree": "?"}
+    row = [cells.get(column) for column in columns]
+    faults = [made.fault for made in trace(section, columns, row, {}) if made.fault]
+    assert [(fault.field, fault.column) for fault in faults] == [
+        ("id", "sejour_id"),
+        ("status", "etat"),
+        ("start", "date_entree"),
+    ]
+
+
+def test_what_a_cell_holds_is_told_where_it_stands_for_nothing() -> None:
+    section = load_mapping(DEMO, None).resources[ResourceType.ENCOUNTER]
+    columns = own_columns(section)
+    row = ["2999-12-31 00:00:00" if c == "date_sortie" else None for c in columns]
+    traced = {made.name: made for made in trace(section, columns, row, {})}
+    end, start = traced["end"], traced["start"]
+    assert isinstance(end, Made)
+    assert (end.value, end.is_filled) == (None, True)
+    assert (start.value, start.is_filled) == (None, False)
