@@ -7,6 +7,7 @@ out is NULL.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from adapters.contract import SourceDataError
 from adapters.http.answers import at
 from adapters.mapping.http_build import path_of
 from adapters.mapping.items import item_columns, own_columns, own_fields
@@ -168,7 +169,10 @@ def _http_row(
     if problems:
         raise MappingError(problems)
     answer, flags = plain(given), flag_columns(section)
-    cells = tuple(_at(answer, column, column in flags) for column in columns)
+    try:
+        cells = tuple(_at(answer, column, column in flags) for column in columns)
+    except SourceDataError as error:
+        raise _refused(given, str(error)) from error
     below = {
         item: tuple(
             tuple(_at(each, column) for column in item_columns(item))

@@ -29,11 +29,17 @@ _NO_KEY = (
     f"{KEY} is not set: the stand-ins are of this run alone. Set it to a secret of at "
     "least 16 characters, and equal values have equal stand-ins every time."
 )
+_USAGE = (
+    "--live takes --id, which row, as clients see its id; --source is for --row, since "
+    "such an id tells its source"
+)
 
 
 def run(options: argparse.Namespace) -> int:
     """Preview one row and return the exit status: 1 for a row that is a fault."""
     kind = SECTIONS[options.of]
+    if options.live is not bool(options.id) or (options.live and options.source):
+        raise CannotRunError(_USAGE)
     file, row = _live(options, kind) if options.live else _written(options, kind)
     if options.redact:
         row = redacted(row, _key())
@@ -71,8 +77,6 @@ def _live(
     options: argparse.Namespace, kind: ResourceType
 ) -> tuple[MappingFile, SourceRow]:
     """Return the row that the source holds."""
-    if not options.id:
-        raise CannotRunError("--live needs --id: which row, as clients see its id")
     try:
         file = MappingFile.open(options.file, os.environ)
         file.sections(kind) or file.section(kind)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Self
 
 from adapters.contract import ResourceType
+from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.layers import read_layers
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping
-from adapters.mapping.problems import did_you_mean
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import load_profile
 from adapters.mapping.text import (
     Items,
@@ -20,6 +21,11 @@ from adapters.mapping.text import (
     Table,
     find,
     place,
+)
+
+_OWN = (
+    "a class of your own makes the resources: the file names no fields, and no row can be"
+    " tried here; its author tests it (docs/own-adapter.md)"
 )
 
 
@@ -36,8 +42,13 @@ class MappingFile:
 
     @classmethod
     def open(cls, path: Path, environ: Mapping[str, str] | None = None) -> Self:
-        """Read a file, without its environment if none is given; raises MappingError."""
+        """Read a file, without its environment if none is given.
+
+        Raises MappingError, also where a class of the hospital's own reads the rows.
+        """
         mapping = load_mapping(path, environ)
+        if is_own(mapping.source.kind):
+            raise MappingError([MappingProblem(mapping.source.mark, "source", _OWN)])
         root, _ = read_layers(path)
         return cls(mapping, root)
 

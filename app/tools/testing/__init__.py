@@ -76,7 +76,8 @@ def try_file(named: Path) -> Result:
     file = mapping_beside(named)
     problems: list[MappingProblem] = []
     opened = _open(file, problems)
-    cases = _cases(file, problems) if file.exists() else ()
+    can_be_read = opened is not None or tests_beside(file).exists()
+    cases = _cases(file, problems) if can_be_read else ()
     ready = _ready(opened, cases, problems) if opened else []
     if opened is None or problems:
         return Result(file, tuple(findings_of(MappingError(problems))))

@@ -11,6 +11,10 @@ from app.tools.given import Cells, read_cells, read_items, rows_of
 from app.tools.sections import MappingFile, NoSectionError
 from app.tools.testing.cases import Case
 
+_LOOKS_ITSELF = (
+    "an HTTP system looks for the rows itself: leave them out, and say expect_request"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Searched:
@@ -58,6 +62,9 @@ class _Reader:
             self.rows |= {id(item): rows for item, rows in found.items()}
 
     def _section(self, node: Node, section: ResourceMapping) -> None:
+        if section.http is not None:
+            self.problems.append(MappingProblem(node.mark, "", _LOOKS_ITSELF))
+            return
         cells = tuple(self._cells(node, section))
         self.rows[id(section)] = cells
         self.sections.append((section, cells))

@@ -54,9 +54,13 @@ def run_search(
 
 
 def _is_sent(file: MappingFile, case: Case) -> bool:
-    """Whether the search is of an HTTP system, which looks for the rows itself."""
+    """Whether the search is tried as far as its request."""
+    if "expect_request" in case.parts:
+        return True
+    if "expect_found" in case.parts:
+        return False
     sections = file.sections(case.kind)
-    if case.source or "expect_request" in case.parts:
+    if case.source:
         sections = (file.section(case.kind, case.source),)
     return any(section.http is not None for section in sections)
 
@@ -73,10 +77,9 @@ class _Search:
     def sent(self) -> Iterator[Finding]:
         """Yield how the request differs."""
         section = self.file.section(self.case.kind, self.case.source)
-        if "expect_found" in self.case.parts or section.http is None:
-            key = "expect_found" if section.http else "source"
-            text = "an HTTP system looks for the rows itself: say expect_request"
-            yield Finding.of(self.case.problem(key, text))
+        if section.http is None:
+            text = "a database is sent no request: say expect_found"
+            yield Finding.of(self.case.problem("expect_request", text))
             return
         mapping = self.file.source_of(section)
         adapter = open_adapter(mapping)
@@ -96,10 +99,6 @@ class _Search:
 
     def found(self) -> Iterator[Finding]:
         """Yield how the rows that are found differ."""
-        if "expect_request" in self.case.parts:
-            text = "a database is sent no request: say expect_found"
-            yield Finding.of(self.case.problem("expect_request", text))
-            return
         if not all(s.rows for s in self.file.sections(self.case.kind)):
             text = "only the rows of a database can be searched in a test"
             yield Finding.of(self.case.problem("search", text))

@@ -328,9 +328,10 @@ def test_an_http_system_finds_no_rows_here(group_a: Beside, capsys: Capture) -> 
         "    expect_found: [1]",
     )
     assert status == 1
-    assert lines[1].endswith(
-        "5:5: an HTTP system looks for the rows itself: say expect_request"
-    )
+    assert lines == [
+        "group-a.test.yaml:3:12: an HTTP system looks for the rows itself: leave them "
+        "out, and say expect_request"
+    ]
 
 
 # ---------------------------------------------------------- what is wrong with tests
@@ -395,6 +396,31 @@ def test_values_of_http_rows_are_known_by_their_path(
         "did you mean 'patient.ipp'?",
         "group-a.test.yaml:3:43: expected keys and values at 'uf'",
     ]
+
+
+def test_lists_of_http_rows_are_lists(group_a: Beside, capsys: Capture) -> None:
+    status, lines = group_a.told(
+        capsys,
+        "  - name: t\n    given: {id: 1, patient: [{ipp: 42}]}\n    expect: {id: 1}\n",
+    )
+    assert (status, lines) == (
+        1,
+        ["group-a.test.yaml:3:12: no keys and values around 'ipp'"],
+    )
+
+
+def test_a_class_of_ones_own_has_nothing_to_try_here(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    own = Beside(tmp_path, DEMO)
+    own.file.write_text(
+        "mapping: 1\nname: Own\nprofile: full\ntime_zone: Europe/Paris\n"
+        "source: {kind: 'own.package:Adapter'}\nencounter: {search: [_id]}\n",
+        "utf-8",
+    )
+    status, lines = own.told(capsys, ROW + "}\n    expect: {id: 1}")
+    assert status == 1
+    assert lines[0].startswith("demo.yaml:5:16: source: a class of your own makes the")
 
 
 def test_a_mapping_without_tests_is_told(tmp_path: Path, capsys: Capture) -> None:

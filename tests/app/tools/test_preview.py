@@ -166,6 +166,7 @@ def test_http_rows_are_written_as_the_api_answers_them(
         ("sejour: 1", (), "row.yaml:1:1: the mapping names no column 'sejour'"),
         ("a: [", (), "row.yaml:"),
         ("id: 1", ("--source", "x"), "'encounter' has one source"),
+        ("id: 1", ("--id", "1"), "--live takes --id"),
     ],
 )
 def test_what_cannot_be_previewed_is_said_with_status_2(
@@ -210,7 +211,7 @@ def test_a_live_row_is_read_by_its_id(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "--live needs --id"),
+        ((), "--live takes --id"),
         (("--id", "nobody"), "the source has no such encounter"),
     ],
 )
