@@ -96,7 +96,7 @@ class Origins:
         # What several fields make together is told by the first that makes anything.
         inside = [m for m in self._made if is_below(unnumbered(m.element), plain)]
         if not inside:
-            return Origin("no field of the file makes it")
+            return Origin("")
         return self._origin(next((m for m in inside if m.value), inside[0]))
 
     def _fixed(self, rule: str) -> Origin:

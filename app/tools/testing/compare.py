@@ -29,18 +29,37 @@ def compare(expected: Node, found: Any, path: str = "") -> Iterator[Compared]:
                 inner = f"{path}.{key}" if path else key
                 if key in found:
                     yield from compare(below, found[key], inner)
-                else:
-                    near = did_you_mean(key, found)
-                    text = f"expected {_shown(below)}, and there is none{near}"
+                elif near := did_you_mean(key, found):
+                    text = f"there is no '{key}'{near}"
                     yield Compared(inner, expected.keys[key], text)
+                else:
+                    yield from _missing(below, inner)
         case Items() if isinstance(found, list):
-            if len(found) != len(expected.items):
-                text = f"expected {_counted(len(expected.items))}, and there are {len(found)}"
-                yield Compared(path, expected.mark, text)
-            for number, below in enumerate(expected.items[: len(found)]):
-                yield from compare(below, found[number], f"{path}[{number}]")
+            yield from _items(expected, found, path)
         case _:
             text = f"expected {_shown(expected)}, and it is {_described(found)}"
+            yield Compared(path, expected.mark, text)
+
+
+def _items(expected: Items, found: list[Any], path: str) -> Iterator[Compared]:
+    if len(found) != len(expected.items):
+        text = f"expected {_counted(len(expected.items))}, and there are {len(found)}"
+        yield Compared(path, expected.mark, text)
+    for number, below in enumerate(expected.items[: len(found)]):
+        yield from compare(below, found[number], f"{path}[{number}]")
+
+
+def _missing(expected: Node, path: str) -> Iterator[Compared]:
+    """Yield each value that is expected where there is nothing at all."""
+    match expected:
+        case Table(entries=entries) if entries:
+            for key, below in entries.items():
+                yield from _missing(below, f"{path}.{key}")
+        case Items(items=items) if items:
+            for number, below in enumerate(items):
+                yield from _missing(below, f"{path}[{number}]")
+        case _:
+            text = f"expected {_shown(expected)}, and there is none"
             yield Compared(path, expected.mark, text)
 
 

@@ -81,11 +81,14 @@ class Coverage:
 
 
 def targets(file: MappingFile) -> Iterable[Target]:
-    """Return everything of a mapping file that tests can touch, each thing once.
+    """Return everything that a mapping file says and tests can touch, each thing once.
 
-    A constant of the whole file is one field, however many sections have it.
+    What a file says that this one extends is for the tests beside that one. A constant
+    of the whole file is one field, however many sections have it.
     """
-    return {target.key: target for target in _targets(file)}.values()
+    own = file.root.mark.file
+    found = (target for target in _targets(file) if target.mark.file == own)
+    return {target.key: target for target in found}.values()
 
 
 def _targets(file: MappingFile) -> Iterator[Target]:

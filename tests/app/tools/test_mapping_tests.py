@@ -92,9 +92,15 @@ ROW = "  - name: a stay\n    given: {sejour_id: 1, patient_id: 42, etat: S, "
         ),
         pytest.param(
             "uf_courante: 0123}\n    expect: {period: {start: 2024-01-01}}",
-            "demo.test.yaml:4:14: Encounter.period ← date_entree: expected keys and "
-            "values, and there is none (in Europe/Paris, demo.yaml:@date_entree}@)",
+            "demo.test.yaml:4:30: Encounter.period.start ← date_entree: expected "
+            "'2024-01-01', and there is none (in Europe/Paris, demo.yaml:@date_entree}@)",
             id="nothing there",
+        ),
+        pytest.param(
+            "uf_courante: 0123}\n    expect: {clas: {code: IMP}}",
+            "demo.test.yaml:4:14: Encounter.clas: there is no 'clas'; did you mean "
+            "'class'?",
+            id="misspelt",
         ),
         pytest.param(
             "uf_courante: 0123}\n    expect_absent: [serviceProvider.extension]",
@@ -470,6 +476,23 @@ def test_json_says_the_same(demo: Beside, capsys: Capture) -> None:
     untouched = sum(count["of"] - count["touched"] for count in coverage.values())
     assert len(told["untouched"]) == untouched
     assert {gap["severity"] for gap in told["untouched"]} == {"note"}
+
+
+def test_what_a_base_says_is_for_the_tests_of_the_base(
+    demo: Beside, capsys: Capture
+) -> None:
+    own = demo.file.with_name("own.yaml")
+    own.write_text(
+        "mapping: 1\nextend: demo.yaml\nname: Own\n"
+        "codes: {class: {table: {NEW: AMB}}}\n"
+    )
+    own.with_suffix(".test.yaml").write_text("tests:\n" + NARROW, "utf-8")
+    assert main(["mapping", "test", str(own)]) == 0
+    lines = capsys.readouterr().out.replace(f"{own.parent}/", "").splitlines()
+    assert lines == [
+        "own.yaml:4:25: codes.class: note: no test touches the code NEW",
+        "own.yaml: 1 test passed; touched 0 of 1 codes",
+    ]
 
 
 # ------------------------------------------------------------------------- the page
