@@ -95,3 +95,16 @@ def test_check_and_explain_shipped_mappings(
     told = encounters("explain", demo, PAS_URL=f"sqlite:///{tmp_path / 'pas.db'}")
     assert (told.returncode, told.stderr) == (0, "")
     assert "offered" in told.stdout
+
+
+def test_test_and_preview_a_shipped_mapping(
+    site: Path, encounters: Run, tmp_path: Path
+) -> None:
+    group_a = site / "mappings" / "group-a" / "group-a.yaml"
+    told = encounters("test", "--complete", group_a)
+    assert (told.returncode, told.stderr) == (0, "")
+    row = tmp_path / "row.yaml"
+    row.write_text("{id: 1, patient: {ipp: 42}, etat: S}")
+    told = encounters("preview", group_a, "--row", row)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "Encounter.status = finished" in told.stdout
