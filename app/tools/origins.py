@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from adapters.contract import ResourceType
 from adapters.mapping.model import CodeTable, FieldMapping, Mark
+from adapters.mapping.slots import LINES, LISTS, SLOTS
 from adapters.mapping.text import find
 from adapters.mapping.trace import Made
 from adapters.mapping.values import as_text
@@ -114,6 +115,16 @@ class Origins:
     def _origin(self, made: Made, rule: str = "") -> Origin:
         rule_, mark = rule_of(self._file, made)
         return Origin(rule or rule_, made, mark)
+
+
+def elements_of(kind: ResourceType) -> tuple[str, ...]:
+    """Return every element of a resource type that this service can make."""
+    made = [slot.element for slot in SLOTS[kind]]
+    for listed in LISTS[kind]:
+        made += [f"{listed.element}.{slot.element}" for slot in (*listed.slots, LINES)]
+    made += [*_FIXED[kind], *_ALSO[kind]]
+    whole = [".".join(e.split(".")[: n + 1]) for e in made for n in range(e.count("."))]
+    return tuple(dict.fromkeys((*made, *whole)))
 
 
 def rule_of(file: MappingFile, made: Made) -> tuple[str, Mark]:

@@ -178,6 +178,8 @@ def _row_faults(case: Case, expected: list[str]) -> Iterator[MappingProblem]:
         yield case.problem("expect_error", "a row is a fault, or else a resource")
     expect = case.parts.get("expect")
     words = ("hidden", "removed")
+    if isinstance(expect, Table) and not expect.entries and len(expected) == 1:
+        yield case.problem("expect", "expects nothing of the resource")
     if isinstance(expect, Items) or (
         isinstance(expect, Scalar) and expect.text not in words
     ):

@@ -8,14 +8,14 @@ import orjson
 from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.mapping.apply import RowMapper
 from adapters.mapping.model import Mark, ResourceMapping
-from adapters.mapping.problems import MappingError
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.slots import LISTS, SLOTS, UNSERVED
 from adapters.mapping.text import Scalar, Table
 from adapters.mapping.trace import Made, trace
 from adapters.rows import SourceRow
 from app.schemas.resources import resource_schemas
 from app.tools.given import read_row
-from app.tools.origins import Origin, Origins, is_below, unnumbered
+from app.tools.origins import Origin, Origins, elements_of, is_below, unnumbered
 from app.tools.report import Finding
 from app.tools.sections import MappingFile, NoSectionError
 from app.tools.testing.cases import Case
@@ -38,11 +38,29 @@ def read_case_row(file: MappingFile, case: Case) -> SourceRow:
     """Return the row of a case; raises MappingError with all that is wrong with it."""
     given = case.parts["given"]
     assert isinstance(given, Table), "the shape of a case says so"
+    problems = list(_unknown_elements(case))
     try:
         section = file.section(case.kind, case.source)
     except NoSectionError as error:
         raise MappingError([case.problem("source", str(error))]) from error
-    return read_row(section, given, case.parts.get("given_items"))
+    try:
+        row = read_row(section, given, case.parts.get("given_items"))
+    except MappingError as error:
+        problems += error.problems
+    if problems:
+        raise MappingError(problems)
+    return row
+
+
+def _unknown_elements(case: Case) -> Iterator[MappingProblem]:
+    """Yield a problem for each path that is always absent: it is misspelt."""
+    known = elements_of(case.kind)
+    for path in case.texts("expect_absent"):
+        wanted = unnumbered(path.text)
+        if not any(is_below(wanted, element) for element in known):
+            text = f"{case.kind} has no element '{wanted}' here"
+            near = did_you_mean(wanted, known)
+            yield MappingProblem(path.mark, "", text + near)
 
 
 def run_row(

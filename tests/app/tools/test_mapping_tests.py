@@ -374,6 +374,23 @@ def test_every_fault_of_a_file_is_told_at_once(demo: Beside, capsys: Capture) ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ("expect: {}", "4:5: expects nothing of the resource"),
+        (
+            "expect_absent: [perod.end, period.end]",
+            "4:21: Encounter has no element 'perod.end' here; did you mean 'period.end'?",
+        ),
+    ],
+)
+def test_what_could_never_fail_is_refused(
+    demo: Beside, capsys: Capture, expected: str, said: str
+) -> None:
+    status, lines = demo.told(capsys, f"{ROW}}}\n    {expected}")
+    assert (status, lines) == (1, [f"demo.test.yaml:{said}"])
+
+
 def test_a_source_that_is_not_there_is_told(health: Beside, capsys: Capture) -> None:
     tests = "  - name: t\n    source: {}\n    given: {{id: 1}}\n    expect: {{id: 1}}\n"
     status, lines = health.told(capsys, tests.format("ipn-"))
