@@ -1,0 +1,243 @@
+"""What a database says of itself: tables, columns, keys, indexes, comments.
+
+Read through SQLAlchemy's inspector on the same pooled, read-only connections with
+time-outs as everything else; no row of a table is read here.
+"""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine.reflection import Inspector, ObjectKind
+from sqlalchemy.types import TypeEngine
+
+from adapters.sql.database import Database
+
+_FOLDS_NAMES = ("mysql", "mariadb", "sqlite", "mssql")
+"""Databases to which a name without quotes is the same in capitals and small letters."""
+
+
+class Holds(StrEnum):
+    """What a column is declared to hold, as far as all databases agree."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    FLAG = "true or false"
+    DATE = "date"
+    LOCAL_TIME = "time without zone"
+    INSTANT = "time with zone"
+    CLOCK = "time of day"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table or view.
+
+    `written` is its name as a statement has to write it, `type` its type in the words of
+    the database. `length` is None where a text may have any; `choices` are the values of
+    an enumeration.
+    """
+
+    name: str
+    written: str
+    type: str
+    holds: Holds
+    nullable: bool = True
+    length: int | None = None
+    choices: tuple[str, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Columns that hold the key of a row of another table."""
+
+    columns: tuple[str, ...]
+    table: str
+    referred: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableIndex:
+    """An index or unique constraint; what is not a column (an expression) is ""."""
+
+    columns: tuple[str, ...]
+    unique: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view; `name` has its schema in front where that is not the default one."""
+
+    name: str
+    written: str
+    bare: str
+    schema: str | None
+    columns: tuple[TableColumn, ...]
+    is_view: bool = False
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    indexes: tuple[TableIndex, ...] = ()
+    comment: str = ""
+
+    @cached_property
+    def by_name(self) -> Mapping[str, TableColumn]:
+        """The columns by name."""
+        return {column.name: column for column in self.columns}
+
+    def is_unique(self, column: str) -> bool:
+        """Tell whether the database itself keeps two rows from the same value."""
+        keys = [self.primary_key, *(i.columns for i in self.indexes if i.unique)]
+        return (column,) in keys
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The tables of a database in the order of their names.
+
+    `dialect` is the kind of database; `schemas` are all that the account can see.
+    """
+
+    dialect: str
+    tables: tuple[Table, ...]
+    schemas: tuple[str, ...]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Table]:
+        """The tables by name."""
+        return {table.name: table for table in self.tables}
+
+
+def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue:
+    """Return the tables and views of the default schema, or of the schemas named.
+
+    Raises SourceUnavailableError, and SourceDataError for a schema that is not there.
+    """
+    return database.ask(lambda connection: _Reader(connection).catalogue(schemas))
+
+
+class _Reader:
+    def __init__(self, connection: sa.Connection) -> None:
+        self._inspector: Inspector = sa.inspect(connection)
+        self._dialect = connection.dialect
+
+    def catalogue(self, schemas: Sequence[str]) -> Catalogue:
+        with warnings.catch_warnings():
+            # A type that SQLAlchemy does not know is OTHER here.
+            warnings.simplefilter("ignore", sa.exc.SAWarning)
+            known = tuple(self._inspector.get_schema_names())
+            found = [table for s in schemas or (None,) for table in self._tables(s)]
+        found.sort(key=lambda table: table.name)
+        return Catalogue(self._dialect.name, tuple(found), known)
+
+    def _tables(self, schema: str | None) -> Iterable[Table]:
+        ask = self._inspector
+        of: dict[str, Any] = {"schema": schema, "kind": ObjectKind.ANY}
+        columns = ask.get_multi_columns(**of)
+        keys = ask.get_multi_pk_constraint(**of)
+        foreign = ask.get_multi_foreign_keys(**of)
+        indexes = ask.get_multi_indexes(**of)
+        unique = ask.get_multi_unique_constraints(**of)
+        comments = self._comments(of)
+        views = {*ask.get_view_names(schema), *self._materialized(schema)}
+        for place, of_table in columns.items():
+            name = place[1]
+            yield Table(
+                name=f"{schema}.{name}" if schema else name,
+                written=self._written(name, schema),
+                bare=name,
+                schema=schema,
+                columns=tuple(self._column(column) for column in of_table),
+                is_view=name in views,
+                primary_key=tuple(keys.get(place, {}).get("constrained_columns", ())),
+                foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
+                indexes=_indexes(indexes.get(place, ()), unique.get(place, ())),
+                comment=comments.get(place, ""),
+            )
+
+    def _comments(self, of: dict[str, Any]) -> Mapping[Any, str]:
+        try:
+            found = self._inspector.get_multi_table_comment(**of)
+        except NotImplementedError:
+            return {}
+        return {place: told.get("text") or "" for place, told in found.items()}
+
+    def _materialized(self, schema: str | None) -> Sequence[str]:
+        try:
+            return self._inspector.get_materialized_view_names(schema)
+        except NotImplementedError:
+            return ()
+
+    def _column(self, column: Any) -> TableColumn:
+        type_: TypeEngine[Any] = column["type"]
+        length = getattr(type_, "length", None)
+        return TableColumn(
+            name=str(column["name"]),
+            written=self._written(str(column["name"])),
+            type=_described(type_, self._dialect),
+            holds=_holds(type_, self._dialect.name),
+            nullable=bool(column.get("nullable", True)),
+            length=length if isinstance(length, int) else None,
+            choices=tuple(getattr(type_, "enums", ())),
+            comment=column.get("comment") or "",
+        )
+
+    def _written(self, name: str, schema: str | None = None) -> str:
+        preparer = self._dialect.identifier_preparer
+        text = preparer.quote(name)
+        if self._dialect.name in _FOLDS_NAMES:
+            plain = name.lower()
+            text = name if preparer.quote(plain) == plain else text
+        return f"{preparer.quote(schema)}.{text}" if schema else text
+
+
+def _described(type_: TypeEngine[Any], dialect: Any) -> str:
+    try:
+        return type_.compile(dialect=dialect)
+    except sa.exc.CompileError:
+        return type(type_).__name__.lower()
+
+
+def _holds(type_: TypeEngine[Any], dialect: str) -> Holds:
+    if getattr(type_, "display_width", None) == 1 or isinstance(type_, sa.Boolean):
+        return Holds.FLAG
+    if isinstance(type_, sa.DateTime):
+        # A TIMESTAMP of MySQL and MariaDB is kept in UTC, whatever is shown.
+        is_instant = type_.timezone or (
+            dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
+        )
+        return Holds.INSTANT if is_instant else Holds.LOCAL_TIME
+    return next((holds for kind, holds in _HOLDS if isinstance(type_, kind)), Holds.OTHER)
+
+
+_HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
+    (sa.String, Holds.TEXT),
+    (sa.Integer, Holds.INTEGER),
+    (sa.Numeric, Holds.NUMBER),
+    (sa.Date, Holds.DATE),
+    (sa.Time, Holds.CLOCK),
+)
+
+
+def _foreign_key(key: Any) -> ForeignKey:
+    schema, table = key["referred_schema"], key["referred_table"]
+    return ForeignKey(
+        tuple(key["constrained_columns"]),
+        f"{schema}.{table}" if schema else table,
+        tuple(key["referred_columns"]),
+    )
+
+
+def _indexes(indexes: Iterable[Any], unique: Iterable[Any]) -> tuple[TableIndex, ...]:
+    found = {
+        TableIndex(tuple(name or "" for name in index["column_names"]), bool(index["unique"]))
+        for index in indexes
+    }
+    found |= {TableIndex(tuple(key["column_names"]), unique=True) for key in unique}
+    return tuple(sorted(found, key=lambda index: (index.columns, index.unique)))
