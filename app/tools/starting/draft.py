@@ -1,0 +1,82 @@
+"""What a first mapping file is made of, before it is written."""
+
+from dataclasses import dataclass, field
+
+from adapters.contract import ResourceType
+from app.tools.starting.codes import Entry
+from app.tools.starting.select import Select
+
+Value = str | list["Value"] | dict[str, "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A key and what it holds; `question` is "" where nothing is open."""
+
+    key: str
+    value: Value
+    question: str = ""
+
+
+@dataclass
+class Item:
+    """An item of a list; with a `select` of its own where it has one, and its `key`."""
+
+    lines: list[Line] = field(default_factory=list)
+    select: Select | None = None
+    key: str = ""
+    question: str = ""
+
+
+@dataclass
+class Part:
+    """A section, or one entry of a section with several sources.
+
+    `questions` and `notes` stand above it: what is open, and what else there is to know.
+    `searchable` are the slots that the source can compare.
+    """
+
+    select: Select
+    prefix: str = ""
+    lines: list[Line] = field(default_factory=list)
+    lists: dict[str, list[Item]] = field(default_factory=dict)
+    questions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    searchable: set[str] = field(default_factory=set)
+
+    def put(self, slot: str, value: Value, question: str = "") -> None:
+        """Fill a slot that can be searched."""
+        self.lines.append(Line(slot, value, question))
+        self.searchable.add(slot)
+
+    def put_unsearched(self, slot: str, value: Value, question: str = "") -> None:
+        """Fill a slot that cannot be searched."""
+        self.lines.append(Line(slot, value, question))
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTable:
+    """A code table; `source` is the table.column that its codes are from."""
+
+    source: str
+    entries: tuple[Entry, ...]
+    allowed: tuple[str, ...]
+    otherwise: str = ""
+
+
+@dataclass
+class Draft:
+    """A whole file: sections by resource type, each with one part or several.
+
+    `variable` is the environment variable that holds the address of the database.
+    `systems` are constants with the question that each leaves open.
+    """
+
+    name: str
+    variable: str
+    source_zone: str = ""
+    systems: dict[str, tuple[str, str]] = field(default_factory=dict)
+    codes: dict[str, CodeTable] = field(default_factory=dict)
+    sections: dict[ResourceType, list[Part]] = field(default_factory=dict)
+    questions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
