@@ -117,7 +117,7 @@ def _tried(text: str, url: str, variable: str) -> list[str]:
         mapping = replace(mapping, source=replace(mapping.source, may_write=True))
         adapter = open_adapter(mapping)
         try:
-            return [problem.text.removeprefix(f"{file}:") for problem in adapter.check()]
+            return [problem.text.replace(f"{file}:", "line ") for problem in adapter.check()]
         finally:
             adapter.close()
 

@@ -1,6 +1,5 @@
 """What all sections are built with: code tables, times, and the database behind them."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from adapters.contract import ResourceType
@@ -21,6 +20,13 @@ _CLOCKS = {5: ("%H:%M", "00:00"), 8: ("%H:%M:%S", "00:00:00"), 4: ("%H%M", "0000
 _FRENCH = frozenset(
     "sejour sejours venue etat statut entree sortie naissance nom prenom sexe etablissement"
     " uf unite annule deces lit dossier maj numero date_entree adresse commune libelle".split()
+)
+
+_CLASSES = (
+    ("EMERGENCY", "EMER"),
+    ("INPATIENT", "IMP"),
+    ("OUTPATIENT", "AMB"),
+    ("APPOINTMENT", "AMB"),
 )
 
 CODES: dict[str, tuple[str, ...]] = {
@@ -76,7 +82,7 @@ class Builder:
         found = entries(slot, counts, french=self.is_french)
         otherwise = ""
         if slot == "class":
-            otherwise = "UNK"
+            otherwise = class_by_name(table) or "UNK"
         elif slot in ("gender", "telecom_system") and not all_known(found):
             otherwise = {"gender": "unknown", "telecom_system": "other"}[slot]
         chosen = self._free(name, table)
@@ -215,6 +221,7 @@ class Builder:
         return named
 
 
-def first(found: Iterable[TableColumn | None]) -> TableColumn | None:
-    """Return the first column that there is."""
-    return next((column for column in found if column is not None), None)
+def class_by_name(table: Table) -> str:
+    """Return what the name of a table says of the class of its stays, "" for nothing."""
+    known = meaning(table.bare).known
+    return next((made for word, made in _CLASSES if word in known), "")

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from adapters.contract import ResourceType
 from adapters.sql.catalogue import Table, TableColumn
 from app.tools.starting.building import Builder
+from app.tools.starting.codes import Entry, all_known, entries
 from app.tools.starting.draft import Item, Line, Part, Value
 from app.tools.starting.habits import CHILD_HABITS, choose
 from app.tools.starting.reached import addresses, telecoms
-from app.tools.starting.select import Select
+from app.tools.starting.select import Cell, Select
 from app.tools.starting.stays import marked, put_changed
 from app.tools.starting.tables import Child, slots
 from app.tools.starting.words import meaning
@@ -122,7 +123,7 @@ class _Patients:
         if place == 0 or person is None or person.column == self._key:
             return select.add(column, place)
         other = select.join_at(place, column.name, self._table, person.column)
-        return select.add(self._table.by_name[self._key], other)
+        return select.express("survivor", "{0}", Cell(other, self._table.by_name[self._key]))
 
     def _changed(self) -> None:
         table, place, found = self._places[0]
@@ -161,7 +162,11 @@ class _Patients:
             if name:
                 of = item.select.add(type_) if item.select else ""
                 item.lines.append(Line("type", {"from": of, "codes": name}))
-        item.question = "each type of number has its system (urn:oid:…): say system, by a code table"
+                item.lines += self._known_only(of, self._builder.draft.codes[name].entries)
+        item.question = (
+            "each type of number has its system (urn:oid:…): say system, by a code table."
+            " An INS goes out of the house only when its identity is qualified (only_if)"
+        )
         self._value(item, columns)
         house = self._builder.roles.organization
         assigner = columns.get("organization_id")
@@ -170,6 +175,15 @@ class _Patients:
             if leads[assigner.name].target.name == house.name:
                 item.lines.append(Line("assigner", {"from": item.select.add(assigner)}))
         return item
+
+    @staticmethod
+    def _known_only(column: str, found: Sequence[Entry]) -> list[Line]:
+        """Return what leaves out the numbers of a type that nobody could guess."""
+        known: list[Value] = [entry.code for entry in found if entry.made]
+        if len(known) == len(found):
+            return []
+        question = "numbers of other types are left out"
+        return [Line("only_if", {"from": column, "in": known}, question)]
 
     def _names(self) -> None:
         items = [item for use, family, given in _NAMES if (item := self._name(use, family, given))]
@@ -240,8 +254,6 @@ class _Patients:
         return item
 
     def _tells_use(self, table: Table, type_: TableColumn) -> bool:
-        from app.tools.starting.codes import all_known, entries
-
         found = entries("telecom_use", self._builder.counts(table, type_) or (), french=True)
         return bool(found) and all_known(found)
 

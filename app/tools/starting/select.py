@@ -1,6 +1,5 @@
 """The SELECT of a section, put together column by column, join by join."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +8,7 @@ from app.tools.starting.references import Reference
 from app.tools.starting.words import meaning
 
 _WIDTH = 88
+_BARE = frozenset({"ID", "CODE", "NUMBER", "NAME", "LABEL"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,10 @@ class Select:
         for name, (template, cells) in self._columns.items():
             if template == "{0}" and cells == (cell,):
                 return name
-        table = self._table(place)
-        return self._put(column.name, f"{_short(table)}_{column.name}", "{0}", (cell,))
+        longer = f"{_last_word(self._table(place))}_{column.name}"
+        # `code` of a unit among the columns of a stay is its `unit_code`.
+        bare = place and meaning(column.name).known <= _BARE and not meaning(column.name).unknown
+        return self._put(longer if bare else column.name, longer, "{0}", (cell,))
 
     def express(self, name: str, template: str, *cells: Cell) -> str:
         """Read an expression on columns, {0} for the first, and return its name."""
@@ -127,15 +129,16 @@ class Select:
         return self._joins[place - 1].table if place else self.table
 
     def _alias(self, place: int) -> str:
-        shorts = [_short(self._table(p)) for p in range(len(self._joins) + 1)]
-        short = shorts[place]
-        return short if shorts.count(short) == 1 else f"{short}{shorts[: place + 1].count(short)}"
+        # One letter: longer ones may be words of SQL.
+        letters = [_last_word(self._table(p))[0] for p in range(len(self._joins) + 1)]
+        letter = letters[place]
+        number = letters[: place + 1].count(letter)
+        return letter if letters.count(letter) == 1 else f"{letter}{number}"
 
 
-def _short(table: Table) -> str:
-    """Return a short alias for a table: the first letters of its last word."""
+def _last_word(table: Table) -> str:
     words = [w for w in meaning(table.bare).words if w.isalpha() and w.isascii()]
-    return re.sub(r"[^a-z]", "", words[-1])[:3] if words else "t"
+    return words[-1] if words else "t"
 
 
 def _wrapped(start: str, parts: Sequence[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from adapters.contract import ResourceType
 from adapters.sql.catalogue import Holds, Table, TableColumn
-from app.tools.starting.building import Builder
+from app.tools.starting.building import Builder, class_by_name
 from app.tools.starting.codes import Entry
 from app.tools.starting.draft import CodeTable, Part
 from app.tools.starting.habits import DAYS, UNIT_HABITS, choose
@@ -12,14 +12,6 @@ from app.tools.starting.references import Reference
 from app.tools.starting.select import Cell, Select
 from app.tools.starting.tables import slots
 from app.tools.starting.words import meaning
-
-_CLASSES = (
-    ("EMERGENCY", "EMER"),
-    ("INPATIENT", "IMP"),
-    ("OUTPATIENT", "AMB"),
-    ("APPOINTMENT", "AMB"),
-)
-"""What the name of a table says of the class of its stays."""
 
 _FRAMEWORK = frozenset({"create_uid", "write_uid"})
 """Columns of Tryton and Odoo, which keep times in UTC and call a number `name`."""
@@ -157,9 +149,7 @@ class _Stays:
         column = self._columns.get("class")
         if column and self._builder.coded(self._part, "class", self._table, column):
             return
-        known = meaning(self._table.bare).known
-        made = next((made for word, made in _CLASSES if word in known), "")
-        if made:
+        if made := class_by_name(self._table):
             question = "by the name of the table: the same for all of its stays"
             self._part.put_unsearched("class", made, question)
         else:
