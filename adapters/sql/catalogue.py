@@ -213,7 +213,9 @@ def _holds(type_: TypeEngine[Any], dialect: str) -> Holds:
             dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
         )
         return Holds.INSTANT if is_instant else Holds.LOCAL_TIME
-    return next((holds for kind, holds in _HOLDS if isinstance(type_, kind)), Holds.OTHER)
+    return next(
+        (holds for kind, holds in _HOLDS if isinstance(type_, kind)), Holds.OTHER
+    )
 
 
 _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
@@ -236,7 +238,9 @@ def _foreign_key(key: Any) -> ForeignKey:
 
 def _indexes(indexes: Iterable[Any], unique: Iterable[Any]) -> tuple[TableIndex, ...]:
     found = {
-        TableIndex(tuple(name or "" for name in index["column_names"]), bool(index["unique"]))
+        TableIndex(
+            tuple(name or "" for name in index["column_names"]), bool(index["unique"])
+        )
         for index in indexes
     }
     found |= {TableIndex(tuple(key["column_names"]), unique=True) for key in unique}

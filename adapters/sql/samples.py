@@ -4,6 +4,7 @@ For columns that hold codes or times, and no others: neither names nor numbers o
 are ever asked for. Each look is one bounded statement, and gives up rather than last.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,9 @@ class CodeCount:
     rows: int
 
 
-def code_counts(database: Database, table: Table, column: str) -> tuple[CodeCount, ...] | None:
+def code_counts(
+    database: Database, table: Table, column: str
+) -> tuple[CodeCount, ...] | None:
     """Return the codes of a column, the commonest first.
 
     None where the column holds something else: texts too long or too many of them; or
@@ -44,7 +47,9 @@ def code_counts(database: Database, table: Table, column: str) -> tuple[CodeCoun
     )
     try:
         rows = _fetch(database, counted)
-        counts = [CodeCount(as_text(value), n) for value, n in rows if value is not None]
+        counts = [
+            CodeCount(as_text(value), n) for value, n in rows if value is not None
+        ]
     except (SourceTimedOutError, SourceDataError, ValueError):
         return None
     counts = [count for count in counts if count.code]
@@ -56,7 +61,9 @@ def code_counts(database: Database, table: Table, column: str) -> tuple[CodeCoun
 def some_times(database: Database, table: Table, column: str) -> tuple[object, ...]:
     """Return some values of a column of times, for the way in which they are written."""
     cell = _cell(column)
-    found = sa.select(cell).select_from(_rows(table)).where(cell.is_not(None)).limit(SOME)
+    found = (
+        sa.select(cell).select_from(_rows(table)).where(cell.is_not(None)).limit(SOME)
+    )
     try:
         return tuple(row[0] for row in _fetch(database, found))
     except (SourceTimedOutError, SourceDataError):
@@ -74,12 +81,23 @@ def first_and_last(database: Database, table: Table, column: str) -> tuple[objec
     return () if first is None else (first, last)
 
 
-def rows_with(database: Database, table: Table, column: str) -> tuple[int, int] | None:
+def rows_with(
+    database: Database,
+    table: Table,
+    column: str,
+    by: str = "",
+    codes: Sequence[str] = (),
+) -> tuple[int, int] | None:
     """Return how many rows there are, and how many of them have a value in a column.
 
-    None where the database would take too long to count.
+    Of all rows, or of those that have one of `codes` in the column `by`. None where the
+    database would take too long to count.
     """
-    asked = sa.select(sa.func.count(), sa.func.count(_cell(column))).select_from(_rows(table))
+    asked = sa.select(sa.func.count(), sa.func.count(_cell(column))).select_from(
+        _rows(table)
+    )
+    if by:
+        asked = asked.where(sa.cast(_cell(by), sa.String(LONGEST_CODE)).in_(codes))
     try:
         ((every, filled),) = _fetch(database, asked)
     except (SourceTimedOutError, SourceDataError):

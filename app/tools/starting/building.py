@@ -16,7 +16,12 @@ from app.tools.starting.times import Writing, writing_of
 from app.tools.starting.words import meaning
 
 _BARE_FLAGS = frozenset({"0", "1", "true", "false"})
-_CLOCKS = {5: ("%H:%M", "00:00"), 8: ("%H:%M:%S", "00:00:00"), 4: ("%H%M", "0000"), 6: ("%H%M%S", "000000")}
+_CLOCKS = {
+    5: ("%H:%M", "00:00"),
+    8: ("%H:%M:%S", "00:00:00"),
+    4: ("%H%M", "0000"),
+    6: ("%H%M%S", "000000"),
+}
 _FRENCH = frozenset(
     "sejour sejours venue etat statut entree sortie naissance nom prenom sexe etablissement"
     " uf unite annule deces lit dossier maj numero date_entree adresse commune libelle".split()
@@ -56,12 +61,19 @@ class Builder:
     references: References
     roles: Roles
     draft: Draft
-    _counts: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(default_factory=dict)
+    _counts: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
+        default_factory=dict
+    )
 
     @property
     def is_french(self) -> bool:
         """Whether more names of columns are French than not can be."""
-        words = {w for t in self.catalogue.tables for c in t.columns for w in meaning(c.name).words}
+        words = {
+            w
+            for t in self.catalogue.tables
+            for c in t.columns
+            for w in meaning(c.name).words
+        }
         return len(words & _FRENCH) >= 4
 
     def counts(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
@@ -70,11 +82,15 @@ class Builder:
         if key not in self._counts:
             found = code_counts(self.database, table, column.name)
             seen = {count.code for count in found or ()}
-            rest = tuple(CodeCount(code, 0) for code in column.choices if code not in seen)
+            rest = tuple(
+                CodeCount(code, 0) for code in column.choices if code not in seen
+            )
             self._counts[key] = None if found is None else found + rest
         return self._counts[key]
 
-    def code_table(self, slot: str, name: str, table: Table, column: TableColumn) -> str:
+    def code_table(
+        self, slot: str, name: str, table: Table, column: TableColumn
+    ) -> str:
         """Make a code table for a column and return its name, "" where it holds no codes."""
         counts = self.counts(table, column)
         if not counts:
@@ -97,14 +113,22 @@ class Builder:
         name = self.code_table(slot, slot, table, column)
         if not name:
             held = self.counts(table, column)
-            told = "is empty" if held == () else "holds no codes: it has too many values"
+            told = (
+                "is empty" if held == () else "holds no codes: it has too many values"
+            )
             part.questions.append(f"{slot}: could be {column.name}, which {told}")
             return False
         part.put(slot, {"from": part.select.add(column, place), "codes": name})
         return True
 
     def flag(
-        self, part: Part, slot: str, habit: str, table: Table, column: TableColumn, place: int = 0
+        self,
+        part: Part,
+        slot: str,
+        habit: str,
+        table: Table,
+        column: TableColumn,
+        place: int = 0,
     ) -> None:
         """Fill a slot of true or false from a column that has a value anywhere."""
         counts = self.counts(table, column)
@@ -136,23 +160,33 @@ class Builder:
         """Fill a slot of times from a column, with its time of day where that is apart."""
         writing = writing_of(self.database, table, column)
         joined = self._with_clock(part.select, table, writing, column, clock, place)
-        from_, writing, question = joined or self._alone(part.select, writing, column, place)
+        from_, writing, question = joined or self._alone(
+            part.select, writing, column, place
+        )
         options: dict[str, Value] = {"from": from_}
         if writing.format:
             options["format"] = writing.format
         if not writing.has_clock:
             options["at"] = "00:00"
-            question = question or "days without a time of day: which time do they stand for?"
+            question = (
+                question or "days without a time of day: which time do they stand for?"
+            )
         if writing.is_utc and not writing.has_zone and not self.draft.source_zone:
             options["time_zone"] = "UTC"
-        elif slot == "last_updated" and not (writing.has_zone or self.draft.source_zone):
-            question = question or "on the hospital's clock, or in UTC (time_zone: UTC)?"
+        elif slot == "last_updated" and not (
+            writing.has_zone or self.draft.source_zone
+        ):
+            question = (
+                question or "on the hospital's clock, or in UTC (time_zone: UTC)?"
+            )
         if writing.absent:
             options["absent"] = list(writing.absent)
         put = part.put if writing.sorts else part.put_unsearched
         put(slot, options, writing.question or question)
 
-    def day(self, part: Part, slot: str, table: Table, column: TableColumn, place: int = 0) -> None:
+    def day(
+        self, part: Part, slot: str, table: Table, column: TableColumn, place: int = 0
+    ) -> None:
         """Fill a slot of days."""
         writing = writing_of(self.database, table, column)
         from_, writing, question = self._alone(part.select, writing, column, place)
@@ -192,9 +226,20 @@ class Builder:
         name = f"{column.name}_{clock.name}"
         whole = Writing(absent=writing.absent, question=writing.question)
         if clock.holds is Holds.CLOCK and self.catalogue.dialect == "postgresql":
-            return select.express(name, "{0} + COALESCE({1}, TIME '00:00')", *cells), whole, ""
-        if clock.holds is Holds.CLOCK and self.catalogue.dialect in ("mysql", "mariadb"):
-            return select.express(name, "TIMESTAMP({0}, COALESCE({1}, '00:00'))", *cells), whole, ""
+            return (
+                select.express(name, "{0} + COALESCE({1}, TIME '00:00')", *cells),
+                whole,
+                "",
+            )
+        if clock.holds is Holds.CLOCK and self.catalogue.dialect in (
+            "mysql",
+            "mariadb",
+        ):
+            return (
+                select.express(name, "TIMESTAMP({0}, COALESCE({1}, '00:00'))", *cells),
+                whole,
+                "",
+            )
         form = self._clock_format(table, clock)
         if not form or clock.holds is Holds.INTEGER:
             return None
@@ -203,11 +248,19 @@ class Builder:
         joined = f"{writing.format or '%Y-%m-%d'} {form[0]}"
         plain = joined == "%Y-%m-%d %H:%M:%S"
         absent = tuple(f"{text} {form[1]}" for text in writing.absent)
-        whole = Writing("" if plain else joined, absent=absent, question=writing.question)
-        return select.express(name, sql, *cells), whole, "two columns made one: no index helps"
+        whole = Writing(
+            "" if plain else joined, absent=absent, question=writing.question
+        )
+        return (
+            select.express(name, sql, *cells),
+            whole,
+            "two columns made one: no index helps",
+        )
 
     def _clock_format(self, table: Table, clock: TableColumn) -> tuple[str, str] | None:
-        texts = {str(v).strip() for v in some_times(self.database, table, clock.name)} - {""}
+        texts = {
+            str(v).strip() for v in some_times(self.database, table, clock.name)
+        } - {""}
         lengths = {len(text) for text in texts}
         return _CLOCKS.get(lengths.pop()) if len(lengths) == 1 else None
 

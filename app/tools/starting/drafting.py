@@ -19,7 +19,11 @@ _UNIT_EXTENSION = "https://example.org/fhir/StructureDefinition/functional-unit"
 
 
 def draft_of(
-    database: Database, catalogue: Catalogue, references: References, roles: Roles, variable: str
+    database: Database,
+    catalogue: Catalogue,
+    references: References,
+    roles: Roles,
+    variable: str,
 ) -> Draft:
     """Return a draft of the whole file.
 
@@ -44,9 +48,16 @@ def draft_of(
 
 def _systems(draft: Draft) -> None:
     """Say the constants that the fields need, as placeholders."""
-    keys = {line.key for part in draft.sections[ResourceType.ENCOUNTER] for line in part.lines}
+    keys = {
+        line.key
+        for part in draft.sections[ResourceType.ENCOUNTER]
+        for line in part.lines
+    }
     if "visit_number" in keys:
-        question = "the system of the visit numbers (urn:oid:…)"
+        question = (
+            "the system of the visit numbers (urn:oid:…); where each hospital counts for itself,"
+            " a field visit_number_system says it, by a code table"
+        )
         draft.systems["visit_number_system"] = (_VISIT_SYSTEM, question)
     if "functional_unit" in keys:
         question = "the address that was agreed with the clients"

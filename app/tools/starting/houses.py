@@ -47,7 +47,10 @@ def _name(builder: Builder, part: Part, table: Table) -> None:
         return
     for way in builder.references.of(table).values():
         further = slots(way.target, ResourceType.ORGANIZATION, builder.references)
-        if "name" in further and meaning(way.target.bare).known & {"PERSON", "ORGANIZATION"}:
+        if "name" in further and meaning(way.target.bare).known & {
+            "PERSON",
+            "ORGANIZATION",
+        }:
             place = part.select.join([way])
             read = part.select.add(further["name"], place)
             part.put("name", {"from": read}, f"found over {way.column}")
@@ -64,7 +67,9 @@ def _identifiers(part: Part, table: Table, number: TableColumn | None) -> None:
             items.append(_item(type_, _FINESS, part.select.add(column), ""))
     if number is not None and not items:
         question = "its type and system (urn:oid:…)"
-        items.append(_item("INTRN", ORGANIZATION_SYSTEM, part.select.add(number), question))
+        items.append(
+            _item("INTRN", ORGANIZATION_SYSTEM, part.select.add(number), question)
+        )
     part.lists["identifiers"] = items
     if items:
         part.searchable.add("identifiers.value")
@@ -73,4 +78,6 @@ def _identifiers(part: Part, table: Table, number: TableColumn | None) -> None:
 def _item(type_: str, system: str, column: str, question: str) -> Item:
     value: Value = {"from": column}
     lines = [Line("type", type_), Line("system", system), Line("value", value)]
-    return Item([*lines, Line("use", "official")] if not question else lines, question=question)
+    return Item(
+        [*lines, Line("use", "official")] if not question else lines, question=question
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.catalogue import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.codes import Entry, all_known, entries
 from app.tools.starting.draft import Item, Line, Part, Value
@@ -11,7 +11,7 @@ from app.tools.starting.habits import CHILD_HABITS, choose
 from app.tools.starting.reached import addresses, telecoms
 from app.tools.starting.select import Cell, Select
 from app.tools.starting.stays import marked, put_changed
-from app.tools.starting.tables import Child, slots
+from app.tools.starting.tables import Child, others, slots
 from app.tools.starting.words import meaning
 
 _ORDER = (
@@ -22,8 +22,22 @@ PATIENT_SYSTEM = "https://example.org/identifiers/patient"
 
 _NAMES = (
     ("official", "birth_family", "given"),
+    ("official", "family", "given"),
     ("usual", "used_family", "used_given"),
 )
+"""The names that a person may have: their use, family name, and given names."""
+
+_FRENCH_NAMES = (
+    ("official", "birth_family", "given"),
+    ("usual", "used_family", "used_given"),
+    ("usual", "family", ""),
+)
+_ENGLISH_NAMES = (
+    ("official", "family", "given"),
+    ("maiden", "birth_family", ""),
+    ("usual", "used_family", "used_given"),
+)
+"""The same where a table has a name of birth beside another one."""
 
 
 def patients(builder: Builder, key: str) -> Part:
@@ -98,8 +112,18 @@ class _Patients:
             self._part.questions.append("birth_date: no column looks like it")
         if found := self._find("deceased_at"):
             table, place, column = found
-            clock = next((of.get("deceased_clock") for t, _, of in self._places if t is table), None)
-            self._builder.time(self._part, "deceased_at", table, column, clock, place)
+            clock = next(
+                (of.get("deceased_clock") for t, _, of in self._places if t is table),
+                None,
+            )
+            # Nobody searches by it: the two columns can stay two.
+            if clock is not None and not column.holds == Holds.LOCAL_TIME:
+                pair: list[Value] = [
+                    self._part.select.add(of, place) for of in (column, clock)
+                ]
+                self._part.put_unsearched("deceased_at", {"from": pair})
+                return
+            self._builder.time(self._part, "deceased_at", table, column, place=place)
 
     def _linked(self) -> None:
         if found := self._find("replaced_by"):
@@ -123,11 +147,17 @@ class _Patients:
         if place == 0 or person is None or person.column == self._key:
             return select.add(column, place)
         other = select.join_at(place, column.name, self._table, person.column)
-        return select.express("survivor", "{0}", Cell(other, self._table.by_name[self._key]))
+        return select.express(
+            "survivor", "{0}", Cell(other, self._table.by_name[self._key])
+        )
 
     def _changed(self) -> None:
         table, place, found = self._places[0]
         put_changed(self._builder, self._part, table, found, place)
+        for table, _, _ in self._places:
+            self._part.questions += others(
+                table, ResourceType.PATIENT, self._builder.references
+            )
 
     def _identifiers(self) -> None:
         items: list[Item] = []
@@ -146,7 +176,9 @@ class _Patients:
         if child := self._builder.roles.children.get("identifiers"):
             items.append(self._numbers(child))
         if not items:
-            self._part.questions.append("identifiers: no column looks like a patient number (IPP)")
+            self._part.questions.append(
+                "identifiers: no column looks like a patient number (IPP)"
+            )
         self._put("identifiers", items)
 
     def _column(self, name: str) -> tuple[int, TableColumn] | None:
@@ -158,11 +190,15 @@ class _Patients:
     def _numbers(self, child: Child) -> Item:
         item, columns = self._child(child, "identifiers")
         if type_ := columns.get("type"):
-            name = self._builder.code_table("identifier_type", "identifier_type", child.table, type_)
+            name = self._builder.code_table(
+                "identifier_type", "identifier_type", child.table, type_
+            )
             if name:
                 of = item.select.add(type_) if item.select else ""
                 item.lines.append(Line("type", {"from": of, "codes": name}))
-                item.lines += self._known_only(of, self._builder.draft.codes[name].entries)
+                item.lines += self._known_only(
+                    of, self._builder.draft.codes[name].entries
+                )
         item.question = (
             "each type of number has its system (urn:oid:…): say system, by a code table."
             " An INS goes out of the house only when its identity is qualified (only_if)"
@@ -186,17 +222,14 @@ class _Patients:
         return [Line("only_if", {"from": column, "in": known}, question)]
 
     def _names(self) -> None:
-        items = [item for use, family, given in _NAMES if (item := self._name(use, family, given))]
-        has_family = self._find("family") is not None
-        if has_family and self._find("birth_family"):
-            # Both `nom` and `nom de naissance`: the plain one is the used one.
-            items.append(self._name("usual", "family", "") or Item())
-        elif has_family and not any(self._find(of) for of in ("birth_family",)):
-            items.insert(0, self._name("official", "family", "given") or Item())
-        elif not items and (name := self._find("name")):
+        wanted = _FRENCH_NAMES if self._builder.is_french else _ENGLISH_NAMES
+        if self._find("birth_family") is None or self._find("family") is None:
+            wanted = _NAMES
+        items = [item for of in wanted if (item := self._name(*of))]
+        if not items and (name := self._find("name")):
             read = self._part.select.add(name[2], name[1])
             items.append(Item([Line("use", "official"), Line("text", {"from": read})]))
-        items = [item for item in items if item.lines]
+            self._part.searchable.add("names.text")
         if not items:
             self._part.questions.append("names: no column looks like a name")
         self._put("names", items)
@@ -232,7 +265,9 @@ class _Patients:
         for table, place, found in self._places:
             telecom_items = telecoms(self._part.select, found, place, home="home")
             self._put("telecoms", telecom_items)
-            self._put("addresses", addresses(self._part.select, found, place, use="home"))
+            self._put(
+                "addresses", addresses(self._part.select, found, place, use="home")
+            )
         children = self._builder.roles.children
         if "telecoms" in children:
             self._put("telecoms", [self._contact(children["telecoms"])])
@@ -247,20 +282,26 @@ class _Patients:
                 continue
             name = self._builder.code_table(habit, habit, child.table, type_)
             if name and item.select:
-                item.lines.append(Line(key, {"from": item.select.add(type_), "codes": name}))
+                item.lines.append(
+                    Line(key, {"from": item.select.add(type_), "codes": name})
+                )
             elif key == "system":
                 item.lines.append(Line(key, "phone", "are all of them telephones?"))
         self._value(item, columns)
         return item
 
     def _tells_use(self, table: Table, type_: TableColumn) -> bool:
-        found = entries("telecom_use", self._builder.counts(table, type_) or (), french=True)
+        found = entries(
+            "telecom_use", self._builder.counts(table, type_) or (), french=True
+        )
         return bool(found) and all_known(found)
 
     def _address(self, child: Child) -> Item:
         item, columns = self._child(child, "addresses")
         if (type_ := columns.get("type")) and item.select:
-            name = self._builder.code_table("address_use", "address_use", child.table, type_)
+            name = self._builder.code_table(
+                "address_use", "address_use", child.table, type_
+            )
             if name:
                 value: Value = {"from": item.select.add(type_), "codes": name}
                 item.lines.append(Line("use", value))
@@ -269,13 +310,19 @@ class _Patients:
                 item.lines += made.lines
         return item
 
-    def _child(self, child: Child, list_: str) -> tuple[Item, Mapping[str, TableColumn]]:
+    def _child(
+        self, child: Child, list_: str
+    ) -> tuple[Item, Mapping[str, TableColumn]]:
         """Return an item with a SELECT of its own, keyed by the id of the patient."""
         keys = self._builder.references.of(child.table).keys()
         columns = choose(child.table, CHILD_HABITS[list_], frozenset({"PATIENT"}), keys)
         select = Select(child.table)
         of, person = child.reference, self._person
-        if person and of.target.name == person.target.name and of.target.name != self._table.name:
+        if (
+            person
+            and of.target.name == person.target.name
+            and of.target.name != self._table.name
+        ):
             place = select.join_at(0, of.column, self._table, person.column)
             key = select.add(self._table.by_name[self._key], place)
         elif of.key != self._key:
@@ -287,7 +334,9 @@ class _Patients:
 
     def _value(self, item: Item, columns: Mapping[str, TableColumn]) -> None:
         if item.select:
-            item.lines.append(Line("value", {"from": item.select.add(columns["value"])}))
+            item.lines.append(
+                Line("value", {"from": item.select.add(columns["value"])})
+            )
 
     def _put(self, name: str, items: Sequence[Item]) -> None:
         if items:
@@ -313,13 +362,17 @@ def patient_key(builder: Builder) -> str:
         for reference in builder.references.of(stay).values():
             if reference.target.name == patient.name:
                 return reference.key
-        column = slots(stay, ResourceType.ENCOUNTER, builder.references).get("patient_id")
+        column = slots(stay, ResourceType.ENCOUNTER, builder.references).get(
+            "patient_id"
+        )
         if column is None:
             continue
         if column.name in patient.by_name:
             return column.name
         if "PATIENTNO" in meaning(column.name).known:
-            number = slots(patient, ResourceType.PATIENT, builder.references).get("number")
+            number = slots(patient, ResourceType.PATIENT, builder.references).get(
+                "number"
+            )
             if number:
                 return number.name
     if len(patient.primary_key) == 1:

@@ -22,7 +22,11 @@ def telecoms(
     for slot, system, use in _TELECOMS:
         if column := found.get(slot):
             value: Value = {"from": select.add(column, place)}
-            lines = [Line("system", system), Line("value", value), Line("use", use or home)]
+            lines = [
+                Line("system", system),
+                Line("value", value),
+                Line("use", use or home),
+            ]
             items.append(Item(lines))
     return items
 
@@ -35,7 +39,9 @@ def addresses(
         return []
     lines = [Line("use", use)] if use else []
     written: list[Value] = [
-        {"from": select.add(found[slot], place)} for slot in ("line1", "line2") if slot in found
+        {"from": select.add(found[slot], place)}
+        for slot in ("line1", "line2")
+        if slot in found
     ]
     if written:
         lines.append(Line("lines", written))

@@ -53,7 +53,8 @@ class References:
                 (*way, further)
                 for way in ways
                 for further in self.of(way[-1].target).values()
-                if further.target.name not in {start.name, *(r.target.name for r in way)}
+                if further.target.name
+                not in {start.name, *(r.target.name for r in way)}
             ]
         return ()
 
@@ -63,12 +64,16 @@ class References:
         for key in table.foreign_keys:
             if len(key.columns) == 1 and key.table in known and key.referred:
                 (column,), (there,) = key.columns, key.referred[:1]
-                found[column] = Reference(table, column, known[key.table], there, declared=True)
+                found[column] = Reference(
+                    table, column, known[key.table], there, declared=True
+                )
         for column in table.columns:
             target = None if column.name in found else self._implied(table, column)
             if target is not None:
                 key_name = target.primary_key[0]
-                found[column.name] = Reference(table, column.name, target, key_name, declared=False)
+                found[column.name] = Reference(
+                    table, column.name, target, key_name, declared=False
+                )
         return found
 
     def _implied(self, table: Table, column: TableColumn) -> Table | None:
@@ -76,7 +81,8 @@ class References:
         ways = [
             (nearness, len(other.bare), other.name, other)
             for other in self._tables
-            if other.name != table.name and (nearness := self._near(table, column, other))
+            if other.name != table.name
+            and (nearness := self._near(table, column, other))
         ]
         return min(ways)[-1] if ways else None
 
@@ -100,7 +106,11 @@ class References:
 
     def _stems(self, table: Table) -> tuple[str, ...]:
         words = _stems(table.bare)
-        return words[1:] if len(words) > 1 and meaning(table.bare).words[0] in self._marks else words
+        return (
+            words[1:]
+            if len(words) > 1 and meaning(table.bare).words[0] in self._marks
+            else words
+        )
 
 
 def _stems(name: str) -> tuple[str, ...]:

@@ -62,7 +62,11 @@ class Select:
                 return name
         longer = f"{_last_word(self._table(place))}_{column.name}"
         # `code` of a unit among the columns of a stay is its `unit_code`.
-        bare = place and meaning(column.name).known <= _BARE and not meaning(column.name).unknown
+        bare = (
+            place
+            and meaning(column.name).known <= _BARE
+            and not meaning(column.name).unknown
+        )
         return self._put(longer if bare else column.name, longer, "{0}", (cell,))
 
     def express(self, name: str, template: str, *cells: Cell) -> str:
@@ -84,7 +88,9 @@ class Select:
         cells = [cell for _, of in self._columns.values() for cell in of]
         cells += [cell for _, cell in self._where]
         own = {cell.column.name for cell in cells if cell.place == 0}
-        return frozenset(own | {join.column for join in self._joins if join.before == 0})
+        return frozenset(
+            own | {join.column for join in self._joins if join.before == 0}
+        )
 
     def filled_only(self, template: str, column: TableColumn) -> None:
         """Leave out rows by a condition on a column, {0} in its template."""
@@ -108,7 +114,9 @@ class Select:
         if conditions:
             yield "WHERE " + " AND ".join(conditions)
 
-    def _put(self, name: str, other: str, template: str, cells: tuple[Cell, ...]) -> str:
+    def _put(
+        self, name: str, other: str, template: str, cells: tuple[Cell, ...]
+    ) -> str:
         taken = {known.lower() for known in self._columns}
         chosen = name if name.lower() not in taken else other
         while chosen.lower() in taken:

@@ -1,6 +1,6 @@
 """Which tables hold stays, patients, organizations and units, by their names and columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,13 +8,19 @@ from adapters.contract import ResourceType
 from adapters.sql.catalogue import Catalogue, Table, TableColumn
 from adapters.sql.database import Database
 from adapters.sql.samples import rows_with
-from app.tools.starting.habits import CHILD_HABITS, HABITS, UNIT_HABITS, choose
+from app.tools.starting.habits import CHILD_HABITS, HABITS, UNIT_HABITS, choose, rivals
 from app.tools.starting.references import Reference, References
 from app.tools.starting.words import meaning
 
-_STAYS = frozenset({"STAY", "ENTRY", "INPATIENT", "OUTPATIENT", "APPOINTMENT", "EMERGENCY"})
-_NO_STAYS = frozenset({"BED", "REASON", "DOCTOR", "INSURANCE", "CONTACT", "ADDRESS", "ALIAS"})
-_NO_PEOPLE = frozenset({"DOCTOR", "USER", "ORGANIZATION", "UNIT", "CONTACT", "ADDRESS", "ALIAS"})
+_STAYS = frozenset(
+    {"STAY", "ENTRY", "INPATIENT", "OUTPATIENT", "APPOINTMENT", "EMERGENCY"}
+)
+_NO_STAYS = frozenset(
+    {"BED", "REASON", "DOCTOR", "INSURANCE", "CONTACT", "ADDRESS", "ALIAS"}
+)
+_NO_PEOPLE = frozenset(
+    {"DOCTOR", "USER", "ORGANIZATION", "UNIT", "CONTACT", "ADDRESS", "ALIAS"}
+)
 _NO_HOUSES = frozenset({"UNIT", "BED", "BUILDING", "PATIENT", "STAY", "PERSON", "KIND"})
 _OWN: Mapping[ResourceType, frozenset[str]] = {
     ResourceType.ENCOUNTER: frozenset({"STAY"}),
@@ -27,7 +33,13 @@ _CHILDREN = {
     "addresses": (frozenset({"ADDRESS"}), ("city",)),
 }
 _NAMED_PATIENT, _NAMED_PERSON, _REFERRED, _ENOUGH = 90, 45, 20, 60
-_EVIDENCE = {"birth_date": 20, "family": 15, "birth_family": 15, "given": 10, "gender": 10}
+_EVIDENCE = {
+    "birth_date": 20,
+    "family": 15,
+    "birth_family": 15,
+    "given": 10,
+    "gender": 10,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +68,20 @@ class Roles:
 
 
 @lru_cache(1024)
-def slots(table: Table, kind: ResourceType, references: References) -> Mapping[str, TableColumn]:
+def slots(
+    table: Table, kind: ResourceType, references: References
+) -> Mapping[str, TableColumn]:
     """Return the likeliest column of each slot of a resource."""
     return choose(table, HABITS[kind], _OWN[kind], references.of(table).keys())
+
+
+def others(table: Table, kind: ResourceType, references: References) -> Iterator[str]:
+    """Yield a question for each slot that another column could fill as well."""
+    keys = references.of(table).keys()
+    chosen = slots(table, kind, references)
+    for slot, columns in rivals(table, HABITS[kind], _OWN[kind], keys, chosen).items():
+        names = ", ".join(column.name for column in columns)
+        yield f"{chosen[slot].name} is read as {slot}: or is it {names}?"
 
 
 class Finder:
@@ -108,7 +131,11 @@ class Finder:
         if known & (_NO_PEOPLE | _STAYS):
             return 0
         named = (
-            _NAMED_PATIENT if "PATIENT" in known else _NAMED_PERSON if "PERSON" in known else 0
+            _NAMED_PATIENT
+            if "PATIENT" in known
+            else _NAMED_PERSON
+            if "PERSON" in known
+            else 0
         )
         others = known - {"PATIENT", "PERSON", "FILE"}
         found = slots(table, ResourceType.PATIENT, self._references)
@@ -121,9 +148,17 @@ class Finder:
     def _person(self, patient: Table, named: Sequence[Table]) -> Reference | None:
         """Return the way from a patient to the table of the person, where it is another."""
         own = slots(patient, ResourceType.PATIENT, self._references)
-        if not named and {"birth_date", "gender"} <= own.keys() and {"family", "birth_family"} & own.keys():
+        if (
+            not named
+            and {"birth_date", "gender"} <= own.keys()
+            and {"family", "birth_family"} & own.keys()
+        ):
             return None
-        ways = [r for r in self._references.of(patient).values() if r.table.name != r.target.name]
+        ways = [
+            r
+            for r in self._references.of(patient).values()
+            if r.table.name != r.target.name
+        ]
         ways += [
             _turned(r)
             for r in self._references.to(patient)
@@ -143,7 +178,8 @@ class Finder:
         scored = [
             (-score, table.name)
             for table in self._catalogue.tables
-            if table.name not in taken and (score := self._stay_likeness(table, patient))
+            if table.name not in taken
+            and (score := self._stay_likeness(table, patient))
         ]
         return tuple(self._catalogue.by_name[name] for _, name in sorted(scored))
 
@@ -162,7 +198,10 @@ class Finder:
         )
         if not (known & _STAYS or dated):
             return 0
-        return len(found.keys() & {"start", "end", "status", "class", "visit_number"}) + 2 * dated
+        return (
+            len(found.keys() & {"start", "end", "status", "class", "visit_number"})
+            + 2 * dated
+        )
 
     def _parts(self, database: Database, stays: Sequence[Table]) -> list[Reference]:
         """Return the tables of stays whose every row is a part of another's."""
@@ -197,14 +236,20 @@ class Finder:
             and choose(table, UNIT_HABITS)
         )
 
-    def _children(self, patient: Table, person: Reference | None) -> Mapping[str, Child]:
+    def _children(
+        self, patient: Table, person: Reference | None
+    ) -> Mapping[str, Child]:
         targets = [patient, *([person.target] if person else [])]
         taken = {table.name for table in targets}
         found: dict[str, Child] = {}
         for reference in (r for target in targets for r in self._references.to(target)):
             table = reference.table
             for name, (words, wanted) in _CHILDREN.items():
-                if name in found or table.name in taken or not words & meaning(table.bare).known:
+                if (
+                    name in found
+                    or table.name in taken
+                    or not words & meaning(table.bare).known
+                ):
                     continue
                 columns = choose(table, CHILD_HABITS[name])
                 if all(slot in columns for slot in wanted):
@@ -215,5 +260,9 @@ class Finder:
 
 def _turned(reference: Reference) -> Reference:
     return Reference(
-        reference.target, reference.key, reference.table, reference.column, reference.declared
+        reference.target,
+        reference.key,
+        reference.table,
+        reference.column,
+        reference.declared,
     )

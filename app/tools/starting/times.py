@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import lru_cache
 
 from adapters.sql.catalogue import Holds, Table, TableColumn
 from adapters.sql.database import Database
@@ -79,7 +80,9 @@ class Writing:
 def writing_of(database: Database, table: Table, column: TableColumn) -> Writing:
     """Return how a column writes its times, from some of them and the outermost two."""
     outer = first_and_last(database, table, column.name)
-    some = some_times(database, table, column.name)
+    # What the type says need not be looked for in the values.
+    typed = bool(outer) and all(isinstance(value, date) for value in outer)
+    some = () if typed else some_times(database, table, column.name)
     writing = Writing(
         has_clock=column.holds is not Holds.DATE,
         zeros=any(str(value).startswith("0000-00-00") for value in (*outer, *some)),
@@ -90,24 +93,30 @@ def writing_of(database: Database, table: Table, column: TableColumn) -> Writing
     written = [str(v).rstrip() for v in some if isinstance(v, str | int | Decimal)]
     if written and not writing.zeros:
         return _of_texts(written, [str(value).rstrip() for value in outer], writing)
-    if not some and column.holds not in DAYS:
+    if not outer and column.holds not in DAYS:
         return replace(writing, question="how are its times written? it is empty")
     return writing
 
 
 def _of_texts(texts: Sequence[str], outer: Sequence[str], writing: Writing) -> Writing:
-    texts = [text for text in texts if text]
+    fillers = {
+        t: None
+        for t in (*outer, *texts)
+        if t and set(t) <= set("9-/: ") or _is_zeros(t)
+    }
+    texts = [text for text in texts if text and text not in fillers]
     read = {form: sum(_reads(text, form) for text in texts) for form in _FORMATS}
     form = max(_FORMATS, key=lambda form: read[form])
     if not texts or read[form] < _NEAR_ALL * len(texts):
-        return replace(writing, question="no usual format fits its texts: say format")
+        question = "no usual format fits its texts: say format"
+        return replace(writing, is_text=True, absent=tuple(fillers), question=question)
     found = replace(
         writing,
         is_text=True,
         has_clock="%H" in form,
         has_zone=form.endswith("%z"),
         is_utc=writing.is_utc or form.endswith("Z"),
-        absent=_sentinels([*outer, *texts], form),
+        absent=(*_sentinels([*outer, *texts], form), *fillers),
         question=_doubt(texts, form, read),
     )
     if form in _PLAIN or form.endswith("%z"):
@@ -122,6 +131,10 @@ def _of_texts(texts: Sequence[str], outer: Sequence[str], writing: Writing) -> W
         rearranged=_rearranged(form),
         absent=absent,
     )
+
+
+def _is_zeros(text: str) -> bool:
+    return bool(text) and set(text) <= set("0-/: ")
 
 
 def _doubt(texts: Sequence[str], form: str, read: Mapping[str, int]) -> str:
@@ -145,6 +158,7 @@ def _read(text: str, form: str) -> datetime | None:
         return None
 
 
+@lru_cache
 def _length(form: str) -> int:
     return sum(
         _LENGTHS.get(letter, 2) if letter else 1
@@ -174,7 +188,10 @@ def _rearranged(form: str) -> str:
             at += _LENGTHS[part[1]]
         else:
             at += 1
-    cut = {letter: f"SUBSTR({{0}}, {start}, {_LENGTHS[letter]})" for letter, start in place.items()}
+    cut = {
+        letter: f"SUBSTR({{0}}, {start}, {_LENGTHS[letter]})"
+        for letter, start in place.items()
+    }
     day = f"{cut['Y']} || '-' || {cut['m']} || '-' || {cut['d']}"
     clock = " || ':' || ".join(cut[letter] for letter in "HMS" if letter in cut)
     return f"{day} || ' ' || {clock}" if clock else day

@@ -29,7 +29,9 @@ def _file(draft: Draft) -> Iterator[str]:
     yield _HEAD
     yield "mapping: 1"
     yield from _line("name", draft.name, "the name that clients are shown")
-    yield from _line("profile", "full", "what clients are offered: full, group-a or group-b")
+    yield from _line(
+        "profile", "full", "what clients are offered: full, group-a or group-b"
+    )
     zone = "the hospital's own zone; times without a zone are read in it"
     yield from _line("time_zone", "Europe/Paris", zone)
     if draft.systems:
@@ -64,7 +66,9 @@ def _codes(name: str, table: CodeTable) -> Iterator[str]:
     for entry in table.entries:
         yield f"      {_entry(entry, table.allowed)}"
     if table.otherwise:
-        yield from _line("otherwise", table.otherwise, "for codes not named above, and for none", 4)
+        yield from _line(
+            "otherwise", table.otherwise, "for codes not named above, and for none", 4
+        )
 
 
 def _entry(entry: Entry, allowed: Sequence[str]) -> str:
@@ -120,7 +124,9 @@ def _item(item: Item, indent: int) -> Iterator[str]:
     yield from _comments([item.question] if item.question else [], space, "# ? ")
     if item.select is None:
         value = _flow({line.key: line.value for line in item.lines})
-        yield from _comments([q for line in item.lines if (q := line.question)], space, "# ? ")
+        yield from _comments(
+            [q for line in item.lines if (q := line.question)], space, "# ? "
+        )
         if len(space) + len(value) <= _WIDTH:
             yield f"{space}- {value}"
             return
@@ -136,7 +142,11 @@ def _item(item: Item, indent: int) -> Iterator[str]:
 
 def _words(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:
     search = [name for name, of in PARAMETERS[kind].items() if _all_can(parts, of)]
-    sort = [name for name, slot in SORTS[kind].items() if name != "_id" and _all_can(parts, (slot,))]
+    sort = [
+        name
+        for name, slot in SORTS[kind].items()
+        if name != "_id" and _all_can(parts, (slot,))
+    ]
     yield f"  search: [{', '.join(search)}]"
     if sort:
         yield f"  sort: [{', '.join(sort)}]"
@@ -146,7 +156,9 @@ def _all_can(parts: Sequence[Part], wanted: Sequence[str]) -> bool:
     """Tell whether one of these slots can be compared, and no part has it otherwise."""
     can = any(slot in part.searchable for part in parts for slot in wanted)
     times = any(
-        line.key in wanted and line.key not in part.searchable and isinstance(line.value, Mapping)
+        line.key in wanted
+        and line.key not in part.searchable
+        and isinstance(line.value, Mapping)
         for part in parts
         for line in part.lines
     )
@@ -154,7 +166,9 @@ def _all_can(parts: Sequence[Part], wanted: Sequence[str]) -> bool:
 
 
 def _unread(part: Part, indent: int) -> Iterator[str]:
-    names = [c.name for c in part.select.table.columns if c.name not in part.select.read]
+    names = [
+        c.name for c in part.select.table.columns if c.name not in part.select.read
+    ]
     if names:
         told = f"nothing reads of {part.select.table.name}: {named(names)}"
         yield from _comments([told], " " * indent, "# ")
@@ -166,7 +180,9 @@ def named(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def _line(key: str, value: Value, question: str, indent: int = 0, width: int = 0) -> Iterator[str]:
+def _line(
+    key: str, value: Value, question: str, indent: int = 0, width: int = 0
+) -> Iterator[str]:
     text = f"{' ' * indent}{f'{key}:'.ljust(width)} {_flow(value)}"
     if not question:
         yield text
