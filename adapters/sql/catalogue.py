@@ -155,7 +155,7 @@ class _Reader:
                 schema=schema,
                 columns=tuple(self._column(column) for column in of_table),
                 is_view=name in views,
-                primary_key=tuple(keys.get(place, {}).get("constrained_columns", ())),
+                primary_key=_primary_key(keys.get(place)),
                 foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
                 indexes=_indexes(indexes.get(place, ()), unique.get(place, ())),
                 comment=comments.get(place, ""),
@@ -225,6 +225,10 @@ _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
     (sa.Date, Holds.DATE),
     (sa.Time, Holds.CLOCK),
 )
+
+
+def _primary_key(key: Any) -> tuple[str, ...]:
+    return tuple(key["constrained_columns"]) if key else ()
 
 
 def _foreign_key(key: Any) -> ForeignKey:

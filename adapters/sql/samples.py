@@ -105,7 +105,7 @@ def rows_with(
     return every, filled
 
 
-def _fetch(database: Database, statement: sa.Select[Any]) -> list[Any]:
+def _fetch(database: Database, statement: sa.Executable) -> list[Any]:
     return database.ask(lambda connection: list(connection.execute(statement)))
 
 

@@ -1,12 +1,22 @@
 """What a first mapping file is made of, before it is written."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from adapters.contract import ResourceType
+from adapters.sql.catalogue import Table, TableColumn
 from app.tools.starting.codes import Entry
 from app.tools.starting.select import Select
 
 Value = str | list["Value"] | dict[str, "Value"]
+
+
+class Found(NamedTuple):
+    """A column of a table, and the place of that table in the SELECT."""
+
+    table: Table
+    column: TableColumn
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,14 @@ class Part:
     questions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     searchable: set[str] = field(default_factory=set)
+
+    def read(self, found: Found) -> str:
+        """Read a column and return its name in the SELECT."""
+        return self.select.add(found.column, found.place)
+
+    def line(self, slot: str) -> Line | None:
+        """Return the line of a slot, None where it is not filled."""
+        return next((line for line in self.lines if line.key == slot), None)
 
     def put(self, slot: str, value: Value, question: str = "") -> None:
         """Fill a slot that can be searched."""

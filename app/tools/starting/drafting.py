@@ -8,9 +8,9 @@ from adapters.sql.database import Database
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Draft, Part
 from app.tools.starting.houses import organizations
-from app.tools.starting.people import patient_key, patients
+from app.tools.starting.people import patients
 from app.tools.starting.references import References
-from app.tools.starting.stays import outlying, stays
+from app.tools.starting.stays import stays
 from app.tools.starting.tables import Roles
 from app.tools.starting.writing import named
 
@@ -33,12 +33,16 @@ def draft_of(
     builder = Builder(database, catalogue, references, roles, draft)
     draft.sections[ResourceType.ENCOUNTER] = stays(builder)
     if roles.patient is not None:
-        key = patient_key(builder)
-        draft.sections[ResourceType.PATIENT] = [patients(builder, key)]
+        draft.sections[ResourceType.PATIENT] = [patients(builder, roles.patient)]
     if roles.organization is not None:
-        draft.sections[ResourceType.ORGANIZATION] = [organizations(builder)]
+        house = organizations(builder, roles.organization)
+        draft.sections[ResourceType.ORGANIZATION] = [house]
     _systems(draft)
-    draft.notes += outlying(roles.parts)
+    for part in roles.parts:
+        draft.notes.append(
+            f"{part.table.name} also looks like stays, but each of its rows has a"
+            f" {part.column}: a part of one of {part.target.name}, and not served"
+        )
     used = {table.name for table in _used(draft)}
     unused = [table.name for table in catalogue.tables if table.name not in used]
     if unused:

@@ -1,7 +1,8 @@
 """Which column of a table is likely to hold what: habits, and the choosing.
 
-The habits are in habits.yaml. One says which meanings a name has, what the column may hold, and how sure that is.
-Words left over make a guess less sure, strange ones (of a doctor, a plan, a user) end it.
+The habits are in habits.yaml. One says which meanings a name has, what the column may
+hold, and how sure that is. Words left over make a guess less sure, strange ones (of a
+doctor, a plan, a user) end it.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping

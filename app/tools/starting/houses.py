@@ -3,29 +3,26 @@
 from adapters.contract import ResourceType
 from adapters.sql.catalogue import Table, TableColumn
 from app.tools.starting.building import Builder
-from app.tools.starting.draft import Item, Line, Part, Value
+from app.tools.starting.draft import Found, Item, Line, Part, Value
+from app.tools.starting.guesses import slots
 from app.tools.starting.reached import addresses, telecoms
 from app.tools.starting.select import Select
-from app.tools.starting.stays import put_changed
-from app.tools.starting.tables import slots
+from app.tools.starting.timing import put_changed
 from app.tools.starting.words import meaning
 
 _FINESS = "urn:oid:1.2.250.1.71.4.2.2"
 _LEGAL = frozenset({"ej", "juridique", "juridiq", "entitejuridique"})
-ORGANIZATION_SYSTEM = "https://example.org/identifiers/organization"
-_ORDER = "id active name part_of last_updated".split()
+_ORGANIZATION_SYSTEM = "https://example.org/identifiers/organization"
+_ORDER = ("id", "active", "name", "part_of", "last_updated")
 
 
-def organizations(builder: Builder) -> Part:
-    """Return the section."""
-    table = builder.roles.organization
-    if table is None:
-        raise ValueError("no table of organizations")
+def organizations(builder: Builder, table: Table) -> Part:
+    """Return the section for the table of hospitals."""
     part = Part(Select(table))
     found = slots(table, ResourceType.ORGANIZATION, builder.references)
     part.put("id", {"from": part.select.add(table.by_name[table.primary_key[0]])})
     if column := found.get("active"):
-        builder.flag(part, "active", "active", table, column)
+        builder.flag(part, "active", "active", Found(table, column))
     _name(builder, part, table)
     if column := found.get("part_of"):
         part.put("part_of", {"from": part.select.add(column)})
@@ -68,7 +65,7 @@ def _identifiers(part: Part, table: Table, number: TableColumn | None) -> None:
     if number is not None and not items:
         question = "its type and system (urn:oid:…)"
         items.append(
-            _item("INTRN", ORGANIZATION_SYSTEM, part.select.add(number), question)
+            _item("INTRN", _ORGANIZATION_SYSTEM, part.select.add(number), question)
         )
     part.lists["identifiers"] = items
     if items:

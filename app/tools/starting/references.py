@@ -41,10 +41,26 @@ class References:
         every = (r for of in self._of.values() for r in of.values())
         return tuple(r for r in every if r.target.name == target.name)
 
-    def path(self, start: Table, targets: Sequence[Table]) -> tuple[Reference, ...]:
-        """Return the shortest way to one of the tables, () when there is none."""
+    def leading(self, table: Table, target: Table | None) -> list[Reference]:
+        """Return the references from one table to another."""
+        return [
+            r
+            for r in self.of(table).values()
+            if target and r.target.name == target.name
+        ]
+
+    def path(
+        self, start: Table, targets: Sequence[Table], around: Table | None
+    ) -> tuple[Reference, ...]:
+        """Return the shortest way to one of the tables, () when there is none.
+
+        `around` is a table that the way does not lead through.
+        """
+        shut = {start.name, around.name if around else ""}
         wanted = {table.name for table in targets}
-        ways: list[tuple[Reference, ...]] = [(r,) for r in self.of(start).values()]
+        ways: list[tuple[Reference, ...]] = [
+            (r,) for r in self.of(start).values() if r.target.name not in shut
+        ]
         for _ in range(_FARTHEST):
             for way in ways:
                 if way[-1].target.name in wanted:
@@ -53,8 +69,7 @@ class References:
                 (*way, further)
                 for way in ways
                 for further in self.of(way[-1].target).values()
-                if further.target.name
-                not in {start.name, *(r.target.name for r in way)}
+                if further.target.name not in {*shut, *(r.target.name for r in way)}
             ]
         return ()
 
@@ -63,17 +78,14 @@ class References:
         known = {t.name: t for t in self._tables}
         for key in table.foreign_keys:
             if len(key.columns) == 1 and key.table in known and key.referred:
-                (column,), (there,) = key.columns, key.referred[:1]
-                found[column] = Reference(
-                    table, column, known[key.table], there, declared=True
-                )
+                (name,), (there,) = key.columns, key.referred[:1]
+                target = known[key.table]
+                found[name] = Reference(table, name, target, there, declared=True)
         for column in table.columns:
-            target = None if column.name in found else self._implied(table, column)
-            if target is not None:
-                key_name = target.primary_key[0]
-                found[column.name] = Reference(
-                    table, column.name, target, key_name, declared=False
-                )
+            seems = None if column.name in found else self._implied(table, column)
+            if seems is not None:
+                there, name = seems.primary_key[0], column.name
+                found[name] = Reference(table, name, seems, there, declared=False)
         return found
 
     def _implied(self, table: Table, column: TableColumn) -> Table | None:

@@ -1,14 +1,14 @@
 """Which tables hold stays, patients, organizations and units, by their names and columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Catalogue, Table, TableColumn
+from adapters.sql.catalogue import Catalogue, Table
 from adapters.sql.database import Database
 from adapters.sql.samples import rows_with
-from app.tools.starting.habits import CHILD_HABITS, HABITS, UNIT_HABITS, choose, rivals
+from app.tools.starting.guesses import slots
+from app.tools.starting.habits import CHILD_HABITS, UNIT_HABITS, choose
 from app.tools.starting.references import Reference, References
 from app.tools.starting.words import meaning
 
@@ -22,11 +22,6 @@ _NO_PEOPLE = frozenset(
     {"DOCTOR", "USER", "ORGANIZATION", "UNIT", "CONTACT", "ADDRESS", "ALIAS"}
 )
 _NO_HOUSES = frozenset({"UNIT", "BED", "BUILDING", "PATIENT", "STAY", "PERSON", "KIND"})
-_OWN: Mapping[ResourceType, frozenset[str]] = {
-    ResourceType.ENCOUNTER: frozenset({"STAY"}),
-    ResourceType.PATIENT: frozenset({"PATIENT", "PERSON"}),
-    ResourceType.ORGANIZATION: frozenset({"ORGANIZATION"}),
-}
 _CHILDREN = {
     "identifiers": (frozenset({"ALIAS", "PATIENTNO"}), ("value",)),
     "telecoms": (frozenset({"CONTACT", "PHONE", "EMAIL"}), ("value", "type")),
@@ -65,23 +60,6 @@ class Roles:
     organization: Table | None
     units: tuple[Table, ...]
     children: Mapping[str, Child]
-
-
-@lru_cache(1024)
-def slots(
-    table: Table, kind: ResourceType, references: References
-) -> Mapping[str, TableColumn]:
-    """Return the likeliest column of each slot of a resource."""
-    return choose(table, HABITS[kind], _OWN[kind], references.of(table).keys())
-
-
-def others(table: Table, kind: ResourceType, references: References) -> Iterator[str]:
-    """Yield a question for each slot that another column could fill as well."""
-    keys = references.of(table).keys()
-    chosen = slots(table, kind, references)
-    for slot, columns in rivals(table, HABITS[kind], _OWN[kind], keys, chosen).items():
-        names = ", ".join(column.name for column in columns)
-        yield f"{chosen[slot].name} is read as {slot}: or is it {names}?"
 
 
 class Finder:
@@ -140,7 +118,7 @@ class Finder:
         others = known - {"PATIENT", "PERSON", "FILE"}
         found = slots(table, ResourceType.PATIENT, self._references)
         shown = sum(worth for slot, worth in _EVIDENCE.items() if slot in found)
-        if not shown and not named or (not named and "birth_date" not in found):
+        if not named and "birth_date" not in found:
             return 0
         referred = _REFERRED if self._references.to(table) else 0
         return named - 20 * len(others) + shown + referred

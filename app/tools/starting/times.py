@@ -99,11 +99,7 @@ def writing_of(database: Database, table: Table, column: TableColumn) -> Writing
 
 
 def _of_texts(texts: Sequence[str], outer: Sequence[str], writing: Writing) -> Writing:
-    fillers = {
-        t: None
-        for t in (*outer, *texts)
-        if t and set(t) <= set("9-/: ") or _is_zeros(t)
-    }
+    fillers = {t: None for t in (*outer, *texts) if _is_all(t, "9") or _is_all(t, "0")}
     texts = [text for text in texts if text and text not in fillers]
     read = {form: sum(_reads(text, form) for text in texts) for form in _FORMATS}
     form = max(_FORMATS, key=lambda form: read[form])
@@ -133,8 +129,8 @@ def _of_texts(texts: Sequence[str], outer: Sequence[str], writing: Writing) -> W
     )
 
 
-def _is_zeros(text: str) -> bool:
-    return bool(text) and set(text) <= set("0-/: ")
+def _is_all(text: str, digit: str) -> bool:
+    return digit in text and set(text) <= {digit, *"-/: "}
 
 
 def _doubt(texts: Sequence[str], form: str, read: Mapping[str, int]) -> str:
@@ -168,7 +164,7 @@ def _length(form: str) -> int:
 
 def _sentinels(values: Iterable[object], form: str) -> tuple[str, ...]:
     """Return the texts among values that no stay or person can have: 31/12/2999."""
-    found = {}
+    found: dict[str, None] = {}
     for value in values:
         day = value if isinstance(value, date) else _read(str(value), form)
         if day is None or _EARLIEST <= day.year < _LATEST:

@@ -17,6 +17,7 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 
 _ROWS = 100
@@ -40,9 +41,7 @@ def try_out(text: str, environ: Mapping[str, str]) -> Tried:
             mapping = load_mapping(file, environ)
         except MappingError as error:
             return Tried(tuple(f"line {p.mark.line}: {p.text}" for p in error.problems))
-    # Whether the account may write is asked for apart.
-    source = replace(mapping.source, may_write=True)
-    adapter = open_adapter(replace(mapping, source=source))
+    adapter = open_adapter(_by_any_account(mapping))
     try:
         found = [
             p.text.replace(f"{file}:", "line ") for p in adapter.check() if p.serious
@@ -51,6 +50,15 @@ def try_out(text: str, environ: Mapping[str, str]) -> Tried:
     finally:
         adapter.close()
     return Tried(tuple(found), served)
+
+
+def _by_any_account(mapping: SourceMapping) -> SourceMapping:
+    """Return the mapping for an account that may write: that is asked for apart."""
+    parts = tuple(
+        replace(part, mapping=_by_any_account(part.mapping)) for part in mapping.parts
+    )
+    source = replace(mapping.source, may_write=True)
+    return replace(mapping, source=source, parts=parts)
 
 
 def _served(adapter: Adapter) -> Iterator[str]:

@@ -17,7 +17,7 @@ from app.tools.starting.data import data
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         word: name
-        for name, words in reversed(data("words").items())
+        for name, words in reversed(data("words")["meanings"].items())
         for word in words.split()
     }
 )

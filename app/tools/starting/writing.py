@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from adapters.contract import ResourceType
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from app.tools.starting.codes import Entry
-from app.tools.starting.draft import CodeTable, Draft, Item, Line, Part, Value
+from app.tools.starting.draft import CodeTable, Draft, Item, Part, Value
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
 _WIDTH = 104

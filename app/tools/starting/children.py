@@ -1,0 +1,115 @@
+"""Items of a patient in tables of their own: numbers, telephones, addresses."""
+
+from collections.abc import Mapping, Sequence
+
+from adapters.sql.catalogue import Table, TableColumn
+from app.tools.starting.building import Builder
+from app.tools.starting.codes import Entry, all_known, entries
+from app.tools.starting.draft import Item, Line, Value
+from app.tools.starting.habits import CHILD_HABITS, choose
+from app.tools.starting.reached import addresses
+from app.tools.starting.select import Select
+from app.tools.starting.tables import Child
+
+_SYSTEMS = (
+    "each type of number has its system (urn:oid:…): say system, by a code table."
+    " An INS goes out of the house only when its identity is qualified (only_if)"
+)
+
+
+class _Rows:
+    """A table with several rows a patient, read by the id of the patient."""
+
+    def __init__(
+        self, builder: Builder, name: str, child: Child, id: TableColumn, patient: Table
+    ) -> None:
+        self.builder = builder
+        self.table = child.table
+        self.select = Select(child.table)
+        keys = builder.references.of(child.table).keys()
+        neutral = frozenset({"PATIENT"})
+        self.columns: Mapping[str, TableColumn] = choose(
+            child.table, CHILD_HABITS[name], neutral, keys
+        )
+        self.lines: list[Line] = []
+        self._key = self._read_key(child, id, patient)
+
+    def _read_key(self, child: Child, id: TableColumn, patient: Table) -> str:
+        of, person = child.reference, self.builder.roles.person
+        by = of.key
+        if person and of.target.name != patient.name:
+            by = person.column
+        elif of.key == id.name:
+            return self.select.add(child.table.by_name[of.column])
+        place = self.select.join_at(0, of.column, patient, by)
+        return self.select.add(id, place)
+
+    def read(self, slot: str) -> str:
+        return self.select.add(self.columns[slot])
+
+    def put_codes(self, key: str, habit: str) -> str:
+        """Fill a coded slot by the type of the row; return its code table."""
+        column = self.columns.get("type")
+        if column is None:
+            return ""
+        name = self.builder.code_table(habit, habit, self.table, column)
+        if name:
+            value: Value = {"from": self.read("type"), "codes": name}
+            self.lines.append(Line(key, value))
+        return name
+
+    def put_value(self) -> None:
+        self.lines.append(Line("value", {"from": self.read("value")}))
+
+    def item(self, question: str = "") -> Item:
+        return Item(self.lines, self.select, self._key, question)
+
+
+def number_rows(
+    builder: Builder, child: Child, id: TableColumn, patient: Table
+) -> Item:
+    """Return the item of a table of patient numbers."""
+    rows = _Rows(builder, "identifiers", child, id, patient)
+    if name := rows.put_codes("type", "identifier_type"):
+        rows.lines += _known_only(rows.read("type"), builder.draft.codes[name].entries)
+    rows.put_value()
+    leads = builder.references.leading(child.table, builder.roles.organization)
+    for lead in leads[:1]:
+        column = rows.select.add(child.table.by_name[lead.column])
+        rows.lines.append(Line("assigner", {"from": column}))
+    return rows.item(_SYSTEMS)
+
+
+def _known_only(column: str, found: Sequence[Entry]) -> list[Line]:
+    """Return what leaves out the numbers of a type that nobody could guess."""
+    known: list[Value] = [entry.code for entry in found if entry.made]
+    if len(known) == len(found) or not known:
+        return []
+    question = "numbers of other types are left out"
+    return [Line("only_if", {"from": column, "in": known}, question)]
+
+
+def telecom_rows(
+    builder: Builder, child: Child, id: TableColumn, patient: Table
+) -> Item:
+    """Return the item of a table of telephones and the like."""
+    rows = _Rows(builder, "telecoms", child, id, patient)
+    if not rows.put_codes("system", "telecom_system"):
+        rows.lines.append(Line("system", "phone", "are all of them telephones?"))
+    counts = builder.counts(child.table, rows.columns["type"]) or ()
+    uses = entries("telecom_use", counts, french=builder.is_french)
+    if uses and all_known(uses):
+        rows.put_codes("use", "telecom_use")
+    rows.put_value()
+    return rows.item()
+
+
+def address_rows(
+    builder: Builder, child: Child, id: TableColumn, patient: Table
+) -> Item:
+    """Return the item of a table of addresses."""
+    rows = _Rows(builder, "addresses", child, id, patient)
+    rows.put_codes("use", "address_use")
+    for item in addresses(rows.select, rows.columns, 0, use=""):
+        rows.lines += item.lines
+    return rows.item()

@@ -1,0 +1,36 @@
+"""The likeliest column of each slot of a resource, and what could be instead."""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from adapters.contract import ResourceType
+from adapters.sql.catalogue import Table, TableColumn
+from app.tools.starting.habits import HABITS, choose, rivals
+from app.tools.starting.references import References
+
+_OWN: Mapping[ResourceType, frozenset[str]] = MappingProxyType(
+    {
+        ResourceType.ENCOUNTER: frozenset({"STAY"}),
+        ResourceType.PATIENT: frozenset({"PATIENT", "PERSON"}),
+        ResourceType.ORGANIZATION: frozenset({"ORGANIZATION"}),
+    }
+)
+"""Meanings that say nothing more in a table that holds such resources."""
+
+
+@lru_cache(1024)
+def slots(
+    table: Table, kind: ResourceType, references: References
+) -> Mapping[str, TableColumn]:
+    """Return the likeliest column of each slot of a resource."""
+    return choose(table, HABITS[kind], _OWN[kind], references.of(table).keys())
+
+
+def others(table: Table, kind: ResourceType, references: References) -> Iterator[str]:
+    """Yield a question for each slot that another column could fill as well."""
+    keys = references.of(table).keys()
+    chosen = slots(table, kind, references)
+    for slot, columns in rivals(table, HABITS[kind], _OWN[kind], keys, chosen).items():
+        names = ", ".join(column.name for column in columns)
+        yield f"{chosen[slot].name} is read as {slot}: or is it {names}?"
