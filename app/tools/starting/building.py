@@ -10,7 +10,7 @@ from adapters.mapping.slots import KNOWN_IDENTIFIERS, LISTS, SLOTS
 from adapters.sql.catalogue import Catalogue, Table, TableColumn
 from adapters.sql.database import Database
 from adapters.sql.samples import CodeCount, code_counts
-from app.tools.starting.codes import all_known, entries
+from app.tools.starting.codes import entries
 from app.tools.starting.data import data
 from app.tools.starting.draft import CodeTable, Draft, Found, Part
 from app.tools.starting.references import References
@@ -28,6 +28,9 @@ _CLASSES = (
     ("OUTPATIENT", "AMB"),
     ("APPOINTMENT", "AMB"),
 )
+
+_UNKNOWN = {"gender": "unknown", "telecom_system": "other"}
+"""What a code becomes whose meaning nobody can guess, where there is such a word."""
 
 _LISTED = {
     f"{listed.name}.{slot.name}": slot.codes
@@ -89,8 +92,8 @@ class Builder:
         otherwise = ""
         if habit == "class":
             otherwise = class_by_name(table) or "UNK"
-        elif not all_known(found):
-            otherwise = {"gender": "unknown", "telecom_system": "other"}.get(habit, "")
+        elif habit in _UNKNOWN:
+            found = tuple(e.or_else(_UNKNOWN[habit]) for e in found)
         chosen = self._free(name, table)
         source = f"{table.name}.{column.name}"
         made = CodeTable(source, found, CODES[habit], otherwise)

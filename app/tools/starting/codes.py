@@ -3,8 +3,9 @@
 The habits are in codes.yaml."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Self
 
 from adapters.sql.samples import CodeCount
 from adapters.words import fold
@@ -19,6 +20,10 @@ class Entry:
     made: str
     rows: int
     is_sure: bool = True
+
+    def or_else(self, made: str) -> Self:
+        """Return the entry, or a guess for a code that nobody could guess."""
+        return self if self.made else replace(self, made=made, is_sure=False)
 
 
 def _habits(made: Mapping[str, str]) -> Mapping[str, str]:

@@ -52,6 +52,18 @@ def leave_out_parts(builder: Builder, part: Part) -> None:
             )
 
 
+def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
+    """Leave out rows of nobody: free slots of a calendar are no stays."""
+    table = part.select.table
+    counted = rows_with(builder.database, table, patient)
+    if counted and counted[1] < counted[0]:
+        part.select.filled_only("{0} IS NOT NULL", table.by_name[patient])
+        part.questions.append(
+            f"{counted[0] - counted[1]} rows without {patient} are left out:"
+            " are they free slots, or stays of people nobody knows yet?"
+        )
+
+
 def _expected_ends(
     builder: Builder, part: Part, columns: Mapping[str, TableColumn]
 ) -> Iterator[str]:

@@ -4,7 +4,7 @@ from adapters.contract import ResourceType
 from adapters.sql.catalogue import Table, TableColumn
 from app.tools.starting.building import Builder, class_by_name
 from app.tools.starting.codes import Entry
-from app.tools.starting.doubts import doubts, leave_out_parts
+from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
 from app.tools.starting.draft import CodeTable, Found, Part
 from app.tools.starting.guesses import slots
 from app.tools.starting.habits import DAYS, UNIT_HABITS, choose
@@ -132,6 +132,7 @@ class _Stays:
         elif patient and self._is_known_there(patient, column):
             question = ""
         self._put("patient_id", column, question)
+        leave_out_strangers(self._builder, self._part, column.name)
 
     def _is_known_there(self, patient: Table, column: TableColumn) -> bool:
         """Tell whether the patient's table has such a column or number as well."""

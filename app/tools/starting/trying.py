@@ -20,7 +20,7 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 
-_ROWS = 100
+_ROWS = 500
 """How many rows of each resource type are tried."""
 
 
