@@ -11,9 +11,9 @@ from app.tools.starting.reached import addresses
 from app.tools.starting.select import Select
 from app.tools.starting.tables import Child
 
-_SYSTEMS = (
-    "each type of number has its system (urn:oid:…): say system, by a code table."
-    " An INS goes out of the house only when its identity is qualified (only_if)"
+_SYSTEMS = "each type of number has its system (urn:oid:…): say system, by a code table"
+_LEFT_OUT = (
+    "all other types are left out; an INS goes out only when its identity is qualified"
 )
 
 
@@ -81,12 +81,11 @@ def number_rows(
 
 
 def _known_only(column: str, found: Sequence[Entry]) -> list[Line]:
-    """Return what leaves out the numbers of a type that nobody could guess."""
-    known: list[Value] = [entry.code for entry in found if entry.made]
+    """Return what leaves out numbers of types unknown, and national ones."""
+    known: list[Value] = [entry.code for entry in found if entry.made == "PI"]
     if len(known) == len(found) or not known:
         return []
-    question = "numbers of other types are left out"
-    return [Line("only_if", {"from": column, "in": known}, question)]
+    return [Line("only_if", {"from": column, "in": known}, _LEFT_OUT)]
 
 
 def telecom_rows(

@@ -44,6 +44,7 @@ STRANGE = frozenset(data("habits")["strange"].split())
 
 LEAST = 40
 _RIVAL = 55
+_LONGEST_COMMENT = 40
 _LEFT_OVER, _UNKNOWN, _OWN = 30, 12, 20
 
 
@@ -135,12 +136,19 @@ def _guesses(
 ) -> Iterator[tuple[int, str, TableColumn]]:
     known = tuple(habits)
     for column in table.columns:
-        said = meaning(column.name)
+        said = _said(column)
         for habit in known:
             sure = _sure(habit, column, said, own | neutral)
             if sure >= LEAST and (habit.kind == "ref" or column.name not in keys):
                 # `evaluation_type` of evaluations goes before their `visit_type`.
                 yield sure + _OWN * bool(habit.meanings & own), habit.slot, column
+
+
+def _said(column: TableColumn) -> Meaning:
+    """Return what a column says of itself: its name, or else its comment."""
+    said = meaning(column.name)
+    short = column.comment if len(column.comment) <= _LONGEST_COMMENT else ""
+    return said if said.known or not short else meaning(short)
 
 
 def _sure(habit: Habit, column: TableColumn, said: Meaning, own: frozenset[str]) -> int:

@@ -12,6 +12,9 @@ from app.tools.starting.sight import Sight
 _PATIENT_SYSTEM = "https://example.org/identifiers/patient"
 """What stands for the system of patient numbers until somebody says it."""
 
+_QUALIFIED = ("VALI", "QUAL")
+"""States of an identity whose national number may go out (RNIV)."""
+
 _NAMES = (
     ("official", "birth_family", "given"),
     ("official", "family", "given"),
@@ -62,8 +65,7 @@ class Lists:
         if number:
             items.append(self._number("PI", number, _PATIENT_SYSTEM, question))
         if ins := self._sight.first("ins"):
-            question = "it goes out only when the identity is qualified: say only_if"
-            items.append(self._number("INS-NIR", ins, "", question))
+            items += self._national(ins)
         if child := self._builder.roles.children.get("identifiers"):
             items.append(number_rows(self._builder, child, *self._patient))
         if items:
@@ -74,6 +76,22 @@ class Lists:
             )
             self._part.questions.append(text)
         self._list("identifiers", items)
+
+    def _national(self, ins: Found) -> list[Item]:
+        """Return the item of a national number, where a state tells that it may go out."""
+        state = self._sight.first("ins_status")
+        counts = state and self._builder.counts(state.table, state.column)
+        fine: list[Value] = [c.code for c in counts or () if c.code in _QUALIFIED]
+        if state is None or not fine:
+            self._part.questions.append(
+                f"identifiers: {ins.column.name} seems to be the INS; it goes out only when"
+                " its identity is qualified, and no column says so: it is left out"
+            )
+            return []
+        item = self._number("INS-NIR", ins, "", "")
+        only: Value = {"from": self._part.read(state), "in": fine}
+        question = "the states of a qualified identity?"
+        return [Item([*item.lines, Line("only_if", only, question)])]
 
     def _number(self, type_: str, found: Found, system: str, question: str) -> Item:
         lines = [Line("type", type_)]

@@ -14,7 +14,9 @@ CREATE TABLE patient (
   id_patient INTEGER PRIMARY KEY, ipp VARCHAR(12) UNIQUE, nom_naissance VARCHAR(60),
   nom_usage VARCHAR(60), prenom VARCHAR(60), sexe CHAR(1), date_naissance DATE,
   lieu_naissance VARCHAR(60), date_deces DATE, adresse VARCHAR(80), code_postal VARCHAR(10),
-  ville VARCHAR(40), telephone VARCHAR(20), medecin_traitant VARCHAR(60), date_maj TIMESTAMP NULL);
+  ville VARCHAR(40), telephone VARCHAR(20),
+  ins VARCHAR(15), statut_ins VARCHAR(4),
+  medecin_traitant VARCHAR(60), date_maj DATETIME_ NULL);
 CREATE TABLE sejour (
   id_sejour INTEGER PRIMARY KEY, nda VARCHAR(12), id_patient INTEGER NOT NULL,
   id_etab INTEGER, id_uf INTEGER, statut VARCHAR(10), type_venue VARCHAR(4),
@@ -32,9 +34,9 @@ INSERT INTO uf VALUES (1, '0123', 'Cardiologie'), (2, '0200', 'Urgences');
 INSERT INTO etablissement VALUES (1, 'CH de Montval', '999999901');
 INSERT INTO patient VALUES
   (1, '0000000042', 'MARTIN', 'DUPONT', 'Anne', 'F', '1957-12-24', 'Lyon', NULL,
-   '3 rue du Puits', '69001', 'Lyon', '0400000000', 'Dr NO', '2024-03-30 08:15:00'),
+   '3 rue du Puits', '69001', 'Lyon', '0400000000', '257129999999901', 'VALI', 'Dr NO', '2024-03-30 08:15:00'),
   (2, '0000000043', 'PETIT', NULL, 'Jean', 'M', '1900-01-01', NULL, '2024-01-02',
-   NULL, NULL, NULL, NULL, NULL, NULL);
+   NULL, NULL, NULL, NULL, '160029999999902', 'PROV', NULL, NULL);
 INSERT INTO sejour VALUES
   (1, '240000001', 1, 1, 1, 'SORTI', 'HC', '2024-03-30 08:15:00', '2024-03-31 17:00:00', NULL,
    'N', 'chute', 'Dr NO', '2024-04-01 01:02:03'),
