@@ -105,6 +105,20 @@ def rows_with(
     return every, filled
 
 
+def are_different(database: Database, table: Table, column: str) -> bool:
+    """Tell whether every row has a value in a column, and no two have the same.
+
+    False as well where the database would take too long to say. No value is read.
+    """
+    cell = _cell(column)
+    asked = sa.select(sa.func.count(), sa.func.count(cell.distinct()))
+    try:
+        ((every, different),) = _fetch(database, asked.select_from(_rows(table)))
+    except (SourceTimedOutError, SourceDataError):
+        return False
+    return bool(every == different)
+
+
 def _fetch(database: Database, statement: sa.Executable) -> list[Any]:
     return database.ask(lambda connection: list(connection.execute(statement)))
 

@@ -42,7 +42,7 @@ class Item:
 class Part:
     """A section, or one entry of a section with several sources.
 
-    `questions` and `notes` stand above it: what is open, and what else there is to know.
+    `questions` stand above it.
     `searchable` are the slots that the source can compare.
     """
 
@@ -51,7 +51,6 @@ class Part:
     lines: list[Line] = field(default_factory=list)
     lists: dict[str, list[Item]] = field(default_factory=dict)
     questions: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     searchable: set[str] = field(default_factory=set)
 
     def read(self, found: Found) -> str:
@@ -96,5 +95,4 @@ class Draft:
     systems: dict[str, tuple[str, str]] = field(default_factory=dict)
     codes: dict[str, CodeTable] = field(default_factory=dict)
     sections: dict[ResourceType, list[Part]] = field(default_factory=dict)
-    questions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -29,6 +29,7 @@ _KINDS: Mapping[str, tuple[frozenset[Holds], frozenset[str]]] = MappingProxyType
         "time": (TIMES, frozenset({"DATE", "TIME", "UTC"})),
         "moment": (MOMENTS, frozenset({"DATE", "TIME", "UTC"})),
         "day": (DAYS, frozenset({"DATE", "TIME", "UTC"})),
+        "written": (TEXTS, frozenset({"TIME", "UTC"})),
         "clock": (CLOCKS, frozenset({"TIME"})),
         "code": (CODES, frozenset({"CODE", "ID", "FLAG"})),
         "flag": (FLAGS, frozenset({"CODE", "FLAG"})),
@@ -119,7 +120,7 @@ def rivals(
 ) -> Mapping[str, tuple[TableColumn, ...]]:
     """Return the columns that could fill a slot as well as the one that was chosen."""
     own = meaning(table.bare).known
-    taken = {column.name for column in chosen.values()}
+    taken = {*table.primary_key, *(column.name for column in chosen.values())}
     found: dict[str, dict[str, TableColumn]] = {}
     for sure, slot, column in _guesses(table, habits, own, neutral, keys):
         if sure >= _RIVAL and column.name not in taken and slot in chosen:

@@ -133,7 +133,7 @@ class Lists:
         value: dict[str, Value] = {"from": name}
         if folded := self._sight.first(f"{slot}_search"):
             value["search"] = self._part.read(folded)
-        if key == "given" and "prenoms" in name.lower():
+        if key == "given" and name.lower().endswith("s"):
             value["split"] = " "
         item.lines.append(Line(key, value))
         self._part.searchable.add(f"names.{key}")

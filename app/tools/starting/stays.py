@@ -2,6 +2,7 @@
 
 from adapters.contract import ResourceType
 from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.samples import are_different
 from app.tools.starting.building import Builder, class_by_name
 from app.tools.starting.codes import Entry
 from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
@@ -22,6 +23,8 @@ _BY_DATES = CodeTable(
     ("planned", "in-progress", "finished"),
 )
 """States that are told by the dates, where no column holds one."""
+
+_KEY_WORDS = frozenset({"ID", "NUMBER", "STAY", "VISITNO", "FILE", "ALIAS"})
 
 _FRAMEWORK = frozenset({"create_uid", "write_uid"})
 """Columns of Tryton and Odoo, which keep times in UTC and call a number `name`."""
@@ -97,9 +100,16 @@ class _Stays:
             name = self._part.select.express("stay_id", template, *cells)
             self._part.put("id", {"from": name}, "made of the columns of the key")
         else:
-            likely = self._columns.get("visit_number", self._table.columns[0])
             question = "no key is declared: has each stay a value of its own here?"
-            self._put("id", likely, question)
+            self._put("id", self._likely_key(), question)
+
+    def _likely_key(self) -> TableColumn:
+        """Return the first column named like a key whose values are all different."""
+        columns = self._table.columns
+        likely = [c for c in columns if meaning(c.name).known & _KEY_WORDS] or columns
+        database, table = self._builder.database, self._table
+        alone = (c for c in likely if are_different(database, table, c.name))
+        return next(alone, likely[0])
 
     def _visit_number(self) -> None:
         column, question = self._columns.get("visit_number"), ""

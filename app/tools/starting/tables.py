@@ -27,7 +27,7 @@ _CHILDREN = {
     "telecoms": (frozenset({"CONTACT", "PHONE", "EMAIL"}), ("value", "type")),
     "addresses": (frozenset({"ADDRESS"}), ("city",)),
 }
-_NAMED_PATIENT, _NAMED_PERSON, _REFERRED, _ENOUGH = 90, 45, 20, 60
+_NAMED_PATIENT, _NAMED_PERSON, _REFERRED, _VIEW, _ENOUGH = 90, 45, 20, 60, 60
 _EVIDENCE = {
     "birth_date": 20,
     "family": 15,
@@ -121,6 +121,8 @@ class Finder:
         if not named and "birth_date" not in found:
             return 0
         referred = _REFERRED if self._references.to(table) else 0
+        # A view shows what a table holds; where there is only a view, it will do.
+        shown -= _VIEW * table.is_view
         return named - 20 * len(others) + shown + referred
 
     def _person(self, patient: Table, named: Sequence[Table]) -> Reference | None:
@@ -159,7 +161,10 @@ class Finder:
             if table.name not in taken
             and (score := self._stay_likeness(table, patient))
         ]
-        return tuple(self._catalogue.by_name[name] for _, name in sorted(scored))
+        found = [self._catalogue.by_name[name] for _, name in sorted(scored)]
+        # Views of the same stays would serve them twice.
+        tables = [table for table in found if not table.is_view]
+        return tuple(tables or found)
 
     def _stay_likeness(self, table: Table, patient: Table | None) -> int:
         known = meaning(table.bare).known

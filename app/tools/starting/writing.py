@@ -53,9 +53,9 @@ def _file(draft: Draft) -> Iterator[str]:
     for kind, parts in draft.sections.items():
         yield ""
         yield from _section(kind, parts)
-    yield ""
-    yield from _comments(draft.questions, "", "# ? ")
-    yield from _comments(draft.notes, "", "# ")
+    if draft.notes:
+        yield ""
+        yield from _comments(draft.notes, "", "# ")
 
 
 def _codes(name: str, table: CodeTable) -> Iterator[str]:
@@ -100,7 +100,6 @@ def _section(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:
 def _part(part: Part, indent: int) -> Iterator[str]:
     space = " " * indent
     yield from _comments(part.questions, space, "# ? ")
-    yield from _comments(part.notes, space, "# ")
     yield from _rows(part.select.lines(), indent)
     yield f"{space}fields:"
     width = max(len(line.key) for line in part.lines) + 1

@@ -34,7 +34,8 @@ INSERT INTO uf VALUES (1, '0123', 'Cardiologie'), (2, '0200', 'Urgences');
 INSERT INTO etablissement VALUES (1, 'CH de Montval', '999999901');
 INSERT INTO patient VALUES
   (1, '0000000042', 'MARTIN', 'DUPONT', 'Anne', 'F', '1957-12-24', 'Lyon', NULL,
-   '3 rue du Puits', '69001', 'Lyon', '0400000000', '257129999999901', 'VALI', 'Dr NO', '2024-03-30 08:15:00'),
+   '3 rue du Puits', '69001', 'Lyon', '0400000000',
+   '257129999999901', 'VALI', 'Dr NO', '2024-03-30 08:15:00'),
   (2, '0000000043', 'PETIT', NULL, 'Jean', 'M', '1900-01-01', NULL, '2024-01-02',
    NULL, NULL, NULL, NULL, '160029999999902', 'PROV', NULL, NULL);
 INSERT INTO sejour VALUES
