@@ -89,6 +89,9 @@ class Database:
         except sa.exc.TimeoutError as error:
             raise SourceUnavailableError("no connection was free in time") from error
         except sa.exc.DBAPIError as error:
+            if error.statement is None:
+                text = "the database took no connection"
+                raise SourceUnavailableError(text) from error
             raise self._fault(error.orig or error) from error
         except sa.exc.InvalidRequestError as error:
             raise SourceDataError("the database has no such table or schema") from error
