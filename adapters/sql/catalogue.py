@@ -15,6 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine.reflection import Inspector, ObjectKind
 from sqlalchemy.types import TypeEngine
 
+from adapters.contract import SourceDataError
+from adapters.mapping.problems import did_you_mean
 from adapters.sql.database import Database
 
 _FOLDS_NAMES = ("mysql", "mariadb", "sqlite", "mssql")
@@ -132,6 +134,9 @@ class _Reader:
             # A type that SQLAlchemy does not know is OTHER here.
             warnings.simplefilter("ignore", sa.exc.SAWarning)
             known = tuple(self._inspector.get_schema_names())
+            if unknown := [schema for schema in schemas if schema not in known]:
+                near = did_you_mean(unknown[0], known)
+                raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
             found = [table for s in schemas or (None,) for table in self._tables(s)]
         found.sort(key=lambda table: table.name)
         return Catalogue(self._dialect.name, tuple(found), known)
@@ -142,7 +147,8 @@ class _Reader:
         columns = ask.get_multi_columns(**of)
         keys = ask.get_multi_pk_constraint(**of)
         foreign = ask.get_multi_foreign_keys(**of)
-        indexes = ask.get_multi_indexes(**of)
+        # SQLite makes an index of itself for UNIQUE, and tells of it when asked.
+        indexes = ask.get_multi_indexes(**of, include_auto_indexes=True)
         unique = ask.get_multi_unique_constraints(**of)
         comments = self._comments(of)
         views = {*ask.get_view_names(schema), *self._materialized(schema)}
