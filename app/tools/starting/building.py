@@ -45,6 +45,7 @@ CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "telecom_system": _LISTED["telecoms.system"],
         "telecom_use": _LISTED["telecoms.use"],
         "address_use": _LISTED["addresses.use"],
+        "name_use": _LISTED["names.use"],
         "identifier_type": tuple(KNOWN_IDENTIFIERS),
     }
 )

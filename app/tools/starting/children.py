@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from adapters.sql.catalogue import Table, TableColumn
+from app.tools.starting.belongings import Child
 from app.tools.starting.building import Builder
 from app.tools.starting.codes import Entry, all_known, entries
 from app.tools.starting.draft import Item, Line, Value
 from app.tools.starting.habits import CHILD_HABITS, choose
 from app.tools.starting.reached import addresses
 from app.tools.starting.select import Select
-from app.tools.starting.tables import Child
 
 _SYSTEMS = "each type of number has its system (urn:oid:…): say system, by a code table"
 _LEFT_OUT = (
@@ -32,6 +32,7 @@ class _Rows:
             child.table, CHILD_HABITS[name], neutral, keys
         )
         self.lines: list[Line] = []
+        self.questions: list[str] = []
         self._key = self._read_key(child, id, patient)
 
     def _read_key(self, child: Child, id: TableColumn, patient: Table) -> str:
@@ -47,22 +48,34 @@ class _Rows:
     def read(self, slot: str) -> str:
         return self.select.add(self.columns[slot])
 
-    def put_codes(self, key: str, habit: str) -> str:
-        """Fill a coded slot by the type of the row; return its code table."""
+    def put_codes(self, key: str, habit: str) -> bool:
+        """Fill a coded slot by the type of the row, where every code is known."""
         column = self.columns.get("type")
         if column is None:
-            return ""
+            return False
+        if not self._known(habit, column):
+            told = self.builder.told(self.table, column)
+            self.questions.append(f"{column.name} ({told}) may say the {key}: how?")
+            return False
         name = self.builder.code_table(habit, habit, self.table, column)
-        if name:
-            value: Value = {"from": self.read("type"), "codes": name}
-            self.lines.append(Line(key, value))
-        return name
+        value: Value = {"from": self.read("type"), "codes": name}
+        self.lines.append(Line(key, value))
+        return True
+
+    def _known(self, habit: str, column: TableColumn) -> bool:
+        """Tell whether each code is known, or is left to be guessed one by one."""
+        counts = self.builder.counts(self.table, column) or ()
+        found = entries(habit, counts, french=self.builder.is_french)
+        if habit == "identifier_type":
+            return any(entry.made == "PI" for entry in found)
+        return bool(found) and (habit == "telecom_system" or all_known(found))
 
     def put_value(self) -> None:
         self.lines.append(Line("value", {"from": self.read("value")}))
 
-    def item(self, question: str = "") -> Item:
-        return Item(self.lines, self.select, self._key, question)
+    def item(self, *questions: str) -> Item:
+        asked = "; ".join([*questions, *self.questions])
+        return Item(self.lines, self.select, self._key, asked)
 
 
 def number_rows(
@@ -70,8 +83,9 @@ def number_rows(
 ) -> Item:
     """Return the item of a table of patient numbers."""
     rows = _Rows(builder, "identifiers", child, id, patient)
-    if name := rows.put_codes("type", "identifier_type"):
-        rows.lines += _known_only(rows.read("type"), builder.draft.codes[name].entries)
+    if rows.put_codes("type", "identifier_type"):
+        made = builder.draft.codes["identifier_type"]
+        rows.lines += _known_only(rows.read("type"), made.entries)
     rows.put_value()
     leads = builder.references.leading(child.table, builder.roles.organization)
     for lead in leads[:1]:
@@ -95,10 +109,7 @@ def telecom_rows(
     rows = _Rows(builder, "telecoms", child, id, patient)
     if not rows.put_codes("system", "telecom_system"):
         rows.lines.append(Line("system", "phone", "are all of them telephones?"))
-    counts = builder.counts(child.table, rows.columns["type"]) or ()
-    uses = entries("telecom_use", counts, french=builder.is_french)
-    if uses and all_known(uses):
-        rows.put_codes("use", "telecom_use")
+    rows.put_codes("use", "telecom_use")
     rows.put_value()
     return rows.item()
 
@@ -112,3 +123,14 @@ def address_rows(
     for item in addresses(rows.select, rows.columns, 0, use=""):
         rows.lines += item.lines
     return rows.item()
+
+
+def name_rows(builder: Builder, child: Child, id: TableColumn, patient: Table) -> Item:
+    """Return the item of a table of names."""
+    rows = _Rows(builder, "names", child, id, patient)
+    if not rows.put_codes("use", "name_use"):
+        rows.lines.append(Line("use", "official"))
+    for key in ("family", "given", "prefix"):
+        if key in rows.columns:
+            rows.lines.append(Line(key, {"from": rows.read(key)}))
+    return rows.item("which of its rows are names of today?")

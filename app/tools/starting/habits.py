@@ -84,6 +84,7 @@ CHILD_HABITS: Mapping[str, tuple[Habit, ...]] = MappingProxyType(
         "identifiers": _habits("identifiers"),
         "telecoms": _habits("telecoms"),
         "addresses": _habits("addresses", "reached"),
+        "names": _habits("names"),
     }
 )
 """Tables with several rows a patient, by the list that they fill."""
@@ -123,7 +124,10 @@ def rivals(
     taken = {*table.primary_key, *(column.name for column in chosen.values())}
     found: dict[str, dict[str, TableColumn]] = {}
     for sure, slot, column in _guesses(table, habits, own, neutral, keys):
-        if sure >= _RIVAL and column.name not in taken and slot in chosen:
+        marks = slot in ("cancelled", "deleted")
+        if sure < _RIVAL or marks or column.name in taken:
+            continue
+        if slot in chosen:
             found.setdefault(slot, {})[column.name] = column
     return {slot: tuple(of.values()) for slot, of in found.items()}
 

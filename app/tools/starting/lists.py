@@ -4,7 +4,12 @@ from collections.abc import Sequence
 
 from adapters.sql.catalogue import Table
 from app.tools.starting.building import Builder
-from app.tools.starting.children import address_rows, number_rows, telecom_rows
+from app.tools.starting.children import (
+    address_rows,
+    name_rows,
+    number_rows,
+    telecom_rows,
+)
 from app.tools.starting.draft import Found, Item, Line, Part, Value
 from app.tools.starting.reached import addresses, telecoms
 from app.tools.starting.sight import Sight
@@ -105,7 +110,11 @@ class Lists:
         if not (self._sight.first("birth_family") and self._sight.first("family")):
             wanted = _NAMES
         items = [item for of in wanted if (item := self._name(*of))]
-        if not items and (name := self._sight.first("name")):
+        child = self._builder.roles.children.get("names")
+        if not items and child:
+            items.append(name_rows(self._builder, child, *self._patient))
+            self._part.searchable |= {"names.family", "names.given"}
+        elif not items and (name := self._sight.first("name")):
             text: Value = {"from": self._part.read(name)}
             items.append(Item([Line("use", "official"), Line("text", text)]))
             self._part.searchable.add("names.text")

@@ -3,26 +3,15 @@
 from adapters.contract import ResourceType
 from adapters.sql.catalogue import Table, TableColumn
 from adapters.sql.samples import are_different
-from app.tools.starting.building import Builder, class_by_name
-from app.tools.starting.codes import Entry
+from app.tools.starting.building import Builder
 from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
-from app.tools.starting.draft import CodeTable, Found, Part
+from app.tools.starting.draft import Found, Part
 from app.tools.starting.guesses import slots
-from app.tools.starting.habits import DAYS, UNIT_HABITS, choose
+from app.tools.starting.habits import UNIT_HABITS, choose
 from app.tools.starting.select import Cell, Select
+from app.tools.starting.states import put_class, put_status
 from app.tools.starting.timing import put_changed, put_time
 from app.tools.starting.words import meaning
-
-_BY_DATES = CodeTable(
-    "",
-    (
-        Entry("expected", "planned", 0),
-        Entry("here", "in-progress", 0),
-        Entry("left", "finished", 0),
-    ),
-    ("planned", "in-progress", "finished"),
-)
-"""States that are told by the dates, where no column holds one."""
 
 _KEY_WORDS = frozenset({"ID", "NUMBER", "STAY", "VISITNO", "FILE", "ALIAS"})
 
@@ -72,8 +61,8 @@ class _Stays:
         self._visit_number()
         self._patient()
         self._times()
-        self._status()
-        self._class()
+        put_status(self._builder, self._part, self._columns)
+        put_class(self._builder, self._part, self._columns)
         self._unit()
         self._organization()
         put_changed(self._builder, self._part, self._table, self._columns)
@@ -159,59 +148,27 @@ class _Stays:
             else:
                 self._ask(f"{slot}: no column looks like it")
 
-    def _status(self) -> None:
-        column = self._columns.get("status")
-        if column is not None:
-            found = Found(self._table, column)
-            if self._builder.coded(self._part, "status", found):
-                return
-        template, cells = self._by_dates()
-        name = self._part.select.express("status_by_dates", template, *cells)
-        self._builder.draft.codes.setdefault("status_by_dates", _BY_DATES)
-        question = "told by the dates, as long as no column of states is known"
-        value = {"from": name, "codes": "status_by_dates"}
-        self._part.put("status", {**value}, question)
-
-    def _by_dates(self) -> tuple[str, tuple[Cell, ...]]:
-        """Return SQL that tells a state by the dates, and the columns that it reads."""
-        start, end = self._columns.get("start"), self._columns.get("end")
-        if end is None:
-            return "'left'", ()
-        line, left = self._part.line("end"), "{0} IS NOT NULL"
-        value = line.value if line and isinstance(line.value, dict) else {}
-        absent = value.get("absent")
-        if isinstance(absent, list) and value["from"] == end.name:
-            left = f"{{0}} < '{str(absent[0])[:10]}'"
-        ended = f"CASE WHEN {left} THEN 'left'"
-        if start is None or start.holds not in DAYS:
-            return f"{ended} ELSE 'here' END", (Cell(0, end),)
-        ahead = "WHEN {1} > CURRENT_TIMESTAMP THEN 'expected'"
-        return f"{ended} {ahead} ELSE 'here' END", (Cell(0, end), Cell(0, start))
-
-    def _class(self) -> None:
-        column = self._columns.get("class")
-        if column is not None:
-            found = Found(self._table, column)
-            if self._builder.coded(self._part, "class", found):
-                return
-        if made := class_by_name(self._table):
-            question = "by the name of the table: the same for all of its stays"
-            self._part.put_unsearched("class", made, question)
-        else:
-            self._ask("class: no column tells emergencies and inpatients apart")
-
     def _unit(self) -> None:
         column = self._columns.get("functional_unit")
         if column is not None:
             self._put("functional_unit", column)
             return
-        way = self._builder.references.path(
+        leads = self._references.values()
+        named = tuple(lead for lead in leads if "UNIT" in meaning(lead.column).known)
+        way = named[:1] or self._builder.references.path(
             self._table, self._builder.roles.units, self._builder.roles.patient
         )
         if not way:
             self._ask("functional_unit: no column leads to a unit")
             return
-        code = choose(way[-1].target, UNIT_HABITS)["code"]
+        code = choose(way[-1].target, UNIT_HABITS).get("code")
+        if code is None:
+            column = self._table.by_name[way[0].column]
+            question = (
+                f"{way[0].target.name} has no column of codes: do people know this one?"
+            )
+            self._put("functional_unit", column, question)
+            return
         name = self._part.select.add(code, self._part.select.join(way))
         question = "the code that people know the unit by?"
         if len(way) > 1:

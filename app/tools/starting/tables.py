@@ -7,8 +7,9 @@ from adapters.contract import ResourceType
 from adapters.sql.catalogue import Catalogue, Table
 from adapters.sql.database import Database
 from adapters.sql.samples import rows_with
+from app.tools.starting.belongings import Child, find_children
 from app.tools.starting.guesses import slots
-from app.tools.starting.habits import CHILD_HABITS, UNIT_HABITS, choose
+from app.tools.starting.habits import UNIT_HABITS, choose
 from app.tools.starting.references import Reference, References
 from app.tools.starting.words import meaning
 
@@ -22,11 +23,6 @@ _NO_PEOPLE = frozenset(
     {"DOCTOR", "USER", "ORGANIZATION", "UNIT", "CONTACT", "ADDRESS", "ALIAS"}
 )
 _NO_HOUSES = frozenset({"UNIT", "BED", "BUILDING", "PATIENT", "STAY", "PERSON", "KIND"})
-_CHILDREN = {
-    "identifiers": (frozenset({"ALIAS", "PATIENTNO"}), ("value",)),
-    "telecoms": (frozenset({"CONTACT", "PHONE", "EMAIL"}), ("value", "type")),
-    "addresses": (frozenset({"ADDRESS"}), ("city",)),
-}
 _NAMED_PATIENT, _NAMED_PERSON, _REFERRED, _VIEW, _ENOUGH = 90, 45, 20, 60, 60
 _EVIDENCE = {
     "birth_date": 20,
@@ -35,14 +31,6 @@ _EVIDENCE = {
     "given": 10,
     "gender": 10,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """A table with several rows a patient; `reference` is its way to the patient or person."""
-
-    table: Table
-    reference: Reference
 
 
 @dataclass(frozen=True)
@@ -90,7 +78,7 @@ class Finder:
             person=person,
             organization=organizations[0] if organizations else self._organization(),
             units=self._units(),
-            children=self._children(patient, person) if patient else {},
+            children=find_children(self._references, patient, person),
         )
 
     def _patient(self, stays: Sequence[Table]) -> Table | None:
@@ -218,27 +206,6 @@ class Finder:
             and not meaning(table.bare).known & {"BED", "PATIENT", "STAY"}
             and choose(table, UNIT_HABITS)
         )
-
-    def _children(
-        self, patient: Table, person: Reference | None
-    ) -> Mapping[str, Child]:
-        targets = [patient, *([person.target] if person else [])]
-        taken = {table.name for table in targets}
-        found: dict[str, Child] = {}
-        for reference in (r for target in targets for r in self._references.to(target)):
-            table = reference.table
-            for name, (words, wanted) in _CHILDREN.items():
-                if (
-                    name in found
-                    or table.name in taken
-                    or not words & meaning(table.bare).known
-                ):
-                    continue
-                columns = choose(table, CHILD_HABITS[name])
-                if all(slot in columns for slot in wanted):
-                    found[name] = Child(table, reference)
-                    taken.add(table.name)
-        return found
 
 
 def _turned(reference: Reference) -> Reference:

@@ -190,7 +190,8 @@ def _rearranged(form: str) -> str:
     }
     day = f"{cut['Y']} || '-' || {cut['m']} || '-' || {cut['d']}"
     clock = " || ':' || ".join(cut[letter] for letter in "HMS" if letter in cut)
-    return f"{day} || ' ' || {clock}" if clock else day
+    whole = f"{day} || ' ' || {clock}" if clock else day
+    return f"CASE WHEN LENGTH(TRIM({{0}})) > 0 THEN {whole} END"
 
 
 def _iso(text: str, form: str) -> str:

@@ -24,6 +24,9 @@ _SQL = {
 }
 """How a day and a time of day become one, where the database has types for both."""
 
+_FILLED = "COALESCE(NULLIF(TRIM({{1}}), ''), '{0}')"
+"""A time of day as text, midnight where it is blank."""
+
 _SLOW = "made of more than a column, so that it sorts: no index helps"
 _DAYS = "days without a time of day: which time do they stand for?"
 _CLOCK = "on the hospital's clock, or in UTC (time_zone: UTC)?"
@@ -120,7 +123,9 @@ def _with_clock(
     if form is None or clock.holds is Holds.INTEGER:
         return None
     midnight = form[1]
-    template = f"{writing.rearranged or '{0}'} || ' ' || COALESCE({{1}}, '{midnight}')"
+    template = f"{writing.rearranged or '{0}'} || ' ' || {_FILLED.format(midnight)}"
+    if writing.is_text:
+        template = f"CASE WHEN LENGTH(TRIM({{0}})) > 0 THEN {template} END"
     joined = f"{writing.format or '%Y-%m-%d'} {form[0]}"
     whole = Writing(
         "" if joined == "%Y-%m-%d %H:%M:%S" else joined,

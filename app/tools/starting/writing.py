@@ -62,7 +62,11 @@ def _codes(name: str, table: CodeTable) -> Iterator[str]:
     source = f"  # {table.source}" if table.source else ""
     yield f"  {name}:{source}"
     known = [entry for entry in table.entries if entry.made]
-    yield f"    table:{'' if known else ' {}'}"
+    yield (
+        "    table:"
+        if known
+        else "    table: {}  # ? empty, until somebody says what they mean"
+    )
     for entry in table.entries:
         yield f"      {_entry(entry, table.allowed)}"
     if table.otherwise:

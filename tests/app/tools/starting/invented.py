@@ -1,8 +1,9 @@
-"""Three invented hospital systems, in SQL that SQLite, PostgreSQL and MariaDB have.
+"""Five invented hospital systems, in SQL that SQLite, PostgreSQL and MariaDB have.
 
 A French one that is well kept, an English one with keys declared and visits in two
 tables, and an old one with names of eight letters and dates as text. No key of the old
-one is declared. Nobody in them is real.
+one is declared. A clinic whose codes and names stand in tables of their own, and one that knows
+neither keys nor states. Nobody in them is real.
 """
 
 from collections.abc import Iterator
@@ -122,7 +123,66 @@ INSERT INTO FSEJOUR VALUES
    '20240602100000');
 """
 
-SYSTEMS = {"french": FRENCH, "english": ENGLISH, "legacy": LEGACY}
+CLINIC = """
+CREATE TABLE person (
+  person_id INTEGER PRIMARY KEY, gender VARCHAR(50), birthdate DATE, dead INTEGER,
+  death_date DATETIME_ NULL, cause_of_death INTEGER, creator INTEGER, date_changed DATETIME_ NULL);
+CREATE TABLE patient (
+  patient_id INTEGER PRIMARY KEY, creator INTEGER, date_changed DATETIME_ NULL, voided INTEGER,
+  FOREIGN KEY (patient_id) REFERENCES person (person_id));
+CREATE TABLE person_name (
+  person_name_id INTEGER PRIMARY KEY, preferred INTEGER, person_id INTEGER,
+  given_name VARCHAR(50), family_name VARCHAR(50),
+  FOREIGN KEY (person_id) REFERENCES person (person_id));
+CREATE TABLE patient_identifier (
+  patient_identifier_id INTEGER PRIMARY KEY, patient_id INTEGER, identifier VARCHAR(50),
+  identifier_type VARCHAR(20), FOREIGN KEY (patient_id) REFERENCES patient (patient_id));
+CREATE TABLE visit_type (visit_type_id INTEGER PRIMARY KEY, name VARCHAR(40));
+CREATE TABLE visit (
+  visit_id INTEGER PRIMARY KEY, patient_id INTEGER, visit_type_id INTEGER,
+  date_started DATETIME_ NULL, date_stopped DATETIME_ NULL, voided INTEGER,
+  FOREIGN KEY (patient_id) REFERENCES patient (patient_id),
+  FOREIGN KEY (visit_type_id) REFERENCES visit_type (visit_type_id));
+CREATE TABLE encounter (
+  encounter_id INTEGER PRIMARY KEY, patient_id INTEGER, visit_id INTEGER,
+  encounter_datetime DATETIME_ NULL,
+  FOREIGN KEY (patient_id) REFERENCES patient (patient_id),
+  FOREIGN KEY (visit_id) REFERENCES visit (visit_id));
+INSERT INTO person VALUES (1, 'F', '1980-01-02', 0, NULL, NULL, 1, NULL);
+INSERT INTO patient VALUES (1, 1, '2024-01-01 00:00:00', 0);
+INSERT INTO person_name VALUES (1, 1, 1, 'Ada', 'Moss');
+INSERT INTO patient_identifier VALUES (1, 1, 'M0042', 'Green card');
+INSERT INTO visit_type VALUES (1, 'Outpatient'), (2, 'Inpatient');
+INSERT INTO visit VALUES
+  (1, 1, 1, '2024-01-01 10:00:00', '2024-01-01 12:00:00', 0),
+  (2, 1, 2, '2024-02-01 10:00:00', NULL, 1);
+INSERT INTO encounter VALUES (1, 1, 1, '2024-01-01 10:10:00');
+"""
+
+OLDEST = """
+CREATE TABLE MALADE (
+  NO_MALADE INTEGER, NOM CHAR(30), NOM_JF CHAR(30), PRENOM CHAR(20), NE_LE CHAR(10),
+  SEXE CHAR(1), NIR CHAR(15), VILLE CHAR(30), CP CHAR(5));
+CREATE TABLE HOSPIT (
+  NO_HOSPIT INTEGER, NO_MALADE INTEGER, DAT_ENT CHAR(16), DAT_SOR CHAR(16),
+  MODE_ENT CHAR(1), SERVICE CHAR(4), MED_RESP CHAR(20));
+CREATE TABLE URGENCE (
+  NO_URG INTEGER, NO_MALADE INTEGER, DAT_ARR CHAR(16), DAT_DEP CHAR(16), ORIENT CHAR(2));
+INSERT INTO MALADE VALUES
+  (1, 'DURAND', 'MARTIN', 'ZOE', '22/01/1980', 'F', '280019999999999', 'METZ', '57000');
+INSERT INTO HOSPIT VALUES
+  (1, 1, '23/02/2021 10:00', '25/02/2021 12:00', '8', '0123', 'Dr NO'),
+  (2, 1, '13/03/2021 10:00', ' ', '8', '0123', 'Dr NO');
+INSERT INTO URGENCE VALUES (1, 1, '23/02/2021 08:00', '23/02/2021 10:00', 'HO');
+"""
+
+SYSTEMS = {
+    "french": FRENCH,
+    "english": ENGLISH,
+    "legacy": LEGACY,
+    "clinic": CLINIC,
+    "oldest": OLDEST,
+}
 
 
 def statements(system: str, dialect: str) -> Iterator[str]:

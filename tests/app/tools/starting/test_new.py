@@ -27,7 +27,7 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from app.cli import main
 from demo import hospital
-from tests.app.tools.starting.invented import statements
+from tests.app.tools.starting.invented import SYSTEMS, statements
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
 
@@ -68,7 +68,7 @@ def empty(
 @pytest.fixture(scope="module")
 def urls(empty: NewDatabase) -> dict[str, str]:
     """Return the URL of each invented system in one kind of database."""
-    return {name: made(empty(name), name) for name in ("french", "english", "legacy")}
+    return {name: made(empty(name), name) for name in SYSTEMS}
 
 
 def new(url: str, tmp_path: Path, *more: str) -> Path:
@@ -83,6 +83,11 @@ def opened(url: str, file: Path) -> Iterator[Adapter]:
     adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
     with closing(adapter):
         yield adapter
+
+
+def said(file: Path) -> str:
+    """Return a file in one line of small letters, however its comments are broken."""
+    return " ".join(file.read_text("utf-8").lower().replace("#", " ").split())
 
 
 def served(adapter: Adapter, of: ResourceType) -> dict[str, Record]:
@@ -105,7 +110,7 @@ def patients(adapter: Adapter) -> dict[str, PatientRecord]:
     return {id: row for id, row in found.items() if isinstance(row, PatientRecord)}
 
 
-@pytest.mark.parametrize("system", ["french", "english", "legacy"])
+@pytest.mark.parametrize("system", list(SYSTEMS))
 def test_file_passes_and_fits_its_database(
     urls: dict[str, str], system: str, tmp_path: Path
 ) -> None:
@@ -174,6 +179,49 @@ def test_old_system_with_dates_as_text(urls: dict[str, str], tmp_path: Path) -> 
     assert [name.family for name in people["0000000043"].names] == ["PETIT"]
 
 
+def test_codes_and_names_in_tables_of_their_own(
+    urls: dict[str, str], tmp_path: Path
+) -> None:
+    file = new(urls["clinic"], tmp_path)
+    with opened(urls["clinic"], file) as adapter:
+        found = stays(adapter)
+        (person,) = patients(adapter).values()
+    assert [found[id].class_code for id in ("1", "2")] == ["AMB", "IMP"]
+    assert [found[id].status for id in ("1", "2")] == ["finished", "in-progress"]
+    assert person.names == (NameRecord("official", "Moss", ("Ada",)),)
+    assert (person.gender, person.deceased) == ("female", False)
+    assert [identifier.value for identifier in person.identifiers] == ["M0042"]
+    text = file.read_text("utf-8")
+    assert "identifier_type (Green card: 1) may say the type: how?" in text
+    assert (
+        "encounter also looks like stays, but each of its rows has a visit_id" in text
+    )
+
+
+def test_dates_as_people_write_them(urls: dict[str, str], tmp_path: Path) -> None:
+    file = new(urls["oldest"], tmp_path)
+    with opened(urls["oldest"], file) as adapter:
+        found = stays(adapter)
+        (person,) = patients(adapter).values()
+        newest = SearchQuery(STAY, (), Sort(SortKey.DATE, descending=True), 10)
+        order = [
+            row.id
+            for row in adapter.search(newest).rows
+            if isinstance(row, EncounterRecord)
+        ]
+    assert order == ["hos-2", "hos-1", "urg-1"]
+    assert (found["hos-1"].status, found["hos-2"].status) == ("finished", "in-progress")
+    assert (found["hos-1"].class_code, found["urg-1"].class_code) == ("IMP", "EMER")
+    assert found["hos-1"].end is not None
+    assert found["hos-1"].end.isoformat() == "2021-02-25T12:00:00+01:00"
+    assert person.birth_date is not None
+    assert person.birth_date.isoformat() == "1980-01-22"
+    assert [name.family for name in person.names] == ["MARTIN", "DURAND"]
+    # Nothing says that the identity is qualified.
+    assert [identifier.type for identifier in person.identifiers] == ["PI"]
+    assert "nir seems to be the ins" in said(file)
+
+
 def test_questions_stand_where_they_are_asked(
     urls: dict[str, str], tmp_path: Path
 ) -> None:
@@ -193,7 +241,7 @@ def test_no_name_number_or_address_is_written(
     for system in urls:
         text = new(urls[system], tmp_path).read_text("utf-8")
         (tmp_path / "new.yaml").unlink()
-        said = capsys.readouterr()
+        told = capsys.readouterr()
         for word in (
             "MARTIN",
             "Miller",
@@ -203,7 +251,7 @@ def test_no_name_number_or_address_is_written(
             "Dr",
             "1957",
         ):
-            assert word not in text + said.out + said.err, (system, word)
+            assert word not in text + told.out + told.err, (system, word)
         assert "url: {env: PAS_URL}" in text
         assert "://" not in text.replace("https://example.org/", "")
 
