@@ -191,8 +191,8 @@ def test_codes_and_names_in_tables_of_their_own(
     assert person.names == (NameRecord("official", "Moss", ("Ada",)),)
     assert (person.gender, person.deceased) == ("female", False)
     assert [identifier.value for identifier in person.identifiers] == ["M0042"]
-    text = file.read_text("utf-8")
-    assert "identifier_type (Green card: 1) may say the type: how?" in text
+    text = said(file)
+    assert "identifier_type (green card: 1) may say the type: how?" in text
     assert (
         "encounter also looks like stays, but each of its rows has a visit_id" in text
     )
