@@ -11,6 +11,8 @@ from adapters.sql.samples import CodeCount
 from adapters.words import fold
 from app.tools.starting.data import data
 
+_A_WORD = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -52,10 +54,16 @@ def entries(
 
 
 def _entry(slot: str, count: CodeCount, letters: Mapping[str, str]) -> Entry:
-    bare = "".join(c for c in fold(count.code) if c.isalnum())
+    words = fold(count.code).split()
+    bare = "".join(c for c in "".join(words) if c.isalnum())
     if bare in letters:
         return Entry(count.code, letters[bare], count.rows, is_sure=False)
-    return Entry(count.code, _made(slot, bare), count.rows, is_sure=not bare.isdigit())
+    if made := _made(slot, bare):
+        return Entry(count.code, made, count.rows, is_sure=not bare.isdigit())
+    # `Sorti (muté)`: the first word may say enough.
+    start = "".join(c for c in words[0] if c.isalnum()) if words else ""
+    made = _made(slot, start) if len(start) >= _A_WORD else ""
+    return Entry(count.code, made, count.rows, is_sure=False)
 
 
 def _made(slot: str, bare: str) -> str:

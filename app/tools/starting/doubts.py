@@ -24,7 +24,8 @@ def doubts(
         both = f"COALESCE({start.name}, {planned.name})"
         yield f"start: have planned stays {planned.name} alone? Then read {both}"
     yield from _expected_ends(builder, part, columns)
-    yield from others(table, ResourceType.ENCOUNTER, builder.references)
+    kind, read = ResourceType.ENCOUNTER, part.select.read
+    yield from others(table, kind, builder.references, read)
 
 
 def marked(builder: Builder, table: Table, column: TableColumn, said: str) -> str:

@@ -1,6 +1,6 @@
 """The likeliest column of each slot of a resource, and what could be instead."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -27,10 +27,21 @@ def slots(
     return choose(table, HABITS[kind], _OWN[kind], references.of(table).keys())
 
 
-def others(table: Table, kind: ResourceType, references: References) -> Iterator[str]:
-    """Yield a question for each slot that another column could fill as well."""
+def instead(
+    table: Table, kind: ResourceType, references: References
+) -> Mapping[str, tuple[TableColumn, ...]]:
+    """Return the columns that could fill a slot as well as the chosen one."""
     keys = references.of(table).keys()
     chosen = slots(table, kind, references)
-    for slot, columns in rivals(table, HABITS[kind], _OWN[kind], keys, chosen).items():
-        names = ", ".join(column.name for column in columns)
-        yield f"{chosen[slot].name} is read as {slot}: or is it {names}?"
+    return rivals(table, HABITS[kind], _OWN[kind], keys, chosen)
+
+
+def others(
+    table: Table, kind: ResourceType, references: References, read: Container[str]
+) -> Iterator[str]:
+    """Yield a question for each slot that a column not `read` could fill as well."""
+    chosen = slots(table, kind, references)
+    for slot, columns in instead(table, kind, references).items():
+        names = ", ".join(c.name for c in columns if c.name not in read)
+        if names:
+            yield f"{chosen[slot].name} is read as {slot}: or is it {names}?"

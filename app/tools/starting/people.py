@@ -112,8 +112,9 @@ class _Patients:
     def _doubts(self) -> Iterator[str]:
         if found := self._sight.first("deleted"):
             yield marked(self._builder, found.table, found.column, "deleted")
+        kind, references = ResourceType.PATIENT, self._builder.references
         for table, _ in self._sight.places:
-            yield from others(table, ResourceType.PATIENT, self._builder.references)
+            yield from others(table, kind, references, self._part.select.read)
 
 
 def _key(builder: Builder, patient: Table) -> str:

@@ -1,5 +1,6 @@
 """The SELECT of a section, put together column by column, join by join."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -67,11 +68,14 @@ class Select:
             and meaning(column.name).known <= _BARE
             and not meaning(column.name).unknown
         )
-        return self._put(longer if bare else column.name, longer, "{0}", (cell,))
+        if bare:
+            return self.express(longer, "{0}", cell)
+        return self._put(column.name, re.sub(r"\W+", "_", longer), "{0}", (cell,))
 
     def express(self, name: str, template: str, *cells: Cell) -> str:
         """Read an expression on columns, {0} for the first, and return its name."""
-        return self._put(name, f"{name}_2", template, cells)
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "made"
+        return self._put(plain, f"{plain}_2", template, cells)
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -2,15 +2,15 @@
 
 from adapters.contract import ResourceType
 from adapters.sql.catalogue import Table, TableColumn
-from adapters.sql.samples import are_different
+from adapters.sql.samples import are_different, rows_with
 from app.tools.starting.building import Builder
 from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
 from app.tools.starting.draft import Found, Part
-from app.tools.starting.guesses import slots
+from app.tools.starting.guesses import instead, slots
 from app.tools.starting.habits import UNIT_HABITS, choose
 from app.tools.starting.select import Cell, Select
 from app.tools.starting.states import put_class, put_status
-from app.tools.starting.timing import put_changed, put_time
+from app.tools.starting.timing import or_else, put_changed, put_time
 from app.tools.starting.words import meaning
 
 _KEY_WORDS = frozenset({"ID", "NUMBER", "STAY", "VISITNO", "FILE", "ALIAS"})
@@ -145,8 +145,20 @@ class _Stays:
                 clock = self._columns.get(f"{slot}_clock")
                 found = Found(self._table, column)
                 put_time(self._builder, self._part, slot, found, clock)
+                self._or_else(slot, column)
             else:
                 self._ask(f"{slot}: no column looks like it")
+
+    def _or_else(self, slot: str, column: TableColumn) -> None:
+        """Read the next likely column where a start is empty, and the other is not."""
+        kind, references = ResourceType.ENCOUNTER, self._builder.references
+        rival = next(iter(instead(self._table, kind, references).get(slot, ())), None)
+        if slot != "start" or rival is None:
+            return
+        counted = rows_with(self._builder.database, self._table, column.name)
+        if counted and counted[1] < counted[0]:
+            question = f"{rival.name} where {column.name} is empty?"
+            or_else(self._part, slot, "began", column, rival, question)
 
     def _unit(self) -> None:
         column = self._columns.get("functional_unit")

@@ -82,14 +82,29 @@ def put_changed(
     if chosen is None:
         return
     put_time(builder, part, "last_updated", Found(table, chosen))
-    if not (changed and created and changed.type == created.type):
+    if changed and created:
+        or_else(part, "last_updated", "last_changed", changed, created)
+
+
+def or_else(
+    part: Part,
+    slot: str,
+    name: str,
+    column: TableColumn,
+    other: TableColumn,
+    question: str = "",
+) -> None:
+    """Read another column of the same type where the column of a slot is empty."""
+    line = part.line(slot)
+    if line is None or not isinstance(line.value, dict) or column.type != other.type:
         return
-    line = part.lines.pop()
-    if isinstance(line.value, dict):
-        part.select.drop(str(line.value["from"]))
-        cells = Cell(0, changed), Cell(0, created)
-        name = part.select.express("last_changed", "COALESCE({0}, {1})", *cells)
-        part.put("last_updated", {**line.value, "from": name}, line.question)
+    if line.value["from"] != column.name:
+        return
+    part.lines.remove(line)
+    part.select.drop(column.name)
+    cells = Cell(0, column), Cell(0, other)
+    made = part.select.express(name, "COALESCE({0}, {1})", *cells)
+    part.put(slot, {**line.value, "from": made}, line.question or question)
 
 
 def _alone(part: Part, writing: Writing, found: Found) -> tuple[str, Writing, str]:

@@ -5,13 +5,14 @@ A name is cut into words, each word has a meaning: `DT_ENTREE`, `dateEntree`,
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from adapters.words import fold
+from adapters.words import LETTERS
 from app.tools.starting.data import data
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -23,6 +24,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 )
 """Each word and its meaning; of two, the one that stands first in words.yaml."""
 
+_LIGATURES = str.maketrans(dict(LETTERS))
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SHORTEST_START = 3
 _WHOLE = 5
@@ -49,10 +51,9 @@ def meaning(name: str) -> Meaning:
 
 
 def _words(name: str) -> Iterator[str]:
-    plain = fold(name).replace(" ", "_")
-    # Accents may change the length of a name; its capitals then part no words.
-    cased = name if len(plain) == len(name) else plain
-    parts = [part.lower() for part in _PART.findall(cased)]
+    letters = unicodedata.normalize("NFKD", name.translate(_LIGATURES))
+    plain = "".join(c for c in letters if not unicodedata.combining(c))
+    parts = [part.lower() for part in _PART.findall(plain)]
     joined = "".join(part for part in parts if not part.isdigit())
     if joined in MEANINGS and len(parts) > 1:
         yield joined
