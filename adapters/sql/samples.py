@@ -105,18 +105,31 @@ def rows_with(
     return every, filled
 
 
+def different(
+    database: Database, table: Table, column: str
+) -> tuple[int, int, int] | None:
+    """Return how many rows there are, have a value in a column, and how many values differ.
+
+    None where the database would take too long to say. No value is read.
+    """
+    cell = _cell(column)
+    told = sa.func.count(), sa.func.count(cell), sa.func.count(cell.distinct())
+    try:
+        ((every, filled, values),) = _fetch(
+            database, sa.select(*told).select_from(_rows(table))
+        )
+    except (SourceTimedOutError, SourceDataError):
+        return None
+    return every, filled, values
+
+
 def are_different(database: Database, table: Table, column: str) -> bool:
     """Tell whether every row has a value in a column, and no two have the same.
 
-    False as well where the database would take too long to say. No value is read.
+    False as well where the database would take too long to say.
     """
-    cell = _cell(column)
-    asked = sa.select(sa.func.count(), sa.func.count(cell.distinct()))
-    try:
-        ((every, different),) = _fetch(database, asked.select_from(_rows(table)))
-    except (SourceTimedOutError, SourceDataError):
-        return False
-    return bool(every == different)
+    counted = different(database, table, column)
+    return counted is not None and len(set(counted)) == 1
 
 
 def _fetch(database: Database, statement: sa.Executable) -> list[Any]:

@@ -20,6 +20,7 @@ from adapters.sql.samples import (
     CodeCount,
     are_different,
     code_counts,
+    different,
     first_and_last,
     rows_with,
     some_times,
@@ -145,6 +146,7 @@ def test_rows_are_counted(database: Database, catalogue: Catalogue) -> None:
     stays = catalogue.by_name["stays"]
     assert rows_with(database, stays, "ward_id") == (4, 2)
     assert rows_with(database, stays, "ward_id", "state", ["S"]) == (2, 1)
+    assert different(database, stays, "ward_id") == (4, 2, 1)
     assert are_different(database, stays, "number")
     assert not are_different(database, stays, "state")
     assert not are_different(database, stays, "born")

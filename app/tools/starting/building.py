@@ -6,7 +6,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from adapters.contract import ResourceType
-from adapters.mapping.slots import KNOWN_IDENTIFIERS, LISTS, SLOTS
+from adapters.mapping.slots import LISTS, SLOTS
 from adapters.sql.catalogue import Catalogue, Table, TableColumn
 from adapters.sql.database import Database
 from adapters.sql.samples import CodeCount, code_counts
@@ -46,7 +46,6 @@ CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "telecom_use": _LISTED["telecoms.use"],
         "address_use": _LISTED["addresses.use"],
         "name_use": _LISTED["names.use"],
-        "identifier_type": tuple(KNOWN_IDENTIFIERS),
     }
 )
 """The codes that each kind of code table may make."""

@@ -1,20 +1,24 @@
 """Items of a patient in tables of their own: numbers, telephones, addresses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from adapters.sql.catalogue import Table, TableColumn
 from app.tools.starting.belongings import Child
 from app.tools.starting.building import Builder
 from app.tools.starting.codes import Entry, all_known, entries
-from app.tools.starting.draft import Item, Line, Value
+from app.tools.starting.draft import CodeTable, Item, Line, Value
 from app.tools.starting.habits import CHILD_HABITS, choose
 from app.tools.starting.reached import addresses
 from app.tools.starting.select import Select
 
-_SYSTEMS = "each type of number has its system (urn:oid:…): say system, by a code table"
+_SYSTEM = "their system (urn:oid:…)"
 _LEFT_OUT = (
     "all other types are left out; an INS goes out only when its identity is qualified"
 )
+
+
+PATIENT_SYSTEM = "https://example.org/identifiers/patient"
+"""What stands for the system of patient numbers until somebody says it."""
 
 
 class _Rows:
@@ -63,11 +67,9 @@ class _Rows:
         return True
 
     def _known(self, habit: str, column: TableColumn) -> bool:
-        """Tell whether each code is known, or is left to be guessed one by one."""
+        """Tell whether each code is known, or has a word for what is not."""
         counts = self.builder.counts(self.table, column) or ()
         found = entries(habit, counts, french=self.builder.is_french)
-        if habit == "identifier_type":
-            return any(entry.made == "PI" for entry in found)
         return bool(found) and (habit == "telecom_system" or all_known(found))
 
     def put_value(self) -> None:
@@ -83,23 +85,43 @@ def number_rows(
 ) -> Item:
     """Return the item of a table of patient numbers."""
     rows = _Rows(builder, "identifiers", child, id, patient)
-    if rows.put_codes("type", "identifier_type"):
-        made = builder.draft.codes["identifier_type"]
-        rows.lines += _known_only(rows.read("type"), made.entries)
+    if "type" in rows.columns:
+        _put_types(rows)
+    else:
+        rows.lines += [Line("type", "PI"), Line("system", PATIENT_SYSTEM, _SYSTEM)]
     rows.put_value()
     leads = builder.references.leading(child.table, builder.roles.organization)
     for lead in leads[:1]:
         column = rows.select.add(child.table.by_name[lead.column])
         rows.lines.append(Line("assigner", {"from": column}))
-    return rows.item(_SYSTEMS)
+    return rows.item()
 
 
-def _known_only(column: str, found: Sequence[Entry]) -> list[Line]:
-    """Return what leaves out numbers of types unknown, and national ones."""
-    known: list[Value] = [entry.code for entry in found if entry.made == "PI"]
-    if len(known) == len(found) or not known:
-        return []
-    return [Line("only_if", {"from": column, "in": known}, _LEFT_OUT)]
+def _put_types(rows: _Rows) -> None:
+    """Fill type and system from the type of a number, for the hospital's own ones."""
+    column = rows.columns["type"]
+    counts = rows.builder.counts(rows.table, column) or ()
+    found = entries("identifier_type", counts, french=rows.builder.is_french)
+    own = [entry for entry in found if entry.made == "PI"]
+    if not own:
+        told = rows.builder.told(rows.table, column)
+        rows.questions.append(f"{column.name} ({told}) may say the type: how?")
+        return
+    name = rows.read("type")
+    rows.lines.append(Line("type", "PI"))
+    if len(own) == 1:
+        rows.lines.append(Line("system", PATIENT_SYSTEM, _SYSTEM))
+    else:
+        source = f"{rows.table.name}.{column.name}"
+        made = tuple(
+            Entry(entry.code, f"{PATIENT_SYSTEM}-{number}", entry.rows, is_sure=False)
+            for number, entry in enumerate(own, 1)
+        )
+        rows.builder.draft.codes["identifier_system"] = CodeTable(source, made, ())
+        rows.lines.append(Line("system", {"from": name, "codes": "identifier_system"}))
+    if len(own) < len(found):
+        only: Value = {"from": name, "in": [entry.code for entry in own]}
+        rows.lines.append(Line("only_if", only, _LEFT_OUT))
 
 
 def telecom_rows(

@@ -59,8 +59,8 @@ def _systems(draft: Draft) -> None:
     }
     if "visit_number" in keys:
         question = (
-            "the system of the visit numbers (urn:oid:…); where each hospital counts for itself,"
-            " a field visit_number_system says it, by a code table"
+            "the system of the visit numbers (urn:oid:…); where each hospital counts for"
+            " itself, a field visit_number_system says it, by a code table"
         )
         draft.systems["visit_number_system"] = (_VISIT_SYSTEM, question)
     if "functional_unit" in keys:

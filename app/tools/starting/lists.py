@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from adapters.sql.catalogue import Table
 from app.tools.starting.building import Builder
 from app.tools.starting.children import (
+    PATIENT_SYSTEM,
     address_rows,
     name_rows,
     number_rows,
@@ -13,9 +14,6 @@ from app.tools.starting.children import (
 from app.tools.starting.draft import Found, Item, Line, Part, Value
 from app.tools.starting.reached import addresses, telecoms
 from app.tools.starting.sight import Sight
-
-_PATIENT_SYSTEM = "https://example.org/identifiers/patient"
-"""What stands for the system of patient numbers until somebody says it."""
 
 _QUALIFIED = ("VALI", "QUAL")
 """States of an identity whose national number may go out (RNIV)."""
@@ -68,7 +66,7 @@ class Lists:
         if number is None and (number := self._sight.named("ref")):
             question = f"is it the number of the patient? And {question}"
         if number:
-            items.append(self._number("PI", number, _PATIENT_SYSTEM, question))
+            items.append(self._number("PI", number, PATIENT_SYSTEM, question))
         if ins := self._sight.first("ins"):
             items += self._national(ins)
         if child := self._builder.roles.children.get("identifiers"):

@@ -2,7 +2,7 @@
 
 from adapters.contract import ResourceType
 from adapters.sql.catalogue import Table, TableColumn
-from adapters.sql.samples import are_different, rows_with
+from adapters.sql.samples import are_different, different, rows_with
 from app.tools.starting.building import Builder
 from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
 from app.tools.starting.draft import Found, Part
@@ -112,8 +112,11 @@ class _Stays:
             question = "is it the number of the stay?"
         if column is None:
             self._ask("visit_number: no column looks like the number of the stay")
-        else:
-            self._put("visit_number", column, question)
+            return
+        counted = different(self._builder.database, self._table, column.name)
+        if counted and counted[1] > counted[2]:
+            question = "some occur twice: does each hospital count for itself?"
+        self._put("visit_number", column, question)
 
     def _patient(self) -> None:
         patient = self._builder.roles.patient

@@ -274,8 +274,10 @@ def gnuhealth_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_demo_hospital_is_read_as_its_own_mapping_reads_it(
-    demo_url: str, tmp_path: Path
+    empty: NewDatabase, tmp_path: Path
 ) -> None:
+    demo_url = empty("demo")
+    hospital.fill(demo_url, 1000)
     shipped = Path(hospital.__file__).parents[1] / "mappings" / "demo" / "demo.yaml"
     with opened(demo_url, new(demo_url, tmp_path)) as ours:
         found, people = stays(ours), patients(ours)
@@ -286,7 +288,8 @@ def test_demo_hospital_is_read_as_its_own_mapping_reads_it(
     for id, stay in known.items():
         assert all(getattr(found[id], f) == getattr(stay, f) for f in fields), id
     # No national number goes out before somebody has said of whom.
-    assert {i.type for p in people.values() for i in p.identifiers} == {"PI"}
+    numbers = {i for person in people.values() for i in person.identifiers}
+    assert {(number.type, number.use) for number in numbers} == {("PI", "usual")}
     # A code of gender that nobody knows is unknown here, and a fault there.
     assert known_people.keys() <= people.keys()
     for id, person in known_people.items():
