@@ -44,7 +44,8 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
 def _describe_new(new: argparse.ArgumentParser) -> None:
     new.description = (
         "Write a first mapping file from the catalogue of a database: its tables, columns and "
-        "keys, and how often codes occur. No name, number or text of a person is read. "
+        "keys, and how often codes occur. The file is then tried on the first rows; nothing "
+        "of a person is written or printed. "
         f"Guesses and open questions are comments marked '# ?'. {STATUSES}"
     )
     new.add_argument(

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         raise CannotRunError(f"the catalogue cannot be read: {error}") from error
     text = written(draft)
     tried = try_out(text, {variable: url})
-    _hand_over(text, options.out, as_json=options.json)
+    _hand_over(text, tried, options.out, as_json=options.json)
     _tell(options, text, tried, variable)
     if may_write:
         print(f"warning: {_MAY_WRITE}", file=sys.stderr)
@@ -115,7 +115,7 @@ def _named(catalogue: Catalogue, names: Sequence[str]) -> list[Table]:
     return found
 
 
-def _hand_over(text: str, out: Path | None, *, as_json: bool) -> None:
+def _hand_over(text: str, tried: Tried, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
         try:
             out.write_text(text, encoding="utf-8")
@@ -124,9 +124,8 @@ def _hand_over(text: str, out: Path | None, *, as_json: bool) -> None:
                 f"{out} cannot be written: {error.strerror}"
             ) from error
     if as_json:
-        print_json(
-            {"file": str(out or ""), "mapping": text, "questions": _questions(text)}
-        )
+        told = {"file": str(out or ""), "mapping": text, "questions": _questions(text)}
+        print_json(told | {"warnings": tried.troubles, "served": tried.served})
     elif out is None:
         print(text, end="")
 

@@ -346,6 +346,8 @@ def test_json_holds_the_file_and_its_questions(
     told = json.loads(capsys.readouterr().out)
     lines = told["mapping"].splitlines()
     assert told["file"] == ""
+    assert told["warnings"] == []
+    assert told["served"][2] == "Organization: 4 of the first 4 rows are served"
     assert len(told["questions"]) > 10
     for question in told["questions"]:
         assert question["text"] in lines[question["line"] - 1]
@@ -361,6 +363,26 @@ def test_tables_that_are_named_go_before_those_that_are_guessed(
     assert "prefix:" not in text
     assert "FROM admissions a" in text
     assert "clinic_appointments" in text.split("tables that nothing reads")[1]
+
+
+def test_tables_of_another_schema(
+    new_postgresql: NewDatabase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = new_postgresql("unicode")
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA pas")
+        connection.exec_driver_sql("SET search_path TO pas")
+        for statement in statements("french", "postgresql"):
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    told = refused(capsys, "--from", url)
+    assert "sees no table in the default schema; name another with --schema" in told
+    assert "pas" in told
+    file = new(url, tmp_path, "--schema", "pas")
+    assert "FROM pas.sejour s" in file.read_text("utf-8")
+    with opened(url, file) as adapter:
+        assert stays(adapter)["1"].functional_unit == "0123"
 
 
 def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
