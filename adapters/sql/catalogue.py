@@ -6,9 +6,6 @@ time-outs as everything else; no row of a table is read here.
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,106 +15,30 @@ from sqlalchemy.types import TypeEngine
 from adapters.contract import SourceDataError
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.database import Database
+from adapters.sql.tables import (
+    Catalogue,
+    ForeignKey,
+    Holds,
+    Table,
+    TableColumn,
+    TableIndex,
+)
+
+_READABLE = {
+    "postgresql": sa.text(
+        "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+        " WHERE nspname = COALESCE(:schema, current_schema())"
+        " AND has_any_column_privilege(pg_class.oid, 'SELECT')"
+    )
+}
+"""What the account may read, for databases that show it more than that."""
 
 _FOLDS_NAMES = ("mysql", "mariadb", "sqlite", "mssql")
 """Databases to which a name without quotes is the same in capitals and small letters."""
 
 
-class Holds(StrEnum):
-    """What a column is declared to hold, as far as all databases agree."""
-
-    TEXT = "text"
-    INTEGER = "integer"
-    NUMBER = "number"
-    FLAG = "true or false"
-    DATE = "date"
-    LOCAL_TIME = "time without zone"
-    INSTANT = "time with zone"
-    CLOCK = "time of day"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of a table or view.
-
-    `written` is its name as a statement has to write it, `type` its type in the words of
-    the database. `length` is None where a text may have any; `choices` are the values of
-    an enumeration.
-    """
-
-    name: str
-    written: str
-    type: str
-    holds: Holds
-    nullable: bool = True
-    length: int | None = None
-    choices: tuple[str, ...] = ()
-    comment: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignKey:
-    """Columns that hold the key of a row of another table."""
-
-    columns: tuple[str, ...]
-    table: str
-    referred: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TableIndex:
-    """An index or unique constraint; what is not a column (an expression) is ""."""
-
-    columns: tuple[str, ...]
-    unique: bool
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table or view; `name` has its schema in front where that is not the default one."""
-
-    name: str
-    written: str
-    bare: str
-    schema: str | None
-    columns: tuple[TableColumn, ...]
-    is_view: bool = False
-    primary_key: tuple[str, ...] = ()
-    foreign_keys: tuple[ForeignKey, ...] = ()
-    indexes: tuple[TableIndex, ...] = ()
-    comment: str = ""
-
-    @cached_property
-    def by_name(self) -> Mapping[str, TableColumn]:
-        """The columns by name."""
-        return {column.name: column for column in self.columns}
-
-    def is_unique(self, column: str) -> bool:
-        """Tell whether the database itself keeps two rows from the same value."""
-        keys = [self.primary_key, *(i.columns for i in self.indexes if i.unique)]
-        return (column,) in keys
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """The tables of a database in the order of their names.
-
-    `dialect` is the kind of database; `schemas` are all that the account can see.
-    """
-
-    dialect: str
-    tables: tuple[Table, ...]
-    schemas: tuple[str, ...]
-
-    @cached_property
-    def by_name(self) -> Mapping[str, Table]:
-        """The tables by name."""
-        return {table.name: table for table in self.tables}
-
-
 def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue:
-    """Return the tables and views of the default schema, or of the schemas named.
+    """Return what the account may read of the default schema, or of the schemas named.
 
     Raises SourceUnavailableError, and SourceDataError for a schema that is not there.
     """
@@ -127,6 +48,7 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue
 class _Reader:
     def __init__(self, connection: sa.Connection) -> None:
         self._inspector: Inspector = sa.inspect(connection)
+        self._connection = connection
         self._dialect = connection.dialect
 
     def catalogue(self, schemas: Sequence[str]) -> Catalogue:
@@ -152,8 +74,11 @@ class _Reader:
         unique = ask.get_multi_unique_constraints(**of)
         comments = self._comments(of)
         views = {*ask.get_view_names(schema), *self._materialized(schema)}
+        readable = self._readable(schema)
         for place, of_table in columns.items():
             name = place[1]
+            if readable is not None and name not in readable:
+                continue
             yield Table(
                 name=f"{schema}.{name}" if schema else name,
                 written=self._written(name, schema),
@@ -166,6 +91,14 @@ class _Reader:
                 indexes=_indexes(indexes.get(place, ()), unique.get(place, ())),
                 comment=comments.get(place, ""),
             )
+
+    def _readable(self, schema: str | None) -> frozenset[str] | None:
+        """Return the names of what may be read, None where nothing else is shown."""
+        asked = _READABLE.get(self._dialect.name)
+        if asked is None:
+            return None
+        rows = self._connection.execute(asked, {"schema": schema})
+        return frozenset(row[0] for row in rows)
 
     def _comments(self, of: dict[str, Any]) -> Mapping[Any, str]:
         try:

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from adapters.contract import SourceDataError
 from adapters.mapping.values import LONGEST_CODE, as_text
-from adapters.sql.catalogue import Table
 from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.tables import Table
 
 MOST_CODES = 60
 """A column with more different values holds no codes."""

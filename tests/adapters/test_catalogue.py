@@ -8,13 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from adapters.contract import SourceDataError, SourceUnavailableError
-from adapters.sql.catalogue import (
-    Catalogue,
-    ForeignKey,
-    Holds,
-    TableIndex,
-    read_catalogue,
-)
+from adapters.sql.catalogue import read_catalogue
 from adapters.sql.database import Database
 from adapters.sql.samples import (
     CodeCount,
@@ -25,6 +19,7 @@ from adapters.sql.samples import (
     rows_with,
     some_times,
 )
+from adapters.sql.tables import Catalogue, ForeignKey, Holds, TableIndex
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
 

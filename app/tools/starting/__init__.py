@@ -12,8 +12,9 @@ from sqlalchemy.exc import ArgumentError
 
 from adapters.contract import AdapterError
 from adapters.mapping.problems import did_you_mean
-from adapters.sql.catalogue import Catalogue, Table, read_catalogue
+from adapters.sql.catalogue import read_catalogue
 from adapters.sql.database import Database
+from adapters.sql.tables import Catalogue, Table
 from app.tools.report import FINDINGS, FINE, CannotRunError, print_json
 from app.tools.starting.drafting import draft_of
 from app.tools.starting.references import References
@@ -59,6 +60,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _address(source: str) -> tuple[str, str]:
     """Return the address of the database and the variable that the file names for it."""
+    if re.match(r"https?:", source):
+        raise CannotRunError(
+            "an HTTP system has no catalogue: mappings/guide.md shows how to describe one"
+        )
     if not source.startswith("env:"):
         return source, _VARIABLE
     variable = source.removeprefix("env:")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adapters.sql.catalogue import Table
+from adapters.sql.tables import Table
 from app.tools.starting.habits import CHILD_HABITS, choose
 from app.tools.starting.references import Reference, References
 from app.tools.starting.words import meaning

@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 from adapters.contract import ResourceType
 from adapters.mapping.slots import LISTS, SLOTS
-from adapters.sql.catalogue import Catalogue, Table, TableColumn
 from adapters.sql.database import Database
 from adapters.sql.samples import CodeCount, code_counts
+from adapters.sql.tables import Catalogue, Table, TableColumn
 from app.tools.starting.codes import entries
 from app.tools.starting.data import data
 from app.tools.starting.draft import CodeTable, Draft, Found, Part

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.belongings import Child
 from app.tools.starting.building import Builder
 from app.tools.starting.codes import Entry, all_known, entries

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Table, TableColumn
 from adapters.sql.samples import rows_with
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Part
 from app.tools.starting.guesses import others

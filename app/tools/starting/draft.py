@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.codes import Entry
 from app.tools.starting.select import Select
 

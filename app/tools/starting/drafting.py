@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Catalogue, Table
 from adapters.sql.database import Database
+from adapters.sql.tables import Catalogue, Table
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Draft, Part
 from app.tools.starting.houses import organizations

@@ -5,7 +5,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.habits import HABITS, choose, rivals
 from app.tools.starting.references import References
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Holds, Table, TableColumn
+from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.data import data
 from app.tools.starting.words import Meaning, meaning
 

@@ -1,7 +1,7 @@
 """The section organization: the table of hospitals."""
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Item, Line, Part, Value
 from app.tools.starting.guesses import slots

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from adapters.sql.catalogue import Table
+from adapters.sql.tables import Table
 from app.tools.starting.building import Builder
 from app.tools.starting.children import (
     PATIENT_SYSTEM,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Holds, Table, TableColumn
+from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.doubts import marked
 from app.tools.starting.draft import Found, Part, Value

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from adapters.sql.catalogue import TableColumn
+from adapters.sql.tables import TableColumn
 from app.tools.starting.draft import Item, Line, Value
 from app.tools.starting.select import Select
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.sql.catalogue import Catalogue, Holds, Table, TableColumn
+from adapters.sql.tables import Catalogue, Holds, Table, TableColumn
 from app.tools.starting.words import common_words, meaning
 
 _KEYS = frozenset({"ID", "CODE", "NUMBER"})

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.references import Reference
 from app.tools.starting.words import meaning
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Table, TableColumn
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.draft import Found
 from app.tools.starting.guesses import slots
 from app.tools.starting.references import References

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from adapters.sql.catalogue import Holds, TableColumn
+from adapters.sql.tables import Holds, TableColumn
 from app.tools.starting.building import Builder, class_by_name
 from app.tools.starting.codes import Entry
 from app.tools.starting.draft import CodeTable, Found, Part

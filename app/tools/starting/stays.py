@@ -1,8 +1,8 @@
 """The section encounter: one part for each table that looks like stays."""
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Table, TableColumn
 from adapters.sql.samples import are_different, different, rows_with
+from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
 from app.tools.starting.draft import Found, Part

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Catalogue, Table
 from adapters.sql.database import Database
 from adapters.sql.samples import rows_with
+from adapters.sql.tables import Catalogue, Table
 from app.tools.starting.belongings import Child, find_children
 from app.tools.starting.guesses import slots
 from app.tools.starting.habits import UNIT_HABITS, choose

@@ -7,9 +7,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 
-from adapters.sql.catalogue import Holds, Table, TableColumn
 from adapters.sql.database import Database
 from adapters.sql.samples import first_and_last, some_times
+from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.habits import DAYS
 from app.tools.starting.words import meaning
 

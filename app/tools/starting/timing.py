@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from adapters.sql.catalogue import Holds, Table, TableColumn
 from adapters.sql.samples import some_times
+from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Part, Value
 from app.tools.starting.select import Cell

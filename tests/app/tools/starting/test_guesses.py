@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import ResourceType
-from adapters.sql.catalogue import Catalogue, Holds, Table, TableColumn, read_catalogue
+from adapters.sql.catalogue import read_catalogue
 from adapters.sql.database import Database
 from adapters.sql.samples import CodeCount
+from adapters.sql.tables import Catalogue, Holds, Table, TableColumn
 from app.tools.starting.codes import entries
 from app.tools.starting.guesses import instead, slots
 from app.tools.starting.references import References

@@ -385,6 +385,27 @@ def test_tables_of_another_schema(
         assert stays(adapter)["1"].functional_unit == "0123"
 
 
+def test_an_account_that_may_read_views_alone(
+    new_postgresql: NewDatabase, tmp_path: Path
+) -> None:
+    url = new_postgresql("unicode")
+    hospital.fill(url, 1000)
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE ROLE views_only LOGIN")
+        for view in ("vue_sejour", "vue_patient"):
+            connection.exec_driver_sql(f"GRANT SELECT ON {view} TO views_only")
+    engine.dispose()
+    reader = url.replace("postgres:@", "views_only@")
+    with opened(reader, new(reader, tmp_path)) as adapter:
+        assert list(adapter.check()) == []
+        found = stays(adapter)
+        people = patients(adapter)
+    assert len(found) > 900
+    assert {stay.patient_id for stay in found.values()} <= people.keys()
+    assert "UNK" not in {stay.class_code for stay in list(found.values())[:5]}
+
+
 def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     assert main(["mapping", "new", *options]) == 2
     told = capsys.readouterr()
@@ -441,11 +462,12 @@ def test_stays_without_patients_are_a_finding(
             ["--from", "env:PAS_NOWHERE"],
             "the environment variable PAS_NOWHERE is not set",
         ),
+        (["--from", "https://pas.example.org"], "an HTTP system has no catalogue"),
         (["--from", "nonsense"], "not an address like postgresql://host/database"),
         (["--from", "db2://secret@host/x"], "no such kind of database: db2"),
         (["--from", "sqlite:////nowhere/x.sqlite"], "the catalogue cannot be read"),
     ],
-    ids=["unset", "no-address", "unknown-kind", "no-file"],
+    ids=["unset", "http", "no-address", "unknown-kind", "no-file"],
 )
 def test_what_cannot_be_read(
     options: list[str], said: str, capsys: pytest.CaptureFixture[str]
