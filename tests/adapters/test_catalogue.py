@@ -1,5 +1,6 @@
 """What a database says of itself, and small looks into its tables, on three kinds of them."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -167,3 +168,18 @@ def test_nothing_can_be_written(database: Database) -> None:
         database.ask(lambda c: c.exec_driver_sql("SELECT COUNT(*) FROM stays").scalar())
         == 4
     )
+
+
+def test_a_look_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    file = tmp_path / "slow.sqlite"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(
+            "CREATE VIEW endless AS WITH RECURSIVE n(i) AS"
+            " (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i % 3 AS code FROM n"
+        )
+    with closing(Database(f"sqlite:///{file}", 0.1, 1)) as database:
+        (endless,) = read_catalogue(database).tables
+        assert code_counts(database, endless, "code") is None
+        assert rows_with(database, endless, "code") is None
+        assert first_and_last(database, endless, "code") == ()
+        assert not are_different(database, endless, "code")

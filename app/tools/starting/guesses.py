@@ -44,4 +44,5 @@ def others(
     for slot, columns in instead(table, kind, references).items():
         names = ", ".join(c.name for c in columns if c.name not in read)
         if names:
-            yield f"{chosen[slot].name} is read as {slot}: or is it {names}?"
+            said = slot.replace("_", " ")
+            yield f"{chosen[slot].name} is read as {said}: or is it {names}?"
