@@ -5,6 +5,7 @@ from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Item, Line, Part, Value
 from app.tools.starting.guesses import slots
+from app.tools.starting.keys import put_id
 from app.tools.starting.reached import addresses, telecoms
 from app.tools.starting.select import Select
 from app.tools.starting.timing import put_changed
@@ -20,7 +21,7 @@ def organizations(builder: Builder, table: Table) -> Part:
     """Return the section for the table of hospitals."""
     part = Part(Select(table))
     found = slots(table, ResourceType.ORGANIZATION, builder.references)
-    part.put("id", {"from": part.select.add(table.by_name[table.primary_key[0]])})
+    put_id(builder, part)
     if column := found.get("active"):
         builder.flag(part, "active", "active", Found(table, column))
     _name(builder, part, table)

@@ -1,19 +1,18 @@
 """The section encounter: one part for each table that looks like stays."""
 
 from adapters.contract import ResourceType
-from adapters.sql.samples import are_different, different, rows_with
+from adapters.sql.samples import different, rows_with
 from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
 from app.tools.starting.draft import Found, Part
 from app.tools.starting.guesses import instead, slots
 from app.tools.starting.habits import UNIT_HABITS, choose
-from app.tools.starting.select import Cell, Select
+from app.tools.starting.keys import put_id
+from app.tools.starting.select import Select
 from app.tools.starting.states import put_class, put_status
 from app.tools.starting.timing import or_else, put_changed, put_time
 from app.tools.starting.words import meaning
-
-_KEY_WORDS = frozenset({"ID", "NUMBER", "STAY", "VISITNO", "FILE", "ALIAS"})
 
 _FRAMEWORK = frozenset({"create_uid", "write_uid"})
 """Columns of Tryton and Odoo, which keep times in UTC and call a number `name`."""
@@ -57,7 +56,7 @@ class _Stays:
         self._references = builder.references.of(table)
 
     def part(self) -> Part:
-        self._id()
+        put_id(self._builder, self._part)
         self._visit_number()
         self._patient()
         self._times()
@@ -77,28 +76,6 @@ class _Stays:
 
     def _ask(self, question: str) -> None:
         self._part.questions.append(question)
-
-    def _id(self) -> None:
-        key = [self._table.by_name[name] for name in self._table.primary_key]
-        unique = [c for c in self._table.columns if self._table.is_unique(c.name)]
-        if len(key) == 1 or (unique and not key):
-            self._put("id", (key or unique)[0])
-        elif key:
-            cells = [Cell(0, column) for column in key]
-            template = " || '-' || ".join(f"{{{n}}}" for n in range(len(cells)))
-            name = self._part.select.express("stay_id", template, *cells)
-            self._part.put("id", {"from": name}, "made of the columns of the key")
-        else:
-            question = "no key is declared: has each stay a value of its own here?"
-            self._put("id", self._likely_key(), question)
-
-    def _likely_key(self) -> TableColumn:
-        """Return the first column named like a key whose values are all different."""
-        columns = self._table.columns
-        likely = [c for c in columns if meaning(c.name).known & _KEY_WORDS] or columns
-        database, table = self._builder.database, self._table
-        alone = (c for c in likely if are_different(database, table, c.name))
-        return next(alone, likely[0])
 
     def _visit_number(self) -> None:
         column, question = self._columns.get("visit_number"), ""

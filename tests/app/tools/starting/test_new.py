@@ -365,6 +365,19 @@ def test_tables_that_are_named_go_before_those_that_are_guessed(
     assert "clinic_appointments" in text.split("tables that nothing reads")[1]
 
 
+@pytest.mark.parametrize("option", ["--stay", "--patient", "--organization"])
+@pytest.mark.parametrize("name", ["MALADE", "HOSPIT", "URGENCE"])
+def test_whatever_table_is_named_the_file_is_whole(
+    tmp_path: Path, option: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = made(f"sqlite:///{tmp_path / 'oldest.sqlite'}", "oldest")
+    file = tmp_path / "new.yaml"
+    command = ["mapping", "new", "--from", url, "--out", str(file), option, name]
+    assert main(command) in (0, 1)
+    assert "warning" not in capsys.readouterr().err
+    assert main(["mapping", "check", str(file)]) == 0
+
+
 def test_tables_of_another_schema(
     new_postgresql: NewDatabase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
