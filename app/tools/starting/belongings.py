@@ -9,7 +9,7 @@ from app.tools.starting.references import Reference, References
 from app.tools.starting.words import meaning
 
 _NAMED = {
-    "identifiers": (frozenset({"ALIAS", "PATIENTNO"}), ("value",)),
+    "identifiers": (frozenset({"ALIAS", "PATIENTNO", "NUMBER"}), ("value",)),
     "telecoms": (frozenset({"CONTACT", "PHONE", "EMAIL"}), ("value", "type")),
     "addresses": (frozenset({"ADDRESS"}), ("city",)),
     "names": (frozenset({"NAME", "FAMILY"}), ("family",)),

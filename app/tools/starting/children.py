@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from adapters.mapping.checks import is_system
 from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.belongings import Child
 from app.tools.starting.building import Builder
@@ -101,6 +102,9 @@ def _put_types(rows: _Rows) -> None:
     """Fill type and system from the type of a number, for the hospital's own ones."""
     column = rows.columns["type"]
     counts = rows.builder.counts(rows.table, column) or ()
+    if counts and all(is_system(count.code) for count in counts):
+        rows.lines.append(Line("system", {"from": rows.read("type")}))
+        return
     found = entries("identifier_type", counts, french=rows.builder.is_french)
     own = [entry for entry in found if entry.made == "PI"]
     if not own:

@@ -23,6 +23,15 @@ class Entry:
     rows: int
     is_sure: bool = True
 
+    def as_most(self) -> Self:
+        """Return the entry for a state that most stays have: they are over.
+
+        A code of one letter says little; one that is sure stays what it is.
+        """
+        if self.made and self.is_sure:
+            return self
+        return replace(self, made="finished", is_sure=False)
+
     def or_else(self, made: str) -> Self:
         """Return the entry, or a guess for a code that nobody could guess."""
         return self if self.made else replace(self, made=made, is_sure=False)
@@ -50,7 +59,11 @@ def entries(
 ) -> tuple[Entry, ...]:
     """Return what each code probably becomes."""
     letters = _LETTERS["french" if french else "english"].get(slot, {})
-    return tuple(_entry(slot, count, letters) for count in counts)
+    found = tuple(_entry(slot, count, letters) for count in counts)
+    if slot != "status":
+        return found
+    half = sum(entry.rows for entry in found) / 2
+    return tuple(e.as_most() if e.rows > half else e for e in found)
 
 
 def _entry(slot: str, count: CodeCount, letters: Mapping[str, str]) -> Entry:

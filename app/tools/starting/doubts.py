@@ -60,7 +60,7 @@ def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
     if counted and counted[1] < counted[0]:
         part.select.filled_only("{0} IS NOT NULL", table.by_name[patient])
         part.questions.append(
-            f"{counted[0] - counted[1]} rows without {patient} are left out:"
+            f"rows without {patient} ({counted[0] - counted[1]}) are left out:"
             " are they free slots, or stays of people nobody knows yet?"
         )
 

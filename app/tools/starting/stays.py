@@ -81,6 +81,13 @@ class _Stays:
         column, question = self._columns.get("visit_number"), ""
         key = self._table.primary_key
         numbers = {"VISITNO", "FILE"}
+        if (
+            column
+            and column.name in key
+            and "VISITNO" not in meaning(column.name).known
+        ):
+            # A key says who counts; where there is another number, that is the one.
+            column = next(iter(self._instead("visit_number")), column)
         if column is None and len(key) == 1 and meaning(key[0]).known & numbers:
             column = self._table.by_name[key[0]]
         if column is None and _is_framework(self._table):
@@ -129,10 +136,13 @@ class _Stays:
             else:
                 self._ask(f"{slot}: no column looks like it")
 
+    def _instead(self, slot: str) -> tuple[TableColumn, ...]:
+        kind, references = ResourceType.ENCOUNTER, self._builder.references
+        return instead(self._table, kind, references).get(slot, ())
+
     def _or_else(self, slot: str, column: TableColumn) -> None:
         """Read the next likely column where a start is empty, and the other is not."""
-        kind, references = ResourceType.ENCOUNTER, self._builder.references
-        rival = next(iter(instead(self._table, kind, references).get(slot, ())), None)
+        rival = next(iter(self._instead(slot)), None)
         if slot != "start" or rival is None:
             return
         counted = rows_with(self._builder.database, self._table, column.name)

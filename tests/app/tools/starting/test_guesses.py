@@ -227,10 +227,7 @@ def test_how_times_are_written(
         ("status", "SORTI", True, "finished"),
         ("status", "Sorti: mort", True, "finished"),
         ("status", "Annulé", True, "hidden"),
-        ("status", "A", True, "hidden"),
-        ("status", "A", False, "in-progress"),
         ("status", "no_show", False, "hidden"),
-        ("status", "Q7", True, ""),
         ("class", "HDJ", True, "AMB"),
         ("class", "E", False, "EMER"),
         ("class", "E", True, "AMB"),
@@ -243,3 +240,19 @@ def test_how_times_are_written(
 def test_what_codes_become(slot: str, code: str, french: bool, made: str) -> None:
     (entry,) = entries(slot, [CodeCount(code, 1)], french=french)
     assert entry.made == made
+
+
+def test_a_letter_means_another_thing_in_another_language() -> None:
+    counts = [CodeCount("S", 9), CodeCount("A", 1), CodeCount("Q7", 1)]
+    french = [entry.made for entry in entries("status", counts, french=True)]
+    assert french == ["finished", "hidden", ""]
+    english = [entry.made for entry in entries("status", counts, french=False)]
+    assert english == ["finished", "in-progress", ""]
+
+
+def test_most_stays_are_over() -> None:
+    counts = [CodeCount("S", 60), CodeCount("P", 5), CodeCount("Z", 2)]
+    made = [entry.made for entry in entries("status", counts, french=False)]
+    assert made == ["finished", "planned", ""]
+    sure = entries("status", [CodeCount("booked", 9)], french=False)
+    assert sure[0].made == "planned"

@@ -307,7 +307,7 @@ def test_gnu_health_is_three_tables_of_stays(
     file = new(gnuhealth_url, tmp_path)
     text = file.read_text("utf-8")
     assert "time_zone: UTC" in text
-    assert "rows without patient are left out" in text
+    assert "rows without patient (13) are left out" in text
     assert "76 stays that are planned or in progress have a discharge_date" in text
     with opened(gnuhealth_url, file) as adapter:
         found = stays(adapter)
