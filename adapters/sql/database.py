@@ -77,6 +77,25 @@ class Database:
         """Tell whether the account that is used here could change a table elsewhere."""
         return self._ask(self._dialect.may_write)
 
+    def ask(self, question: Callable[[sa.Connection], Answer]) -> Answer:
+        """Return what a question finds out over one connection, by SQLAlchemy's means.
+
+        For tools: what clients ask for goes the faster way.
+        """
+        try:
+            with self._engine.connect() as connection:
+                self._dialect.start(connection.connection)
+                return question(connection)
+        except sa.exc.TimeoutError as error:
+            raise SourceUnavailableError("no connection was free in time") from error
+        except sa.exc.DBAPIError as error:
+            if error.statement is None:
+                text = "the database took no connection"
+                raise SourceUnavailableError(text) from error
+            raise self._fault(error.orig or error) from error
+        except sa.exc.InvalidRequestError as error:
+            raise SourceDataError("the database has no such table or schema") from error
+
     def _ask(self, question: Callable[[Cursor], Answer]) -> Answer:
         began = time.monotonic()
         try:
@@ -128,7 +147,7 @@ class Database:
         if self._closed:
             self._pool.dispose()
 
-    def _fault(self, error: Exception) -> AdapterError:
+    def _fault(self, error: BaseException) -> AdapterError:
         kind = type(error).__name__
         if self._dialect.timed_out(error):
             return SourceTimedOutError("the statement took too long")

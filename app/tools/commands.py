@@ -39,6 +39,49 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
     _describe_schema(
         _command(commands, "schema", "print JSON Schema for an editor", "schema")
     )
+    _describe_new(
+        _command(
+            commands,
+            "new",
+            "write a first mapping from a database's catalogue",
+            "starting",
+        )
+    )
+
+
+def _describe_new(new: argparse.ArgumentParser) -> None:
+    new.description = (
+        "Write a first mapping file from the catalogue of a database: its tables, columns and "
+        "keys, and how often codes occur. The file is then tried on the first rows; nothing "
+        "of a person is written or printed. "
+        f"Guesses and open questions are comments marked '# ?'. {STATUSES}"
+    )
+    new.add_argument(
+        "--from",
+        dest="source",
+        required=True,
+        metavar="URL",
+        help="the address of the database, or env:NAME for the environment variable that "
+        "holds it, so that no password is seen",
+    )
+    _add_tables(new, "stay", "tables of stays, in place of those that are guessed")
+    _add_tables(
+        new, "patient", "the table of patients, and that of persons if it is another"
+    )
+    _add_tables(new, "organization", "the table of hospitals")
+    _add_tables(new, "schema", "schemas to look into, in place of the default one")
+    new.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="where to write it (default: standard output)",
+    )
+    _add_json(new)
+
+
+def _add_tables(new: argparse.ArgumentParser, name: str, help: str) -> None:
+    metavar = "NAME" if name == "schema" else "TABLE"
+    new.add_argument(f"--{name}", nargs="+", default=(), metavar=metavar, help=help)
 
 
 def _describe_check(check: argparse.ArgumentParser) -> None:

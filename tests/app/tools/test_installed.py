@@ -108,3 +108,13 @@ def test_test_and_preview_a_shipped_mapping(
     told = encounters("preview", group_a, "--row", row)
     assert (told.returncode, told.stderr) == (0, "")
     assert "Encounter.status = finished" in told.stdout
+
+
+def test_new_writes_a_file_that_passes(encounters: Run, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
+    told = encounters("new", "--from", "env:PAS_URL", "--out", "pas.yaml", PAS_URL=url)
+    assert told.returncode == 0, told.stderr
+    assert "pas.db" not in told.stdout + told.stderr
+    told = encounters("check", "pas.yaml")
+    assert (told.returncode, told.stderr) == (0, "")

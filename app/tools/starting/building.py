@@ -1,0 +1,145 @@
+"""What all sections are built with: the database, its roles, and code tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from adapters.contract import ResourceType
+from adapters.mapping.slots import LISTS, SLOTS
+from adapters.sql.database import Database
+from adapters.sql.samples import CodeCount, code_counts
+from adapters.sql.tables import Catalogue, Table, TableColumn
+from app.tools.starting.codes import entries
+from app.tools.starting.data import data
+from app.tools.starting.draft import CodeTable, Draft, Found, Part
+from app.tools.starting.references import References
+from app.tools.starting.tables import Roles
+from app.tools.starting.words import meaning
+
+_BARE_FLAGS = frozenset({"0", "1", "true", "false"})
+_TOLD = 6
+_MANY = 4
+"""So many French words among the columns make a database a French one."""
+
+_CLASSES = (
+    ("EMERGENCY", "EMER"),
+    ("INPATIENT", "IMP"),
+    ("OUTPATIENT", "AMB"),
+    ("APPOINTMENT", "AMB"),
+)
+
+_UNKNOWN = {"gender": "unknown", "telecom_system": "other"}
+"""What a code becomes whose meaning nobody can guess, where there is such a word."""
+
+_LISTED = {
+    f"{listed.name}.{slot.name}": slot.codes
+    for listed in LISTS[ResourceType.PATIENT]
+    for slot in listed.slots
+}
+CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {slot.name: slot.codes for of in SLOTS.values() for slot in of if slot.codes}
+    | {
+        "yes": ("true", "false"),
+        "active": ("true", "false"),
+        "telecom_system": _LISTED["telecoms.system"],
+        "telecom_use": _LISTED["telecoms.use"],
+        "address_use": _LISTED["addresses.use"],
+        "name_use": _LISTED["names.use"],
+    }
+)
+"""The codes that each kind of code table may make."""
+
+
+@dataclass
+class Builder:
+    """The database, what it says of itself, and the draft that grows."""
+
+    database: Database
+    catalogue: Catalogue
+    references: References
+    roles: Roles
+    draft: Draft
+    _counts: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
+        default_factory=dict
+    )
+
+    @cached_property
+    def is_french(self) -> bool:
+        """Whether the names of columns are French ones."""
+        known = frozenset(data("words")["french"].split())
+        columns = (c for table in self.catalogue.tables for c in table.columns)
+        return len(known & {w for c in columns for w in meaning(c.name).words}) >= _MANY
+
+    def counts(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
+        """Return the codes of a column, None where it holds no codes."""
+        key = (table.name, column.name)
+        if key not in self._counts:
+            found = code_counts(self.database, table, column.name)
+            seen = {count.code for count in found or ()}
+            rest = tuple(CodeCount(c, 0) for c in column.choices if c not in seen)
+            self._counts[key] = None if found is None else found + rest
+        return self._counts[key]
+
+    def code_table(
+        self, habit: str, name: str, table: Table, column: TableColumn
+    ) -> str:
+        """Make a code table of a column and return its name, "" where it has no codes."""
+        counts = self.counts(table, column)
+        if not counts:
+            return ""
+        found = entries(habit, counts, french=self.is_french)
+        otherwise = ""
+        if habit == "class":
+            otherwise = class_by_name(table) or "UNK"
+        elif habit in _UNKNOWN:
+            found = tuple(e.or_else(_UNKNOWN[habit]) for e in found)
+        chosen = self._free(name, table)
+        source = f"{table.name}.{column.name}"
+        made = CodeTable(source, found, CODES[habit], otherwise)
+        self.draft.codes[chosen] = made
+        return chosen
+
+    def coded(self, part: Part, slot: str, found: Found) -> bool:
+        """Fill a coded slot from a column; return whether it could be."""
+        table, column, _ = found
+        name = self.code_table(slot, slot, table, column)
+        if not name:
+            is_empty = self.counts(table, column) == ()
+            told = "is empty" if is_empty else "has too many values for codes"
+            part.questions.append(f"{slot}: could be {column.name}, which {told}")
+            return False
+        part.put(slot, {"from": part.read(found), "codes": name})
+        return True
+
+    def flag(self, part: Part, slot: str, habit: str, found: Found) -> None:
+        """Fill a slot of true or false from a column that has a value anywhere."""
+        table, column, _ = found
+        counts = self.counts(table, column)
+        if not counts:
+            return
+        if {count.code.lower() for count in counts} <= _BARE_FLAGS:
+            part.put(slot, {"from": part.read(found)})
+            return
+        name = self.code_table(habit, slot, table, column)
+        part.put(slot, {"from": part.read(found), "codes": name})
+
+    def told(self, table: Table, column: TableColumn) -> str:
+        """Return the commonest codes of a column with their counts, for a question."""
+        counts = self.counts(table, column) or ()
+        return ", ".join(f"{count.code}: {count.rows}" for count in counts[:_TOLD])
+
+    def _free(self, name: str, table: Table) -> str:
+        if name not in self.draft.codes:
+            return name
+        words = [w for w in meaning(table.bare).words if w.isalpha()]
+        named = f"{name}_{words[-1]}" if words else f"{name}_2"
+        while named in self.draft.codes:
+            named += "_2"
+        return named
+
+
+def class_by_name(table: Table) -> str:
+    """Return what the name of a table says of the class of its stays, "" for nothing."""
+    known = meaning(table.bare).known
+    return next((made for word, made in _CLASSES if word in known), "")

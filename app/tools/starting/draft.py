@@ -1,0 +1,98 @@
+"""What a first mapping file is made of, before it is written."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from adapters.contract import ResourceType
+from adapters.sql.tables import Table, TableColumn
+from app.tools.starting.codes import Entry
+from app.tools.starting.select import Select
+
+Value = str | list["Value"] | dict[str, "Value"]
+
+
+class Found(NamedTuple):
+    """A column of a table, and the place of that table in the SELECT."""
+
+    table: Table
+    column: TableColumn
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A key and what it holds; `question` is "" where nothing is open."""
+
+    key: str
+    value: Value
+    question: str = ""
+
+
+@dataclass
+class Item:
+    """An item of a list; with a `select` of its own where it has one, and its `key`."""
+
+    lines: list[Line] = field(default_factory=list)
+    select: Select | None = None
+    key: str = ""
+    question: str = ""
+
+
+@dataclass
+class Part:
+    """A section, or one entry of a section with several sources.
+
+    `questions` stand above it.
+    `searchable` are the slots that the source can compare.
+    """
+
+    select: Select
+    prefix: str = ""
+    lines: list[Line] = field(default_factory=list)
+    lists: dict[str, list[Item]] = field(default_factory=dict)
+    questions: list[str] = field(default_factory=list)
+    searchable: set[str] = field(default_factory=set)
+
+    def read(self, found: Found) -> str:
+        """Read a column and return its name in the SELECT."""
+        return self.select.add(found.column, found.place)
+
+    def line(self, slot: str) -> Line | None:
+        """Return the line of a slot, None where it is not filled."""
+        return next((line for line in self.lines if line.key == slot), None)
+
+    def put(self, slot: str, value: Value, question: str = "") -> None:
+        """Fill a slot that can be searched."""
+        self.lines.append(Line(slot, value, question))
+        self.searchable.add(slot)
+
+    def put_unsearched(self, slot: str, value: Value, question: str = "") -> None:
+        """Fill a slot that cannot be searched."""
+        self.lines.append(Line(slot, value, question))
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTable:
+    """A code table; `source` is the table.column that its codes are from."""
+
+    source: str
+    entries: tuple[Entry, ...]
+    allowed: tuple[str, ...]
+    otherwise: str = ""
+
+
+@dataclass
+class Draft:
+    """A whole file: sections by resource type, each with one part or several.
+
+    `variable` is the environment variable that holds the address of the database.
+    `systems` are constants with the question that each leaves open.
+    """
+
+    name: str
+    variable: str
+    source_zone: str = ""
+    systems: dict[str, tuple[str, str]] = field(default_factory=dict)
+    codes: dict[str, CodeTable] = field(default_factory=dict)
+    sections: dict[ResourceType, list[Part]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
