@@ -50,7 +50,7 @@ _KEPT = (
 def build_mapping(doc: Document) -> SourceMapping:
     """Return the mapping of a document that has no problems."""
     data = doc.data
-    codes = _code_tables(doc.codes())
+    codes = _code_tables(doc)
     sources = {path: _source(doc, path) for path in doc.sources()}
     whole = SourceMapping(
         file=doc.file,
@@ -99,13 +99,16 @@ def _constants(data: Mapping[str, Any]) -> Constants:
     return Constants(**{**data, "class_systems": systems})
 
 
-def _code_tables(data: Mapping[str, Any]) -> Mapping[str, CodeTable]:
+def _code_tables(doc: Document) -> Mapping[str, CodeTable]:
     return MappingProxyType(
         {
             name: CodeTable(
-                name, MappingProxyType(dict(table["table"])), table.get("otherwise")
+                name,
+                MappingProxyType(dict(table["table"])),
+                table.get("otherwise"),
+                place(doc.root, ("codes", name), at_key=True),
             )
-            for name, table in data.items()
+            for name, table in doc.codes().items()
         }
     )
 

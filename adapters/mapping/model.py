@@ -45,6 +45,7 @@ class CodeTable:
     name: str
     table: Mapping[str, str]
     otherwise: str | None = None
+    mark: Mark | None = field(default=None, compare=False)
 
     def sources(self, target: str) -> tuple[str, ...]:
         """Return the source codes that become `target`, in the file's order."""

@@ -3,8 +3,8 @@
 SearchQuery → filters.py → conditions → statements.py → database.py → rows → records
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -17,7 +17,6 @@ from adapters.contract import (
     NotFoundError,
     Page,
     ParameterCapability,
-    Position,
     Problem,
     Record,
     ResourceCapabilities,
@@ -30,11 +29,19 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
+from adapters.inspection import Look, Observation
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
-from adapters.sql.conditions import NEVER, Condition, Filter, all_of
+from adapters.sql.conditions import NEVER
 from adapters.sql.database import Database, SourceTimedOutError
-from adapters.sql.keyset import Leg, legs
-from adapters.sql.section import Section, open_section
+from adapters.sql.inspection import looks
+from adapters.sql.pages import (
+    check_kept,
+    legs_of,
+    page_shape,
+    placed_position,
+    position_of,
+)
+from adapters.sql.section import Section, UnfitError, open_section
 from adapters.sql.statements import Shape
 
 COUNTS = 2
@@ -83,8 +90,8 @@ class SqlAdapter:
         """Return up to `query.count` rows from where the query starts."""
         section = self._section(query.resource_type)
         found: list[tuple[Group, Any]] = []
-        for leg, wanted in _legs(section, query):
-            shape = _page_shape(section, leg, wanted.condition)
+        for leg, wanted in legs_of(section, query):
+            shape = page_shape(section, leg, wanted.condition)
             missing = query.count + 1 - len(found)
             rows = self._pages.fetch(shape, wanted.values, missing)
             found += [(leg.group, row) for row in rows]
@@ -126,8 +133,8 @@ class SqlAdapter:
         """Return the statements of a page in the order in which they would be sent."""
         section = self._section(query.resource_type)
         return "\n\n".join(
-            self._pages.text(_page_shape(section, leg, wanted.condition))
-            for leg, wanted in _legs(section, query)
+            self._pages.text(page_shape(section, leg, wanted.condition))
+            for leg, wanted in legs_of(section, query)
         )
 
     def check(self) -> Iterable[Problem]:
@@ -142,6 +149,29 @@ class SqlAdapter:
                 yield Problem(_MAY_WRITE)
         except AdapterError as error:
             yield _problem(error)
+
+    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+        """Yield what there is to look at, section by section."""
+        yield Look("account", self._account)
+        for kind in self._mapping.resources:
+            if kind in kinds:
+                yield Look(f"{kind}: columns", partial(self._fit, kind))
+                try:
+                    section = self._section(kind)
+                except SourceDataError:
+                    continue
+                yield from looks(section, self._mapping, self._pages, self.search)
+
+    def _account(self) -> Iterator[Observation]:
+        if not self._mapping.source.may_write and self._pages.may_write():
+            mark = self._mapping.source.mark
+            yield Observation(mark, "source", "", _MAY_WRITE)
+
+    def _fit(self, kind: ResourceType) -> Iterator[Observation]:
+        try:
+            self._section(kind)
+        except UnfitError as error:
+            yield from map(Observation.of, error.problems)
 
     def close(self) -> None:
         """Close the connections."""
@@ -167,11 +197,13 @@ class SqlAdapter:
         if not kept:
             return Page(())
         if not query.placed:
-            first, last = (_position(section, query, *kept[i]) for i in (0, -1))
+            first, last = (position_of(section, query, *kept[i]) for i in (0, -1))
             if more or query.after or query.before or query.from_end:
-                _check_kept(first, last)
+                check_kept(first, last)
             return Page(records, more, first, last)
-        places = tuple(_placed(section, query, group, row) for group, row in kept)
+        places = tuple(
+            placed_position(section, query, group, row) for group, row in kept
+        )
         return Page(records, more, places[0], places[-1], places)
 
 
@@ -187,48 +219,6 @@ def _served(record: Record) -> Record:
     if status == HIDDEN:
         raise NotFoundError(ResourceType.ENCOUNTER)
     return record
-
-
-def _legs(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]]:
-    """Yield the legs of a page that can hold rows, each with its whole filter."""
-    key = section.key(query)
-    bound = section.bound(query) if key else str
-    for leg in legs(query, key, section.id, bound):
-        implied = leg.implied if query.sort.key is SortKey.DATE else None
-        wanted = section.filters.of_query(query, implied)
-        if wanted != NEVER and not (
-            leg.group is Group.UNKEYED and section.filters.need_start(query)
-        ):
-            yield leg, all_of([wanted, leg.filter])
-
-
-def _page_shape(section: Section, leg: Leg, condition: Condition) -> Shape:
-    return Shape(
-        section.mapping.rows, section.selected, condition, leg.order, limited=True
-    )
-
-
-def _position(section: Section, query: SearchQuery, group: Group, row: Any) -> Position:
-    id = row[section.place(section.id_column)]
-    key = section.key(query)
-    if key is None or group is Group.UNKEYED:
-        return Position(group, None, id)
-    return Position(group, row[section.place(key.column.name)], id)
-
-
-def _check_kept(*positions: Position) -> None:
-    """Refuse to go on from bytes: no value that can be bound compares as they do."""
-    if any(isinstance(key, bytes) for at in positions for key in (at.key, at.id)):
-        raise SourceDataError("a page ends at an id or time that is no text (UTF-8)")
-
-
-def _placed(section: Section, query: SearchQuery, group: Group, row: Any) -> Position:
-    """Return the position of a row with the instant of its key."""
-    position = _position(section, query, group, row)
-    _check_kept(position)
-    if position.key is None:
-        return position
-    return replace(position, moment=section.moment(query)(position.key))
 
 
 def _capabilities(section: ResourceMapping) -> ResourceCapabilities:

@@ -5,7 +5,7 @@ SQLAlchemy's own execution costs two to four times as much a row.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from adapters.contract import (
 from adapters.mapping.model import WAIT_SECONDS
 from adapters.sql.columns import Column
 from adapters.sql.dialects import Cursor, dialect_of
+from adapters.sql.dialects.plans import Origin, Plan
 from adapters.sql.statements import Shape, Statement, compile_shape
 
 Answer = TypeVar("Answer")
@@ -72,6 +73,30 @@ class Database:
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""
         return self._ask(lambda cursor: self._dialect.columns(cursor, rows))
+
+    def plan(
+        self, shape: Shape, values: tuple[object, ...], limit: int | None = None
+    ) -> Plan | None:
+        """Return how the database would run a statement; None where it is not asked."""
+        plan = self._dialect.plan
+        if plan is None:
+            return None
+        statement = self._compile(shape)
+        bound = statement.bind(values, limit)
+        return self._ask(lambda cursor: plan(cursor, statement.text, bound))
+
+    def origins(self, rows: str) -> Mapping[str, Origin]:
+        """Return the tables that columns of a SELECT come from, as far as it is told."""
+        origins = self._dialect.origins
+        try:
+            return self._ask(lambda cursor: origins(cursor, rows)) if origins else {}
+        except SourceDataError:
+            return {}
+
+    def text_index(self, origin: Origin) -> str:
+        """Return what makes an index that finds parts of the texts of a column, or ""."""
+        name = origin.index_name(origin.column, "parts")
+        return self._dialect.text_index.format(name=name, **origin._asdict())
 
     def may_write(self) -> bool:
         """Tell whether the account that is used here could change a table elsewhere."""

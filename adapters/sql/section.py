@@ -19,6 +19,7 @@ from adapters.mapping.apply import NO_EXTRAS, RowMapper
 from adapters.mapping.items import item_columns, own_columns, own_fields
 from adapters.mapping.model import (
     ItemMapping,
+    Mark,
     ResourceMapping,
     SourceMapping,
     TimeRule,
@@ -37,6 +38,14 @@ from adapters.sql.values import Columns
 
 _SORTED_BY = {SortKey.DATE: "start", SortKey.LAST_UPDATED: "last_updated"}
 """The slot that a sort goes by; the id needs none."""
+
+
+class UnfitError(SourceDataError):
+    """The source lacks what the mapping names; `problems` say where."""
+
+    def __init__(self, problems: Sequence[MappingProblem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +141,19 @@ def open_section(
 ) -> Section:
     """Read the columns of a section from the database and compile it.
 
-    Raises SourceDataError when a column of the mapping is not there, and
+    Raises UnfitError when a column of the mapping is not there, and
     SourceUnavailableError.
     """
     section = mapping.resources[resource_type]
-    place = f"{section.mark}: {resource_type}"
-    columns = _columns(database, section.rows, place)
+    columns = _columns(database, section.rows, section.mark, resource_type)
     selected = tuple(dict.fromkeys(_named(section)))
     _refuse(unknown_columns(section, columns.kinds, searched=True))
     item_columns_ = {}
     for items in section.items.values():
         for item in items:
             if item.rows is not None:
-                at = f"{item.mark}: {resource_type}"
-                there = item_columns_[item.rows] = _columns(database, item.rows, at)
+                there = _columns(database, item.rows, item.mark, resource_type)
+                item_columns_[item.rows] = there
                 _refuse(unknown_item_columns(section, item, there.kinds))
     filters = Filters(section, columns, item_columns_, mapping.date_reading)
     if resource_type is ResourceType.ENCOUNTER:
@@ -153,7 +161,7 @@ def open_section(
     return Section(section, filters, selected, RowMapper(section, selected))
 
 
-def _columns(database: Database, rows: str, place: str) -> Columns:
+def _columns(database: Database, rows: str, mark: Mark, element: str) -> Columns:
     try:
         found = database.columns(rows)
     except SourceDataError as error:
@@ -161,13 +169,13 @@ def _columns(database: Database, rows: str, place: str) -> Columns:
         text = f"the source has no {name}, which the SELECT of rows names"
         if not name:
             text = "the source refuses the SELECT of rows: is there a table or column it lacks?"
-        raise SourceDataError(f"{place}: {text}") from error
+        raise UnfitError([MappingProblem(mark, element, text)]) from error
     return Columns({column.name: column.kind for column in found})
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:
     if problems:
-        raise SourceDataError("\n".join(map(str, problems)))
+        raise UnfitError(problems)
 
 
 def _named(section: ResourceMapping) -> Iterable[str]:
@@ -185,7 +193,8 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
     id, replaced_by = patients.fields["id"], patients.fields["replaced_by"]
     if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
         return None
-    columns = _columns(database, patients.rows, str(patients.mark))
+    kind = patients.resource_type
+    columns = _columns(database, patients.rows, patients.mark, kind)
     _refuse(unknown_columns(patients, columns.kinds))
     return Survivors(
         patients.rows, columns.column(id.columns[0]), replaced_by.columns[0]

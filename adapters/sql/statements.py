@@ -27,6 +27,7 @@ class Shape:
     """A statement without its values: what to select, from what, where, in what order.
 
     `order` is columns and whether they descend. Without `columns` the rows are counted.
+    Values of `grouped` come once each, with the number of their rows, the most first.
     """
 
     rows: str
@@ -34,6 +35,7 @@ class Shape:
     condition: c.Condition
     order: tuple[tuple[Column, bool], ...] = ()
     limited: bool = False
+    grouped: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,11 @@ def compile_shape(shape: Shape, compiler: Compiler, idiom: Idiom) -> Statement:
     writer = _Writer(idiom)
     where = writer.write(shape.condition)
     statement: Select = sa.select(*selected).select_from(_rows(shape.rows)).where(where)
+    if shape.grouped is not None:
+        value = writer.compared(shape.grouped)
+        statement = sa.select(value, *selected).select_from(_rows(shape.rows))
+        statement = statement.where(where).group_by(value)
+        statement = statement.order_by(sa.func.count().desc())
     for column, descends in shape.order:
         compared = writer.compared(column)
         statement = statement.order_by(compared.desc() if descends else compared.asc())

@@ -1,6 +1,7 @@
 """`encounters mapping check`: what is wrong with mapping files, all of it at once."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,14 +10,38 @@ from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile
-from app.tools.report import Finding, Severity, findings_of, report
+from app.tools.live import check_live
+from app.tools.report import (
+    CANNOT_RUN,
+    CannotRunError,
+    Finding,
+    Severity,
+    findings_of,
+    report,
+)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check each file and print what was found."""
-    found = [finding for file in options.file for finding in check(file)]
+    found: list[Finding] = []
+    refused: list[CannotRunError] = []
+    for file in options.file:
+        found += check(file)
+        if options.live and not any(_is_error(f) for f in found if f.file == str(file)):
+            try:
+                found += check_live(file)
+            except CannotRunError as error:
+                refused.append(error)
     names = ", ".join(map(str, options.file))
-    return report(found, as_json=options.json, fine=f"{names}: nothing to mend")
+    fine = "" if refused else f"{names}: nothing to mend"
+    status = report(found, as_json=options.json, fine=fine)
+    for refusal in refused:
+        print(refusal, file=sys.stderr)
+    return CANNOT_RUN if refused else status
+
+
+def _is_error(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
 
 
 def check(file: Path) -> Iterator[Finding]:

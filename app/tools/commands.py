@@ -86,6 +86,11 @@ def _add_tables(new: argparse.ArgumentParser, name: str, help: str) -> None:
 
 def _describe_check(check: argparse.ArgumentParser) -> None:
     _add_files(check)
+    check.add_argument(
+        "--live",
+        action="store_true",
+        help="look into the source as well: columns, codes, rows, times, indexes",
+    )
     _add_json(check)
 
 

@@ -56,7 +56,8 @@ class Finding:
             else f"{self.severity}: {self.text}"
         )
         line = ": ".join(part for part in (place, made, said) if part)
-        return f"{line}\n    {self.remedy}" if self.remedy else line
+        remedy = self.remedy.replace("\n", "\n    ")
+        return f"{line}\n    {remedy}" if remedy else line
 
 
 class CannotRunError(Exception):
@@ -77,7 +78,7 @@ def report(findings: Iterable[Finding], *, as_json: bool, fine: str) -> int:
     else:
         for finding in found:
             print(finding)
-        if not wrong:
+        if fine and not wrong:
             print(fine)
     return FINDINGS if wrong else FINE
 

@@ -1,6 +1,6 @@
 """What every dialect says of itself, and the pool that all of them use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,6 +9,7 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.pool import QueuePool
 
 from adapters.sql.columns import Column
+from adapters.sql.dialects.plans import Origin, Plan
 from adapters.sql.idiom import Idiom
 
 CONNECT_SECONDS = 3
@@ -55,6 +56,9 @@ class Dialect:
     timed_out: Callable[[BaseException], bool]
     unknown: Callable[[BaseException], bool]
     fetch: Callable[[Any, str, Any], list[Any]] = run
+    plan: Callable[[Any, str, Any], Plan] | None = None
+    origins: Callable[[Any, str], Mapping[str, Origin]] | None = None
+    text_index: str = ""
 
 
 def pooled(url: URL | str, connections: int, wait: float, **options: Any) -> Engine:

@@ -18,6 +18,8 @@ from adapters.sql.dialects.base import (
     pooled,
 )
 from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
+from adapters.sql.dialects.origins import mysql_origins
+from adapters.sql.dialects.plans import mysql_plan
 from adapters.sql.idiom import Idiom, Text
 
 _TIMESTAMP = 7
@@ -169,4 +171,6 @@ MYSQL = Dialect(
     start=nothing,
     timed_out=_timed_out,
     unknown=_unknown,
+    plan=mysql_plan,
+    origins=mysql_origins,
 )

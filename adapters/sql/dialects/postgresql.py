@@ -22,6 +22,8 @@ from adapters.sql.dialects.base import (
     run,
 )
 from adapters.sql.dialects.folding import translated
+from adapters.sql.dialects.origins import postgresql_origins
+from adapters.sql.dialects.plans import postgresql_plan
 from adapters.sql.idiom import Idiom
 
 _KINDS: Mapping[int, Kind] = {
@@ -191,4 +193,8 @@ POSTGRESQL = Dialect(
     timed_out=_timed_out,
     unknown=_unknown,
     fetch=_fetch,
+    plan=postgresql_plan,
+    origins=postgresql_origins,
+    text_index="CREATE EXTENSION IF NOT EXISTS pg_trgm;\n"
+    "CREATE INDEX {name} ON {table} USING gin ((' ' || lower({column})) gin_trgm_ops);",
 )

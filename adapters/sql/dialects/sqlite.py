@@ -10,6 +10,8 @@ from sqlalchemy.engine import URL, Engine
 
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import Cursor, Dialect, pooled, run
+from adapters.sql.dialects.origins import sqlite_origins
+from adapters.sql.dialects.plans import sqlite_plan
 from adapters.sql.idiom import Idiom
 from adapters.words import fold
 
@@ -113,4 +115,6 @@ SQLITE = Dialect(
     timed_out=lambda error: str(error) == "interrupted",
     unknown=_unknown,
     fetch=_fetch,
+    plan=sqlite_plan,
+    origins=sqlite_origins,
 )

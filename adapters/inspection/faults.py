@@ -1,0 +1,47 @@
+"""Rows of a sample that cannot be served, grouped by the rule that they break."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from adapters.contract import Record, RowFault
+from adapters.inspection import Observation, Weight
+from adapters.mapping.model import ResourceMapping
+from adapters.mapping.places import Place, places_of
+
+_NO_ENTRY = "no entry for "
+_NEVER = "never happens"
+
+
+def broken_rules(
+    section: ResourceMapping,
+    rows: Collection[Record | RowFault],
+    columns: Mapping[str, str],
+    counted: Collection[str] = (),
+) -> Iterator[Observation]:
+    """Tell how many rows break which rule.
+
+    `columns` are names of columns as the source has them. Codes of the columns in
+    `counted` are told elsewhere, for all rows.
+    """
+    places = places_of(section)
+    faults = Counter(row for row in rows if isinstance(row, RowFault))
+    for fault, number in faults.most_common():
+        if fault.rule.startswith(_NO_ENTRY) and fault.column in counted:
+            continue
+        text = f"{number:,} of {len(rows):,} rows cannot be served: {fault.rule}"
+        if _NEVER in fault.rule:
+            text += " (is the column in UTC, or in another time zone?)"
+        place = _place(fault, places)
+        source = columns.get(fault.column, fault.column)
+        if place is None:
+            yield Observation(
+                section.mark, str(section.resource_type), source, text, Weight.ERROR
+            )
+        else:
+            yield Observation.at(place, source, text, Weight.ERROR)
+
+
+def _place(fault: RowFault, places: Iterable[Place]) -> Place | None:
+    named = [place for place in places if place.slot == fault.field]
+    exactly = [p for p in named if ", ".join(p.field.columns) == fault.column]
+    return next(iter(exactly or named), None)

@@ -1,0 +1,143 @@
+"""Times of a sample that make one doubt how the mapping reads them."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, time, timedelta
+
+from adapters.contract import EncounterRecord, Record, RowFault
+from adapters.inspection import Observation, Weight
+from adapters.mapping.model import ResourceMapping, TimeRule
+from adapters.mapping.places import places_of
+from adapters.mapping.slots import Kind
+
+_ENOUGH = 20
+"""How many times it takes before a pattern among them means something."""
+
+_SHARE = 0.2
+"""How many of the stays have to be changed before they begin: a clock is hardly so wrong."""
+
+_BEGUN = ("in-progress", "finished")
+
+
+def doubtful_times(
+    section: ResourceMapping,
+    rows: Collection[Record | RowFault],
+    columns: Mapping[str, str],
+    now: datetime,
+) -> Iterator[Observation]:
+    """Tell what is odd about the times of records."""
+    records = [row for row in rows if not isinstance(row, RowFault)]
+    for place in places_of(section):
+        rule = place.field.time
+        if place.kind is Kind.TIME and rule is not None and place.field.columns:
+            times = [t for r in records if (t := getattr(r, place.field.slot))]
+            column = columns.get(place.field.columns[0], place.field.columns[0])
+            for weight, text in _of_times(times, rule):
+                yield Observation.at(place, column, text, weight)
+    stays = [record for record in records if isinstance(record, EncounterRecord)]
+    for name, weight, text in (*_ahead(stays, section, now), *_early(stays, section)):
+        place = next(p for p in places_of(section) if p.field.slot == name)
+        source = place.field.columns[0]
+        yield Observation.at(place, columns.get(source, source), text, weight)
+
+
+def _of_times(
+    times: Collection[datetime], rule: TimeRule
+) -> Iterator[tuple[Weight, str]]:
+    twice = sum(_happens_twice(moment, rule) for moment in times)
+    if twice:
+        text = f"{twice:,} of {len(times):,} times happen twice (autumn clock change)"
+        yield Weight.NOTE, f"{text}, and are read as the {rule.twice}"
+    if len(times) < _ENOUGH or rule.at is not None:
+        return
+    if all(_clock(moment, rule) == time() for moment in times):
+        text = (
+            f"all of {len(times):,} times are at 00:00: does the column hold days only?"
+        )
+        yield Weight.NOTE, text
+    elif all(moment.astimezone(UTC).time() == time() for moment in times):
+        text = (
+            f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone.key}"
+        )
+        yield Weight.WARNING, f"{text}: is the time zone of the column right?"
+
+
+def _clock(moment: datetime, rule: TimeRule) -> time:
+    return moment.astimezone(rule.zone).time()
+
+
+def _happens_twice(moment: datetime, rule: TimeRule) -> bool:
+    """Whether the clock of the column shows this time twice."""
+    local = moment.astimezone(rule.zone)
+    first, second = (local.replace(fold=fold).utcoffset() for fold in (0, 1))
+    return first is not None and second is not None and first > second
+
+
+def _ahead(
+    stays: Iterable[EncounterRecord], section: ResourceMapping, now: datetime
+) -> Iterator[tuple[str, Weight, str]]:
+    """Tell stays that have begun and start in the future."""
+    begun = [stay for stay in stays if stay.status in _BEGUN and stay.start]
+    starts = [stay.start for stay in begun if stay.start and stay.start > now]
+    offset = _offset(section, "start", now)
+    if not starts or offset is None:
+        return
+    text = (
+        f"{len(starts):,} of {len(begun):,} stays that have begun start in the future"
+    )
+    if max(starts) - now <= abs(offset):
+        yield (
+            "start",
+            Weight.WARNING,
+            f"{text}, by less than {_hours(offset)}: {_MIXED}",
+        )
+    else:
+        yield "start", Weight.WARNING, f"{text}: are they planned, or is a year wrong?"
+
+
+def _early(
+    stays: Iterable[EncounterRecord], section: ResourceMapping
+) -> Iterator[tuple[str, Weight, str]]:
+    """Tell stays that were last changed before they began, by less than the offset."""
+    begun = [
+        (stay.start, stay.last_updated)
+        for stay in stays
+        if stay.status in _BEGUN and stay.start and stay.last_updated
+    ]
+    early = [(start, changed) for start, changed in begun if changed < start]
+    near = [
+        start
+        for start, changed in early
+        if (
+            offset := _offset(section, "last_updated", start)
+            or _offset(section, "start", start)
+        )
+        and start - changed <= abs(offset)
+    ]
+    if (
+        len(near) < _ENOUGH
+        or len(near) < _SHARE * len(begun)
+        or 2 * len(near) < len(early)
+    ):
+        return
+    text = f"{len(near):,} of {len(begun):,} stays were changed before they began"
+    yield (
+        "last_updated",
+        Weight.WARNING,
+        f"{text}, by less than the offset of the zone: {_MIXED}",
+    )
+
+
+_MIXED = "is a column of UTC read as local time, or the reverse (time_zone:)?"
+
+
+def _offset(section: ResourceMapping, slot: str, moment: datetime) -> timedelta | None:
+    """Return how far the clocks of clients are from UTC."""
+    field = section.fields.get(slot)
+    if field is None or field.time is None:
+        return None
+    return moment.astimezone(field.time.written).utcoffset()
+
+
+def _hours(offset: timedelta) -> str:
+    hours = abs(offset) / timedelta(hours=1)
+    return f"{hours:g} hours" if hours != 1 else "1 hour"

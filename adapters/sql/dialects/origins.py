@@ -1,0 +1,105 @@
+"""The table and column that each column of a SELECT comes from, as the database tells it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from adapters.sql.dialects.plans import Origin
+
+# --------------------------------------------------------------------------- SQLite
+
+
+def sqlite_origins(cursor: Any, rows: str) -> Mapping[str, Origin]:
+    """Read the program that SQLite makes of the SELECT (sqlite.org/opcode.html)."""
+    tables = _tables(cursor)
+    cursor.execute(f"SELECT * FROM ({rows}\n) WHERE 1 = 0")
+    names = [column[0] for column in cursor.description or ()]
+    found = {}
+    for name in names:
+        quoted = name.replace('"', '""')
+        cursor.execute(f'EXPLAIN SELECT "{quoted}" FROM ({rows}\n)')
+        origin = _origin([row[1:5] for row in cursor.fetchall()], tables)
+        if origin:
+            found[name] = origin
+    return found
+
+
+def _tables(cursor: Any) -> Mapping[int, tuple[str, list[str], str]]:
+    """Return what stands at each root page: its table, its columns, its row id's name."""
+    cursor.execute(
+        "SELECT type, name, tbl_name, rootpage FROM main.sqlite_master WHERE rootpage > 0"
+    )
+    found = {}
+    for type_, name, table, page in cursor.fetchall():
+        columns = _names(cursor, "table_info", table, 1)
+        cursor.execute(f"PRAGMA main.table_info({_quoted(table)})")
+        keys = [str(row[1]) for row in cursor.fetchall() if row[5]]
+        key = keys[0] if len(keys) == 1 else ""
+        if type_ == "index":
+            columns = _names(cursor, "index_xinfo", name, 2)
+        found[page] = (str(table), columns, key)
+    return found
+
+
+def _names(cursor: Any, pragma: str, of: str, at: int) -> list[str]:
+    cursor.execute(f"PRAGMA main.{pragma}({_quoted(of)})")
+    return [str(row[at] or "") for row in cursor.fetchall()]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _origin(
+    program: Iterable[tuple[str, int, int, int]],
+    tables: Mapping[int, tuple[str, list[str], str]],
+) -> Origin | None:
+    """Return what the one cell of a row of the result is read from, None if computed."""
+    steps = list(program)
+    results = [p1 for code, p1, _, _ in steps if code == "ResultRow"]
+    opened = {p1: tables.get(p2) for code, p1, p2, _ in steps if code == "OpenRead"}
+    if len(results) != 1:
+        return None
+    for code, p1, p2, p3 in steps:
+        read = opened.get(p1)
+        if read is None:
+            continue
+        table, columns, key = read
+        if code == "Column" and p3 == results[0] and p2 < len(columns):
+            # An index ends with the row id, which has no name there.
+            return Origin(table, columns[p2] or key) if columns[p2] or key else None
+        if code in ("Rowid", "IdxRowid") and p2 == results[0] and key:
+            return Origin(table, key)
+    return None
+
+
+# ----------------------------------------------------------------------- PostgreSQL
+
+
+def postgresql_origins(cursor: Any, rows: str) -> Mapping[str, Origin]:
+    """Take what the server says of the columns of a result (protocol, RowDescription)."""
+    cursor.execute(f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0")
+    result = cursor.pgresult
+    columns = {
+        column[0]: (result.ftable(index), result.ftablecol(index))
+        for index, column in enumerate(cursor.description or ())
+    }
+    cursor.execute(
+        "SELECT attrelid, attnum, attrelid::regclass::text, attname FROM pg_attribute"
+        " WHERE attrelid = ANY(%s) AND attnum > 0",
+        ([table for table, _ in columns.values()],),
+    )
+    there = {(row[0], row[1]): Origin(row[2], row[3]) for row in cursor.fetchall()}
+    return {name: there[at] for name, at in columns.items() if at in there}
+
+
+# ------------------------------------------------------------------ MariaDB, MySQL
+
+
+def mysql_origins(cursor: Any, rows: str) -> Mapping[str, Origin]:
+    """Take what the server says of the columns of a result (protocol, column definition)."""
+    cursor.execute(f"{rows}\nLIMIT 0")
+    return {
+        field.name: Origin(field.org_table, field.org_name)
+        for field in cursor._result.fields
+        if field.org_table and field.org_name
+    }

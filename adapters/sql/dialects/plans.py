@@ -1,0 +1,150 @@
+"""How a database would run a statement, asked of it in its own words, read into the same few.
+
+Indexes are told apart from whole tables whatever the size of the tables is now: a copy
+of a hospital is often so small that reading all of it is the better plan.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Origin(NamedTuple):
+    """The table and column that a column of a SELECT comes from."""
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+    def index_name(self, *columns: str) -> str:
+        """Return a name for an index of its table."""
+        names = (self.table.rpartition(".")[2], *columns)
+        return "_".join(names).replace('"', "")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is read of which table, and whether rows are sorted after they are read.
+
+    `sought` holds what is looked up in indexes, in the database's own words; `whole` the
+    tables of which every row is read, by the names that the statement gives them.
+    """
+
+    sought: tuple[str, ...]
+    whole: tuple[str, ...]
+    sorts: bool
+
+    def seeks(self, column: str) -> bool:
+        """Tell whether a column is looked up in an index."""
+        return any(re.search(rf"\b{re.escape(column)}\b", by) for by in self.sought)
+
+
+# --------------------------------------------------------------------------- SQLite
+
+_ROWID = re.compile(r"SEARCH \S+ USING (INTEGER PRIMARY KEY)")
+_SEARCH = re.compile(r"SEARCH .* USING (?!AUTOMATIC).*\((.*)\)")
+_SCAN = re.compile(r"SCAN (\S+)(?! VIRTUAL)")
+
+
+def sqlite_plan(cursor: Any, text: str, bound: Any) -> Plan:
+    """Return the plan of SQLite (sqlite.org/eqp.html)."""
+    cursor.execute(f"EXPLAIN QUERY PLAN {text}", bound)
+    lines = [str(row[3]) for row in cursor.fetchall()]
+    sought = [
+        # The row id goes by the name of the column that it stands for.
+        "rowid" if _ROWID.match(line) else found[1]
+        for line in lines
+        if (found := _SEARCH.match(line))
+    ]
+    whole = [found[1] for line in lines if (found := _SCAN.match(line))]
+    sorts = any(line == "USE TEMP B-TREE FOR ORDER BY" for line in lines)
+    return Plan(tuple(sought), tuple(whole), sorts)
+
+
+# ----------------------------------------------------------------------- PostgreSQL
+
+_INDEXED = "Index Cond"
+
+
+def postgresql_plan(cursor: Any, text: str, bound: Any) -> Plan:
+    """Return the plan of PostgreSQL, with indexes wherever there are any."""
+    cursor.execute("BEGIN READ ONLY")
+    try:
+        for setting in ("enable_seqscan", "enable_sort"):
+            cursor.execute(f"SET LOCAL {setting} = off")
+        # Values that the server has not seen yet make a plan for these very ones.
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {text}", bound)
+        answer = cursor.fetchall()[0][0]
+    finally:
+        cursor.execute("ROLLBACK")
+    found = json.loads(answer) if isinstance(answer, str) else answer
+    nodes = list(_nodes(found[0]["Plan"], "Plans"))
+    sought = tuple(str(node[_INDEXED]) for node in nodes if _INDEXED in node)
+    whole = [
+        str(node["Relation Name"])
+        for node in nodes
+        if "Relation Name" in node
+        and _INDEXED not in node
+        and node["Node Type"] != "Bitmap Heap Scan"
+    ]
+    return Plan(sought, tuple(whole), any(n["Node Type"] == "Sort" for n in nodes))
+
+
+def _nodes(node: dict[str, Any], below: str) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get(below, ()):
+        yield from _nodes(child, below)
+
+
+# ------------------------------------------------------------------ MariaDB, MySQL
+
+_SORTED = ("filesort", "using_filesort")
+
+
+def mysql_plan(cursor: Any, text: str, bound: Any) -> Plan:
+    """Return the plan of MariaDB or MySQL; an index that it could take counts as taken."""
+    cursor.execute(f"EXPLAIN FORMAT=JSON {text}", bound)
+    (answer,) = cursor.fetchall()[0]
+    whole_plan = list(_walked(json.loads(answer)))
+    tables = [value for key, value in whole_plan if key == "table" and _is_read(value)]
+    sought, whole = [], []
+    for table in tables:
+        if table["access_type"] not in ("ALL", "index"):
+            sought.append(" ".join(table.get("used_key_parts", ())))
+        else:
+            whole.append(str(table["table_name"]))
+            # Too few rows now for the index to be worth it.
+            sought += [
+                " ".join(_columns_of(cursor, name))
+                for name in table.get("possible_keys", ())
+            ]
+    sorts = any(key in _SORTED and value for key, value in whole_plan)
+    return Plan(tuple(sought), tuple(whole), sorts)
+
+
+def _is_read(table: Any) -> bool:
+    return isinstance(table, dict) and "access_type" in table
+
+
+def _columns_of(cursor: Any, index: str) -> list[str]:
+    """Return the first column of the indexes of that name."""
+    cursor.execute(
+        "SELECT DISTINCT column_name FROM information_schema.statistics"
+        " WHERE table_schema = DATABASE() AND index_name = %s AND seq_in_index = 1",
+        (index,),
+    )
+    return [str(row[0]) for row in cursor.fetchall()]
+
+
+def _walked(node: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, list):
+        for child in node:
+            yield from _walked(child)
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            yield key, value
+            yield from _walked(value)

@@ -1,0 +1,62 @@
+"""What there is to look at in a hospital database, section by section."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+
+from adapters.contract import Page, ResourceType, SearchQuery
+from adapters.inspection import Look, Observation
+from adapters.inspection.faults import broken_rules
+from adapters.inspection.times import doubtful_times
+from adapters.mapping.model import SourceMapping
+from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.inspection.codes import CodesSeen
+from adapters.sql.inspection.indexes import filters_without_index, sorts_without_index
+from adapters.sql.inspection.kinds import unfit_kinds
+from adapters.sql.inspection.rows import Looked, repeated_ids, strangers
+from adapters.sql.section import Section
+
+__all__ = ["looks"]
+
+
+def looks(
+    section: Section,
+    mapping: SourceMapping,
+    database: Database,
+    search: Callable[[SearchQuery], Page],
+) -> Iterator[Look]:
+    """Yield what there is to look at in one section."""
+    kind = section.mapping.resource_type
+    looked = Looked(section, mapping, database, search)
+    codes = CodesSeen(looked)
+    for subject, ask in (
+        ("types of columns", lambda: unfit_kinds(looked)),
+        ("codes", codes.observations),
+        ("rows", lambda: _rows(looked, codes)),
+        ("ids", lambda: repeated_ids(looked)),
+        ("patients", lambda: strangers(looked)),
+        ("indexes of filters", lambda: filters_without_index(looked)),
+        ("indexes of sorts", lambda: sorts_without_index(looked)),
+    ):
+        if subject != "patients" or kind is ResourceType.ENCOUNTER:
+            yield Look(f"{kind}: {subject}", _in_time(looked, subject, ask))
+
+
+def _rows(looked: Looked, codes: CodesSeen) -> Iterator[Observation]:
+    rows, columns = looked.sample, looked.columns
+    section = looked.section.mapping
+    yield from broken_rules(section, rows, columns, codes.counted)
+    yield from doubtful_times(section, rows, columns, datetime.now(UTC))
+
+
+def _in_time(
+    looked: Looked, subject: str, ask: Callable[[], Iterable[Observation]]
+) -> Callable[[], Iterable[Observation]]:
+    """Return a look that says so when the database takes too long, and goes on."""
+
+    def asked() -> Iterator[Observation]:
+        try:
+            yield from ask()
+        except SourceTimedOutError:
+            yield looked.untold(subject)
+
+    return asked

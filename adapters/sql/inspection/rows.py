@@ -1,0 +1,164 @@
+"""Rows of one section looked at: a sample of both ends, its ids, its references."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+from adapters.contract import (
+    EncounterRecord,
+    Page,
+    Record,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    Token,
+    TokenCriterion,
+)
+from adapters.inspection import SAMPLE, Observation, Weight
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.places import Place, places_of
+from adapters.sql.conditions import Filter
+from adapters.sql.database import Database
+from adapters.sql.dialects.plans import Origin
+from adapters.sql.section import Section
+from adapters.sql.statements import Shape
+
+_AT_ONCE = 200
+"""How many patients are asked for in one statement."""
+
+_GROUPS = 1000
+
+
+class Looked:
+    """A section, how to ask it, and what was read of it already."""
+
+    def __init__(
+        self,
+        section: Section,
+        mapping: SourceMapping,
+        database: Database,
+        search: Callable[[SearchQuery], Page],
+    ) -> None:
+        self.section = section
+        self.mapping = mapping
+        self.database = database
+        self.search = search
+        self.kind = section.mapping.resource_type
+        self.places = places_of(section.mapping)
+
+    @cached_property
+    def origins(self) -> Mapping[str, Origin]:
+        """The table and column that the section's own columns come from."""
+        return self.database.origins(self.section.mapping.rows)
+
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        """The names of those columns as the database has them."""
+        return {name: str(origin) for name, origin in self.origins.items()}
+
+    @cached_property
+    def served(self) -> Filter:
+        """What the rows meet that clients see."""
+        query = SearchQuery(self.kind, (), Sort(SortKey.ID), 1)
+        return self.section.filters.of_query(query)
+
+    @cached_property
+    def sample(self) -> tuple[Record | RowFault, ...]:
+        """Rows as the service reads them: the newest and the oldest, each once."""
+        sorts = self.section.mapping.sorts
+        key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
+        newest = self._page(Sort(key, descending=True))
+        if not newest.more:
+            return newest.rows
+        oldest = self._page(Sort(key))
+        seen = {(at.id, at.key) for at in newest.positions}
+        rest = zip(oldest.positions, oldest.rows, strict=True)
+        return (
+            *newest.rows,
+            *(row for at, row in rest if (at.id, at.key) not in seen),
+        )
+
+    def _page(self, sort: Sort) -> Page:
+        return self.search(SearchQuery(self.kind, (), sort, SAMPLE, placed=True))
+
+    def place(self, slot: str) -> Place:
+        """Return the field of a slot by its name in records."""
+        return next(p for p in self.places if p.field.slot == slot and not p.rows)
+
+    def column(self, place: Place) -> str:
+        """Return the table.column that a field comes from, as far as it is known."""
+        own = self.columns if not place.rows else self.database.origins(place.rows)
+        return ", ".join(str(own.get(name, name)) for name in place.field.columns)
+
+    def untold(self, subject: str) -> Observation:
+        """Return the note about what took too long to be told."""
+        text = (
+            f"{subject}: not told, the statement took too long (source.timeout_seconds)"
+        )
+        mark = self.section.mapping.mark
+        return Observation(mark, str(self.kind), "", text, Weight.NOTE)
+
+
+def repeated_ids(looked: Looked) -> Iterator[Observation]:
+    """Tell ids that several rows have, and rows that have none."""
+    section = looked.section
+    shape = Shape(
+        section.mapping.rows,
+        (),
+        looked.served.condition,
+        limited=True,
+        grouped=section.id,
+    )
+    groups = looked.database.fetch(shape, looked.served.values, _GROUPS)
+    place = looked.place("id")
+    repeated = [rows for id, rows in groups if id is not None and rows > 1]
+    if repeated:
+        many = "at least " if len(groups) == _GROUPS == len(repeated) else ""
+        text = (
+            f"{many}{len(repeated):,} ids have several rows, up to {repeated[0]:,}: the"
+            " SELECT must return one row for each"
+        )
+        yield Observation.at(place, looked.column(place), text, Weight.ERROR)
+    for id, rows in groups:
+        if id is None:
+            text = f"{rows:,} rows have no id, and cannot be served"
+            yield Observation.at(place, looked.column(place), text, Weight.ERROR)
+
+
+def strangers(looked: Looked) -> Iterator[Observation]:
+    """Tell stays of the sample whose patient is none of the patients."""
+    if ResourceType.PATIENT not in looked.mapping.resources:
+        return
+    stays = [row for row in looked.sample if isinstance(row, EncounterRecord)]
+    wanted = tuple(dict.fromkeys(stay.patient_id for stay in stays))
+    found: set[str] = set()
+    for start in range(0, len(wanted), _AT_ONCE):
+        found |= _patients(looked, wanted[start : start + _AT_ONCE])
+    lost = [stay for stay in stays if stay.patient_id not in found]
+    if lost:
+        text = (
+            f"{len(lost):,} of {len(stays):,} stays refer to a patient whom the patients"
+            " do not have"
+        )
+        place = looked.place("patient_id")
+        yield Observation.at(place, looked.column(place), text, Weight.WARNING)
+
+
+def _patients(looked: Looked, ids: tuple[str, ...]) -> set[str]:
+    """Return which of these ids patients have, those that cannot be served included."""
+    asked = TokenCriterion("_id", tuple(Token(None, id) for id in ids))
+    sort = Sort(SortKey.ID)
+    query = SearchQuery(ResourceType.PATIENT, (asked,), sort, 2 * len(ids))
+    rows = looked.search(query).rows
+    found = {row.id for row in rows if not isinstance(row, RowFault)}
+    if any(isinstance(row, RowFault) for row in rows):
+        # A fault does not say whose row it is: each is asked for by itself.
+        found |= {id for id in ids if id not in found and _is_there(looked, id)}
+    return found
+
+
+def _is_there(looked: Looked, id: str) -> bool:
+    asked = TokenCriterion("_id", (Token(None, id),))
+    query = SearchQuery(ResourceType.PATIENT, (asked,), Sort(SortKey.ID), 1)
+    return bool(looked.search(query).rows)

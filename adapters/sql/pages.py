@@ -1,0 +1,59 @@
+"""A page of a search as statements, and where its rows stand."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from adapters.contract import Group, Position, SearchQuery, SortKey, SourceDataError
+from adapters.sql.conditions import NEVER, Condition, Filter, all_of
+from adapters.sql.keyset import Leg, legs
+from adapters.sql.section import Section
+from adapters.sql.statements import Shape
+
+
+def legs_of(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]]:
+    """Yield the legs of a page that can hold rows, each with its whole filter."""
+    key = section.key(query)
+    bound = section.bound(query) if key else str
+    for leg in legs(query, key, section.id, bound):
+        implied = leg.implied if query.sort.key is SortKey.DATE else None
+        wanted = section.filters.of_query(query, implied)
+        if wanted != NEVER and not (
+            leg.group is Group.UNKEYED and section.filters.need_start(query)
+        ):
+            yield leg, all_of([wanted, leg.filter])
+
+
+def page_shape(section: Section, leg: Leg, condition: Condition) -> Shape:
+    """Return the statement of one leg."""
+    return Shape(
+        section.mapping.rows, section.selected, condition, leg.order, limited=True
+    )
+
+
+def position_of(
+    section: Section, query: SearchQuery, group: Group, row: Any
+) -> Position:
+    """Return the position of a row."""
+    id = row[section.place(section.id_column)]
+    key = section.key(query)
+    if key is None or group is Group.UNKEYED:
+        return Position(group, None, id)
+    return Position(group, row[section.place(key.column.name)], id)
+
+
+def check_kept(*positions: Position) -> None:
+    """Refuse to go on from bytes: no value that can be bound compares as they do."""
+    if any(isinstance(key, bytes) for at in positions for key in (at.key, at.id)):
+        raise SourceDataError("a page ends at an id or time that is no text (UTF-8)")
+
+
+def placed_position(
+    section: Section, query: SearchQuery, group: Group, row: Any
+) -> Position:
+    """Return the position of a row with the instant of its key."""
+    position = position_of(section, query, group, row)
+    check_kept(position)
+    if position.key is None:
+        return position
+    return replace(position, moment=section.moment(query)(position.key))
