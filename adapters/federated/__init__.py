@@ -5,7 +5,7 @@ known before anything is asked. Either every source that is concerned answers, o
 answer is that one did not: a list is never shorter than it should be.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from adapters.contract import (
 from adapters.federated.lanes import Lane
 from adapters.federated.merge import merged, placed, question
 from adapters.federated.parts import Part, common
+from adapters.inspection import Inspectable, Look, Observation
 from adapters.mapping.model import Mark, PartMapping, SourceConfig, SourceMapping
 
 __all__ = ["FederatedAdapter", "Part", "open_federated"]
@@ -122,6 +123,16 @@ class FederatedAdapter:
         )
         return tuple(dict.fromkeys(found))
 
+    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+        """Yield what there is to look at in each source that can be looked into."""
+        for part in self._parts:
+            if part.kind in kinds and isinstance(part.adapter, Inspectable):
+                for look in part.adapter.looks((part.kind,)):
+                    yield Look(
+                        f"source {part.name}: {look.subject}",
+                        partial(_told, part, look),
+                    )
+
     def close(self) -> None:
         """Close all sources."""
         for part in self._parts:
@@ -138,6 +149,10 @@ def _countable(part: Part, query: SearchQuery) -> SearchQuery:
     if part.keyless(query):
         return replace(query, sort=Sort(SortKey.ID, query.sort.descending))
     return query
+
+
+def _told(part: Part, look: Look) -> list[Observation]:
+    return part.named(lambda: list(look.ask()))
 
 
 class Asked(NamedTuple, Generic[Answer]):

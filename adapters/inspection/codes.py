@@ -72,9 +72,7 @@ def unnamed(found: Counted) -> Iterator[Observation]:
     )
 
 
-def unused(
-    codes: CodeTable, found: Iterable[Counted], where: str
-) -> Iterator[Observation]:
+def unused(codes: CodeTable, found: Iterable[Counted]) -> Iterator[Observation]:
     """Tell the entries of a table that no row of its fields has."""
     all_found = list(found)
     never = [
@@ -84,7 +82,7 @@ def unused(
     ]
     if never and codes.mark:
         names = ", ".join(map(repr, never[:_SHOWN]))
-        text = f"no row of {where} has {names}{_more(never)}"
+        text = f"no row has {names}{_more(never)}"
         columns = ", ".join(dict.fromkeys(counted.column for counted in all_found))
         yield Observation(codes.mark, f"codes.{codes.name}", columns, text, Weight.NOTE)
 

@@ -28,7 +28,9 @@ def broken_rules(
     for fault, number in faults.most_common():
         if fault.rule.startswith(_NO_ENTRY) and fault.column in counted:
             continue
-        text = f"{number:,} of {len(rows):,} rows cannot be served: {fault.rule}"
+        text = (
+            f"{number:,} of {len(rows):,} rows looked at cannot be served: {fault.rule}"
+        )
         if _NEVER in fault.rule:
             text += " (is the column in UTC, or in another time zone?)"
         place = _place(fault, places)

@@ -1,6 +1,6 @@
 """The table and column that each column of a SELECT comes from, as the database tells it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from adapters.sql.dialects.plans import Origin
@@ -17,7 +17,7 @@ def sqlite_origins(cursor: Any, rows: str) -> Mapping[str, Origin]:
     for name in names:
         quoted = name.replace('"', '""')
         cursor.execute(f'EXPLAIN SELECT "{quoted}" FROM ({rows}\n)')
-        origin = _origin([row[1:5] for row in cursor.fetchall()], tables)
+        origin = _origin([tuple(row[1:5]) for row in cursor.fetchall()], tables)
         if origin:
             found[name] = origin
     return found
@@ -49,27 +49,45 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+_AT_P2 = (
+    *("Null", "Integer", "Int64", "Real", "String", "String8", "Blob", "Variable"),
+    *("Copy", "SCopy", "Move", "Rowid", "IdxRowid"),
+)
+_AT_P3 = (
+    *("Column", "Function", "PureFunc", "Add", "Subtract", "Multiply", "Divide"),
+    *("Remainder", "Concat", "And", "Or", "BitAnd", "BitOr", "AggFinal", "AggValue"),
+)
+"""The steps that write a register, by the operand that names it."""
+
+_Step = tuple[str, int, int, int]
+
+
 def _origin(
-    program: Iterable[tuple[str, int, int, int]],
-    tables: Mapping[int, tuple[str, list[str], str]],
+    steps: list[_Step], tables: Mapping[int, tuple[str, list[str], str]]
 ) -> Origin | None:
     """Return what the one cell of a row of the result is read from, None if computed."""
-    steps = list(program)
-    results = [p1 for code, p1, _, _ in steps if code == "ResultRow"]
-    opened = {p1: tables.get(p2) for code, p1, p2, _ in steps if code == "OpenRead"}
+    results = {p1 for code, p1, _, _ in steps if code == "ResultRow"}
     if len(results) != 1:
         return None
-    for code, p1, p2, p3 in steps:
-        read = opened.get(p1)
-        if read is None:
-            continue
-        table, columns, key = read
-        if code == "Column" and p3 == results[0] and p2 < len(columns):
-            # An index ends with the row id, which has no name there.
-            return Origin(table, columns[p2] or key) if columns[p2] or key else None
-        if code in ("Rowid", "IdxRowid") and p2 == results[0] and key:
-            return Origin(table, key)
-    return None
+    (cell,) = results
+    writers = [step for step in steps if _writes(step, cell)]
+    opened = {p1: tables.get(p2) for code, p1, p2, _ in steps if code == "OpenRead"}
+    if len(writers) != 1 or ("Cast", cell) in {(code, p1) for code, p1, _, _ in steps}:
+        return None
+    code, cursor, at, _ = writers[0]
+    read = opened.get(cursor)
+    if read is None:
+        return None
+    table, columns, key = read
+    if code == "Column" and at < len(columns):
+        # An index ends with the row id, which has no name there.
+        return Origin(table, columns[at] or key) if columns[at] or key else None
+    return Origin(table, key) if code in ("Rowid", "IdxRowid") and key else None
+
+
+def _writes(step: _Step, register: int) -> bool:
+    code, _, p2, p3 = step
+    return (code in _AT_P2 and p2 == register) or (code in _AT_P3 and p3 == register)
 
 
 # ----------------------------------------------------------------------- PostgreSQL

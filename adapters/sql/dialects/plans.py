@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+_LONGEST_NAME = 60
+
 
 class Origin(NamedTuple):
     """The table and column that a column of a SELECT comes from."""
@@ -21,9 +23,9 @@ class Origin(NamedTuple):
         return f"{self.table}.{self.column}"
 
     def index_name(self, *columns: str) -> str:
-        """Return a name for an index of its table."""
+        """Return a name for an index of its table, no longer than databases take."""
         names = (self.table.rpartition(".")[2], *columns)
-        return "_".join(names).replace('"', "")
+        return "_".join(names).replace('"', "")[:_LONGEST_NAME]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class CodesSeen:
             tables.setdefault(each.codes.name, []).append(each)
         for name, of_table in tables.items():
             if all(len(each.counts) <= MOST for each in of_table):
-                yield from unused(by_name[name], of_table, str(self._looked.kind))
+                yield from unused(by_name[name], of_table)
 
     def _count(self, place: Place) -> Counted:
         looked = self._looked

@@ -1,18 +1,20 @@
 """Whether the database finds what searches filter by, and sort by, in its indexes."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from adapters.contract import (
     Criterion,
     NotAskableError,
+    ResourceType,
     RowFault,
     SearchQuery,
     Sort,
     SortKey,
     StringCriterion,
 )
-from adapters.inspection import Observation, Weight
+from adapters.inspection import SAMPLE, Observation, Weight
 from adapters.inspection.questions import criterion_of
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.places import Place
@@ -22,6 +24,13 @@ from adapters.sql.dialects.plans import Origin, Plan
 from adapters.sql.inspection.rows import Looked
 from adapters.sql.pages import legs_of, page_shape
 from adapters.sql.statements import Shape
+
+_ALONE = ("_id", "identifier", "birthdate")
+"""Parameters that leave so few rows that their order costs nothing."""
+
+_COMPUTED = ", as the SELECT computes the column (search: may name a plain one)"
+
+_ALIAS = re.compile(r"\b(?:FROM|JOIN)\s+([\w.]+)(?:\s+(?:AS\s+)?(\w+))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,7 @@ def filters_without_index(looked: Looked) -> Iterator[Observation]:
     if not looked.sample:
         yield _untold(looked, "there is no row to take a value from")
         return
+    texts: dict[Place, list[str]] = {}
     for parameter in looked.section.mapping.parameters:
         asked = _asked(looked, parameter)
         if asked is None:
@@ -50,7 +60,13 @@ def filters_without_index(looked: Looked) -> Iterator[Observation]:
         if plan is None:
             yield _untold(looked, "this kind of database is not asked for its plans")
             return
-        yield from _of_filter(looked, asked, plan)
+        if not isinstance(asked.criterion, StringCriterion):
+            yield from _of_filter(looked, asked, plan)
+            continue
+        for place in _without(looked, asked, plan):
+            texts.setdefault(place, []).append(parameter)
+    for place, parameters in texts.items():
+        yield _of_texts(looked, place, parameters)
 
 
 def _asked(looked: Looked, parameter: str) -> Asked | None:
@@ -75,23 +91,54 @@ def _wanted(looked: Looked, criterion: Criterion) -> Filter:
         return NEVER
 
 
+def _without(looked: Looked, asked: Asked, plan: Plan) -> list[Place]:
+    """Return the fields that no index leads to, while a whole table is read."""
+    if not plan.whole:
+        return []
+    return [place for place in asked.places if not _seeks(looked, place, plan)]
+
+
 def _of_filter(looked: Looked, asked: Asked, plan: Plan) -> Iterator[Observation]:
-    without = [place for place in asked.places if not _seeks(looked, place, plan)]
-    if not plan.whole or not without:
-        return
-    if isinstance(asked.criterion, StringCriterion):
-        yield from _of_texts(looked, asked, without)
-        return
+    without = _without(looked, asked, plan)
     few = all(place.field.codes for place in without)
     for place in without:
         origin = _origin(looked, place)
-        tables = _tables(plan, origin)
+        tables = _tables(looked, plan)
         text = f"'{asked.parameter}' reads every row of {tables}: no index leads to it"
-        if few:
-            text += " (its few values help little; a rare one does)"
-        weight = Weight.NOTE if few else Weight.WARNING
-        remedy = _index(origin) if origin else ""
-        yield Observation.at(place, looked.column(place), text, weight, remedy)
+        if origin is None:
+            text += _COMPUTED
+        elif few:
+            text += " (it has few different values: an index helps with rare ones only)"
+        weight = Weight.NOTE if few else _weight(looked)
+        remedy = _index(origin, *_order(looked, asked, origin)) if origin else ""
+        yield _observed(looked, place, text, weight, remedy)
+
+
+def _order(looked: Looked, asked: Asked, origin: Origin) -> tuple[Origin, ...]:
+    """Return what makes of an index one that also gives the order of pages."""
+    slots = ["id"] if asked.parameter == "date" else ["start", "id"]
+    places = [place for place in looked.places if place.slot in slots]
+    found = [_origin(looked, p) for p in places if p.field.columns]
+    if asked.parameter in _ALONE or any(
+        o is None or o.table != origin.table for o in found
+    ):
+        return ()
+    return tuple(dict.fromkeys(o for o in found if o and o != origin))[::-1]
+
+
+def _weight(looked: Looked) -> Weight:
+    """Return how much it matters: organizations are few everywhere, stays only in a copy."""
+    few = looked.kind is ResourceType.ORGANIZATION and len(looked.sample) < SAMPLE
+    return Weight.NOTE if few else Weight.WARNING
+
+
+def _observed(
+    looked: Looked, place: Place, text: str, weight: Weight, remedy: str
+) -> Observation:
+    """Return the observation of a field with the column that is compared."""
+    origin = _origin(looked, place)
+    column = str(origin or place.field.filter_column or "")
+    return Observation.at(place, column, text, weight, remedy)
 
 
 def _seeks(looked: Looked, place: Place, plan: Plan) -> bool:
@@ -109,8 +156,13 @@ def _origin(looked: Looked, place: Place) -> Origin | None:
     return origins.get(place.field.filter_column or "")
 
 
-def _tables(plan: Plan, origin: Origin | None) -> str:
-    return origin.table if origin else ", ".join(dict.fromkeys(plan.whole))
+def _tables(looked: Looked, plan: Plan) -> str:
+    """Return the tables that are read whole, by their own names where they have others."""
+    rows = looked.section.mapping.rows
+    named = {}
+    for table, alias in _ALIAS.findall(rows):
+        named[alias or table] = table
+    return ", ".join(dict.fromkeys(named.get(name, name) for name in plan.whole))
 
 
 def _index(origin: Origin, *more: Origin) -> str:
@@ -122,21 +174,18 @@ def _index(origin: Origin, *more: Origin) -> str:
 # ------------------------------------------------------------------------------ texts
 
 
-def _of_texts(
-    looked: Looked, asked: Asked, places: list[Place]
-) -> Iterator[Observation]:
-    for place in places:
-        origin = _origin(looked, place)
-        table = origin.table if origin else "a table"
-        text = (
-            f"'{asked.parameter}' reads every row of {table}: it seeks parts of texts"
-        )
-        remedy = ""
-        if not place.field.search_column:
-            text += "; a column of folded texts (search:) makes that cheaper"
-        elif origin:
-            remedy = looked.database.text_index(origin)
-        yield Observation.at(place, looked.column(place), text, Weight.NOTE, remedy)
+def _of_texts(looked: Looked, place: Place, parameters: list[str]) -> Observation:
+    origin = _origin(looked, place)
+    table = origin.table if origin else "a table"
+    names = " and ".join(f"'{name}'" for name in parameters)
+    reads = "reads" if len(parameters) == 1 else "read"
+    text = f"{names} {reads} every row of {table}, to find words within texts"
+    remedy = ""
+    if not place.field.search_column:
+        text += "; a column of folded texts (search:) makes that cheaper"
+    elif origin:
+        remedy = looked.database.text_index(origin)
+    return _observed(looked, place, text, Weight.NOTE, remedy)
 
 
 # ------------------------------------------------------------------------------ sorts
@@ -183,7 +232,9 @@ def _of_sort(looked: Looked, key: SortKey, place: Place) -> Observation:
         remedy = _index(origin, of_id)
     elif origin:
         remedy = _index(origin)
-    return Observation.at(place, looked.column(place), text, Weight.WARNING, remedy)
+    else:
+        text += _COMPUTED
+    return _observed(looked, place, text, _weight(looked), remedy)
 
 
 def _is_folded(looked: Looked, place: Place) -> bool:

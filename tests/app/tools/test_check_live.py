@@ -1,0 +1,451 @@
+"""`encounters mapping check --live`: each planted defect is found, and a clean hospital is.
+
+Every case is a clean hospital with one thing wrong, on three databases.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+
+from app.cli import main
+from tests.databases import NewDatabase
+from tests.mariadb_server import MariaServer
+
+DATABASES = ("sqlite", "postgresql", "mariadb")
+
+TABLES = """
+CREATE TABLE stays (stay_id BIGINT PRIMARY KEY, patient_id BIGINT, state VARCHAR(8),
+  kind VARCHAR(8), began {time}, ended {time}, visit VARCHAR(20), unit VARCHAR(8),
+  changed {time});
+CREATE INDEX stays_began ON stays (began, stay_id);
+CREATE INDEX stays_patient ON stays (patient_id);
+CREATE INDEX stays_visit ON stays (visit);
+CREATE INDEX stays_unit ON stays (unit);
+CREATE INDEX stays_state ON stays (state);
+CREATE INDEX stays_kind ON stays (kind);
+CREATE INDEX stays_changed ON stays (changed, stay_id);
+CREATE TABLE patients (patient_id BIGINT PRIMARY KEY, family VARCHAR(40),
+  folded VARCHAR(40), sex VARCHAR(4), born DATE, changed {time});
+CREATE INDEX patients_born ON patients (born);
+CREATE INDEX patients_sex ON patients (sex);
+CREATE INDEX patients_changed ON patients (changed, patient_id)
+"""
+TIMES = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP", "mariadb": "DATETIME(6)"}
+
+MAPPING = """\
+mapping: 1
+name: Clean
+profile: full
+time_zone: Europe/Paris
+constants:
+  visit_number_system: urn:oid:1.2.3
+  functional_unit_extension: https://example.org/unit
+source: {kind: sql, url: {env: PAS_URL}, may_write: true}
+codes:
+  states: {table: {E: in-progress, S: finished, A: hidden}}
+  kinds: {table: {HC: IMP}, otherwise: UNK}
+  sexes: {table: {F: female, M: male}}
+encounter:
+  rows: SELECT * FROM stays
+  fields:
+    id: {from: stay_id}
+    patient_id: {from: patient_id}
+    status: {from: state, codes: states}
+    class: {from: kind, codes: kinds}
+    start: {from: began}
+    end: {from: ended}
+    visit_number: {from: visit}
+    functional_unit: {from: unit}
+    last_updated: {from: changed, time_zone: UTC}
+  search: [_id, patient, date, identifier, status, class, service-provider._extension]
+  sort: [date, _lastUpdated]
+patient:
+  rows: SELECT patient_id, family, folded, sex, born, changed FROM patients
+  fields:
+    id: {from: patient_id}
+    names: [{use: official, family: {from: family, search: folded}, given: {from: family, search: folded}}]
+    gender: {from: sex, codes: sexes}
+    birth_date: {from: born}
+    identifiers: [{type: PI, system: urn:oid:1.2.4, value: {from: patient_id}}]
+    last_updated: {from: changed, time_zone: UTC}
+  search: [_id, name, family, given, birthdate, gender, identifier]
+  sort: [_id, _lastUpdated]
+"""
+
+SECRETS = ("Ljungqvist", "ljungqvist")
+"""What a report on these rows must never say."""
+
+
+class Defect(NamedTuple):
+    """What is changed in the hospital or in the file, and what has to be told of it."""
+
+    told: str
+    at: str
+    """A part of the line of the file that is to be mended."""
+    sql: tuple[str, ...] = ()
+    old: str = ""
+    new: str = ""
+    severity: str = "error"
+    source: str = ""
+    remedy: str = ""
+    also: tuple[str, str] = ("", "")
+    databases: tuple[str, ...] = DATABASES
+
+
+NOW = datetime.now(UTC)
+
+
+DEFECTS = {
+    "a column that is not there": Defect(
+        "the SELECT returns no column 'unitt'; did you mean 'unit'?",
+        "functional_unit:",
+        old="{from: unit}",
+        new="{from: unitt}",
+        source="unitt",
+    ),
+    "a table that is not there": Defect(
+        "the source has no",
+        "encounter:",
+        old="FROM stays",
+        new="FROM stay",
+    ),
+    "a code that no entry names": Defect(
+        "codes.states names no 'Z' (1 row): such rows cannot be served",
+        "states: {table",
+        ("UPDATE stays SET state = 'Z' WHERE stay_id = 1",),
+        source="stays.state",
+        remedy="Z: '?'   # 1 row; in-progress, finished, hidden",
+    ),
+    "a code that otherwise catches": Defect(
+        "codes.kinds names no 'EXT' (2 rows): all become 'UNK'",
+        "class:",
+        ("UPDATE stays SET kind = 'EXT' WHERE stay_id IN (1, 2)",),
+        severity="note",
+        source="stays.kind",
+    ),
+    "an entry that no row has": Defect(
+        "no row has 'X'",
+        "states: {table",
+        old="A: hidden",
+        new="A: hidden, X: removed",
+        severity="note",
+        source="stays.state",
+    ),
+    "names taken for codes": Defect(
+        "more than 100 different values: is this a column of codes?",
+        "gender:",
+        old="gender: {from: sex",
+        new="gender: {from: family",
+        severity="warning",
+        source="patients.family",
+    ),
+    "an end before the start": Defect(
+        "rows looked at cannot be served: ends before it starts",
+        "end:",
+        ("UPDATE stays SET ended = '2001-01-01 00:00:00' WHERE stay_id = 7",),
+        source="stays.ended",
+    ),
+    "no patient": Defect(
+        "rows looked at cannot be served: required and empty",
+        "patient_id: {from",
+        ("UPDATE stays SET patient_id = NULL WHERE stay_id = 7",),
+        source="stays.patient_id",
+    ),
+    "a patient that is not there": Defect(
+        "1 of 119 stays refer to a patient whom the patients do not have",
+        "patient_id: {from",
+        ("UPDATE stays SET patient_id = 99999 WHERE stay_id = 7",),
+        severity="warning",
+        source="stays.patient_id",
+    ),
+    "an id that FHIR does not allow": Defect(
+        "rows looked at cannot be served: not a FHIR id",
+        "id: {from: visit}",
+        ("UPDATE stays SET visit = 'V 7' WHERE stay_id = 7",),
+        old="id: {from: stay_id}",
+        new="id: {from: visit}",
+        source="stays.visit",
+    ),
+    "an id that several rows have": Defect(
+        "1 ids have several rows, up to 3",
+        "id: {from: visit}",
+        ("UPDATE stays SET visit = 'V3' WHERE stay_id IN (1, 2)",),
+        old="id: {from: stay_id}",
+        new="id: {from: visit}",
+        source="stays.visit",
+    ),
+    "a row without an id": Defect(
+        "2 rows have no id",
+        "id: {from: visit}",
+        ("UPDATE stays SET visit = NULL WHERE stay_id IN (1, 2)",),
+        old="id: {from: stay_id}",
+        new="id: {from: visit}",
+        source="stays.visit",
+    ),
+    "a time that never happens": Defect(
+        "a local time that never happens (clock change) (is the column in UTC",
+        "start:",
+        ("UPDATE stays SET began = '2020-03-29 02:30:00' WHERE stay_id = 7",),
+        source="stays.began",
+    ),
+    "a time that happens twice": Defect(
+        "1 of 119 times happen twice (autumn clock change), and are read as the first",
+        "start:",
+        (
+            "UPDATE stays SET began = '2020-10-25 02:30:00', ended = NULL"
+            " WHERE stay_id = 7",
+        ),
+        severity="note",
+        source="stays.began",
+    ),
+    "starts that are ahead of the clock": Defect(
+        "1 of 119 stays that have begun start in the future, by less than",
+        "start:",
+        (
+            "UPDATE stays SET ended = NULL, began ="
+            f" '{NOW + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}' WHERE stay_id = 7",
+        ),
+        old="start: {from: began}",
+        new="start: {from: began, time_zone: UTC}",
+        severity="warning",
+        source="stays.began",
+    ),
+    "changes in UTC read as local time": Defect(
+        "stays were changed before they began, by less than the offset of the zone",
+        "last_updated:",
+        ("UPDATE stays SET changed = began",),
+        # Two hours from Paris all summer: as far as UTC.
+        old="start: {from: began}",
+        new="start: {from: began, time_zone: Atlantic/Azores}",
+        also=("{from: changed, time_zone: UTC}", "{from: changed}"),
+        severity="warning",
+        source="stays.changed",
+    ),
+    "times that are days": Defect(
+        "times are at 00:00: does the column hold days only?",
+        "start:",
+        ("UPDATE stays SET began = '2020-06-01 00:00:00'",),
+        severity="note",
+        source="stays.began",
+    ),
+    "a day without a time": Defect(
+        "a column of days: say at what time of day",
+        "start:",
+        ("ALTER TABLE stays ADD COLUMN day DATE",),
+        old="start: {from: began}",
+        new="start: {from: day}",
+        source="stays.day",
+        databases=("postgresql", "mariadb"),
+        remedy='at: "00:00"',
+    ),
+    "a time in a column of numbers": Defect(
+        "a column of numbers, without a format",
+        "end:",
+        old="end: {from: ended}",
+        new="end: {from: patient_id}",
+        source="stays.patient_id",
+    ),
+    "texts with a T": Defect(
+        "texts with a T between day and time",
+        "start:",
+        (
+            "ALTER TABLE stays ADD COLUMN began_text VARCHAR(30)",
+            "UPDATE stays SET began_text = '2020-05-01T10:00:00'",
+        ),
+        old="start: {from: began}",
+        new="start: {from: began_text}",
+        severity="warning",
+        source="stays.began_text",
+    ),
+    "a filter without an index": Defect(
+        "'patient' reads every row of stays: no index leads to it",
+        "patient_id: {from",
+        ("DROP INDEX stays_patient",),
+        severity="warning",
+        source="stays.patient_id",
+        remedy=(
+            "CREATE INDEX stays_patient_id_began_stay_id ON stays"
+            " (patient_id, began, stay_id);"
+        ),
+    ),
+    "a filter on what is computed": Defect(
+        "'identifier' reads every row of stays: no index leads to it, as the SELECT computes",
+        "visit_number:",
+        old="SELECT * FROM stays",
+        new="SELECT s.*, 'V' || stay_id AS number FROM stays s",
+        also=("{from: visit}", "{from: number}"),
+        severity="warning",
+        source="number",
+    ),
+    "an order without an index": Defect(
+        "the order '_lastUpdated' sorts all rows before each page: no index has it",
+        "last_updated: {from: changed",
+        ("DROP INDEX stays_changed",),
+        severity="warning",
+        source="stays.changed",
+        remedy="CREATE INDEX stays_changed_stay_id ON stays (changed, stay_id);",
+    ),
+    "a code without an index": Defect(
+        "'gender' reads every row of patients: no index leads to it",
+        "gender:",
+        ("DROP INDEX patients_sex",),
+        severity="note",
+        source="patients.sex",
+        remedy="CREATE INDEX patients_sex_patient_id ON patients (sex, patient_id);",
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def new_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], str]:
+    """Return what makes an empty database of a kind."""
+
+    def make(kind: str) -> str:
+        if kind == "sqlite":
+            return f"sqlite:///{tmp_path_factory.mktemp('live') / 'pas.sqlite'}"
+        if kind == "postgresql":
+            new: NewDatabase = request.getfixturevalue("new_postgresql")
+            return new("unicode")
+        server: MariaServer = request.getfixturevalue("mariadb_server")
+        return server.new_database()
+
+    return make
+
+
+@pytest.fixture(params=DATABASES)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def fill(url: str, kind: str, statements: tuple[str, ...] = ()) -> None:
+    """Make the clean hospital, then what is wrong with it."""
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for statement in TABLES.format(time=TIMES[kind]).split(";"):
+            connection.execute(sa.text(statement))
+        connection.execute(sa.text(PATIENT), [_patient(n) for n in range(1, 121)])
+        connection.execute(sa.text(STAY), [_stay(n) for n in range(1, 121)])
+        for statement in statements:
+            if kind == "mariadb" and statement.startswith("DROP INDEX"):
+                statement += f" ON {statement.split()[-1].split('_')[0]}"
+            connection.execute(sa.text(statement))
+    engine.dispose()
+
+
+STAY = (
+    "INSERT INTO stays VALUES (:id, :patient, :state, 'HC', :began, :ended, :visit,"
+    " :unit, :changed)"
+)
+PATIENT = "INSERT INTO patients VALUES (:id, :family, :folded, :sex, :born, :changed)"
+
+
+def _stay(number: int) -> dict[str, object]:
+    began = datetime(2020, 5, 1, 8, 10) + timedelta(hours=7 * number)  # noqa: DTZ001
+    ended = began + timedelta(hours=30)
+    return {
+        "id": number,
+        "patient": number,
+        "state": "ESA"[number % 3] if number % 40 == 0 else "SE"[number % 2],
+        "began": str(began),
+        "ended": str(ended),
+        "visit": f"V{number}",
+        "unit": f"U{number % 5}",
+        "changed": str(ended + timedelta(hours=1)),
+    }
+
+
+def _patient(number: int) -> dict[str, object]:
+    return {
+        "id": number,
+        "family": f"Ljungqvist{number}",
+        "folded": f"ljungqvist{number}",
+        "sex": "MF"[number % 2],
+        "born": f"19{number % 80 + 10}-02-03",
+        "changed": f"2020-05-01 10:{number % 60:02}:00",
+    }
+
+
+def written(directory: Path, *changes: tuple[str, str]) -> Path:
+    """Write the mapping file with these changes."""
+    text = MAPPING
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    file = directory / "hospital.yaml"
+    file.write_text(text)
+    return file
+
+
+def looked(file: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    """Return what was found."""
+    main(["mapping", "check", "--live", "--json", str(file)])
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert not any(secret in told.out for secret in SECRETS)
+    found: list[dict[str, str]] = json.loads(told.out)["findings"]
+    return found
+
+
+@pytest.fixture
+def url(
+    kind: str, new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> str:
+    url = new_url(kind)
+    monkeypatch.setenv("PAS_URL", url)
+    return url
+
+
+def test_nothing_is_wrong_with_a_clean_hospital(
+    kind: str, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(url, kind)
+    file = written(tmp_path)
+    found = looked(file, capsys)
+    assert [one["text"] for one in found if not _is_expected(one)] == []
+    assert main(["mapping", "check", "--live", str(file)]) == 0
+    assert capsys.readouterr().out.endswith(f"{file}: nothing to mend\n")
+
+
+def _is_expected(one: dict[str, str]) -> bool:
+    """What is no fault of a hospital: words within texts, a collation of the server."""
+    texts = ("to find words within texts", "compared by the database without case")
+    return one["severity"] == "note" and any(text in one["text"] for text in texts)
+
+
+@pytest.mark.parametrize("defect", DEFECTS.values(), ids=DEFECTS.keys())
+def test_a_defect_is_told_at_its_line(
+    defect: Defect,
+    kind: str,
+    url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if kind not in defect.databases:
+        pytest.skip("this database has no such type")
+    fill(url, kind, defect.sql)
+    file = written(tmp_path, (defect.old, defect.new), defect.also)
+    found = looked(file, capsys)
+    told = [one for one in found if defect.told in one["text"]]
+    assert len(told) == 1, [one["text"] for one in found]
+    one = told[0]
+    line = file.read_text().splitlines()[int(one["line"]) - 1]
+    assert defect.at in line
+    assert one["severity"] == defect.severity
+    assert one["source"] == defect.source
+    assert one["remedy"].startswith(defect.remedy)
+
+
+def test_codes_and_counts_alone_are_quoted(
+    kind: str, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(url, kind, ("UPDATE patients SET sex = substr(family, 1, 4)",))
+    found = looked(written(tmp_path, ("M: male", "M: male, F2: female")), capsys)
+    (one,) = [f for f in found if "codes.sexes names no" in f["text"]]
+    assert "'Ljun' (120 rows)" in one["text"]
