@@ -3,7 +3,8 @@
 SearchQuery → filters.py → parameters → source.py → client.py → rows → records
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from adapters.contract import (
@@ -29,6 +30,7 @@ from adapters.http.answers import rows_at, text_at, total_at
 from adapters.http.calls import Question
 from adapters.http.client import SourceTimedOutError
 from adapters.http.dates import askable_prefixes
+from adapters.http.inspection import Looked, looks
 from adapters.http.paging import (
     Listed,
     Pairs,
@@ -40,8 +42,9 @@ from adapters.http.paging import (
 )
 from adapters.http.places import placed
 from adapters.http.rows import ask_row
-from adapters.http.section import open_section
+from adapters.http.section import JsonRow, Section, open_section
 from adapters.http.source import Source
+from adapters.inspection import Look
 from adapters.mapping.http_model import HttpSection, PagingKind, SearchCall
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
 
@@ -137,6 +140,17 @@ class HttpAdapter:
                 if any(not section.id_text(row) for row in rows):
                     place = section.mapping.fields["id"].mark
                     yield Problem(f"{place}: {kind}.id: no row holds it there")
+
+    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+        """Yield what there is to look at, section by section."""
+        for kind, section in self._sections.items():
+            if kind in kinds:
+                yield from looks(Looked(section, self, partial(self._first, section)))
+
+    def _first(self, section: Section, size: int) -> tuple[JsonRow, ...]:
+        assert section.http.list is not None, "what has no list is not looked at"
+        question = Question(section, section.http.list)
+        return self._listed(question, (), size, "", self._config.timeout_seconds).rows
 
     def close(self) -> None:
         """Close the connections."""

@@ -17,6 +17,10 @@ from adapters.mapping.model import SourceConfig
 _SERVER_ERROR = 500
 
 
+class RefusedError(SourceDataError):
+    """The source does not answer to this account."""
+
+
 class Source:
     """The hospital's API; safe to share between threads."""
 
@@ -43,7 +47,7 @@ class Source:
             case Verdict.UNAVAILABLE:
                 raise SourceUnavailableError("the source says that it is away")
             case Verdict.EXPIRED:
-                raise SourceDataError("the source refuses who asks")
+                raise RefusedError("the source refuses who asks")
             case Verdict.ERROR:
                 raise SourceDataError("the source answered an error")
 
@@ -60,7 +64,7 @@ class Source:
         answer = self._client.send(call, {**self._http.headers, **shown}, until)
         said, found = self._read(answer)
         if said is Verdict.EXPIRED and not self._credentials.refuse(shown):
-            raise SourceDataError("the source refuses who asks")
+            raise RefusedError("the source refuses who asks")
         return said, found
 
     def _read(self, answer: Answer) -> tuple[Verdict, Any]:

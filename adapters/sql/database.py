@@ -74,13 +74,17 @@ class Database:
         """Return the columns of a SELECT, without reading a row."""
         return self._ask(lambda cursor: self._dialect.columns(cursor, rows))
 
+    @property
+    def tells_plans(self) -> bool:
+        """Whether this kind of database is asked how it runs a statement."""
+        return self._dialect.plan is not None
+
     def plan(
         self, shape: Shape, values: tuple[object, ...], limit: int | None = None
-    ) -> Plan | None:
-        """Return how the database would run a statement; None where it is not asked."""
+    ) -> Plan:
+        """Return how the database would run a statement, where it tells plans."""
         plan = self._dialect.plan
-        if plan is None:
-            return None
+        assert plan is not None, "who asks has looked at tells_plans"
         statement = self._compile(shape)
         bound = statement.bind(values, limit)
         return self._ask(lambda cursor: plan(cursor, statement.text, bound))

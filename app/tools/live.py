@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adapters import open_adapter
-from adapters.contract import Adapter, AdapterError, SourceUnavailableError
+from adapters.contract import Adapter, AdapterError
 from adapters.inspection import Inspectable, Look, Observation
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
@@ -54,15 +54,12 @@ def _findings(file: Path, adapter: Adapter, seconds: float) -> Iterator[Finding]
 def _asked(file: Path, look: Look) -> Iterator[Observation]:
     try:
         yield from look.ask()
-    except SourceUnavailableError as error:
+    except AdapterError as error:
         _show_progress("")
         raise CannotRunError(
             f"{file}: the source cannot be looked at: {error}; is it up, and are address"
             " and account right?"
         ) from error
-    except AdapterError as error:
-        _show_progress("")
-        raise CannotRunError(f"{file}: {look.subject}: {error}") from error
 
 
 def _checked(file: Path, adapter: Adapter) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """The table and column that each column of a SELECT comes from, as the database tells it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from adapters.sql.dialects.plans import Origin
@@ -101,13 +101,21 @@ def postgresql_origins(cursor: Any, rows: str) -> Mapping[str, Origin]:
         column[0]: (result.ftable(index), result.ftablecol(index))
         for index, column in enumerate(cursor.description or ())
     }
+    tables = [table for table, _ in columns.values()]
     cursor.execute(
         "SELECT attrelid, attnum, attrelid::regclass::text, attname FROM pg_attribute"
         " WHERE attrelid = ANY(%s) AND attnum > 0",
-        ([table for table, _ in columns.values()],),
+        (tables,),
     )
     there = {(row[0], row[1]): Origin(row[2], row[3]) for row in cursor.fetchall()}
-    return {name: there[at] for name, at in columns.items() if at in there}
+    cursor.execute(
+        "SELECT oid::regclass::text, rtrim(pg_get_viewdef(oid), ';') FROM pg_class"
+        " WHERE oid = ANY(%s) AND relkind = 'v'",
+        (tables,),
+    )
+    views = dict(cursor.fetchall())
+    found = {name: there[at] for name, at in columns.items() if at in there}
+    return _behind(found, views, lambda view: postgresql_origins(cursor, view))
 
 
 # ------------------------------------------------------------------ MariaDB, MySQL
@@ -116,8 +124,31 @@ def postgresql_origins(cursor: Any, rows: str) -> Mapping[str, Origin]:
 def mysql_origins(cursor: Any, rows: str) -> Mapping[str, Origin]:
     """Take what the server says of the columns of a result (protocol, column definition)."""
     cursor.execute(f"{rows}\nLIMIT 0")
-    return {
+    found = {
         field.name: Origin(field.org_table, field.org_name)
         for field in cursor._result.fields
         if field.org_table and field.org_name
+    }
+    cursor.execute(
+        "SELECT table_name, view_definition FROM information_schema.views"
+        " WHERE table_schema = DATABASE()"
+    )
+    views = dict(cursor.fetchall())
+    return _behind(found, views, lambda view: mysql_origins(cursor, view))
+
+
+def _behind(
+    found: Mapping[str, Origin],
+    views: Mapping[str, str],
+    origins: Callable[[str], Mapping[str, Origin]],
+) -> Mapping[str, Origin]:
+    """Return the columns of tables behind those of views, which can have no index."""
+    behind = {
+        table: origins(views[table]) if views[table] else {}
+        for table in {origin.table for origin in found.values()} & views.keys()
+    }
+    return {
+        name: behind[origin.table][origin.column] if origin.table in behind else origin
+        for name, origin in found.items()
+        if origin.table not in behind or origin.column in behind[origin.table]
     }

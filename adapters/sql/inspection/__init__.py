@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from adapters.contract import Page, ResourceType, SearchQuery
-from adapters.inspection import Look, Observation
+from adapters.contract import Page, ResourceType, SearchQuery, SourceDataError
+from adapters.inspection import Look, Observation, Weight
 from adapters.inspection.faults import broken_rules
 from adapters.inspection.times import doubtful_times
 from adapters.mapping.model import SourceMapping
 from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.inspection.codes import CodesSeen
-from adapters.sql.inspection.indexes import filters_without_index, sorts_without_index
+from adapters.sql.inspection.filters import filters_without_index
 from adapters.sql.inspection.kinds import unfit_kinds
 from adapters.sql.inspection.rows import Looked, repeated_ids, strangers
+from adapters.sql.inspection.sorts import sorts_without_index
 from adapters.sql.section import Section
 
 __all__ = ["looks"]
@@ -58,5 +59,7 @@ def _in_time(
             yield from ask()
         except SourceTimedOutError:
             yield looked.untold(subject)
+        except SourceDataError as error:
+            yield looked.seen(f"{subject}: {error}", Weight.ERROR)
 
     return asked

@@ -46,16 +46,19 @@ class Looked:
         self.search = search
         self.kind = section.mapping.resource_type
         self.places = places_of(section.mapping)
+        self._origins: dict[str, Mapping[str, Origin]] = {}
 
-    @cached_property
-    def origins(self) -> Mapping[str, Origin]:
-        """The table and column that the section's own columns come from."""
-        return self.database.origins(self.section.mapping.rows)
+    def origins_of(self, rows: str) -> Mapping[str, Origin]:
+        """Return the table and column that columns of a SELECT come from."""
+        if rows not in self._origins:
+            self._origins[rows] = self.database.origins(rows)
+        return self._origins[rows]
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
-        """The names of those columns as the database has them."""
-        return {name: str(origin) for name, origin in self.origins.items()}
+        """The names of the section's own columns as the database has them."""
+        origins = self.origins_of(self.section.mapping.rows)
+        return {name: str(origin) for name, origin in origins.items()}
 
     @cached_property
     def served(self) -> Filter:
@@ -88,7 +91,7 @@ class Looked:
 
     def column(self, place: Place) -> str:
         """Return the table.column that a field comes from, as far as it is known."""
-        own = self.columns if not place.rows else self.database.origins(place.rows)
+        own = self.origins_of(place.rows or self.section.mapping.rows)
         return ", ".join(str(own.get(name, name)) for name in place.field.columns)
 
     def untold(self, subject: str) -> Observation:
@@ -96,8 +99,12 @@ class Looked:
         text = (
             f"{subject}: not told, the statement took too long (source.timeout_seconds)"
         )
+        return self.seen(text, Weight.NOTE)
+
+    def seen(self, text: str, weight: Weight) -> Observation:
+        """Return an observation of the section as a whole."""
         mark = self.section.mapping.mark
-        return Observation(mark, str(self.kind), "", text, Weight.NOTE)
+        return Observation(mark, str(self.kind), "", text, weight)
 
 
 def repeated_ids(looked: Looked) -> Iterator[Observation]:

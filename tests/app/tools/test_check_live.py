@@ -68,7 +68,9 @@ patient:
   rows: SELECT patient_id, family, folded, sex, born, changed FROM patients
   fields:
     id: {from: patient_id}
-    names: [{use: official, family: {from: family, search: folded}, given: {from: family, search: folded}}]
+    names:
+      - family: {from: family, search: folded}
+        given: {from: family, search: folded}
     gender: {from: sex, codes: sexes}
     birth_date: {from: born}
     identifiers: [{type: PI, system: urn:oid:1.2.4, value: {from: patient_id}}]
@@ -273,6 +275,21 @@ DEFECTS = {
             " (patient_id, began, stay_id);"
         ),
     ),
+    "a filter without an index, through a view": Defect(
+        "'patient' reads every row of stays: no index leads to it",
+        "patient_id: {from: p}",
+        (
+            "DROP INDEX stays_patient",
+            "CREATE VIEW seen AS SELECT stay_id, patient_id AS p, state, kind, began,"
+            " ended, visit, unit, changed FROM stays",
+        ),
+        old="SELECT * FROM stays",
+        new="SELECT * FROM seen",
+        also=("patient_id: {from: patient_id}", "patient_id: {from: p}"),
+        severity="warning",
+        source="stays.patient_id",
+        remedy="CREATE INDEX stays_patient_id_began_stay_id ON stays",
+    ),
     "a filter on what is computed": Defect(
         "'identifier' reads every row of stays: no index leads to it, as the SELECT computes",
         "visit_number:",
@@ -335,6 +352,14 @@ def fill(url: str, kind: str, statements: tuple[str, ...] = ()) -> None:
         for statement in statements:
             if kind == "mariadb" and statement.startswith("DROP INDEX"):
                 statement += f" ON {statement.split()[-1].split('_')[0]}"
+            connection.execute(sa.text(statement))
+    engine.dispose()
+
+
+def _run(url: str, *statements: str) -> None:
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for statement in statements:
             connection.execute(sa.text(statement))
     engine.dispose()
 
@@ -440,6 +465,9 @@ def test_a_defect_is_told_at_its_line(
     assert one["severity"] == defect.severity
     assert one["source"] == defect.source
     assert one["remedy"].startswith(defect.remedy)
+    if one["remedy"].startswith("CREATE INDEX"):
+        _run(url, one["remedy"])
+        assert one not in looked(file, capsys)
 
 
 def test_codes_and_counts_alone_are_quoted(
@@ -449,3 +477,19 @@ def test_codes_and_counts_alone_are_quoted(
     found = looked(written(tmp_path, ("M: male", "M: male, F2: female")), capsys)
     (one,) = [f for f in found if "codes.sexes names no" in f["text"]]
     assert "'Ljun' (120 rows)" in one["text"]
+
+
+def test_words_within_texts_have_an_index_where_the_database_has_such(
+    new_url: Callable[[str], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = new_url("postgresql")
+    monkeypatch.setenv("PAS_URL", url)
+    fill(url, "postgresql")
+    file = written(tmp_path)
+    remedies = {one["remedy"] for one in looked(file, capsys)}
+    (remedy,) = remedies - {""}
+    _run(url, *remedy.split("\n"))
+    assert looked(file, capsys) == []
