@@ -11,10 +11,14 @@ from adapters.contract import Adapter, AdapterError
 from adapters.inspection import Inspectable, Look, Observation
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
-from app.tools.report import CannotRunError, Finding, Severity
+from app.tools.report import CannotRunError, Finding, Severity, findings_of
 
 LONGEST = 300.0
 """How many seconds all looks at the source of a file may take."""
+
+_AWAY = (
+    "the source cannot be looked at: {}; is it up, and are address and account right?"
+)
 
 
 def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Finding]:
@@ -24,9 +28,13 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Finding]:
     """
     try:
         mapping = load_mapping(file, os.environ)
-        adapter = open_adapter(mapping)
     except MappingError as error:
         raise CannotRunError(str(error)) from error
+    try:
+        adapter = open_adapter(mapping)
+    except MappingError as error:
+        yield from findings_of(error)
+        return
     except AdapterError as error:
         raise CannotRunError(f"{file}: {error}") from error
     try:
@@ -56,15 +64,14 @@ def _asked(file: Path, look: Look) -> Iterator[Observation]:
         yield from look.ask()
     except AdapterError as error:
         _show_progress("")
-        raise CannotRunError(
-            f"{file}: the source cannot be looked at: {error}; is it up, and are address"
-            " and account right?"
-        ) from error
+        raise CannotRunError(f"{file}: {_AWAY.format(error)}") from error
 
 
 def _checked(file: Path, adapter: Adapter) -> Iterator[Finding]:
     """Yield what an adapter without looks says of itself."""
     for problem in adapter.check():
+        if problem.outage:
+            raise CannotRunError(f"{file}: {_AWAY.format(problem.text)}")
         severity = Severity.ERROR if problem.serious else Severity.WARNING
         yield Finding(str(file), 0, 0, problem.text, severity=severity)
 
