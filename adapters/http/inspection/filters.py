@@ -7,11 +7,13 @@ from typing import NamedTuple
 from adapters.contract import (
     NotAskableError,
     NotFoundError,
+    ReferenceCriterion,
     RowFault,
     SearchQuery,
     Sort,
     SortKey,
     SourceDataError,
+    StringCriterion,
     TooCostlyError,
 )
 from adapters.http.inspection.looked import Looked
@@ -37,43 +39,45 @@ def filters_tried(looked: Looked) -> Iterator[Observation]:
     for parameter in looked.section.mapping.parameters:
         tried = _tried(looked, parameter)
         if tried is None:
-            text = f"'{parameter}' was not tried: no row of the list has a value for it"
-            yield looked.seen(text, Weight.NOTE)
+            yield _untried(looked, parameter, "no row of the list has a value for it")
             continue
-        text = _result(looked, tried.query)
-        if text:
-            column = ", ".join(tried.place.field.columns)
-            text = f"'{parameter}' {text}"
-            yield Observation.at(tried.place, column, text, Weight.ERROR)
+        try:
+            yield from _told(looked, tried)
+        except NotAskableError:
+            yield _untried(looked, parameter, "it cannot be asked for a value of a row")
 
 
-def _result(looked: Looked, query: SearchQuery) -> str:
-    """Return what is wrong with the answer to a search that a row of the list meets."""
+def _untried(looked: Looked, parameter: str, reason: str) -> Observation:
+    return looked.seen(f"'{parameter}' was not tried: {reason}", Weight.NOTE)
+
+
+def _told(looked: Looked, tried: Tried) -> Iterator[Observation]:
+    """Tell what is odd about the answer to a search that a row of the list meets."""
+    column = ", ".join(tried.place.field.columns)
+    weight, text = Weight.ERROR, ""
     try:
-        rows = looked.adapter.search(query).rows
-    except NotAskableError:
-        return ""
+        rows = looked.adapter.search(tried.query).rows
     except RefusedError:
         raise
     except SourceDataError as error:
-        return f"does not filter: {error}"
-    if not rows:
-        return "brings no row, though the list has one with the value"
-    everyone = replace(query, criteria=())
-    if (
-        len(looked.rows) > _FEW
-        and len(rows) == _FEW
-        and _counts_alike(looked, query, everyone)
-    ):
-        return (
-            "brings as many rows as no filter at all: does the API know what is sent?"
-        )
-    return ""
+        text = f"does not filter: {error}"
+    else:
+        if not rows:
+            text = "brings no row, though the list has one with the value"
+        elif len(rows) == _FEW and _may_be_ignored(looked, tried.query):
+            weight = Weight.WARNING
+            text = "brings as many rows as no filter: does the API know what is sent?"
+    if text:
+        yield Observation.at(tried.place, column, f"'{tried.parameter}' {text}", weight)
 
 
-def _counts_alike(looked: Looked, *queries: SearchQuery) -> bool:
+def _may_be_ignored(looked: Looked, query: SearchQuery) -> bool:
+    """Whether a filter whose rows are not held against it narrows nothing."""
+    if not isinstance(query.criteria[0], (StringCriterion, ReferenceCriterion)):
+        return False
     try:
-        return len({looked.adapter.count(query) for query in queries}) == 1
+        alone = looked.adapter.count(replace(query, criteria=()))
+        return len(looked.rows) > _FEW and looked.adapter.count(query) == alone
     except TooCostlyError:
         return False
 

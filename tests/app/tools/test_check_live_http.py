@@ -1,0 +1,190 @@
+"""`encounters mapping check --live` on an HTTP API: each planted defect is found."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from adapters.testing.hospital import Hospital, OrganizationRow, PatientRow, StayRow
+from app.cli import main
+from tests.hospital_http import SECRETS, Api, serving
+from tests.hospital_http_mapping import http_mapping_text
+
+SOUND = Hospital(
+    stays=tuple(
+        StayRow(
+            n,
+            patient=n,
+            kind=("HC", "URG")[n % 2],
+            began=f"2024-05-{n % 28 + 1:02} 08:{n:02}:00",
+            ended=f"2024-06-{n % 28 + 1:02} 09:00:00",
+            visit=f"V{n}",
+            unit=f"U{n % 3}",
+            changed=f"2024-06-{n % 28 + 1:02} 10:00:00",
+        )
+        for n in range(1, 31)
+    ),
+    patients=tuple(
+        PatientRow(
+            n,
+            used_name=f"Ljungqvist{n}",
+            birth_name=f"Ljungqvist{n}",
+            given=f"Siri{n}",
+            sex="2",
+            born=f"19{n + 30}-01-02",
+            changed="2024-06-01 10:00:00",
+            numbers=((f"N{n}", "urn:oid:1.2"),),
+        )
+        for n in range(1, 31)
+    ),
+    organizations=(
+        OrganizationRow("H1", "General", "750000001", "2024-06-01 10:00:00"),
+    ),
+)
+
+
+class Defect(NamedTuple):
+    """A change of the mapping file, and what has to be told of it."""
+
+    told: str
+    at: str
+    old: str
+    new: str
+    severity: str = "error"
+    source: str = ""
+
+
+DEFECTS = {
+    "a path that no row has": Defect(
+        "no row of the list has 'uf.cod'; did you mean 'uf.code'?",
+        "functional_unit:",
+        "uf.code",
+        "uf.cod",
+        source="uf.cod",
+    ),
+    "a path within a list that no row has": Defect(
+        "no row of the list has 'valer'; did you mean 'valeur'?",
+        "value: {from: valer}",
+        "value: {from: valeur}",
+        "value: {from: valer}",
+        source="valer",
+    ),
+    "a code that no entry names": Defect(
+        "codes.states names no 'S' (30 rows): such rows cannot be served",
+        "states:",
+        "'S': 'finished', ",
+        "",
+        source="state",
+    ),
+    "a parameter that the API leaves out": Defect(
+        "'class' does not filter: the list holds a row that was not asked for",
+        "class: {from: type",
+        "class: {send: types,",
+        "class: {send: typ,",
+        source="type",
+    ),
+    "a parameter that nobody can see is left out": Defect(
+        "'patient' brings as many rows as no filter: does the API know",
+        "patient_id: {from: patient_id}",
+        "patient: {send: ipp,",
+        "patient: {send: pip,",
+        severity="warning",
+        source="patient_id",
+    ),
+    "a filter on another time": Defect(
+        "'date' brings no row, though the list has one with the value",
+        "start: {from: began",
+        "date: {from: du, before: avant}",
+        "date: {from: avant, before: du}",
+        source="began",
+    ),
+    "rows that are not to be served": Defect(
+        "rows of the list are hidden or removed",
+        "encounter:",
+        "'S': 'finished'",
+        "'S': 'hidden'",
+    ),
+    "rows that end before they start": Defect(
+        "30 of 30 rows looked at cannot be served: ends before it starts",
+        "end: {from",
+        "start: {from: began",
+        "start: {from: maj",
+        source="ended",
+    ),
+    "a row that cannot be read": Defect(
+        "read finds nothing by the id of a row of the list",
+        "id: {from: stay_id}",
+        '"/sejours/{id}"',
+        '"/sejours/x{id}"',
+        source="stay_id",
+    ),
+}
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    served = Api(SOUND)
+    with serving(served) as url:
+        for name, value in {"PAS_URL": url, **SECRETS}.items():
+            monkeypatch.setenv(name, value)
+        yield served
+
+
+@pytest.fixture
+def look(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., list[dict[str, str]]]:
+    def looked(old: str = "", new: str = "") -> list[dict[str, str]]:
+        text = http_mapping_text(SOUND)
+        assert old in text
+        (tmp_path / "hospital.yaml").write_text(text.replace(old, new, 1))
+        main(["mapping", "check", "--live", "--json", str(tmp_path / "hospital.yaml")])
+        told = capsys.readouterr()
+        assert told.err == ""
+        assert "Ljungqvist" not in told.out
+        found: list[dict[str, str]] = json.loads(told.out)["findings"]
+        return found
+
+    return looked
+
+
+@pytest.mark.usefixtures("api")
+def test_nothing_is_wrong_with_a_sound_api(
+    look: Callable[..., list[dict[str, str]]],
+) -> None:
+    found = look()
+    assert [one["text"] for one in found if one["severity"] != "note"] == []
+    notes = [one["text"] for one in found if one["element"] == "Encounter"]
+    assert notes == [
+        "the first 30 rows were looked at; types, indexes and all other rows are not told"
+        " by an API"
+    ]
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize("defect", DEFECTS.values(), ids=DEFECTS.keys())
+def test_a_defect_is_told_at_its_line(
+    defect: Defect, tmp_path: Path, look: Callable[..., list[dict[str, str]]]
+) -> None:
+    found = look(defect.old, defect.new)
+    told = [one for one in found if defect.told in one["text"]]
+    assert len(told) == 1, [one["text"] for one in found]
+    lines = (tmp_path / "hospital.yaml").read_text().splitlines()
+    assert defect.at in lines[int(told[0]["line"]) - 1]
+    assert told[0]["severity"] == defect.severity
+    assert told[0]["source"] == defect.source
+
+
+def test_who_is_refused_looks_no_further(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api.guard = lambda _: False
+    file = tmp_path / "hospital.yaml"
+    file.write_text(http_mapping_text(SOUND))
+    assert main(["mapping", "check", "--live", str(file)]) == 2
+    assert capsys.readouterr().err == (
+        f"{file}: the source cannot be looked at: the source refuses who asks; is it up,"
+        " and are address and account right?\n"
+    )
