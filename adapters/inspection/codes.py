@@ -1,10 +1,11 @@
 """Codes found in a source, held against the table of the mapping that reads them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from adapters.inspection import Observation, Weight
+from adapters.inspection.faults import empty
 from adapters.mapping.model import CodeTable
 from adapters.mapping.places import Place
 from adapters.mapping.values import LONGEST_CODE, as_text
@@ -17,11 +18,15 @@ _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 class Counted(NamedTuple):
-    """The codes of one field and how many rows have each; `column` is where they stand."""
+    """The codes of one field and how many rows have each, or `nothing`.
+
+    `column` is where they stand.
+    """
 
     place: Place
     column: str
     counts: Mapping[str, int]
+    nothing: int
 
     @property
     def codes(self) -> CodeTable:
@@ -31,15 +36,18 @@ class Counted(NamedTuple):
         return codes
 
 
-def counted(place: Place, values: Iterable[tuple[object, int]]) -> Mapping[str, int]:
-    """Return how often each code was found, absent ones left out, as a cell is read."""
-    nothing = place.field.absent | {""}
+def counted(place: Place, column: str, values: Iterable[tuple[object, int]]) -> Counted:
+    """Return how often each code was found, as a cell is read."""
+    absent = place.field.absent | {""}
     found: dict[str, int] = {}
+    nothing = 0
     for value, rows in values:
         text = _text(value)
-        if text not in nothing:
+        if text in absent:
+            nothing += rows
+        else:
             found[text] = found.get(text, 0) + rows
-    return found
+    return Counted(place, column, found, nothing)
 
 
 def _text(value: object) -> str:
@@ -49,9 +57,13 @@ def _text(value: object) -> str:
         return ""
 
 
-def unnamed(found: Counted) -> Iterator[Observation]:
-    """Tell the codes that no entry names."""
+def unnamed(found: Counted, required: Collection[str]) -> Iterator[Observation]:
+    """Tell the codes that no entry names, and where a required one is missing."""
     codes = found.codes
+    place = found.place
+    is_required = place.field.slot in required and "." not in place.slot
+    if found.nothing and codes.otherwise is None and is_required:
+        yield empty(found.place, found.column, found.nothing)
     others = {c: n for c, n in found.counts.items() if c not in codes.table}
     if not others:
         return
@@ -60,7 +72,6 @@ def unnamed(found: Counted) -> Iterator[Observation]:
         yield Observation.at(found.place, found.column, text, Weight.WARNING)
         return
     told = _told(others)
-    place = found.place
     if codes.otherwise is not None:
         text = f"codes.{codes.name} names no {told}: all become '{codes.otherwise}'"
         yield Observation.at(place, found.column, text, Weight.NOTE)

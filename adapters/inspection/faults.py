@@ -8,7 +8,7 @@ from adapters.inspection import Observation, Weight
 from adapters.mapping.model import ResourceMapping
 from adapters.mapping.places import Place, places_of
 
-_NO_ENTRY = "no entry for "
+_COUNTED = ("no entry for ", "required and empty")
 _NEVER = "never happens"
 
 
@@ -20,13 +20,13 @@ def broken_rules(
 ) -> Iterator[Observation]:
     """Tell how many rows break which rule.
 
-    `columns` are names of columns as the source has them. Codes of the columns in
-    `counted` are told elsewhere, for all rows.
+    `columns` are names of columns as the source has them. What is told elsewhere, for
+    all rows, are the codes of columns in `counted`, and where they are empty.
     """
     places = places_of(section)
     faults = Counter(row for row in rows if isinstance(row, RowFault))
     for fault, number in faults.most_common():
-        if fault.rule.startswith(_NO_ENTRY) and fault.column in counted:
+        if fault.rule.startswith(_COUNTED) and fault.column in counted:
             continue
         text = (
             f"{number:,} of {len(rows):,} rows looked at cannot be served: {fault.rule}"
@@ -41,6 +41,13 @@ def broken_rules(
             )
         else:
             yield Observation.at(place, source, text, Weight.ERROR)
+
+
+def empty(place: Place, column: str, rows: int) -> Observation:
+    """Return the observation of rows that lack what they must have."""
+    have = "1 row has" if rows == 1 else f"{rows:,} rows have"
+    text = f"{have} nothing here, which is required: such rows cannot be served"
+    return Observation.at(place, column, text, Weight.ERROR)
 
 
 def _place(fault: RowFault, places: Iterable[Place]) -> Place | None:

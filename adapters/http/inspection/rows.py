@@ -30,7 +30,7 @@ def rows_seen(looked: Looked) -> Iterator[Observation]:
     yield from _lost(looked)
     coded = [p for p in places_of(section) if p.field.codes and p.field.columns]
     for place in coded:
-        yield from unnamed(_codes(looked, place))
+        yield from unnamed(_codes(looked, place), section.required)
     told = {place.field.columns[0] for place in coded}
     yield from broken_rules(section, looked.records, {}, told)
     yield from doubtful_times(section, looked.records, {}, datetime.now(UTC))
@@ -90,4 +90,4 @@ def _codes(looked: Looked, place: Place) -> Counted:
     (column,) = place.field.columns
     values = [_step(row, path_of(column)) for row in _within(looked.rows, place)]
     column = ", ".join(filter(None, (place.rows, column)))
-    return Counted(place, column, counted(place, [(value, 1) for value in values]))
+    return counted(place, column, [(value, 1) for value in values])

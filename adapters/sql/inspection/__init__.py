@@ -12,7 +12,7 @@ from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.inspection.codes import CodesSeen
 from adapters.sql.inspection.filters import filters_without_index
 from adapters.sql.inspection.kinds import unfit_kinds
-from adapters.sql.inspection.rows import Looked, repeated_ids, strangers
+from adapters.sql.inspection.rows import Looked, empty_required, repeated_ids, strangers
 from adapters.sql.inspection.sorts import sorts_without_index
 from adapters.sql.section import Section
 
@@ -32,7 +32,8 @@ def looks(
     for subject, ask in (
         ("types of columns", lambda: unfit_kinds(looked)),
         ("codes", codes.observations),
-        ("rows", lambda: _rows(looked, codes)),
+        ("required values", lambda: empty_required(looked)),
+        ("rows", lambda: _rows(looked)),
         ("ids", lambda: repeated_ids(looked)),
         ("patients", lambda: strangers(looked)),
         ("indexes of filters", lambda: filters_without_index(looked)),
@@ -42,10 +43,10 @@ def looks(
             yield Look(f"{kind}: {subject}", _in_time(looked, subject, ask))
 
 
-def _rows(looked: Looked, codes: CodesSeen) -> Iterator[Observation]:
+def _rows(looked: Looked) -> Iterator[Observation]:
     rows, columns = looked.sample, looked.columns
     section = looked.section.mapping
-    yield from broken_rules(section, rows, columns, codes.counted)
+    yield from broken_rules(section, rows, columns, looked.told)
     yield from doubtful_times(section, rows, columns, datetime.now(UTC))
 
 

@@ -13,11 +13,10 @@ from adapters.sql.values import Columns
 
 
 class CodesSeen:
-    """What the coded columns of a section hold; `counted` are those told for all rows."""
+    """What the coded columns of a section hold."""
 
     def __init__(self, looked: Looked) -> None:
         self._looked = looked
-        self.counted: set[str] = set()
 
     def observations(self) -> Iterator[Observation]:
         """Count the codes of each column and hold them against their tables."""
@@ -29,7 +28,9 @@ class CodesSeen:
                 found.append(self._count(place))
             except SourceTimedOutError:
                 yield self._looked.untold(f"codes of {self._looked.column(place)}")
-        yield from dict.fromkeys(seen for each in found for seen in unnamed(each))
+        required = self._looked.section.mapping.required
+        seen = (one for each in found for one in unnamed(each, required))
+        yield from dict.fromkeys(seen)
         yield from self._unused(found)
 
     def _unused(self, found: list[Counted]) -> Iterator[Observation]:
@@ -49,8 +50,8 @@ class CodesSeen:
         wanted = self._wanted(place)
         shape = Shape(rows, (), wanted.condition, limited=True, grouped=column)
         values = looked.database.fetch(shape, wanted.values, 2 * MOST)
-        self.counted.add(name)
-        return Counted(place, looked.column(place), counted(place, values))
+        looked.told.add(name)
+        return counted(place, looked.column(place), values)
 
     def _columns(self, place: Place) -> Columns:
         filters = self._looked.section.filters

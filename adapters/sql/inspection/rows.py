@@ -1,10 +1,13 @@
 """Rows of one section looked at: a sample of both ends, its ids, its references."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from adapters.contract import (
+    Bound,
     EncounterRecord,
+    Key,
     Page,
     Record,
     ResourceType,
@@ -16,9 +19,10 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.inspection import SAMPLE, Observation, Weight
+from adapters.inspection.faults import empty
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.places import Place, places_of
-from adapters.sql.conditions import Filter
+from adapters.sql.conditions import Filter, all_of
 from adapters.sql.database import Database
 from adapters.sql.dialects.plans import Origin
 from adapters.sql.section import Section
@@ -26,6 +30,9 @@ from adapters.sql.statements import Shape
 
 _AT_ONCE = 200
 """How many patients are asked for in one statement."""
+
+_PAGES = 10
+"""From how many instants rows are taken that are neither the newest nor the oldest."""
 
 _GROUPS = 1000
 
@@ -46,6 +53,8 @@ class Looked:
         self.search = search
         self.kind = section.mapping.resource_type
         self.places = places_of(section.mapping)
+        self.told: set[str] = set()
+        """Columns whose codes and gaps were counted in all rows."""
         self._origins: dict[str, Mapping[str, Origin]] = {}
 
     def origins_of(self, rows: str) -> Mapping[str, Origin]:
@@ -68,22 +77,31 @@ class Looked:
 
     @cached_property
     def sample(self) -> tuple[Record | RowFault, ...]:
-        """Rows as the service reads them: the newest and the oldest, each once."""
+        """Rows as the service reads them: newest, oldest, some between; each once."""
         sorts = self.section.mapping.sorts
         key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
         newest = self._page(Sort(key, descending=True))
         if not newest.more:
             return newest.rows
         oldest = self._page(Sort(key))
-        seen = {(at.id, at.key) for at in newest.positions}
-        rest = zip(oldest.positions, oldest.rows, strict=True)
-        return (
-            *newest.rows,
-            *(row for at, row in rest if (at.id, at.key) not in seen),
-        )
+        found: dict[tuple[Key, Key], Record | RowFault] = {}
+        for page in (newest, oldest, *self._between(key, oldest, newest)):
+            for at, row in zip(page.positions, page.rows, strict=True):
+                found.setdefault((at.id, at.key), row)
+        return tuple(found.values())
 
-    def _page(self, sort: Sort) -> Page:
-        return self.search(SearchQuery(self.kind, (), sort, SAMPLE, placed=True))
+    def _between(self, key: SortKey, oldest: Page, newest: Page) -> Iterator[Page]:
+        """Yield pages from instants between the newest and the oldest rows."""
+        first, last = oldest.last, newest.last
+        if not (first and first.moment and last and last.moment):
+            return
+        for step in range(_PAGES):
+            moment = first.moment + (last.moment - first.moment) * step / _PAGES
+            yield self._page(Sort(key), SAMPLE // _PAGES, Bound(moment))
+
+    def _page(self, sort: Sort, size: int = SAMPLE, after: Bound | None = None) -> Page:
+        query = SearchQuery(self.kind, (), sort, size, after=after, placed=True)
+        return self.search(query)
 
     def place(self, slot: str) -> Place:
         """Return the field of a slot by its name in records."""
@@ -131,6 +149,26 @@ def repeated_ids(looked: Looked) -> Iterator[Observation]:
         if id is None:
             text = f"{rows:,} rows have no id, and cannot be served"
             yield Observation.at(place, looked.column(place), text, Weight.ERROR)
+
+
+def empty_required(looked: Looked) -> Iterator[Observation]:
+    """Tell how many rows lack what every row must have, but for ids and codes."""
+    section = looked.section
+    columns = section.filters.columns
+    for place in looked.places:
+        field = place.field
+        if (
+            field.slot in section.mapping.required - {"id"}
+            and len(field.columns) == 1
+            and field.codes is None
+        ):
+            missing = columns.key(replace(field, search_column=None)).missing
+            wanted = all_of([looked.served, missing])
+            shape = Shape(section.mapping.rows, (), wanted.condition)
+            ((rows,),) = looked.database.fetch(shape, wanted.values)
+            looked.told.add(field.columns[0])
+            if rows:
+                yield empty(place, looked.column(place), rows)
 
 
 def strangers(looked: Looked) -> Iterator[Observation]:

@@ -154,10 +154,16 @@ DEFECTS = {
         source="stays.ended",
     ),
     "no patient": Defect(
-        "rows looked at cannot be served: required and empty",
+        "1 row has nothing here, which is required: such rows cannot be served",
         "patient_id: {from",
         ("UPDATE stays SET patient_id = NULL WHERE stay_id = 7",),
         source="stays.patient_id",
+    ),
+    "no status": Defect(
+        "2 rows have nothing here, which is required: such rows cannot be served",
+        "status: {from",
+        ("UPDATE stays SET state = NULL WHERE stay_id IN (7, 8)",),
+        source="stays.state",
     ),
     "a patient that is not there": Defect(
         "1 of 119 stays refer to a patient whom the patients do not have",
@@ -593,6 +599,30 @@ def test_each_table_of_several_is_looked_at(
         f"more.{column}"
         for column in ("stay_id", "patient_id", "began", "visit", "unit", "changed")
     }
+
+
+def test_rows_between_the_newest_and_the_oldest_are_looked_at(
+    new_url: Callable[[str], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = new_url("sqlite")
+    monkeypatch.setenv("PAS_URL", url)
+    fill(url, "sqlite")
+    many = "WITH RECURSIVE n(i) AS (SELECT 121 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)"
+    _run(
+        url,
+        f"INSERT INTO stays {many} SELECT i, 1, 'S', 'HC',"
+        " datetime('2020-06-10', '+' || i || ' hours'), NULL, 'V' || i, 'U1',"
+        " '2021-06-01 00:00:00' FROM n",
+        "UPDATE stays SET ended = '2001-01-01 00:00:00' WHERE stay_id > 2500"
+        " AND stay_id < 3500",
+    )
+    (one,) = [
+        one for one in looked(written(tmp_path), capsys) if "ends before" in one["text"]
+    ]
+    assert " of 3,0" in one["text"] or " of 2,9" in one["text"], one["text"]
 
 
 def test_a_look_ends_in_time(
