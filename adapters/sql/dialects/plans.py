@@ -28,27 +28,30 @@ class Origin(NamedTuple):
         return "_".join(names).replace('"', "")[:_LONGEST_NAME]
 
 
+class Sought(NamedTuple):
+    """A table in which rows are looked up by an index, and by what, as the plan says it."""
+
+    table: str
+    by: str
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is read of which table, and whether rows are sorted after they are read.
 
-    `sought` holds what is looked up in indexes, in the database's own words; `whole` the
-    tables of which every row is read, by the names that the statement gives them.
+    `whole` are tables of which every row is read. Tables go by the names that the
+    statement gives them where the plan has `aliases`, else by their own.
     """
 
-    sought: tuple[str, ...]
+    sought: tuple[Sought, ...]
     whole: tuple[str, ...]
     sorts: bool
-
-    def seeks(self, column: str) -> bool:
-        """Tell whether a column is looked up in an index."""
-        return any(re.search(rf"\b{re.escape(column)}\b", by) for by in self.sought)
+    aliases: bool = True
 
 
 # --------------------------------------------------------------------------- SQLite
 
-_ROWID = re.compile(r"SEARCH \S+ USING (INTEGER PRIMARY KEY)")
-_SEARCH = re.compile(r"SEARCH .* USING (?!AUTOMATIC).*\((.*)\)")
+_SEARCH = re.compile(r"SEARCH (\S+) USING (?!AUTOMATIC)(.*)\((.*)\)")
 _SCAN = re.compile(r"SCAN (\S+)(?! VIRTUAL)")
 
 
@@ -57,10 +60,7 @@ def sqlite_plan(cursor: Any, text: str, bound: Any) -> Plan:
     cursor.execute(f"EXPLAIN QUERY PLAN {text}", bound)
     lines = [str(row[3]) for row in cursor.fetchall()]
     sought = [
-        # The row id goes by the name of the column that it stands for.
-        "rowid" if _ROWID.match(line) else found[1]
-        for line in lines
-        if (found := _SEARCH.match(line))
+        Sought(found[1], found[3]) for line in lines if (found := _SEARCH.match(line))
     ]
     whole = [found[1] for line in lines if (found := _SCAN.match(line))]
     sorts = any(line == "USE TEMP B-TREE FOR ORDER BY" for line in lines)
@@ -69,7 +69,8 @@ def sqlite_plan(cursor: Any, text: str, bound: Any) -> Plan:
 
 # ----------------------------------------------------------------------- PostgreSQL
 
-_INDEXED = "Index Cond"
+_COND = "Index Cond"
+_SCANS = ("Seq Scan", "Index Scan", "Index Only Scan")
 
 
 def postgresql_plan(cursor: Any, text: str, bound: Any) -> Plan:
@@ -78,28 +79,28 @@ def postgresql_plan(cursor: Any, text: str, bound: Any) -> Plan:
     try:
         for setting in ("enable_seqscan", "enable_sort"):
             cursor.execute(f"SET LOCAL {setting} = off")
-        # Values that the server has not seen yet make a plan for these very ones.
         cursor.execute(f"EXPLAIN (FORMAT JSON) {text}", bound)
         answer = cursor.fetchall()[0][0]
     finally:
         cursor.execute("ROLLBACK")
     found = json.loads(answer) if isinstance(answer, str) else answer
-    nodes = list(_nodes(found[0]["Plan"], "Plans"))
-    sought = tuple(str(node[_INDEXED]) for node in nodes if _INDEXED in node)
+    nodes = list(_nodes(found[0]["Plan"], ""))
+    sought = [Sought(table, str(n[_COND])) for table, n in nodes if _COND in n]
     whole = [
-        str(node["Relation Name"])
-        for node in nodes
-        if "Relation Name" in node
-        and _INDEXED not in node
-        and node["Node Type"] != "Bitmap Heap Scan"
+        table
+        for table, node in nodes
+        if node["Node Type"] in _SCANS and _COND not in node
     ]
-    return Plan(sought, tuple(whole), any(n["Node Type"] == "Sort" for n in nodes))
+    sorts = any(node["Node Type"] == "Sort" for _, node in nodes)
+    return Plan(tuple(sought), tuple(whole), sorts, aliases=False)
 
 
-def _nodes(node: dict[str, Any], below: str) -> Iterator[dict[str, Any]]:
-    yield node
-    for child in node.get(below, ()):
-        yield from _nodes(child, below)
+def _nodes(node: dict[str, Any], table: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield all nodes, each with its table; the index of a bitmap is that of the node above."""
+    table = str(node.get("Relation Name", table))
+    yield table, node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child, table)
 
 
 # ------------------------------------------------------------------ MariaDB, MySQL
@@ -115,14 +116,15 @@ def mysql_plan(cursor: Any, text: str, bound: Any) -> Plan:
     tables = [value for key, value in whole_plan if key == "table" and _is_read(value)]
     sought, whole = [], []
     for table in tables:
+        name = str(table["table_name"])
         if table["access_type"] not in ("ALL", "index"):
-            sought.append(" ".join(table.get("used_key_parts", ())))
+            sought.append(Sought(name, " ".join(table.get("used_key_parts", ()))))
         else:
-            whole.append(str(table["table_name"]))
+            whole.append(name)
             # Too few rows now for the index to be worth it.
             sought += [
-                " ".join(_columns_of(cursor, name))
-                for name in table.get("possible_keys", ())
+                Sought(name, " ".join(_columns_of(cursor, index)))
+                for index in table.get("possible_keys", ())
             ]
     sorts = any(key in _SORTED and value for key, value in whole_plan)
     return Plan(tuple(sought), tuple(whole), sorts)

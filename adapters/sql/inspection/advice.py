@@ -1,6 +1,7 @@
 """What a plan says of a column, and the index that would help."""
 
 import re
+from collections.abc import Mapping
 
 from adapters.contract import ResourceType
 from adapters.inspection import SAMPLE, Observation, Weight
@@ -10,7 +11,10 @@ from adapters.sql.inspection.rows import Looked
 
 COMPUTED = ", as the SELECT computes the column (search: may name a plain one)"
 
-_ALIAS = re.compile(r"\b(?:FROM|JOIN)\s+([\w.]+)(?:\s+(?:AS\s+)?(\w+))?", re.IGNORECASE)
+_NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION)\b"
+_ALIAS = re.compile(
+    rf"\b(?:FROM|JOIN)\s+([\w.]+)(?:\s+(?:AS\s+)?(?!{_NO_ALIAS})(\w+))?", re.IGNORECASE
+)
 
 
 def seeks(looked: Looked, place: Place, plan: Plan) -> bool:
@@ -18,8 +22,34 @@ def seeks(looked: Looked, place: Place, plan: Plan) -> bool:
     origin = origin_of(looked, place)
     if origin is None:
         return not plan.whole
-    is_id = place.slot == "id"
-    return plan.seeks(origin.column) or (is_id and "rowid" in plan.sought)
+    # SQLite calls an integer key by its other name.
+    column = re.escape(origin.column) + ("|rowid" if place.slot == "id" else "")
+    named = _named(looked)
+    return any(
+        re.search(rf"\b({column})\b", by) and _is(origin, table, named, plan)
+        for table, by in plan.sought
+    )
+
+
+def _is(origin: Origin, name: str, named: Mapping[str, str], plan: Plan) -> bool:
+    """Whether a plan means the table of a column, as far as the name tells."""
+    own = origin.table.rpartition(".")[2].strip('"')
+    if not plan.aliases:
+        return name == own
+    # Within a view a table may have a name that nobody tells.
+    return named.get(name, own).rpartition(".")[2] == own
+
+
+def _named(looked: Looked) -> Mapping[str, str]:
+    """Return the tables that are known, by the names that the mapping gives them."""
+    found: dict[str, str] = {}
+    for section in (*looked.mapping.resources.values(), looked.section.mapping):
+        of_items = [i.rows for items in section.items.values() for i in items if i.rows]
+        for rows in (*of_items, section.rows):
+            origins = looked.origins_of(rows).values()
+            found |= {origin.table: origin.table for origin in origins}
+            found |= {alias or table: table for table, alias in _ALIAS.findall(rows)}
+    return found
 
 
 def origin_of(looked: Looked, place: Place) -> Origin | None:
@@ -30,10 +60,7 @@ def origin_of(looked: Looked, place: Place) -> Origin | None:
 
 def tables_of(looked: Looked, plan: Plan) -> str:
     """Return the tables that are read whole, by their own names where they have others."""
-    rows = looked.section.mapping.rows
-    named = {}
-    for table, alias in _ALIAS.findall(rows):
-        named[alias or table] = table
+    named = _named(looked) if plan.aliases else {}
     return ", ".join(dict.fromkeys(named.get(name, name) for name in plan.whole))
 
 

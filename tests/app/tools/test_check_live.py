@@ -297,6 +297,17 @@ DEFECTS = {
         source="stays.patient_id",
         remedy="CREATE INDEX stays_patient_id_began_stay_id ON stays",
     ),
+    "a filter without an index, but for who replaced whom": Defect(
+        "'patient' reads every row of stays: no index leads to it",
+        "patient_id: {from: patient_id}",
+        ("DROP INDEX stays_patient", "ALTER TABLE patients ADD COLUMN merged BIGINT"),
+        old="SELECT patient_id, family, folded, sex, born, changed FROM patients",
+        new="SELECT * FROM patients",
+        also=("gender: {", "replaced_by: {from: merged}\n    gender: {"),
+        severity="warning",
+        source="stays.patient_id",
+        remedy="CREATE INDEX stays_patient_id_began_stay_id ON stays",
+    ),
     "a filter on what is computed": Defect(
         "'identifier' reads every row of stays: no index leads to it, as the SELECT computes",
         "visit_number:",
