@@ -33,11 +33,14 @@ def doubtful_times(
             column = columns.get(place.field.columns[0], place.field.columns[0])
             for weight, text in _of_times(times, rule):
                 yield Observation.at(place, column, text, weight)
-    stays = [record for record in records if isinstance(record, EncounterRecord)]
-    for name, weight, text in (*_ahead(stays, section, now), *_early(stays, section)):
+    found = (
+        *_starts_ahead(records, section, now),
+        *_changes_ahead(records, now),
+    )
+    for name, text in (*found, *_early(records, section)):
         place = next(p for p in places_of(section) if p.field.slot == name)
         source = place.field.columns[0]
-        yield Observation.at(place, columns.get(source, source), text, weight)
+        yield Observation.at(place, columns.get(source, source), text, Weight.WARNING)
 
 
 def _of_times(
@@ -72,72 +75,67 @@ def _happens_twice(moment: datetime, rule: TimeRule) -> bool:
     return first is not None and second is not None and first > second
 
 
-def _ahead(
-    stays: Iterable[EncounterRecord], section: ResourceMapping, now: datetime
-) -> Iterator[tuple[str, Weight, str]]:
+_Doubt = tuple[str, str]
+"""A slot, and what is odd about it."""
+
+
+def _starts_ahead(
+    records: Iterable[Record], section: ResourceMapping, now: datetime
+) -> Iterator[_Doubt]:
     """Tell stays that have begun and start in the future."""
-    begun = [stay for stay in stays if stay.status in _BEGUN and stay.start]
-    starts = [stay.start for stay in begun if stay.start and stay.start > now]
-    offset = _offset(section, "start", now)
-    if not starts or offset is None:
+    starts = [stay.start for stay in _begun(records) if stay.start]
+    ahead = [start for start in starts if start > now]
+    if not ahead:
         return
     text = (
-        f"{len(starts):,} of {len(begun):,} stays that have begun start in the future"
+        f"{len(ahead):,} of {len(starts):,} stays that have begun start in the future"
     )
-    if max(starts) - now <= abs(offset):
-        yield (
-            "start",
-            Weight.WARNING,
-            f"{text}, by less than {_hours(offset)}: {_MIXED}",
-        )
+    if _is_near(section, "start", max(ahead), max(ahead) - now):
+        yield "start", f"{text}, by less than the zone's offset: {_MIXED}"
     else:
-        yield "start", Weight.WARNING, f"{text}: are they planned, or is a year wrong?"
+        yield "start", f"{text}: are they planned, or is a year wrong?"
 
 
-def _early(
-    stays: Iterable[EncounterRecord], section: ResourceMapping
-) -> Iterator[tuple[str, Weight, str]]:
+def _changes_ahead(records: Iterable[Record], now: datetime) -> Iterator[_Doubt]:
+    """Tell rows that were last changed in the future."""
+    changes = [record.last_updated for record in records if record.last_updated]
+    ahead = [change for change in changes if change > now]
+    if ahead:
+        text = f"{len(ahead):,} of {len(changes):,} rows were changed in the future"
+        yield "last_updated", f"{text}: {_MIXED}"
+
+
+def _early(records: Iterable[Record], section: ResourceMapping) -> Iterator[_Doubt]:
     """Tell stays that were last changed before they began, by less than the offset."""
     begun = [
         (stay.start, stay.last_updated)
-        for stay in stays
-        if stay.status in _BEGUN and stay.start and stay.last_updated
+        for stay in _begun(records)
+        if stay.start and stay.last_updated
     ]
     early = [(start, changed) for start, changed in begun if changed < start]
     near = [
         start
         for start, changed in early
-        if (
-            offset := _offset(section, "last_updated", start)
-            or _offset(section, "start", start)
-        )
-        and start - changed <= abs(offset)
+        if _is_near(section, "start", start, start - changed)
     ]
-    if (
-        len(near) < _ENOUGH
-        or len(near) < _SHARE * len(begun)
-        or 2 * len(near) < len(early)
-    ):
-        return
-    text = f"{len(near):,} of {len(begun):,} stays were changed before they began"
-    yield (
-        "last_updated",
-        Weight.WARNING,
-        f"{text}, by less than the offset of the zone: {_MIXED}",
-    )
+    enough = max(_ENOUGH, _SHARE * len(begun), len(early) / 2)
+    if len(near) >= enough:
+        text = f"{len(near):,} of {len(begun):,} stays were changed before they began"
+        yield "last_updated", f"{text}, by less than the zone's offset: {_MIXED}"
+
+
+def _begun(records: Iterable[Record]) -> list[EncounterRecord]:
+    stays = [record for record in records if isinstance(record, EncounterRecord)]
+    return [stay for stay in stays if stay.status in _BEGUN]
 
 
 _MIXED = "is a column of UTC read as local time, or the reverse (time_zone:)?"
 
 
-def _offset(section: ResourceMapping, slot: str, moment: datetime) -> timedelta | None:
-    """Return how far the clocks of clients are from UTC."""
-    field = section.fields.get(slot)
-    if field is None or field.time is None:
-        return None
-    return moment.astimezone(field.time.written).utcoffset()
-
-
-def _hours(offset: timedelta) -> str:
-    hours = abs(offset) / timedelta(hours=1)
-    return f"{hours:g} hours" if hours != 1 else "1 hour"
+def _is_near(
+    section: ResourceMapping, slot: str, moment: datetime, apart: timedelta
+) -> bool:
+    """Whether two times are no further apart than the clocks of clients are from UTC."""
+    time = section.fields[slot].time
+    offset = time and moment.astimezone(time.written).utcoffset()
+    return bool(offset) and apart <= abs(offset or timedelta())

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from adapters.mapping.profile import load_profile
 from app.tools.live import check_live
 from app.tools.report import (
     CANNOT_RUN,
+    FINDINGS,
     CannotRunError,
     Finding,
     Severity,
@@ -26,8 +28,9 @@ def run(options: argparse.Namespace) -> int:
     found: list[Finding] = []
     refused: list[CannotRunError] = []
     for file in options.file:
-        found += check(file)
-        if options.live and not any(_is_error(f) for f in found if f.file == str(file)):
+        own = list(check(file))
+        found += own
+        if options.live and not any(map(_is_error, own)):
             try:
                 found += check_live(file)
             except CannotRunError as error:
@@ -35,9 +38,17 @@ def run(options: argparse.Namespace) -> int:
     names = ", ".join(map(str, options.file))
     fine = "" if refused else f"{names}: nothing to mend"
     status = report(found, as_json=options.json, fine=fine)
+    if options.live and status == FINDINGS and not options.json:
+        print(f"{names}: {_summary(found)}")
     for refusal in refused:
         print(refusal, file=sys.stderr)
     return CANNOT_RUN if refused else status
+
+
+def _summary(found: list[Finding]) -> str:
+    counts = Counter(finding.severity for finding in found)
+    told = [(counts[severity], severity) for severity in Severity if counts[severity]]
+    return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in told)
 
 
 def _is_error(finding: Finding) -> bool:

@@ -213,7 +213,7 @@ DEFECTS = {
         source="stays.began",
     ),
     "starts that are ahead of the clock": Defect(
-        "1 of 119 stays that have begun start in the future, by less than",
+        "1 of 119 stays that have begun start in the future, by less than the zone's offset",
         "start:",
         (
             "UPDATE stays SET ended = NULL, began ="
@@ -224,8 +224,18 @@ DEFECTS = {
         severity="warning",
         source="stays.began",
     ),
+    "changes that are ahead of the clock": Defect(
+        "1 of 119 rows were changed in the future: is a column of UTC read as local",
+        "last_updated: {from: changed, time_zone: UTC}",
+        (
+            "UPDATE stays SET changed ="
+            f" '{NOW + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}' WHERE stay_id = 7",
+        ),
+        severity="warning",
+        source="stays.changed",
+    ),
     "changes in UTC read as local time": Defect(
-        "stays were changed before they began, by less than the offset of the zone",
+        "stays were changed before they began, by less than the zone's offset",
         "last_updated:",
         ("UPDATE stays SET changed = began",),
         # Two hours from Paris all summer: as far as UTC.
@@ -610,6 +620,25 @@ def test_each_table_of_several_is_looked_at(
         f"more.{column}"
         for column in ("stay_id", "patient_id", "began", "visit", "unit", "changed")
     }
+
+
+def test_people_are_told_how_much_there_is(
+    new_url: Callable[[str], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = new_url("sqlite")
+    monkeypatch.setenv("PAS_URL", url)
+    fill(url, "sqlite", ("UPDATE stays SET state = 'Z' WHERE stay_id = 1",))
+    file = written(tmp_path)
+    assert main(["mapping", "check", "--live", str(file)]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(
+        f"{file}:10:3: Encounter.status ← stays.state: codes.states"
+    )
+    assert told[1].startswith("    Z: '?'   # 1 row; ")
+    assert told[-1] == f"{file}: 1 error, 2 notes"
 
 
 def test_rows_between_the_newest_and_the_oldest_are_looked_at(
