@@ -38,11 +38,17 @@ class SourceUnavailableError(AdapterError):
 
 
 class SourceDataError(AdapterError):
-    """The source answered what cannot be read; `fault` says where, when one row did."""
+    """The source answered what cannot be read; `fault` says where, when one row did.
 
-    def __init__(self, text: str, fault: RowFault | None = None) -> None:
+    It is `refused` where the source lets this account in nowhere.
+    """
+
+    def __init__(
+        self, text: str, fault: RowFault | None = None, *, refused: bool = False
+    ) -> None:
         super().__init__(text)
         self.fault = fault
+        self.refused = refused
 
 
 class TooCostlyError(AdapterError):

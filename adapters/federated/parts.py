@@ -66,7 +66,8 @@ class Part:
             away.source = self.name
             raise away from error
         except SourceDataError as error:
-            wrong = SourceDataError(f"source {self.name}: {error}", error.fault)
+            text = f"source {self.name}: {error}"
+            wrong = SourceDataError(text, error.fault, refused=error.refused)
             wrong.source = self.name
             raise wrong from error
 

@@ -17,10 +17,6 @@ from adapters.mapping.model import SourceConfig
 _SERVER_ERROR = 500
 
 
-class RefusedError(SourceDataError):
-    """The source does not answer to this account."""
-
-
 class Source:
     """The hospital's API; safe to share between threads."""
 
@@ -47,7 +43,7 @@ class Source:
             case Verdict.UNAVAILABLE:
                 raise SourceUnavailableError("the source says that it is away")
             case Verdict.EXPIRED:
-                raise RefusedError("the source refuses who asks")
+                raise SourceDataError("the source refuses who asks", refused=True)
             case Verdict.ERROR:
                 raise SourceDataError("the source answered an error")
 
@@ -64,7 +60,7 @@ class Source:
         answer = self._client.send(call, {**self._http.headers, **shown}, until)
         said, found = self._read(answer)
         if said is Verdict.EXPIRED and not self._credentials.refuse(shown):
-            raise RefusedError("the source refuses who asks")
+            raise SourceDataError("the source refuses who asks", refused=True)
         return said, found
 
     def _read(self, answer: Answer) -> tuple[Verdict, Any]:

@@ -35,7 +35,7 @@ def doubtful_times(
                 yield Observation.at(place, column, text, weight)
     found = (
         *_starts_ahead(records, section, now),
-        *_changes_ahead(records, now),
+        *_changes_ahead(records, section, now),
     )
     for name, text in (*found, *_early(records, section)):
         place = next(p for p in places_of(section) if p.field.slot == name)
@@ -96,13 +96,19 @@ def _starts_ahead(
         yield "start", f"{text}: are they planned, or is a year wrong?"
 
 
-def _changes_ahead(records: Iterable[Record], now: datetime) -> Iterator[_Doubt]:
+def _changes_ahead(
+    records: Iterable[Record], section: ResourceMapping, now: datetime
+) -> Iterator[_Doubt]:
     """Tell rows that were last changed in the future."""
     changes = [record.last_updated for record in records if record.last_updated]
     ahead = [change for change in changes if change > now]
-    if ahead:
-        text = f"{len(ahead):,} of {len(changes):,} rows were changed in the future"
-        yield "last_updated", f"{text}: {_MIXED}"
+    if not ahead:
+        return
+    text = f"{len(ahead):,} of {len(changes):,} rows were changed in the future"
+    if _is_near(section, "last_updated", max(ahead), max(ahead) - now):
+        yield "last_updated", f"{text}, by less than the zone's offset: {_MIXED}"
+    else:
+        yield "last_updated", f"{text}: is a clock or a year wrong?"
 
 
 def _early(records: Iterable[Record], section: ResourceMapping) -> Iterator[_Doubt]:

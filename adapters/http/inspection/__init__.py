@@ -9,7 +9,6 @@ from adapters.contract import SourceDataError
 from adapters.http.inspection.filters import filters_tried, read_tried
 from adapters.http.inspection.looked import Looked
 from adapters.http.inspection.rows import rows_seen
-from adapters.http.source import RefusedError
 from adapters.inspection import Look, Observation, Weight
 
 __all__ = ["Looked", "looks"]
@@ -37,9 +36,9 @@ def _refusals_told(
     def asked() -> Iterator[Observation]:
         try:
             yield from ask(looked)
-        except RefusedError:
-            raise
         except SourceDataError as error:
+            if error.refused:
+                raise
             yield looked.seen(f"{subject}: {error}", Weight.ERROR)
 
     return asked

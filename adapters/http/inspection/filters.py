@@ -17,7 +17,6 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.http.inspection.looked import Looked
-from adapters.http.source import RefusedError
 from adapters.inspection import Observation, Weight
 from adapters.inspection.questions import criterion_of
 from adapters.mapping.parameters import PARAMETERS
@@ -57,9 +56,9 @@ def _told(looked: Looked, tried: Tried) -> Iterator[Observation]:
     weight, text = Weight.ERROR, ""
     try:
         rows = looked.adapter.search(tried.query).rows
-    except RefusedError:
-        raise
     except SourceDataError as error:
+        if error.refused:
+            raise
         text = f"does not filter: {error}"
     else:
         if not rows:

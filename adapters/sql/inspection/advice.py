@@ -8,8 +8,12 @@ from adapters.inspection import SAMPLE, Observation, Weight
 from adapters.mapping.places import Place
 from adapters.sql.dialects.plans import Origin, Plan
 from adapters.sql.inspection.rows import Looked
+from adapters.sql.statements import Shape
 
 COMPUTED = ", as the SELECT computes the column (search: may name a plain one)"
+
+_VALUE = re.compile(r"'|<expr>|[=<>] -?\d")
+"""What stands in a plan where an expression is compared with a value, not with a column."""
 
 _NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION)\b"
 _ALIAS = re.compile(
@@ -21,7 +25,7 @@ def seeks(looked: Looked, place: Place, plan: Plan) -> bool:
     """Tell whether a plan looks a field up in an index."""
     origin = origin_of(looked, place)
     if origin is None:
-        return not plan.whole
+        return not plan.whole or _seeks_computed(looked, place, plan)
     # SQLite calls an integer key by its other name.
     column = re.escape(origin.column) + ("|rowid" if place.slot == "id" else "")
     named = _named(looked)
@@ -29,6 +33,18 @@ def seeks(looked: Looked, place: Place, plan: Plan) -> bool:
         re.search(rf"\b({column})\b", by) and _is(origin, table, named, plan)
         for table, by in plan.sought
     )
+
+
+def _seeks_computed(looked: Looked, place: Place, plan: Plan) -> bool:
+    """Tell whether a value is looked up that is not when nothing is asked for.
+
+    Stays of a patient are not told so: whoever replaced the patient is looked up too.
+    """
+    if place.slot == "patient_id":
+        return False
+    shape = Shape(looked.section.mapping.rows, (), looked.served.condition)
+    always = looked.database.plan(shape, looked.served.values).sought
+    return any(_VALUE.search(found.by) for found in {*plan.sought} - {*always})
 
 
 def _is(origin: Origin, name: str, named: Mapping[str, str], plan: Plan) -> bool:

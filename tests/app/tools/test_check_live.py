@@ -225,7 +225,7 @@ DEFECTS = {
         source="stays.began",
     ),
     "changes that are ahead of the clock": Defect(
-        "1 of 119 rows were changed in the future: is a column of UTC read as local",
+        "1 of 119 rows were changed in the future, by less than the zone's offset",
         "last_updated: {from: changed, time_zone: UTC}",
         (
             "UPDATE stays SET changed ="
@@ -268,6 +268,16 @@ DEFECTS = {
         old="end: {from: ended}",
         new="end: {from: patient_id}",
         source="stays.patient_id",
+    ),
+    "an id of a type with fractions": Defect(
+        "a type with fractions: an id is best an integer or a text",
+        "id: {from: number}",
+        old="SELECT * FROM stays",
+        new="SELECT s.*, CAST(stay_id AS DECIMAL(12, 2)) AS number FROM stays s",
+        also=("id: {from: stay_id}", "id: {from: number}"),
+        severity="note",
+        source="number",
+        databases=("postgresql", "mariadb"),
     ),
     "texts with a T": Defect(
         "texts with a T between day and time",

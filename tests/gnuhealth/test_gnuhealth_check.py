@@ -1,0 +1,64 @@
+"""`encounters mapping check --live` on the samples: nothing is wrong but what the README says."""
+
+import json
+
+import pytest
+
+from app.cli import main
+from tests.databases import NewDatabase
+from tests.docs.pages import blocks, section
+from tests.gnuhealth.samples import MAPPING, README, Sample, postgresql_sample
+
+ADVISED, _ = blocks(section(README.read_text("utf-8"), "Indexes"), "sql")
+
+
+def _looked(
+    sample: Sample, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> list[dict[str, str]]:
+    monkeypatch.setenv("PAS_URL", sample.url)
+    main(["mapping", "check", "--live", "--json", str(MAPPING)])
+    told = capsys.readouterr()
+    assert told.err == ""
+    found: list[dict[str, str]] = json.loads(told.out)["findings"]
+    return found
+
+
+def test_only_indexes_are_missing(
+    sample: Sample, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = _looked(sample, capsys, monkeypatch)
+    others = [
+        one["text"]
+        for one in found
+        if one["severity"] != "note" and "no index" not in one["text"]
+    ]
+    # Some rows of the samples are dated after they were made.
+    assert [text for text in others if "changed in the future" not in text] == []
+    told = [one["text"] for one in found if one["source"].endswith("admission_type")]
+    assert "codes.admission names no 'maternity' (138 rows)" in told[0]
+
+
+def test_the_advised_indexes_are_seen(
+    new_postgresql: NewDatabase,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is left is what the README says that these leave: the stays of a patient."""
+    sample = postgresql_sample(new_postgresql)
+    assert {"Encounter.period.start", "Encounter.meta.lastUpdated"} < _missed(
+        _looked(sample, capsys, monkeypatch)
+    )
+    sample.run(ADVISED.text)
+    assert _missed(_looked(sample, capsys, monkeypatch)) == {
+        "Encounter.subject",
+        "Patient.birthDate",
+    }
+
+
+def _missed(found: list[dict[str, str]]) -> set[str]:
+    """Return the elements of which an index is missed."""
+    return {
+        one["element"]
+        for one in found
+        if one["severity"] == "warning" and "no index" in one["text"]
+    }
