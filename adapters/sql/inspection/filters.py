@@ -139,10 +139,10 @@ def _order(looked: Looked, asked: Asked, origin: Origin) -> tuple[Origin, ...]:
 
 def _of_texts(looked: Looked, place: Place, parameters: list[str]) -> Observation:
     origin = origin_of(looked, place)
-    table = origin.table if origin else "a table"
     names = " and ".join(f"'{name}'" for name in parameters)
     reads = "reads" if len(parameters) == 1 else "read"
-    text = f"{names} {reads} every row of {table}, to find words within texts"
+    rows = f"every row of {origin.table}" if origin else "all rows"
+    text = f"{names} {reads} {rows}, to find words within texts"
     remedy = ""
     if not place.field.search_column:
         text += "; a column of folded texts (search:) makes that cheaper"
