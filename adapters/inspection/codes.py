@@ -13,6 +13,9 @@ from adapters.mapping.values import LONGEST_CODE, as_text
 MOST = 100
 """A column with more different values than this holds no codes."""
 
+_FEW, _OFTEN = 5, 3
+"""More different values than a few are codes where each has so many rows."""
+
 _SHOWN = 20
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -67,8 +70,9 @@ def unnamed(found: Counted, required: Collection[str]) -> Iterator[Observation]:
     others = {c: n for c, n in found.counts.items() if c not in codes.table}
     if not others:
         return
-    if len(found.counts) > MOST:
-        text = f"more than {MOST} different values: is this a column of codes?"
+    if not _are_codes(found.counts):
+        values = f"{len(found.counts)}" if len(found.counts) <= MOST else f"over {MOST}"
+        text = f"{values} different values, which are not shown: is this a column of codes?"
         yield Observation.at(found.place, found.column, text, Weight.WARNING)
         return
     told = _told(others)
@@ -96,6 +100,12 @@ def unused(codes: CodeTable, found: Iterable[Counted]) -> Iterator[Observation]:
         text = f"no row has {names}{_more(never)}"
         columns = ", ".join(dict.fromkeys(counted.column for counted in all_found))
         yield Observation(codes.mark, f"codes.{codes.name}", columns, text, Weight.NOTE)
+
+
+def _are_codes(counts: Mapping[str, int]) -> bool:
+    """Whether values come back often enough to be codes, and not names of people."""
+    rows = sum(counts.values())
+    return len(counts) <= _FEW or (len(counts) <= MOST and rows >= _OFTEN * len(counts))
 
 
 def _told(codes: Mapping[str, int]) -> str:

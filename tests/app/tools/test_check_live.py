@@ -140,8 +140,17 @@ DEFECTS = {
         source="stays.state",
     ),
     "names taken for codes": Defect(
-        "more than 100 different values: is this a column of codes?",
+        "over 100 different values, which are not shown: is this a column of codes?",
         "gender:",
+        old="gender: {from: sex",
+        new="gender: {from: family",
+        severity="warning",
+        source="patients.family",
+    ),
+    "a few names taken for codes": Defect(
+        "12 different values, which are not shown: is this a column of codes?",
+        "gender:",
+        ("DELETE FROM patients WHERE patient_id > 12",),
         old="gender: {from: sex",
         new="gender: {from: family",
         severity="warning",
