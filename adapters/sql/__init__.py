@@ -32,13 +32,10 @@ from adapters.contract import (
 )
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER, Condition, Filter, all_of
-from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.database import Database, SourceTimedOutError, open_databases
 from adapters.sql.keyset import Leg, legs
 from adapters.sql.section import Section, open_section
 from adapters.sql.statements import Shape
-
-COUNTS = 2
-"""How many counts may run at once: wide ones cost the hospital most."""
 
 _MAY_WRITE = (
     "the account of the source may change tables: give it one that may only read,"
@@ -52,16 +49,15 @@ class SqlAdapter:
     def __init__(
         self, mapping: SourceMapping, beside: "SqlAdapter | None" = None
     ) -> None:
-        """Take the connections of another adapter, `beside`, on the same database."""
-        source = mapping.source
+        """Take the connections of another adapter, `beside`, on the same database.
+
+        Raises SourceDataError where the address of the source cannot be spoken to.
+        """
         self._mapping = mapping
         self._pages: Database
         self._counts: Database
         if beside is None:
-            seconds, wait = source.timeout_seconds, source.wait_seconds
-            self._pages = Database(source.url, seconds, source.connections, wait)
-            seconds = source.count_timeout_seconds
-            self._counts = Database(source.url, seconds, COUNTS, wait)
+            self._pages, self._counts = open_databases(mapping.source)
         else:
             self._pages, self._counts = beside._pages, beside._counts
         self._sections: dict[ResourceType, Section] = {}
@@ -139,7 +135,7 @@ class SqlAdapter:
                 yield _problem(error)
         try:
             if not self._mapping.source.may_write and self._pages.may_write():
-                yield Problem(_MAY_WRITE)
+                yield Problem(f"{self._mapping.source.mark}: {_MAY_WRITE}")
         except AdapterError as error:
             yield _problem(error)
 

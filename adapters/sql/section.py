@@ -132,21 +132,21 @@ def open_section(
 ) -> Section:
     """Read the columns of a section from the database and compile it.
 
-    Raises SourceDataError when a column of the mapping is not there, and
+    Raises SourceDataError when a column of the mapping is not there or there twice, and
     SourceUnavailableError.
     """
     section = mapping.resources[resource_type]
     place = f"{section.mark}: {resource_type}"
     columns = _columns(database, section.rows, place)
     selected = tuple(dict.fromkeys(_named(section)))
-    _refuse(unknown_columns(section, columns.kinds, searched=True))
+    _refuse(unknown_columns(section, columns.names, searched=True))
     item_columns_ = {}
     for items in section.items.values():
         for item in items:
             if item.rows is not None:
                 at = f"{item.mark}: {resource_type}"
                 there = item_columns_[item.rows] = _columns(database, item.rows, at)
-                _refuse(unknown_item_columns(section, item, there.kinds))
+                _refuse(unknown_item_columns(section, item, there.names))
     filters = Filters(section, columns, item_columns_, mapping.date_reading)
     if resource_type is ResourceType.ENCOUNTER:
         filters = replace(filters, survivors=_survivors(database, mapping))
@@ -162,7 +162,8 @@ def _columns(database: Database, rows: str, place: str) -> Columns:
         if not name:
             text = "the source refuses the SELECT of rows: is there a table or column it lacks?"
         raise SourceDataError(f"{place}: {text}") from error
-    return Columns({column.name: column.kind for column in found})
+    kinds = {column.name: column.kind for column in found}
+    return Columns(tuple(column.name for column in found), kinds)
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:
@@ -186,7 +187,7 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
     if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
         return None
     columns = _columns(database, patients.rows, str(patients.mark))
-    _refuse(unknown_columns(patients, columns.kinds))
+    _refuse(unknown_columns(patients, columns.names))
     return Survivors(
         patients.rows, columns.column(id.columns[0]), replaced_by.columns[0]
     )
