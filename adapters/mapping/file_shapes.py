@@ -1,7 +1,7 @@
 """The shapes of the smaller parts of a mapping file."""
 
-from adapters.mapping.model import Never, Twice
 from adapters.mapping.shapes import Entries, Listed, Shape, Text, word
+from adapters.mapping.time_rule import Never, Twice
 
 TWICE = tuple(Twice)
 NEVER = tuple(Never)

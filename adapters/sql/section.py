@@ -21,10 +21,10 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
 from adapters.mapping.named import unknown_columns, unknown_item_columns
 from adapters.mapping.problems import MappingProblem
+from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import In
 from adapters.sql.database import Database
