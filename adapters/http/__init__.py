@@ -9,7 +9,6 @@ from typing import Any
 from adapters.contract import (
     AdapterError,
     Capabilities,
-    EncounterRecord,
     GoneError,
     NotFoundError,
     Page,
@@ -42,8 +41,9 @@ from adapters.http.places import placed
 from adapters.http.rows import ask_row
 from adapters.http.section import open_section
 from adapters.http.source import Source
+from adapters.mapping.apply import served
 from adapters.mapping.http_model import HttpSection, PagingKind, SearchCall
-from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
+from adapters.mapping.model import ResourceMapping, SourceMapping
 
 _OWN_ORDER = "as the source gives them"
 _BOTH_WAYS = (PagingKind.OFFSET, PagingKind.PAGE)
@@ -111,7 +111,7 @@ class HttpAdapter:
         record = section.record(row)
         if isinstance(record, RowFault):
             raise SourceDataError("the row cannot be mapped", record)
-        return _served(record)
+        return served(record)
 
     def explain(self, query: SearchQuery) -> str:
         """Return the request of a page, its values as placeholders."""
@@ -183,16 +183,6 @@ class HttpAdapter:
             return self._source.ask(call, seconds)
         except (NotFoundError, GoneError) as error:
             raise SourceDataError("the source has no such list") from error
-
-
-def _served(record: Record) -> Record:
-    """Return the record, unless its status is one that is not served (decision 17)."""
-    status = record.status if isinstance(record, EncounterRecord) else None
-    if status == REMOVED:
-        raise GoneError(ResourceType.ENCOUNTER)
-    if status == HIDDEN:
-        raise NotFoundError(ResourceType.ENCOUNTER)
-    return record
 
 
 def _capabilities(section: ResourceMapping, http: HttpSection) -> ResourceCapabilities:

@@ -11,8 +11,6 @@ from typing import Any
 from adapters.contract import (
     AdapterError,
     Capabilities,
-    EncounterRecord,
-    GoneError,
     Group,
     NotFoundError,
     Page,
@@ -30,7 +28,8 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
-from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
+from adapters.mapping.apply import served
+from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER, Condition, Filter, all_of
 from adapters.sql.database import Database, SourceTimedOutError, open_databases
 from adapters.sql.keyset import Leg, legs
@@ -116,7 +115,7 @@ class SqlAdapter:
         (record,) = section.records(self._pages, rows)
         if isinstance(record, RowFault):
             raise SourceDataError("the row cannot be mapped", record)
-        return _served(record)
+        return served(record)
 
     def explain(self, query: SearchQuery) -> str:
         """Return the statements of a page in the order in which they would be sent."""
@@ -173,16 +172,6 @@ class SqlAdapter:
 
 def _problem(error: AdapterError) -> Problem:
     return Problem(str(error), outage=isinstance(error, SourceUnavailableError))
-
-
-def _served(record: Record) -> Record:
-    """Return the record, unless its status is one that is not served (decision 17)."""
-    status = record.status if isinstance(record, EncounterRecord) else None
-    if status == REMOVED:
-        raise GoneError(ResourceType.ENCOUNTER)
-    if status == HIDDEN:
-        raise NotFoundError(ResourceType.ENCOUNTER)
-    return record
 
 
 def _legs(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]]:
