@@ -169,6 +169,7 @@ class HttpAdapter:
         rows = rows_at(answer, asked.rows)
         if len(rows) > size:
             raise SourceDataError("there are more rows than were asked for")
+        question.section.refuse_twins(rows)
         total = None if asked.total is None else total_at(answer, asked.total)
         if total is not None and total < len(rows):
             raise SourceDataError("there are more rows than the total says")

@@ -117,6 +117,8 @@ NONSENSE = (
     # Lies: more rows than the total, and fewer.
     '{"resultats": [{"stay_id": 1}, {"stay_id": 2}], "total": 1}',
     '{"resultats": [], "total": 9}',
+    # One stay, twice.
+    '{"resultats": [{"stay_id": 1}, {"stay_id": 1}], "total": 2}',
     '{"resultats": [{"uf": 7}], "total": 1}',
     '{"resultats": [{"uf": []}], "total": 1}',
 )
