@@ -35,6 +35,10 @@ class SourceTimedOutError(SourceUnavailableError):
     """The database ended the statement because it took too long."""
 
 
+class AddressError(SourceDataError):
+    """What should be the address of a database cannot be read as one."""
+
+
 class Database:
     """One hospital database; safe to share between threads.
 
@@ -180,7 +184,7 @@ def _address(url: str) -> URL:
         return make_url(url)
     except (ValueError, sa.exc.ArgumentError):
         # What these say may be a part of a password that holds a sign of addresses.
-        raise SourceDataError(
+        raise AddressError(
             "the address cannot be read: signs like @ : / in a password are written"
             " as %40 %3A %2F"
         ) from None
