@@ -176,9 +176,7 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
         412, _I.VALUE, "The hospital system cannot compare such a value."
     ),
     contract.SourceDataError: Answer(
-        502,
-        _I.TRANSIENT,
-        "The hospital system gave an answer that cannot be read.",
+        502, _I.TRANSIENT, "The hospital system gave an answer that cannot be read."
     ),
     contract.SourceUnavailableError: Answer(
         503,

@@ -205,7 +205,8 @@ def open_federated(mapping: SourceMapping) -> FederatedAdapter:
 
 def _lanes(source: SourceConfig, adapter: Adapter) -> tuple[Lane, Lane]:
     """Return as much room for pages and for counts as the source has connections."""
-    from adapters.sql import COUNTS, SqlAdapter
+    from adapters.sql import SqlAdapter
+    from adapters.sql.database import COUNTS
 
     pages = Lane(source.connections, source.wait_seconds)
     if isinstance(adapter, SqlAdapter):

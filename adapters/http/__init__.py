@@ -10,7 +10,6 @@ from typing import Any
 from adapters.contract import (
     AdapterError,
     Capabilities,
-    EncounterRecord,
     GoneError,
     NotFoundError,
     Page,
@@ -45,8 +44,9 @@ from adapters.http.rows import ask_row
 from adapters.http.section import JsonRow, Section, open_section
 from adapters.http.source import Source
 from adapters.inspection import Look
+from adapters.mapping.apply import served
 from adapters.mapping.http_model import HttpSection, PagingKind, SearchCall
-from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
+from adapters.mapping.model import ResourceMapping, SourceMapping
 
 _OWN_ORDER = "as the source gives them"
 _BOTH_WAYS = (PagingKind.OFFSET, PagingKind.PAGE)
@@ -114,7 +114,7 @@ class HttpAdapter:
         record = section.record(row)
         if isinstance(record, RowFault):
             raise SourceDataError("the row cannot be mapped", record)
-        return _served(record)
+        return served(record)
 
     def explain(self, query: SearchQuery) -> str:
         """Return the request of a page, its values as placeholders."""
@@ -183,6 +183,7 @@ class HttpAdapter:
         rows = rows_at(answer, asked.rows)
         if len(rows) > size:
             raise SourceDataError("there are more rows than were asked for")
+        question.section.refuse_twins(rows)
         total = None if asked.total is None else total_at(answer, asked.total)
         if total is not None and total < len(rows):
             raise SourceDataError("there are more rows than the total says")
@@ -197,16 +198,6 @@ class HttpAdapter:
             return self._source.ask(call, seconds)
         except (NotFoundError, GoneError) as error:
             raise SourceDataError("the source has no such list") from error
-
-
-def _served(record: Record) -> Record:
-    """Return the record, unless its status is one that is not served (decision 17)."""
-    status = record.status if isinstance(record, EncounterRecord) else None
-    if status == REMOVED:
-        raise GoneError(ResourceType.ENCOUNTER)
-    if status == HIDDEN:
-        raise NotFoundError(ResourceType.ENCOUNTER)
-    return record
 
 
 def _capabilities(section: ResourceMapping, http: HttpSection) -> ResourceCapabilities:

@@ -77,7 +77,8 @@ class Deadline:
 class Client:
     """One HTTP source; safe to share between threads.
 
-    Raises SourceUnavailableError when no whole answer comes in time.
+    Raises SourceUnavailableError when no whole answer comes in time, SourceDataError for
+    one that cannot be unpacked or is too large.
     """
 
     def __init__(self, url: str, connections: int, wait: float) -> None:
@@ -167,6 +168,8 @@ class Client:
                 return Answer(response.status_code, body, _retry_after(response))
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceTimedOutError("the source took too long") from error
+        except urllib3.exceptions.DecodeError as error:
+            raise SourceDataError("the answer is not packed as it says") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             kind = type(error).__name__
             raise SourceUnavailableError(f"no whole answer came ({kind})") from error

@@ -21,6 +21,11 @@ Send = Callable[[Call, Mapping[str, str], Deadline], Answer]
 _EARLY_SECONDS = 30
 """A token is renewed before it ends, so that none ends on its way."""
 
+_REFUSED = frozenset(
+    ("invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
+)
+"""What a token server says when no second try helps (RFC 6749, 5.2)."""
+
 
 class Credentials(Protocol):
     """What shows who asks. Safe to share between threads."""
@@ -114,6 +119,8 @@ def _token(oauth2: OAuth2, until: Deadline) -> tuple[Mapping[str, str], float]:
     except requests.Timeout as error:
         raise SourceUnavailableError("the token server took too long") from error
     except (requests.RequestException, AuthlibBaseError, ValueError) as error:
+        if getattr(error, "error", "") in _REFUSED:
+            raise SourceDataError("the token server refuses who asks") from error
         kind = type(error).__name__
         raise SourceUnavailableError(f"the token server gave none ({kind})") from error
     if not isinstance(token.get("access_token"), str):
@@ -132,6 +139,8 @@ def _log_in(
     else:
         call = Call("POST", login.path, tuple(login.values.items()))
     answer = send(call, source.headers, until)
+    if answer.status // 100 == 4 and answer.status != 429:
+        raise SourceDataError(f"the login was refused ({answer.status})")
     if answer.status // 100 != 2:
         raise SourceUnavailableError(f"the login was answered {answer.status}")
     token = at(answer.json(), login.token)

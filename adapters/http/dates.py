@@ -8,7 +8,7 @@ from types import MappingProxyType
 from adapters.contract import DateCriterion, DateValue, Limit, NotAskableError, Prefix
 from adapters.mapping.checks import directives
 from adapters.mapping.http_model import SearchCall, Step
-from adapters.mapping.model import TimeRule
+from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.times import to_local
 
 _STEPS: Mapping[Step, timedelta] = MappingProxyType(

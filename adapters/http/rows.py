@@ -30,7 +30,10 @@ def ask_row(source: Source, section: Section, id: str, seconds: float) -> JsonRo
         raise NotFoundError(kind)
     if not isinstance(row, dict):
         raise SourceDataError("the row is not keys and values")
-    if section.id_text(row).rstrip() != own:
+    found = section.id_text(row).rstrip()
+    if not found:
+        raise SourceDataError("the answer is no row: it holds no id")
+    if found != own:
         raise NotFoundError(kind)
     return row
 

@@ -89,6 +89,12 @@ class Section:
         value = at(row, path_of(self.mapping.fields["id"].columns[0]))
         return as_text(value) if isinstance(value, (str, int, float)) else ""
 
+    def refuse_twins(self, rows: Sequence[JsonRow]) -> None:
+        """Raise SourceDataError where one answer holds a row twice."""
+        ids = [id for id in map(self.id_text, rows) if id]
+        if len(set(ids)) < len(ids):
+            raise SourceDataError("the list holds a row twice")
+
     def _can_be_checked(self, criterion: Criterion) -> bool:
         if isinstance(criterion, StringCriterion):
             return False  # how the source compares texts is its own business

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, time, timedelta
 
 from adapters.contract import EncounterRecord, Record, RowFault
 from adapters.inspection import Observation, Weight
-from adapters.mapping.model import ResourceMapping, TimeRule
+from adapters.mapping.model import ResourceMapping
 from adapters.mapping.places import places_of
 from adapters.mapping.slots import Kind
+from adapters.mapping.time_rule import TimeRule
 
 _ENOUGH = 20
 """How many times it takes before a pattern among them means something."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from adapters.contract import (
     EncounterRecord,
+    GoneError,
+    NotFoundError,
     OrganizationRecord,
     PatientRecord,
     Record,
@@ -17,12 +19,12 @@ from adapters.contract import (
 )
 from adapters.mapping.cells import Cell, CellError, Reader, Row, compile_cell
 from adapters.mapping.items import item_columns, list_reader, no_items, nothing
-from adapters.mapping.model import ItemMapping, ResourceMapping
+from adapters.mapping.model import HIDDEN, REMOVED, ItemMapping, ResourceMapping
 from adapters.mapping.named import unknown_columns
 from adapters.mapping.problems import MappingError
 from adapters.mapping.slots import LISTS, SLOTS, UNSERVED, Kind, Slot
 
-__all__ = ["RowMapper", "item_columns"]
+__all__ = ["RowMapper", "item_columns", "served"]
 
 RECORDS: Mapping[ResourceType, type[Any]] = MappingProxyType(
     {
@@ -108,6 +110,19 @@ class RowMapper:
         except CellError:
             return None
         return EncounterRecord("", status, "") if status in UNSERVED else None
+
+
+def served(record: Record) -> Record:
+    """Return a record that was read, unless its status is not served (decision 17).
+
+    Raises GoneError for a removed stay, NotFoundError for a hidden one.
+    """
+    status = record.status if isinstance(record, EncounterRecord) else None
+    if status == REMOVED:
+        raise GoneError(ResourceType.ENCOUNTER)
+    if status == HIDDEN:
+        raise NotFoundError(ResourceType.ENCOUNTER)
+    return record
 
 
 def _reader(compiled: tuple[Cell, Slot] | None) -> Reader:

@@ -18,12 +18,9 @@ from adapters.mapping.model import (
     FieldMapping,
     ItemMapping,
     Mark,
-    Never,
     ResourceMapping,
     SourceConfig,
     SourceMapping,
-    TimeRule,
-    Twice,
 )
 from adapters.mapping.parts import build_parts, is_several, offered, prefix_of
 from adapters.mapping.rules.source import source_url
@@ -37,6 +34,7 @@ from adapters.mapping.slots import (
     Kind,
 )
 from adapters.mapping.text import KeyPath, place
+from adapters.mapping.time_rule import Never, TimeRule, Twice
 
 _KEPT = (
     "timeout_seconds",

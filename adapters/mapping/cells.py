@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 from adapters.contract import RowFault
 from adapters.mapping.checks import FHIR_ID
-from adapters.mapping.model import CodeTable, FieldMapping, TimeRule
+from adapters.mapping.model import CodeTable, FieldMapping
 from adapters.mapping.slots import Kind
+from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.times import join_parts, read_day, to_instant
 from adapters.mapping.values import as_text, presence, quoted
 

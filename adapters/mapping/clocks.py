@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from adapters.mapping.model import Never, TimeRule, Twice
+from adapters.mapping.time_rule import Never, TimeRule, Twice
 
 FIRST_TIME = datetime.min  # noqa: DTZ901 (a local value, as sources have them)
 LAST_TIME = datetime.max  # noqa: DTZ901

@@ -1,7 +1,8 @@
 """The shapes of the smaller parts of a mapping file."""
 
-from adapters.mapping.model import Never, Twice
-from adapters.mapping.shapes import Entries, Listed, Shape, Text, word
+from adapters.mapping.secrets import Secret
+from adapters.mapping.shapes import Entries, Listed, Number, Shape, Text, Whole, word
+from adapters.mapping.time_rule import Never, Twice
 
 TWICE = tuple(Twice)
 NEVER = tuple(Never)
@@ -40,3 +41,15 @@ class ConditionShape(Shape):
 
     column = Text(data_key="from", required=True)
     values = Listed(Text(), data_key="in", required=True)
+
+
+class SourceShape(Shape):
+    """A system that is reached over the network: where it is and how long it may take."""
+
+    kind = Text(required=True)
+    url = Secret(required=True)
+    timeout_seconds = Number(0.1, 60)
+    count_timeout_seconds = Number(0.1, 60)
+    connections = Whole(1, 100)
+    wait_seconds = Number(0.1, 60)
+    time_zone = Text()

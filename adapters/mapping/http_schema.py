@@ -7,6 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from adapters.contract import ResourceType
+from adapters.mapping.file_shapes import SourceShape
 from adapters.mapping.http_model import Method, Several, Step
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import nearest, one_of
@@ -15,7 +16,6 @@ from adapters.mapping.shapes import (
     Entries,
     KeyFault,
     Listed,
-    Number,
     Part,
     Shape,
     Text,
@@ -71,16 +71,9 @@ class ErrorShape(Shape):
     expired = Listed(Text())
 
 
-class HttpSourceShape(Shape):
+class HttpSourceShape(SourceShape):
     """An HTTP API."""
 
-    kind = Text(required=True)
-    url = Secret(required=True)
-    timeout_seconds = Number(0.1, 60)
-    count_timeout_seconds = Number(0.1, 60)
-    connections = Whole(1, 100)
-    wait_seconds = Number(0.1, 60)
-    time_zone = Text()
     headers = Entries(Secret())
     auth = Part(AuthShape)
     error = Part(ErrorShape)

@@ -7,7 +7,6 @@ the `rows` SELECT; slot names are the field names of the records in `contract.py
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import time
 from enum import StrEnum
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,6 +14,7 @@ from zoneinfo import ZoneInfo
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping.constants import Constants
 from adapters.mapping.http_model import HttpSection, HttpSource
+from adapters.mapping.time_rule import TimeRule
 
 HIDDEN = "hidden"
 """A status of the mapping: the row is never served (decision 17)."""
@@ -50,38 +50,6 @@ class CodeTable:
     def sources(self, target: str) -> tuple[str, ...]:
         """Return the source codes that become `target`, in the file's order."""
         return tuple(code for code, made in self.table.items() if made == target)
-
-
-class Twice(StrEnum):
-    """Which instant a local time that happens twice is (the autumn clock change)."""
-
-    FIRST = "first"
-    SECOND = "second"
-    REFUSE = "refuse"
-
-
-class Never(StrEnum):
-    """What a local time that never happens is (the spring clock change)."""
-
-    REFUSE = "refuse"
-    SHIFT = "shift"
-
-
-@dataclass(frozen=True, slots=True)
-class TimeRule:
-    """How a source value becomes an instant.
-
-    `zone` reads values without an offset, `written` is the zone of the offset that
-    clients see. `format` is a strptime format for text, None for ISO 8601 text and the
-    database's own types. `at` is the time of day that a date without one gets.
-    """
-
-    zone: ZoneInfo
-    written: ZoneInfo
-    format: str | None = None
-    at: time | None = None
-    twice: Twice = Twice.FIRST
-    never: Never = Never.REFUSE
 
 
 @dataclass(frozen=True, slots=True)

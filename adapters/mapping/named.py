@@ -1,6 +1,6 @@
-"""Columns that a mapping names and a SELECT does not return, each where it is named."""
+"""Columns that a mapping names and a SELECT does not return once, each where it is named."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 
 from adapters.mapping.items import own_fields
 from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
@@ -9,9 +9,9 @@ from adapters.mapping.slots import LISTS, SLOTS
 
 
 def unknown_columns(
-    section: ResourceMapping, columns: Collection[str], *, searched: bool = False
+    section: ResourceMapping, columns: Sequence[str], *, searched: bool = False
 ) -> tuple[MappingProblem, ...]:
-    """Return a problem for each column that the section's own SELECT should have.
+    """Return a problem for each column that the section's own SELECT should have once.
 
     Those that only searches compare are told when rows are `searched`, not only read.
     """
@@ -24,9 +24,9 @@ def unknown_columns(
 
 
 def unknown_item_columns(
-    section: ResourceMapping, item: ItemMapping, columns: Collection[str]
+    section: ResourceMapping, item: ItemMapping, columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
-    """Return a problem for each column that an item's second SELECT should have."""
+    """Return a problem for each column that an item's second SELECT should have once."""
     key = iter([(item, item.key)] if item.key else [])
     compared = [_compared(field) for field in item.fields.values()]
     return _problems(section, [key, _of_item(item), *compared], columns)
@@ -53,7 +53,7 @@ def _of_item(item: ItemMapping) -> _Named:
 
 
 def _problems(
-    section: ResourceMapping, named: list[_Named], columns: Collection[str]
+    section: ResourceMapping, named: list[_Named], columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
     kind = section.resource_type
     elements = {slot.record: slot.element for slot in SLOTS[kind]}
@@ -62,10 +62,16 @@ def _problems(
         MappingProblem(
             place.mark,
             f"{kind}.{elements.get(place.slot, place.slot)}",
-            f"the SELECT returns no column '{column}'{did_you_mean(column, columns)}",
+            _said(column, columns),
             column,
         )
         for found in named
         for place, column in found
-        if column not in columns
+        if columns.count(column) != 1
     )
+
+
+def _said(column: str, columns: Sequence[str]) -> str:
+    if column in columns:
+        return f"the SELECT returns two columns '{column}': give each a name of its own"
+    return f"the SELECT returns no column '{column}'{did_you_mean(column, columns)}"

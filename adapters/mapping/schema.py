@@ -19,23 +19,21 @@ from adapters.mapping.file_shapes import (
     ConditionShape,
     ConstantsShape,
     LocalTimesShape,
+    SourceShape,
 )
 from adapters.mapping.http_schema import HttpSourceShape, http_section_shape
 from adapters.mapping.model import DateReading
 from adapters.mapping.own_schema import OwnSourceShape, own_section_shape
-from adapters.mapping.secrets import Secret
 from adapters.mapping.several import SectionPart, one_or_several
 from adapters.mapping.shapes import (
     MISSING,
     Columns,
     Entries,
     Listed,
-    Number,
     OneValue,
     Part,
     Shape,
     Text,
-    Whole,
     YesNo,
     word,
 )
@@ -184,16 +182,9 @@ class Section(SectionPart):
         return super()._deserialize(value, *args, **kwargs)
 
 
-class SqlSource(Shape):
+class SqlSource(SourceShape):
     """A database."""
 
-    kind = Text(required=True)
-    url = Secret(required=True)
-    timeout_seconds = Number(0.1, 60)
-    count_timeout_seconds = Number(0.1, 60)
-    connections = Whole(1, 100)
-    wait_seconds = Number(0.1, 60)
-    time_zone = Text()
     may_write = YesNo()
 
 

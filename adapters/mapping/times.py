@@ -16,7 +16,7 @@ from adapters.mapping.clocks import (
     rewritten,
     smallest,
 )
-from adapters.mapping.model import TimeRule
+from adapters.mapping.time_rule import TimeRule
 
 _DAY = timedelta(days=1)
 _ISO_DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}")

@@ -11,8 +11,6 @@ from typing import Any
 from adapters.contract import (
     AdapterError,
     Capabilities,
-    EncounterRecord,
-    GoneError,
     Group,
     NotFoundError,
     Page,
@@ -30,9 +28,10 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.inspection import Look, Observation
-from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, SourceMapping
+from adapters.mapping.apply import served
+from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER
-from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.database import Database, SourceTimedOutError, open_databases
 from adapters.sql.inspection import looks
 from adapters.sql.pages import (
     check_kept,
@@ -43,9 +42,6 @@ from adapters.sql.pages import (
 )
 from adapters.sql.section import Section, UnfitError, open_section
 from adapters.sql.statements import Shape
-
-COUNTS = 2
-"""How many counts may run at once: wide ones cost the hospital most."""
 
 _MAY_WRITE = (
     "the account of the source may change tables: give it one that may only read,"
@@ -59,16 +55,15 @@ class SqlAdapter:
     def __init__(
         self, mapping: SourceMapping, beside: "SqlAdapter | None" = None
     ) -> None:
-        """Take the connections of another adapter, `beside`, on the same database."""
-        source = mapping.source
+        """Take the connections of another adapter, `beside`, on the same database.
+
+        Raises SourceDataError where the address of the source cannot be spoken to.
+        """
         self._mapping = mapping
         self._pages: Database
         self._counts: Database
         if beside is None:
-            seconds, wait = source.timeout_seconds, source.wait_seconds
-            self._pages = Database(source.url, seconds, source.connections, wait)
-            seconds = source.count_timeout_seconds
-            self._counts = Database(source.url, seconds, COUNTS, wait)
+            self._pages, self._counts = open_databases(mapping.source)
         else:
             self._pages, self._counts = beside._pages, beside._counts
         self._sections: dict[ResourceType, Section] = {}
@@ -127,7 +122,7 @@ class SqlAdapter:
         (record,) = section.records(self._pages, rows)
         if isinstance(record, RowFault):
             raise SourceDataError("the row cannot be mapped", record)
-        return _served(record)
+        return served(record)
 
     def explain(self, query: SearchQuery) -> str:
         """Return the statements of a page in the order in which they would be sent."""
@@ -146,7 +141,7 @@ class SqlAdapter:
                 yield _problem(error)
         try:
             if not self._mapping.source.may_write and self._pages.may_write():
-                yield Problem(_MAY_WRITE)
+                yield Problem(f"{self._mapping.source.mark}: {_MAY_WRITE}")
         except AdapterError as error:
             yield _problem(error)
 
@@ -209,16 +204,6 @@ class SqlAdapter:
 
 def _problem(error: AdapterError) -> Problem:
     return Problem(str(error), outage=isinstance(error, SourceUnavailableError))
-
-
-def _served(record: Record) -> Record:
-    """Return the record, unless its status is one that is not served (decision 17)."""
-    status = record.status if isinstance(record, EncounterRecord) else None
-    if status == REMOVED:
-        raise GoneError(ResourceType.ENCOUNTER)
-    if status == HIDDEN:
-        raise NotFoundError(ResourceType.ENCOUNTER)
-    return record
 
 
 def _capabilities(section: ResourceMapping) -> ResourceCapabilities:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import partial
 from uuid import UUID
 
-from adapters.mapping.model import TimeRule
+from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.times import to_local
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 
 from adapters.contract import (
     AdapterError,
     SourceDataError,
     SourceUnavailableError,
 )
-from adapters.mapping.model import WAIT_SECONDS
+from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.sql.columns import Column
 from adapters.sql.dialects import Cursor, dialect_of
 from adapters.sql.dialects.plans import Origin, Plan
@@ -25,12 +25,19 @@ from adapters.sql.statements import Shape, Statement, compile_shape
 
 Answer = TypeVar("Answer")
 
+COUNTS = 2
+"""How many counts may run at once: wide ones cost the hospital most."""
+
 _SHAPES = 512
 """How many compiled statements are kept."""
 
 
 class SourceTimedOutError(SourceUnavailableError):
     """The database ended the statement because it took too long."""
+
+
+class AddressError(SourceDataError):
+    """What should be the address of a database cannot be read as one."""
 
 
 class Database:
@@ -47,7 +54,7 @@ class Database:
         connections: int,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        address = make_url(url)
+        address = _address(url)
         self._seconds = seconds
         self._dialect = dialect_of(address)
         try:
@@ -183,6 +190,33 @@ class Database:
         if self._dialect.unknown(error):
             return SourceDataError(f"the database refused the statement ({kind})")
         return SourceUnavailableError(f"the database failed ({kind})")
+
+
+def open_databases(source: SourceConfig) -> tuple[Database, Database]:
+    """Return the connections for pages and those for counts; none is made yet.
+
+    Raises SourceDataError, with the place of the source in its file, for an address that
+    is none, of a kind that is not known, or whose driver is not installed.
+    """
+    wait = source.wait_seconds
+    try:
+        return (
+            Database(source.url, source.timeout_seconds, source.connections, wait),
+            Database(source.url, source.count_timeout_seconds, COUNTS, wait),
+        )
+    except AdapterError as error:
+        raise SourceDataError(f"{source.mark}: {error}") from error
+
+
+def _address(url: str) -> URL:
+    try:
+        return make_url(url)
+    except (ValueError, sa.exc.ArgumentError):
+        # What these say may be a part of a password that holds a sign of addresses.
+        raise AddressError(
+            "the address cannot be read: signs like @ : / in a password are written"
+            " as %40 %3A %2F"
+        ) from None
 
 
 class _StaleConnectionError(SourceUnavailableError):

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from adapters.mapping.model import TimeRule
+from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.times import to_instant
 from adapters.sql.columns import FOLDS, Kind, time_bound
 

@@ -22,10 +22,10 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
 from adapters.mapping.named import unknown_columns, unknown_item_columns
 from adapters.mapping.problems import MappingProblem
+from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import In
 from adapters.sql.database import Database
@@ -141,20 +141,20 @@ def open_section(
 ) -> Section:
     """Read the columns of a section from the database and compile it.
 
-    Raises UnfitError when a column of the mapping is not there, and
+    Raises UnfitError when a column of the mapping is not there or there twice, and
     SourceUnavailableError.
     """
     section = mapping.resources[resource_type]
     columns = _columns(database, section.rows, section.mark, resource_type)
     selected = tuple(dict.fromkeys(_named(section)))
-    _refuse(unknown_columns(section, columns.kinds, searched=True))
+    _refuse(unknown_columns(section, columns.names, searched=True))
     item_columns_ = {}
     for items in section.items.values():
         for item in items:
             if item.rows is not None:
                 there = _columns(database, item.rows, item.mark, resource_type)
                 item_columns_[item.rows] = there
-                _refuse(unknown_item_columns(section, item, there.kinds))
+                _refuse(unknown_item_columns(section, item, there.names))
     filters = Filters(section, columns, item_columns_, mapping.date_reading)
     if resource_type is ResourceType.ENCOUNTER:
         filters = replace(filters, survivors=_survivors(database, mapping))
@@ -170,7 +170,8 @@ def _columns(database: Database, rows: str, mark: Mark, element: str) -> Columns
         if not name:
             text = "the source refuses the SELECT of rows: is there a table or column it lacks?"
         raise UnfitError([MappingProblem(mark, element, text)]) from error
-    return Columns({column.name: column.kind for column in found})
+    kinds = {column.name: column.kind for column in found}
+    return Columns(tuple(column.name for column in found), kinds)
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:
@@ -195,7 +196,7 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
         return None
     kind = patients.resource_type
     columns = _columns(database, patients.rows, patients.mark, kind)
-    _refuse(unknown_columns(patients, columns.kinds))
+    _refuse(unknown_columns(patients, columns.names))
     return Survivors(
         patients.rows, columns.column(id.columns[0]), replaced_by.columns[0]
     )

@@ -24,8 +24,9 @@ from adapters.words import fold
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of one SELECT, by the kind of value that each holds."""
+    """The columns of one SELECT: their names as they come, the kind of value by name."""
 
+    names: tuple[str, ...]
     kinds: Mapping[str, Kind]
 
     def column(self, name: str) -> Column:

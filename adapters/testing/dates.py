@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from adapters.contract import Prefix
-from adapters.mapping.model import DateReading, Never, Twice
+from adapters.mapping.model import DateReading
+from adapters.mapping.time_rule import Never, Twice
 from adapters.testing.asking import STAY, ask, assert_as_model, dates, ids_of
 from adapters.testing.hospital import PARIS, Hospital, Ids, StayRow
 from adapters.testing.opened import Open, Opened

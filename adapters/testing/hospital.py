@@ -21,7 +21,8 @@ from adapters.contract import (
     ResourceType,
     RowFault,
 )
-from adapters.mapping.model import DateReading, Never, Twice
+from adapters.mapping.model import DateReading
+from adapters.mapping.time_rule import Never, Twice
 from adapters.memory import FaultyRow, MemoryAdapter, Row
 
 PARIS = ZoneInfo("Europe/Paris")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.mapping.model import TimeRule
+from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Kind, day_bound, time_bound
 from adapters.sql.places import TICK, place_of
 

@@ -1,5 +1,6 @@
 """What the databases themselves see to: no writing, time-outs, and accounts that only read."""
 
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import Adapter, TooCostlyError
+from adapters.contract import Adapter, SourceDataError, TooCostlyError
 from adapters.mapping.load import load_mapping
 from adapters.sql.conditions import ALWAYS
 from adapters.sql.database import Database, SourceTimedOutError
@@ -134,7 +135,9 @@ def test_an_account_that_may_write_is_a_problem(
 ) -> None:
     expected = [] if kind == "sqlite" else [MAY_WRITE]
     told = problems(opened(url, tmp_path))
-    assert [text.partition(":")[0] for text in told] == expected
+    # File, line and column of the source stand before it.
+    assert [text.split(": ")[1] for text in told] == expected
+    assert all(re.search(r"hospital\.yaml:\d+:\d+: ", text) for text in told)
 
 
 def test_it_is_none_when_the_mapping_allows_it(url: str, tmp_path: Path) -> None:
@@ -207,3 +210,52 @@ def test_a_column_that_is_gone_is_no_outage(
     adapter.close()
     assert told
     assert not any(problem.outage for problem in told)
+
+
+REFUSED = {
+    "two columns of one name": "SELECT code, title, finess, finess, changed FROM organizations",
+    "a lock": "SELECT code, title, finess, changed FROM organizations FOR UPDATE",
+    "a change": "WITH gone AS (DELETE FROM organizations RETURNING code, title, finess,"
+    " changed) SELECT code, title, finess, changed FROM gone",
+    "a sum of what is no group": "SELECT code, title, finess, MAX(SUM(1)) AS changed"
+    " FROM organizations",
+}
+"""SELECTs with which no search could ever be answered."""
+
+
+@pytest.mark.parametrize("rows", REFUSED.values(), ids=REFUSED)
+def test_a_select_that_can_never_run_is_no_outage(
+    kind: str, url: str, rows: str, tmp_path: Path
+) -> None:
+    if kind == "sqlite" and "finess, finess" in rows:
+        pytest.skip("SQLite gives the second a name of its own")
+    if kind == "mariadb" and "FOR UPDATE" in rows:
+        pytest.skip("MariaDB allows it in a SELECT of a SELECT, and locks nothing")
+    text = mapping_text(EDGES).replace(
+        "SELECT code, title, finess, changed FROM organizations", rows
+    )
+    assert rows in text
+    file = tmp_path / "hospital.yaml"
+    file.write_text(text, encoding="utf-8")
+    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+    told = list(adapter.check())
+    adapter.close()
+    assert [problem.outage for problem in told] == [False]
+    assert re.match(r".*hospital\.yaml:\d+:\d+: Organization", told[0].text)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("firebird://h/db", "no such kind of database: firebird"),
+        ("postgresql://u:se@cr:et@h:x/db", "the address cannot be read"),
+        ("postgresql://u:p@h:secret/db", "the address cannot be read"),
+    ],
+)
+def test_an_address_that_is_none_is_told_at_its_place(
+    url: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SourceDataError) as refused:
+        opened(url, tmp_path)
+    assert re.search(rf"hospital\.yaml:\d+:\d+: {said}", str(refused.value))
+    assert not re.search("secret|cr:et", str(refused.value))

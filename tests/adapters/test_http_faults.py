@@ -117,6 +117,8 @@ NONSENSE = (
     # Lies: more rows than the total, and fewer.
     '{"resultats": [{"stay_id": 1}, {"stay_id": 2}], "total": 1}',
     '{"resultats": [], "total": 9}',
+    # One stay, twice.
+    '{"resultats": [{"stay_id": 1}, {"stay_id": 1}], "total": 2}',
     '{"resultats": [{"uf": 7}], "total": 1}',
     '{"resultats": [{"uf": []}], "total": 1}',
 )
@@ -130,7 +132,9 @@ def test_answer_without_sense_is_told_the_integrator(
     _fails(SourceDataError, lambda: adapter.search(ask()))
 
 
-@pytest.mark.parametrize("body", ["", "null7", "[]", "7", '"x"', "<html>"])
+@pytest.mark.parametrize(
+    "body", ["", "null7", "[]", "7", '"x"', "<html>", "{}", '{"resultats": []}']
+)
 def test_row_without_sense_is_told_the_integrator(
     adapter: HttpAdapter, source: responses.RequestsMock, body: str
 ) -> None:
@@ -292,8 +296,17 @@ def test_a_login_that_fails(tmp_path: Path, source: responses.RequestsMock) -> N
     adapter = opened_at(URL, tmp_path, source=auth)
     source.post(f"{URL}/in", body=WORD, status=500)
     _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
-    source.replace("POST", f"{URL}/in", body=WORD, status=200)
-    _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+    for status in (200, 400, 401, 403):
+        source.replace("POST", f"{URL}/in", body=WORD, status=status)
+        _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+    source.replace("POST", f"{URL}/in", body=WORD, status=429)
+    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+
+
+OAUTH2 = (
+    ", auth: {oauth2: {token_url: 'http://id.invalid/token', client_id: c, "
+    "client_secret: {env: PAS_PASSWORD}}}"
+)
 
 
 @pytest.mark.parametrize(
@@ -302,13 +315,25 @@ def test_a_login_that_fails(tmp_path: Path, source: responses.RequestsMock) -> N
 def test_a_token_server_that_fails(
     tmp_path: Path, source: responses.RequestsMock, fault: Any
 ) -> None:
-    auth = (
-        ", auth: {oauth2: {token_url: 'http://id.invalid/token', client_id: c, "
-        "client_secret: {env: PAS_PASSWORD}}}"
-    )
-    adapter = opened_at(URL, tmp_path, source=auth)
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
     source.post("http://id.invalid/token", **fault)
     _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+
+
+def test_an_answer_that_is_not_packed_as_it_says(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    source.get(ONE, body="{}", headers={"Content-Encoding": "gzip"})
+    _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+@pytest.mark.parametrize("code", ["invalid_client", "unauthorized_client"])
+def test_a_token_server_that_refuses_who_asks(
+    tmp_path: Path, source: responses.RequestsMock, code: str
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    source.post("http://id.invalid/token", json={"error": code}, status=401)
+    _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
 
 
 def test_check_tells_what_is_wrong(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.mapping.model import Never, TimeRule, Twice
+from adapters.mapping.time_rule import Never, TimeRule, Twice
 from adapters.sql.columns import Kind, time_bound
 from adapters.sql.places import FIRST, LAST, TICK, place_of
 from adapters.testing.hospital import PARIS

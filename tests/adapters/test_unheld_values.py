@@ -20,7 +20,7 @@ from adapters.contract import (
     SourceDataError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import TimeRule
+from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Kind
 from adapters.sql.places import FIRST, LAST, place_of
 from adapters.testing.asking import STAY, ask, dates, ids_of, patient, walk

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
-from adapters.sql import COUNTS
+from adapters.sql.database import COUNTS
 from adapters.sql.dialects.base import CONNECT_SECONDS
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS

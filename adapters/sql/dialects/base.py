@@ -43,7 +43,7 @@ class Dialect:
     reads the columns of a SELECT from the database without reading a row. `idiom` is what
     statements say in words of its own. `may_write` tells whether the account itself could
     change a table. `start` runs before each statement. `timed_out` and `unknown` tell a
-    time-out, and a table or column that is not there, from outages. `fetch` runs a
+    time-out, and a statement that can never run, from outages. `fetch` runs a
     statement and returns its rows; a time that Python cannot hold comes as text, a text
     that is not UTF-8 as bytes.
     """

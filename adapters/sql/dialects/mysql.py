@@ -151,8 +151,13 @@ def _timed_out(error: BaseException) -> bool:
     return _code(error) in (1969, 3024)
 
 
-_UNKNOWN = frozenset({1044, 1052, 1054, 1064, 1103, 1142, 1143, 1146, 1176, 1267, 1305})
-"""Names, rights and syntax, of the server's error reference."""
+_UNKNOWN = frozenset(
+    {
+        *(1044, 1052, 1054, 1060, 1064, 1103, 1142, 1143, 1146, 1176, 1305),
+        *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1271, 1356, 1582, 1792),
+    }
+)
+"""Names, rights, syntax; statements without a meaning. Of the server's error reference."""
 
 
 def _unknown(error: BaseException) -> bool:

@@ -115,7 +115,7 @@ _UNKNOWN = frozenset({"ORA-01031", "ORA-01722", "ORA-12704", "ORA-18014"})
 
 
 def _unknown(error: BaseException) -> bool:
-    # ORA-00900 to 00999: syntax and names.
+    # ORA-00900 to 00999: syntax, names, and columns that are two.
     code = _full_code(error)
     return code.startswith("ORA-009") or code in _UNKNOWN
 

@@ -176,12 +176,13 @@ def _timed_out(error: BaseException) -> bool:
 
 
 def _unknown(error: BaseException) -> bool:
-    # Classes 22 (data), 42 (syntax, names, rights) of PostgreSQL's appendix A; without a
-    # class, a value that the driver cannot read (`infinity`).
+    # Classes 0A (not supported), 22 (data), 42 (syntax, names, rights) of PostgreSQL's
+    # appendix A, and 25006, a change or a lock; without a class, a value that the driver
+    # cannot read (`infinity`).
     state = getattr(error, "sqlstate", None)
     if state is None:
         return isinstance(error, psycopg.DataError)
-    return str(state)[:2] in ("22", "42")
+    return str(state)[:2] in ("0A", "22", "42") or state == "25006"
 
 
 POSTGRESQL = Dialect(

@@ -100,8 +100,10 @@ def _kind(declared: str) -> Kind:
 
 
 def _unknown(error: BaseException) -> bool:
-    return not isinstance(error, sqlite3.OperationalError) or str(error).startswith(
-        ("no such", "near")
+    # SQLITE_ERROR is the statement's own fault; the others are the file's or its disk's.
+    code = getattr(error, "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_ERROR or not isinstance(
+        error, sqlite3.OperationalError
     )
 
 

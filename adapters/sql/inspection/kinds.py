@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from adapters.inspection import Observation, Weight
-from adapters.mapping.model import FieldMapping, TimeRule
+from adapters.mapping.model import FieldMapping
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.places import Place
 from adapters.mapping.slots import Kind as SlotKind
+from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import FOLDS, TIMES, Kind
 from adapters.sql.inspection.rows import Looked
 from adapters.sql.statements import Shape

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy.exc import ArgumentError
-
 from adapters.contract import AdapterError
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalogue import read_catalogue
-from adapters.sql.database import Database
+from adapters.sql.database import AddressError, Database
 from adapters.sql.tables import Catalogue, Table
 from app.tools.report import FINDINGS, FINE, CannotRunError, print_json
 from app.tools.starting.drafting import draft_of
@@ -43,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
             roles, references = _roles(options, database, catalogue)
             draft = draft_of(database, catalogue, references, roles, variable)
             may_write = database.may_write()
-    except ArgumentError as error:
+    except AddressError as error:
         raise CannotRunError(
             "--from is not an address like postgresql://host/database"
         ) from error

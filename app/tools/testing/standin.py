@@ -19,9 +19,9 @@ from adapters.mapping.model import (
     PartMapping,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
 from adapters.mapping.slots import SLOTS, Kind
+from adapters.mapping.time_rule import TimeRule
 from app.tools.given import Cells, flag_columns, known_columns, known_item_columns
 
 Rows = Mapping[int, Sequence[Cells]]

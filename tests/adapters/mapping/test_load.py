@@ -11,12 +11,10 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import (
     Condition,
     DateReading,
-    Never,
     SourceMapping,
-    TimeRule,
-    Twice,
 )
 from adapters.mapping.problems import MappingError
+from adapters.mapping.time_rule import Never, TimeRule, Twice
 from tests.adapters.mapping.good import ENVIRON, MINIMAL, WHOLE, changed, load, problems
 
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adapters.mapping.clocks import FIRST_TIME, LAST_TIME
-from adapters.mapping.model import Never, TimeRule, Twice
+from adapters.mapping.time_rule import Never, TimeRule, Twice
 from adapters.mapping.times import join_parts, read_day, to_instant, to_local
 
 PARIS = ZoneInfo("Europe/Paris")

@@ -1,0 +1,38 @@
+"""How a time of the source becomes an instant, as a mapping file says it."""
+
+from dataclasses import dataclass
+from datetime import time
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+
+class Twice(StrEnum):
+    """Which instant a local time that happens twice is (the autumn clock change)."""
+
+    FIRST = "first"
+    SECOND = "second"
+    REFUSE = "refuse"
+
+
+class Never(StrEnum):
+    """What a local time that never happens is (the spring clock change)."""
+
+    REFUSE = "refuse"
+    SHIFT = "shift"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRule:
+    """How a source value becomes an instant.
+
+    `zone` reads values without an offset, `written` is the zone of the offset that
+    clients see. `format` is a strptime format for text, None for ISO 8601 text and the
+    database's own types. `at` is the time of day that a date without one gets.
+    """
+
+    zone: ZoneInfo
+    written: ZoneInfo
+    format: str | None = None
+    at: time | None = None
+    twice: Twice = Twice.FIRST
+    never: Never = Never.REFUSE
