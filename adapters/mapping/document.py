@@ -1,6 +1,6 @@
 """A mapping file between its text and its meaning: what the rules look at."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,6 +85,12 @@ class Document:
         mark = place(self.root, path, at_key)
         return MappingProblem(mark, element(path), text, self.column(path))
 
+    def problem_within(self, path: KeyPath, offset: int, text: str) -> MappingProblem:
+        """Return a problem at one of the characters of a text."""
+        node = find(self.root, path)
+        mark = node.at(offset) if isinstance(node, Scalar) else place(self.root, path)
+        return MappingProblem(mark, element(path), text, self.column(path))
+
     def holds(self, path: KeyPath) -> bool:
         """Tell whether something stands at the path, rightly shaped or not."""
         return find(self.root, path) is not None
@@ -115,6 +121,11 @@ class Document:
     def is_refused(self, path: KeyPath) -> bool:
         """Tell whether the schema refused something at the path or below it."""
         return any(bad[: len(path)] == path for bad in self.refused)
+
+    def is_unclear(self, path: KeyPath) -> bool:
+        """Tell whether the schema refused something at the path, below it or around it."""
+        around = any(path[:length] in self.refused for length in range(1, len(path)))
+        return around or self.is_refused(path)
 
     def texts_of(self, key: str) -> Iterator[str]:
         """Yield every text that stands behind a key inside the sections."""
@@ -196,9 +207,14 @@ class Document:
 
 
 def open_document(
-    root: Table, environ: Mapping[str, str] | None
+    root: Table,
+    environ: Mapping[str, str] | None,
+    unread: Iterable[KeyPath] = (),
 ) -> tuple[Document, tuple[MappingProblem, ...]]:
-    """Return the document and the problems of its shape."""
+    """Return the document and the problems of its shape.
+
+    `unread` are the paths of what has been refused before.
+    """
     file = root.mark.file
     try:
         data = MappingShape().load(plain(root))
@@ -206,13 +222,13 @@ def open_document(
         faults = readable(error)
         shaped = error.valid_data if isinstance(error.valid_data, dict) else {}
         meant = ((*path[:-1], getattr(text, "meant", "")) for path, text in faults)
-        refused = frozenset([*(path for path, _ in faults), *meant])
+        refused = frozenset([*(path for path, _ in faults), *meant, *unread])
         document = Document(file, root, shaped, environ, refused)
         return document, tuple(
             document.problem(path, text, isinstance(text, KeyFault))
             for path, text in faults
         )
-    return Document(file, root, data, environ), ()
+    return Document(file, root, data, environ, frozenset(unread)), ()
 
 
 def item_sites(item: Item) -> Iterator[Site]:

@@ -7,7 +7,9 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from adapters.contract import ResourceType
+from adapters.mapping.checks import DAY_PATTERN
 from adapters.mapping.http_model import Method, Several, Step
+from adapters.mapping.misplaced import OF_DATABASES, under_fields
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import nearest, one_of
 from adapters.mapping.secrets import Secret
@@ -56,6 +58,7 @@ class SessionShape(Shape):
 class AuthShape(Shape):
     """One way to show who asks."""
 
+    one_of = ("basic", "oauth2", "session")
     basic = Part(BasicShape)
     oauth2 = Part(OAuth2Shape)
     session = Part(SessionShape)
@@ -75,7 +78,7 @@ class HttpSourceShape(Shape):
     """An HTTP API."""
 
     kind = Text(required=True)
-    url = Secret(required=True)
+    url = Secret("^https?://", required=True)
     timeout_seconds = Number(0.1, 60)
     count_timeout_seconds = Number(0.1, 60)
     connections = Whole(1, 100)
@@ -89,7 +92,7 @@ class HttpSourceShape(Shape):
 class ReadShape(Shape):
     """How one resource is asked for."""
 
-    path = Text(required=True)
+    path = Text(r"\{id\}", required=True)
     row = Text()
 
 
@@ -110,6 +113,7 @@ class TokenShape(Shape):
 class PagingShape(Shape):
     """One way to ask for further pages."""
 
+    one_of = ("offset", "page", "next", "token")
     offset = Text()
     page = Text()
     first = Whole(0, 1)
@@ -120,6 +124,7 @@ class PagingShape(Shape):
 class ListShape(Shape):
     """How rows are asked for."""
 
+    one_of = ("total", "counting")
     path = Text(required=True)
     method = word(tuple(Method), "a way to ask")
     rows = Text(required=True)
@@ -170,7 +175,7 @@ class DateSearch(Shape):
     before = Text()
     until = Text()
     step = word(tuple(Step), "a precision")
-    format = Text()
+    format = Text(DAY_PATTERN)
     time_zone = Text()
 
 
@@ -210,6 +215,8 @@ class Searches(fields.Field[dict[str, Any]]):
                 found[name] = self._one(name, options)
             except ValidationError as error:
                 faults[name] = error.messages
+                if isinstance(error.valid_data, dict):
+                    found[name] = error.valid_data
         if faults:
             raise ValidationError(faults, valid_data=found)
         return found
@@ -232,7 +239,7 @@ class SortShape(Shape):
 
 def http_section_shape(kind: ResourceType, fields_shape: type[Shape]) -> type[Shape]:
     """Return the shape of a section whose rows come from an HTTP source."""
-    keys = {
+    keys: dict[str, Any] = {
         "read": Part(ReadShape, required=True),
         "list": Part(ListShape),
         "fields": Part(fields_shape, required=True),
@@ -241,5 +248,7 @@ def http_section_shape(kind: ResourceType, fields_shape: type[Shape]) -> type[Sh
         "order": Text(),
         "requires": Listed(Text()),
         "source": Text(),
+        "elsewhere": under_fields(kind) | OF_DATABASES,
+        "instead": dict.fromkeys(OF_DATABASES, "read"),
     }
     return type(f"{kind}HttpSection", (Shape,), keys)

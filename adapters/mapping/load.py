@@ -1,14 +1,20 @@
 """A mapping file → SourceMapping, or every problem of the file at once."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from adapters.mapping.build import build_mapping
 from adapters.mapping.document import open_document
 from adapters.mapping.layers import read_layers
-from adapters.mapping.model import SourceMapping
-from adapters.mapping.problems import MappingError
+from adapters.mapping.model import Mark, SourceMapping
+from adapters.mapping.problems import MappingError, MappingProblem
+from adapters.mapping.profile import is_profile
 from adapters.mapping.rules import RULES
+from adapters.mapping.text import Items, KeyPath, Node, Table
+
+
+class ProfileGivenError(MappingError):
+    """A profile was given where a mapping file is wanted."""
 
 
 def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceMapping:
@@ -20,10 +26,27 @@ def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceM
     of the file.
     """
     root, refused = read_layers(path)
-    document, faults = open_document(root, environ)
+    if is_profile(root):
+        text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
+        raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
     told = {problem.mark for problem in refused}
+    document, faults = open_document(root, environ, _paths_at(root, told))
     problems = [*refused, *(fault for fault in faults if fault.mark not in told)]
     problems += [p for rule in RULES for p in rule(document) if p.mark not in told]
     if problems:
         raise MappingError(problems)
     return build_mapping(document)
+
+
+def _paths_at(root: Node, marks: Collection[Mark]) -> Iterator[KeyPath]:
+    """Yield the path of each node that stands at one of these places."""
+    below: Iterable[tuple[str | int, Node]] = ()
+    match root:
+        case Table():
+            below = root.entries.items()
+        case Items():
+            below = enumerate(root.items)
+    for step, node in below:
+        if node.mark in marks:
+            yield (step,)
+        yield from ((step, *path) for path in _paths_at(node, marks))

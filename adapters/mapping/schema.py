@@ -11,27 +11,33 @@ from typing import Any
 from marshmallow import ValidationError, fields, validates_schema
 
 from adapters.contract import ResourceType
-from adapters.mapping.checks import is_own
+from adapters.mapping.checks import (
+    ADDRESS_PATTERN,
+    DAY_PATTERN,
+    SELECT_PATTERN,
+    TIME_OF_DAY_PATTERN,
+    is_own,
+)
 from adapters.mapping.file_shapes import (
     NEVER,
     TWICE,
+    CodeTable,
     CodeTableShape,
     ConditionShape,
     ConstantsShape,
     LocalTimesShape,
 )
 from adapters.mapping.http_schema import HttpSourceShape, http_section_shape
+from adapters.mapping.misplaced import BESIDE_FIELDS, INSIDE, OF_HTTP, under_fields
 from adapters.mapping.model import DateReading
 from adapters.mapping.own_schema import OwnSourceShape, own_section_shape
 from adapters.mapping.secrets import Secret
 from adapters.mapping.several import SectionPart, one_or_several
 from adapters.mapping.shapes import (
     MISSING,
-    Columns,
     Entries,
     Listed,
     Number,
-    OneValue,
     Part,
     Shape,
     Text,
@@ -49,6 +55,7 @@ from adapters.mapping.slots import (
     ListSlot,
     Slot,
 )
+from adapters.mapping.value_shapes import Columns, OneValue
 
 _TIME_ONLY = dict.fromkeys(
     ("time_zone", "at", "twice", "never", "format"), "is only for times"
@@ -98,7 +105,7 @@ class DateOptions(Shape):
     columns = Columns(data_key="from")
     absent = Listed(Text())
     search_column = Text(data_key="search")
-    format = Text()
+    format = Text(DAY_PATTERN)
 
 
 class TimeOptions(DateOptions):
@@ -107,7 +114,7 @@ class TimeOptions(DateOptions):
     elsewhere = _elsewhere(_UPDATED_ONLY, _PARTS_ONLY, _TEXT_ONLY)
     columns = Columns(two=True, data_key="from")
     time_zone = Text()
-    at = Text()
+    at = Text(TIME_OF_DAY_PATTERN)
     twice = word(TWICE, "a way to read an hour that happens twice")
     never = word(NEVER, "a way to read an hour that never happens")
 
@@ -138,32 +145,40 @@ def options(slot: Slot) -> type[Shape]:
 
 def _item_shape(listed: ListSlot) -> type[Shape]:
     keys: dict[str, Any] = {
-        slot.name: OneValue(options(slot), required=slot.name in listed.required)
+        slot.name: OneValue(
+            options(slot), slot.codes, required=slot.name in listed.required
+        )
         for slot in listed.slots
     }
     if LINES.name in listed.content:
         keys[LINES.name] = Listed(OneValue(TextOptions))
     keys |= {"only_if": Part(ConditionShape), "rows": Text(), "key": Text()}
+    keys["any_of"] = listed.content
     return type(f"{listed.name.title()}Item", (Shape,), keys)
 
 
 def _fields_shape(kind: ResourceType) -> type[Shape]:
     keys: dict[str, Any] = {
-        slot.name: OneValue(options(slot), required=slot.name in REQUIRED[kind])
+        slot.name: OneValue(
+            options(slot), slot.codes, required=slot.name in REQUIRED[kind]
+        )
         for slot in SLOTS[kind]
     }
     keys |= {listed.name: Listed(Part(_item_shape(listed))) for listed in LISTS[kind]}
+    keys["elsewhere"] = BESIDE_FIELDS
     return type(f"{kind}Fields", (Shape,), keys)
 
 
 def _section_shape(kind: ResourceType) -> type[Shape]:
     keys = {
-        "rows": Text(required=True),
+        "rows": Text(SELECT_PATTERN, required=True),
         "fields": Part(_fields_shape(kind), required=True),
         "search": Listed(Text()),
         "sort": Listed(Text()),
         "requires": Listed(Text()),
         "source": Text(),
+        "elsewhere": under_fields(kind) | OF_HTTP,
+        "instead": dict.fromkeys(OF_HTTP, "rows"),
     }
     return type(f"{kind}Section", (Shape,), keys)
 
@@ -179,16 +194,21 @@ class Section(SectionPart):
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         _, file, *_ = args
         source = file.get("source") if isinstance(file, Mapping) else None
-        if isinstance(source, Mapping) and is_own(source.get("kind")):
+        kind = source.get("kind", "sql") if isinstance(source, Mapping) else "sql"
+        if is_own(kind) or (str(kind) not in SOURCES and not self._reads(value)):
             return self.of_own().load(value)
         return super()._deserialize(value, *args, **kwargs)
+
+    def _reads(self, value: Any) -> bool:
+        """Whether rows are described, as for any source but a class of one's own."""
+        return not self.of_own.known().keys() >= set(value)
 
 
 class SqlSource(Shape):
     """A database."""
 
     kind = Text(required=True)
-    url = Secret(required=True)
+    url = Secret(ADDRESS_PATTERN, required=True)
     timeout_seconds = Number(0.1, 60)
     count_timeout_seconds = Number(0.1, 60)
     connections = Whole(1, 100)
@@ -200,7 +220,9 @@ class SqlSource(Shape):
 SOURCES: Mapping[str, type[Shape]] = MappingProxyType(
     {"sql": SqlSource, "http": HttpSourceShape}
 )
-_SOURCE_KIND = word((*SOURCES, "package.module:Class"), "a kind of source")
+_SOURCE_KIND = word(
+    (*SOURCES, "package.module:Class"), "a kind of source (any database is sql)"
+)
 
 
 class Source(fields.Field[dict[str, Any]]):
@@ -210,6 +232,10 @@ class Source(fields.Field[dict[str, Any]]):
         "required": MISSING,
         "invalid": "expected keys and values here",
     }
+
+    def takes(self, key: str, _value: object) -> bool:
+        """Tell whether a key may stand in it, whatever its kind."""
+        return any(key in shape.known() for shape in SOURCES.values())
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -226,6 +252,7 @@ class Source(fields.Field[dict[str, Any]]):
 class MappingShape(Shape):
     """A whole mapping file."""
 
+    elsewhere = INSIDE
     mapping = Text(required=True)
     extend = Text()
     without = Listed(Text())
@@ -237,7 +264,7 @@ class MappingShape(Shape):
     constants = Part(ConstantsShape)
     source = Source()
     sources = Entries(Source())
-    codes = Entries(Part(CodeTableShape))
+    codes = Entries(CodeTable(CodeTableShape))
     encounter = Section(ResourceType.ENCOUNTER, required=True)
     patient = Section(ResourceType.PATIENT)
     organization = Section(ResourceType.ORGANIZATION)

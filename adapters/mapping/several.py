@@ -6,6 +6,7 @@ from typing import Any
 
 from marshmallow import ValidationError, validate
 
+from adapters.mapping.checks import PREFIX_PATTERN
 from adapters.mapping.shapes import MISSING, KeyFault, Listed, Part, Shape, Text
 
 _NO_KINDS: Mapping[str, str] = MappingProxyType({})
@@ -32,7 +33,11 @@ def several_shape(
 
 
 def _entry(shape: type[Shape]) -> type[Shape]:
-    return type(f"{shape.__name__}Entry", (shape,), {"prefix": Text(required=True)})
+    return type(
+        f"{shape.__name__}Entry",
+        (shape,),
+        {"prefix": Text(PREFIX_PATTERN, required=True)},
+    )
 
 
 class OfKind(Part):
@@ -49,7 +54,8 @@ class OfKind(Part):
     ) -> Any:
         """Return the value, read as the kind of the source that it names wants it."""
         named = value.get("source", "") if isinstance(value, Mapping) else ""
-        if isinstance(named, str) and kinds.get(named) == "http":
+        kind = kinds.get(named, "") if isinstance(named, str) else ""
+        if kind == "http" or (kind != "sql" and "read" in value):
             return self.of_http().load(value)
         return super()._deserialize(value, *args, **kwargs)
 
@@ -76,6 +82,11 @@ class SectionPart(OfKind):
         super().__init__(single, of_http, **kwargs)
         self.single = single
         self.several = several_shape(single, of_http)
+
+    def takes(self, key: str, _value: object) -> bool:
+        """Tell whether a key may stand in it, whatever the kind of the source."""
+        shapes = (self.single, self.of_http, self.several)
+        return any(key in shape.known() for shape in shapes)
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         _, file, *_ = args

@@ -232,7 +232,10 @@ CASES = (
             "kind: sql",
             "kind: sqll",
         ),
-        ("5:16: source.kind: 'sqll' is not a kind of source; did you mean 'sql'?",),
+        (
+            "5:16: source.kind: 'sqll' is not a kind of source (any database is sql); did you "
+            "mean 'sql'?",
+        ),
         id="kind of source",
     ),
     pytest.param(
@@ -445,7 +448,7 @@ CASES = (
             "FROM t;\n",
         ),
         (
-            "9:9: encounter.rows: must not end in ';': the service adds WHERE and "
+            "9:33: encounter.rows: must not end in ';': the service adds WHERE and "
             "ORDER BY",
         ),
         id="rows ends in a semicolon",
@@ -456,7 +459,7 @@ CASES = (
             "FROM t\n",
             "FROM t; DROP TABLE t\n",
         ),
-        ("9:9: encounter.rows: must be one statement without ';'",),
+        ("9:33: encounter.rows: must be one statement without ';'",),
         id="rows is two statements",
     ),
     pytest.param(
