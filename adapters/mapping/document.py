@@ -1,19 +1,14 @@
 """A mapping file between its text and its meaning: what the rules look at."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from marshmallow import ValidationError
-
 from adapters.contract import ResourceType
 from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
-from adapters.mapping.faults import readable
 from adapters.mapping.problems import MappingProblem
-from adapters.mapping.schema import MappingShape
-from adapters.mapping.shapes import KeyFault
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
 from adapters.mapping.text import (
     Items,
@@ -23,7 +18,6 @@ from adapters.mapping.text import (
     Table,
     find,
     place,
-    plain,
 )
 
 
@@ -80,15 +74,13 @@ class Document:
     environ: Mapping[str, str] | None
     refused: frozenset[KeyPath] = frozenset()
 
-    def problem(self, path: KeyPath, text: str, at_key: bool = False) -> MappingProblem:
-        """Return a problem at the value of the path, or at its key."""
-        mark = place(self.root, path, at_key)
-        return MappingProblem(mark, element(path), text, self.column(path))
-
-    def problem_within(self, path: KeyPath, offset: int, text: str) -> MappingProblem:
-        """Return a problem at one of the characters of a text."""
-        node = find(self.root, path)
-        mark = node.at(offset) if isinstance(node, Scalar) else place(self.root, path)
+    def problem(
+        self, path: KeyPath, text: str, at_key: bool = False, offset: int = -1
+    ) -> MappingProblem:
+        """Return a problem at the value of the path, one of its characters, or its key."""
+        mark, node = place(self.root, path, at_key), find(self.root, path)
+        if offset >= 0 and isinstance(node, Scalar):
+            mark = node.at(offset)
         return MappingProblem(mark, element(path), text, self.column(path))
 
     def holds(self, path: KeyPath) -> bool:
@@ -204,31 +196,6 @@ class Document:
             or self.data["time_zone"]
         )
         return name
-
-
-def open_document(
-    root: Table,
-    environ: Mapping[str, str] | None,
-    unread: Iterable[KeyPath] = (),
-) -> tuple[Document, tuple[MappingProblem, ...]]:
-    """Return the document and the problems of its shape.
-
-    `unread` are the paths of what has been refused before.
-    """
-    file = root.mark.file
-    try:
-        data = MappingShape().load(plain(root))
-    except ValidationError as error:
-        faults = readable(error)
-        shaped = error.valid_data if isinstance(error.valid_data, dict) else {}
-        meant = ((*path[:-1], getattr(text, "meant", "")) for path, text in faults)
-        refused = frozenset([*(path for path, _ in faults), *meant, *unread])
-        document = Document(file, root, shaped, environ, refused)
-        return document, tuple(
-            document.problem(path, text, isinstance(text, KeyFault))
-            for path, text in faults
-        )
-    return Document(file, root, data, environ, frozenset(unread)), ()
 
 
 def item_sites(item: Item) -> Iterator[Site]:

@@ -27,9 +27,9 @@ class CodeTable(Part):
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         known = CodeTableShape.known()
-        if isinstance(value, Mapping) and value:
-            if not any(nearest(key, known) for key in value):
-                raise ValidationError("the codes stand under table: {table: {A: b}}")
+        keys = tuple(value) if isinstance(value, Mapping) else ()
+        if keys and not any(nearest(key, known) for key in keys):
+            raise ValidationError("the codes stand under table: {table: {A: b}}")
         return super()._deserialize(value, *args, **kwargs)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from adapters.contract import ResourceType
+from adapters.mapping.auth_schema import AuthShape
 from adapters.mapping.checks import DAY_PATTERN
 from adapters.mapping.http_model import Method, Several, Step
 from adapters.mapping.misplaced import OF_DATABASES, under_fields
@@ -25,43 +26,6 @@ from adapters.mapping.shapes import (
     YesNo,
     word,
 )
-
-
-class BasicShape(Shape):
-    """A user and a password."""
-
-    user = Secret(required=True)
-    password = Secret(required=True)
-
-
-class OAuth2Shape(Shape):
-    """Client credentials."""
-
-    token_url = Secret(required=True)
-    client_id = Secret(required=True)
-    client_secret = Secret(required=True)
-    scope = Text()
-    audience = Text()
-
-
-class SessionShape(Shape):
-    """A login of the source's own."""
-
-    path = Text(required=True)
-    body = Entries(Secret())
-    form = Entries(Secret())
-    token = Text(required=True)
-    header = Text(required=True)
-    format = Text()
-
-
-class AuthShape(Shape):
-    """One way to show who asks."""
-
-    one_of = ("basic", "oauth2", "session")
-    basic = Part(BasicShape)
-    oauth2 = Part(OAuth2Shape)
-    session = Part(SessionShape)
 
 
 class ErrorShape(Shape):
@@ -248,7 +212,7 @@ def http_section_shape(kind: ResourceType, fields_shape: type[Shape]) -> type[Sh
         "order": Text(),
         "requires": Listed(Text()),
         "source": Text(),
-        "elsewhere": under_fields(kind) | OF_DATABASES,
+        "elsewhere": {**under_fields(kind), **OF_DATABASES},
         "instead": dict.fromkeys(OF_DATABASES, "read"),
     }
     return type(f"{kind}HttpSection", (Shape,), keys)

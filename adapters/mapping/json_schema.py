@@ -29,10 +29,11 @@ from adapters.mapping.json_values import (
 from adapters.mapping.own_schema import CLASS_PATH, OwnSourceShape
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.profile import ProfileShape
-from adapters.mapping.schema import SOURCES, MappingShape, Section, Source
+from adapters.mapping.schema import MappingShape, Section
 from adapters.mapping.secrets import FromEnvironment, Secret
 from adapters.mapping.several import EntryPart, OfKind
 from adapters.mapping.shapes import Entries, Shape, YesNo
+from adapters.mapping.source_schema import SOURCES, Source
 from adapters.mapping.value_shapes import Columns, OneValue
 
 DRAFT = "http://json-schema.org/draft-07/schema#"

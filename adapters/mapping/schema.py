@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import validates_schema
 
 from adapters.contract import ResourceType
 from adapters.mapping.checks import (
-    ADDRESS_PATTERN,
     DAY_PATTERN,
     SELECT_PATTERN,
     TIME_OF_DAY_PATTERN,
@@ -27,22 +26,17 @@ from adapters.mapping.file_shapes import (
     ConstantsShape,
     LocalTimesShape,
 )
-from adapters.mapping.http_schema import HttpSourceShape, http_section_shape
+from adapters.mapping.http_schema import http_section_shape
 from adapters.mapping.misplaced import BESIDE_FIELDS, INSIDE, OF_HTTP, under_fields
 from adapters.mapping.model import DateReading
-from adapters.mapping.own_schema import OwnSourceShape, own_section_shape
-from adapters.mapping.secrets import Secret
+from adapters.mapping.own_schema import own_section_shape
 from adapters.mapping.several import SectionPart, one_or_several
 from adapters.mapping.shapes import (
-    MISSING,
     Entries,
     Listed,
-    Number,
     Part,
     Shape,
     Text,
-    Whole,
-    YesNo,
     word,
 )
 from adapters.mapping.slots import (
@@ -55,6 +49,7 @@ from adapters.mapping.slots import (
     ListSlot,
     Slot,
 )
+from adapters.mapping.source_schema import SOURCES, Source
 from adapters.mapping.value_shapes import Columns, OneValue
 
 _TIME_ONLY = dict.fromkeys(
@@ -177,7 +172,7 @@ def _section_shape(kind: ResourceType) -> type[Shape]:
         "sort": Listed(Text()),
         "requires": Listed(Text()),
         "source": Text(),
-        "elsewhere": under_fields(kind) | OF_HTTP,
+        "elsewhere": {**under_fields(kind), **OF_HTTP},
         "instead": dict.fromkeys(OF_HTTP, "rows"),
     }
     return type(f"{kind}Section", (Shape,), keys)
@@ -202,51 +197,6 @@ class Section(SectionPart):
     def _reads(self, value: Any) -> bool:
         """Whether rows are described, as for any source but a class of one's own."""
         return not self.of_own.known().keys() >= set(value)
-
-
-class SqlSource(Shape):
-    """A database."""
-
-    kind = Text(required=True)
-    url = Secret(ADDRESS_PATTERN, required=True)
-    timeout_seconds = Number(0.1, 60)
-    count_timeout_seconds = Number(0.1, 60)
-    connections = Whole(1, 100)
-    wait_seconds = Number(0.1, 60)
-    time_zone = Text()
-    may_write = YesNo()
-
-
-SOURCES: Mapping[str, type[Shape]] = MappingProxyType(
-    {"sql": SqlSource, "http": HttpSourceShape}
-)
-_SOURCE_KIND = word(
-    (*SOURCES, "package.module:Class"), "a kind of source (any database is sql)"
-)
-
-
-class Source(fields.Field[dict[str, Any]]):
-    """The hospital system: `kind` says which keys it takes."""
-
-    default_error_messages = {  # noqa: RUF012
-        "required": MISSING,
-        "invalid": "expected keys and values here",
-    }
-
-    def takes(self, key: str, _value: object) -> bool:
-        """Tell whether a key may stand in it, whatever its kind."""
-        return any(key in shape.known() for shape in SOURCES.values())
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
-            raise self.make_error("invalid")
-        if is_own(value.get("kind")):
-            return dict(OwnSourceShape().load(value))
-        try:
-            kind = _SOURCE_KIND.deserialize(value.get("kind", "sql"))
-        except ValidationError as error:
-            raise ValidationError({"kind": error.messages}) from error
-        return dict(SOURCES[str(kind)]().load(value))
 
 
 class MappingShape(Shape):

@@ -8,7 +8,6 @@ from marshmallow import fields, validate
 from adapters.mapping.shapes import MISSING, Shape, Text
 from adapters.mapping.text import KeyPath
 
-
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 
 

@@ -6,7 +6,7 @@ who do not program. A message that is a `KeyFault` is about the key, not about i
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 from marshmallow import (
     EXCLUDE,
@@ -17,6 +17,7 @@ from marshmallow import (
     validates_schema,
 )
 
+from adapters.mapping.outside import Holder, indent, left_outside
 from adapters.mapping.problems import nearest, one_of
 
 NOTHING = "nothing is written here"
@@ -42,22 +43,6 @@ class Unindented(KeyFault):
     """Said of a key that holds nothing, because what belongs to it is not indented."""
 
     __slots__ = ()
-
-    def __new__(cls, key: str, below: Sequence[str]) -> Self:
-        """Make the message."""
-        named = ", ".join(below[:2]) + (", …" if below[2:] else "")
-        return super().__new__(
-            cls, f"holds nothing: indent what belongs to '{key}' below it ({named})"
-        )
-
-
-@runtime_checkable
-class Holder(Protocol):
-    """A field of keys and values, which knows what may stand in it."""
-
-    def takes(self, key: str, value: object) -> bool:
-        """Tell whether a key with this value may stand in it."""
-        ...
 
 
 class Shape(Schema):
@@ -93,14 +78,16 @@ class Shape(Schema):
         if not isinstance(original, Mapping):
             return
         known = self.known()
-        outside = _left_outside(original, known)
+        outside = left_outside(original, known)
         told = {key for keys in outside.values() for key in keys}
         faults: dict[str, list[str]] = {
             key: [self._refusal(key, value, known)]
             for key, value in original.items()
             if key not in known and key not in told
         }
-        faults |= {key: [Unindented(key, below)] for key, below in outside.items()}
+        faults |= {
+            key: [Unindented(indent(key, below))] for key, below in outside.items()
+        }
         if faults:
             raise ValidationError(faults)
 
@@ -113,21 +100,6 @@ class Shape(Schema):
                 return KeyFault(f"a ':' is missing behind '{first}'", first)
             return KeyFault(f"'{key}': in braces, a text with a ',' needs quotes")
         return KeyFault(one_of(key, known, "a key here"), nearest(key, known))
-
-
-def _left_outside(
-    original: Mapping[str, Any], known: Mapping[str, fields.Field[Any]]
-) -> Mapping[str, Sequence[str]]:
-    """Return the keys that hold nothing, each with those after it that belong in it."""
-    found: dict[str, list[str]] = {}
-    holder = ""
-    for key, value in original.items():
-        if key in known:
-            holder = "" if value else key
-        elif holder and isinstance(field := known[holder], Holder):
-            if field.takes(key, value):
-                found.setdefault(holder, []).append(key)
-    return found
 
 
 class Text(fields.String):

@@ -92,23 +92,34 @@ class _Place(NamedTuple):
 
 
 def explained(error: yaml.MarkedYAMLError, text: str = "") -> tuple[Any, str]:
-    """Return the place to mend, as the parser counts (from 0), and what is wrong there."""
+    """Return the place to mend, as the parser counts (from 0), and what is wrong there.
+
+    `text` is what was parsed: the lines above often tell more than the parser does.
+    """
     found, words = _found(error)
     lines = text.splitlines()[: found.line + 1]
     above = [number for number, line in enumerate(lines[:-1]) if _says(line)]
     if not above or len(lines) <= found.line:
         return found, words
-    if words == _MISPLACED and found.column > _indent(lines[found.line]):
+    return _by_indentation(found, words, lines, above)
+
+
+def _by_indentation(
+    found: Any, words: str, lines: list[str], above: list[int]
+) -> tuple[Any, str]:
+    """Return place and words again; `above` are the numbers of the lines before it."""
+    line, last = lines[found.line], lines[above[-1]].rstrip()
+    before = _indent(lines[above[-2]]) if len(above) > 1 else -1
+    deeper = _indent(line) > _indent(last)
+    if words == _MISPLACED and found.column > _indent(line):
         return found, _TOO_MANY
-    last, indent = lines[above[-1]], _indent(lines[above[-1]])
-    if words == _NO_COLON and last.rstrip().endswith(("|", ">", "|-", ">-")):
+    if words == _NO_COLON and last.endswith(("|", ">", "|-", ">-")):
         return found, f"indent this text: it belongs to '{last.strip()}' above"
-    if words == _MISPLACED and len(above) > 1 and indent < _indent(lines[found.line]):
-        if _indent(lines[above[-2]]) == _indent(lines[found.line]):
-            return _Place(above[-1], indent), f"{words} (the lines around it)"
-    deeper = _indent(lines[found.line]) > indent and not last.rstrip().endswith(":")
-    if words == _COLON and deeper and lines[found.line].find(":") == found.column:
-        return _Place(found.line, _indent(lines[found.line])), _MISPLACED
+    if words == _MISPLACED and deeper and before == _indent(line):
+        return _Place(above[-1], _indent(last)), _MISPLACED
+    first = line.find(":") == found.column and not last.endswith(":")
+    if words == _COLON and deeper and first:
+        return _Place(found.line, _indent(line)), _MISPLACED
     return found, words
 
 

@@ -59,12 +59,12 @@ def rows_only_read(doc: Document) -> Iterator[MappingProblem]:
         if not _READS.match(bare):
             begins = len(bare) - len(bare.lstrip())
             said = "must be one SELECT (or WITH … SELECT)"
-            yield doc.problem_within(path, begins, said)
+            yield doc.problem(path, said, offset=begins)
         elif ";" in bare:
             said = "must be one statement without ';'"
             if bare.rstrip().endswith(";") and bare.count(";") == 1:
                 said = "must not end in ';': the service adds WHERE and ORDER BY"
-            yield doc.problem_within(path, bare.index(";"), said)
+            yield doc.problem(path, said, offset=bare.index(";"))
 
 
 def _statements(doc: Document) -> Iterator[tuple[KeyPath, str]]:

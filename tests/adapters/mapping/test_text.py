@@ -160,7 +160,7 @@ def test_another_encoding_is_placed() -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(MappingError, match=r":1:1: cannot be read: Is a directory"):
+    with pytest.raises(MappingError, match=r":1:1: is a directory: name a file in it"):
         parse_file(tmp_path)
 
 

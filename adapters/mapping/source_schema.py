@@ -1,0 +1,58 @@
+"""The shape of a source: `kind` says which."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from adapters.mapping.checks import ADDRESS_PATTERN, is_own
+from adapters.mapping.http_schema import HttpSourceShape
+from adapters.mapping.own_schema import OwnSourceShape
+from adapters.mapping.secrets import Secret
+from adapters.mapping.shapes import MISSING, Number, Shape, Text, Whole, YesNo, word
+
+
+class SqlSource(Shape):
+    """A database."""
+
+    kind = Text(required=True)
+    url = Secret(ADDRESS_PATTERN, required=True)
+    timeout_seconds = Number(0.1, 60)
+    count_timeout_seconds = Number(0.1, 60)
+    connections = Whole(1, 100)
+    wait_seconds = Number(0.1, 60)
+    time_zone = Text()
+    may_write = YesNo()
+
+
+SOURCES: Mapping[str, type[Shape]] = MappingProxyType(
+    {"sql": SqlSource, "http": HttpSourceShape}
+)
+_SOURCE_KIND = word(
+    (*SOURCES, "package.module:Class"), "a kind of source (any database is sql)"
+)
+
+
+class Source(fields.Field[dict[str, Any]]):
+    """The hospital system: `kind` says which keys it takes."""
+
+    default_error_messages = {  # noqa: RUF012
+        "required": MISSING,
+        "invalid": "expected keys and values here",
+    }
+
+    def takes(self, key: str, _value: object) -> bool:
+        """Tell whether a key may stand in it, whatever its kind."""
+        return any(key in shape.known() for shape in SOURCES.values())
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise self.make_error("invalid")
+        if is_own(value.get("kind")):
+            return dict(OwnSourceShape().load(value))
+        try:
+            kind = _SOURCE_KIND.deserialize(value.get("kind", "sql"))
+        except ValidationError as error:
+            raise ValidationError({"kind": error.messages}) from error
+        return dict(SOURCES[str(kind)]().load(value))
