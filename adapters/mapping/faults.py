@@ -15,6 +15,7 @@ def readable(error: ValidationError) -> tuple[tuple[KeyPath, str], ...]:
     bare = {path for path, text in faults if isinstance(text, Unindented)}
     keys = {path for path, text in faults if isinstance(text, KeyFault)}
     meant = {(*path[:-1], getattr(text, "meant", "")) for path, text in faults}
+    meant |= {(*path[:-2], getattr(text, "meant", "")) for path, text in faults}
     # A key that stands one level too far out or in is not missing where it should be.
     meant |= {path for path, _ in faults if path and (*path[:-2], path[-1]) in keys}
     meant |= {(*path[:-2], path[-1]) for path in keys if len(path) > 1}

@@ -7,7 +7,7 @@ replaced whole; the entries of `sources` of a section are told apart by their pr
 it, so that a problem is told there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,13 @@ from typing import Any, TypeAlias
 
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.model import Mark
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.problems import (
+    MappingError,
+    MappingProblem,
+    did_you_mean,
+    nearest,
+    one_of,
+)
 from adapters.mapping.text import Items, KeyPath, Node, Scalar, Table, parse_file
 
 VERSION = "1"
@@ -41,9 +47,11 @@ def read_layers(path: str | Path) -> Layers:
 def _read(path: Path, above: tuple[Path, ...]) -> Layers:
     own, refused = parse_file(path)
     _check_version(own)
+    if unclear := tuple(_unclear(own)):
+        raise MappingError([*refused, *unclear])
     extended = own.entries.get("extend")
     if not isinstance(extended, Scalar):
-        return own, (*refused, *_alone(own))
+        return own, refused
     base_path = path.parent / extended.text
     if refusal := _refusal(base_path, (*above, path)):
         wrong = MappingProblem(extended.mark, "extend", refusal)
@@ -62,9 +70,17 @@ def _check_version(root: Table) -> None:
         raise MappingError([MappingProblem(version.mark, "mapping", text)])
 
 
-def _alone(own: Table) -> Iterable[MappingProblem]:
-    if "without" in own.entries:
-        text = "'without' is only for a file that extends another"
+def _unclear(own: Table) -> Iterator[MappingProblem]:
+    """Yield why it is not known what a file extends: what it lacks cannot be told then."""
+    extended = own.entries.get("extend")
+    if extended is not None and not isinstance(extended, Scalar):
+        yield MappingProblem(extended.mark, "extend", "expected a text here")
+    meant = next((key for key in own.entries if nearest(key, ["extend"])), "")
+    if meant not in ("", "extend"):
+        text = one_of(meant, ["extend"], "a key here")
+        yield MappingProblem(own.keys[meant], meant, text)
+    elif extended is None and "without" in own.entries:
+        text = "'without' is only for a file that extends another (extend: …)"
         yield MappingProblem(own.keys["without"], "without", text)
 
 

@@ -2,9 +2,14 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
+
+from marshmallow import ValidationError
 
 from adapters.contract import ResourceType
+from adapters.mapping.elements import SECTIONS
 from adapters.mapping.file_shapes import ConstantsShape
+from adapters.mapping.shapes import Entries, KeyFault
 from adapters.mapping.slots import LISTS, SLOTS
 
 _OF_SECTIONS = ("rows", "fields", "search", "sort", "requires", "read", "list")
@@ -35,6 +40,22 @@ OF_HTTP: Mapping[str, str] = MappingProxyType(
 OF_DATABASES: Mapping[str, str] = MappingProxyType(
     {"rows": "is for a database (kind: sql): an HTTP API is read with read and list"}
 )
+
+
+class CodeTables(Entries):
+    """The code tables by name; a section among them is told as that, once."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        found = value if isinstance(value, Mapping) else {}
+        for key, node in found.items():
+            table = isinstance(node, Mapping) and "table" in node
+            if key in (*SECTIONS, *_OF_SECTIONS) and not table:
+                text = (
+                    "does not stand in codes: line it up with codes, or begin a section"
+                )
+                fault = KeyFault(f"'{key}' {text}", meant="encounter")
+                raise ValidationError({key: [fault]})
+        return super()._deserialize(value, *args, **kwargs)
 
 
 def under_fields(kind: ResourceType) -> dict[str, str]:

@@ -27,7 +27,13 @@ from adapters.mapping.file_shapes import (
     LocalTimesShape,
 )
 from adapters.mapping.http_schema import http_section_shape
-from adapters.mapping.misplaced import BESIDE_FIELDS, INSIDE, OF_HTTP, under_fields
+from adapters.mapping.misplaced import (
+    BESIDE_FIELDS,
+    INSIDE,
+    OF_HTTP,
+    CodeTables,
+    under_fields,
+)
 from adapters.mapping.model import DateReading
 from adapters.mapping.own_schema import own_section_shape
 from adapters.mapping.several import SectionPart, one_or_several
@@ -214,7 +220,7 @@ class MappingShape(Shape):
     constants = Part(ConstantsShape)
     source = Source()
     sources = Entries(Source())
-    codes = Entries(CodeTable(CodeTableShape))
+    codes = CodeTables(CodeTable(CodeTableShape))
     encounter = Section(ResourceType.ENCOUNTER, required=True)
     patient = Section(ResourceType.PATIENT)
     organization = Section(ResourceType.ORGANIZATION)
@@ -222,4 +228,4 @@ class MappingShape(Shape):
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def refuse_two_or_none(self, _data: Any, original: Any, **_: Any) -> None:
         """Refuse a file without a source, and one that has `source` and `sources`."""
-        one_or_several(original)
+        one_or_several(original, self.known())

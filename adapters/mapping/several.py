@@ -1,12 +1,13 @@
 """The shape of what several sources hold: a file with `sources`, a section with `sources`."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from marshmallow import ValidationError, validate
 
 from adapters.mapping.checks import PREFIX_PATTERN
+from adapters.mapping.problems import nearest
 from adapters.mapping.shapes import MISSING, KeyFault, Listed, Part, Shape, Text
 
 _NO_KINDS: Mapping[str, str] = MappingProxyType({})
@@ -110,11 +111,16 @@ def _kinds(file: Any) -> Mapping[str, str]:
     }
 
 
-def one_or_several(file: Any) -> None:
-    """Refuse a file that has both `source` and `sources`, or neither."""
+def one_or_several(file: Any, known: Container[str]) -> None:
+    """Refuse a file that has both `source` and `sources`, or neither.
+
+    A misspelt one is told as that: it is a key that is not known.
+    """
     if not isinstance(file, Mapping):
         return
-    if "source" not in file and "sources" not in file:
+    names = ("source", "sources")
+    meant = any(nearest(key, names) for key in file if key not in known)
+    if not meant and "source" not in file and "sources" not in file:
         raise ValidationError({"source": [MISSING]})
     if "source" in file and "sources" in file:
         text = "'source' and 'sources' cannot both be given"

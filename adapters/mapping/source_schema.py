@@ -10,7 +10,16 @@ from adapters.mapping.checks import ADDRESS_PATTERN, is_own
 from adapters.mapping.http_schema import HttpSourceShape
 from adapters.mapping.own_schema import OwnSourceShape
 from adapters.mapping.secrets import Secret
-from adapters.mapping.shapes import MISSING, Number, Shape, Text, Whole, YesNo, word
+from adapters.mapping.shapes import (
+    MISSING,
+    KeyFault,
+    Number,
+    Shape,
+    Text,
+    Whole,
+    YesNo,
+    word,
+)
 
 
 class SqlSource(Shape):
@@ -34,6 +43,10 @@ _SOURCE_KIND = word(
 )
 
 
+def _is_source(value: object) -> bool:
+    return isinstance(value, Mapping) and not value.keys().isdisjoint(("kind", "url"))
+
+
 class Source(fields.Field[dict[str, Any]]):
     """The hospital system: `kind` says which keys it takes."""
 
@@ -49,6 +62,9 @@ class Source(fields.Field[dict[str, Any]]):
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise self.make_error("invalid")
+        if value and all(map(_is_source, value.values())):
+            text = "sources that have names stand under 'sources', not under 'source'"
+            raise ValidationError([KeyFault(text)])
         if is_own(value.get("kind")):
             return dict(OwnSourceShape().load(value))
         try:

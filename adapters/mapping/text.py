@@ -200,7 +200,7 @@ class _Composer:
         """Return a text; one that editors or comments have spoilt is refused."""
         behind = "".join(self.lines[mark.line - 1 : mark.line])[mark.column - 1 :]
         if event.style is None and event.value[:1] in _TYPOGRAPHIC:
-            self.refuse(event, f"'{event.value[0]}' is no quote: use straight ones")
+            self.refuse(event, f"'{event.value[0]}' is no quote here: write '…'")
         elif event.style is None and not event.value and behind.lstrip()[:1] == "#":
             self.refuse(event, "nothing but a comment: quote a text that holds '#'")
         return Scalar(mark, event.value, self.begin(event, mark))

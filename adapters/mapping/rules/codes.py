@@ -89,7 +89,8 @@ def _fault(site: Site, target: str, path: KeyPath) -> str:
     if target in UNSERVED and slot.name == "status" and path[0] != "codes":
         return f"'{target}' can only stand in a code table"
     if target in UNSERVED and slot.name != "status":
-        return f"'{target}' is a word for status only"
+        words = f": use {', '.join(slot.codes)}" if slot.codes else ""
+        return f"'{target}' is a word for status only{words}"
     match slot.kind:
         case Kind.CODE if target not in slot.codes and path[-1] in slot.codes:
             return (

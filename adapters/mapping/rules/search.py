@@ -68,7 +68,7 @@ def searched_slots_have_columns(doc: Document) -> Iterator[MappingProblem]:
         if constants:
             text = f"is always the same; '{use.word}' needs a column: {{from: …}}"
             yield doc.problem(constants[0].path, text)
-        elif not any(site.options["constant"] in UNSERVED for site in found):
+        elif not any(site.options.get("constant") in UNSERVED for site in found):
             slots = " or ".join(use.slots)
             text = f"'{use.word}' needs the field {slots}, from a column"
             text += ": here it is always the same" if found else ""
