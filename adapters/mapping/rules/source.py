@@ -43,7 +43,8 @@ def urls_have_a_scheme(doc: Document) -> Iterator[MappingProblem]:
     for path, source in doc.sources().items():
         url = "" if source.get("kind") == "http" else source_url(doc, source)
         if url and not re.match(r"[a-z][a-z0-9+_]*:/", url):
-            text = "not an address like postgresql://host/database, nor {env: NAME}"
+            text = "not an address like postgresql://host/database"
+            text += ", nor {env: NAME}" if isinstance(source["url"], str) else ""
             yield doc.problem((*path, "url"), text)
 
 

@@ -417,7 +417,10 @@ CASES = (
             "{env: PAS_URL}",
             "pas.db",
         ),
-        ("5:26: source.url: not an address like postgresql://host/database",),
+        (
+            "5:26: source.url: not an address like postgresql://host/database, nor "
+            "{env: NAME}",
+        ),
         id="not an address",
     ),
     pytest.param(
@@ -572,7 +575,10 @@ CASES = (
             "01: IMP",
             "01: hidden",
         ),
-        ("29:34: codes.class: 'hidden' is a word for status only",),
+        (
+            "29:34: codes.class: 'hidden' is a word for status only: use EMER, IMP, "
+            "PRENC, AMB, REC, UNK",
+        ),
         id="hidden outside status",
     ),
     pytest.param(
