@@ -8,6 +8,16 @@ from zoneinfo import ZoneInfo, available_timezones
 FHIR_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
 """STU3 datatypes, id."""
 
+SYSTEM_PATTERN = r"^(urn:oid:[0-2](\.(0|[1-9][0-9]*))+|urn:uuid:[0-9a-f-]{36}|https?://[^\s/]+(/\S*)?)$"
+DAY_PATTERN = "^(?!.*%Z).*%[Yy]"
+TIME_OF_DAY_PATTERN = r"^[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?$"
+PREFIX_PATTERN = r"^[A-Za-z0-9.-]{1,16}$"
+SELECT_PATTERN = (
+    r"^(?![^'\"`/-]*;)[\s(]*([Ss][Ee][Ll][Ee][Cc][Tt]|[Ww][Ii][Tt][Hh]|--|/\*)"
+)
+ADDRESS_PATTERN = "^[a-z][a-z0-9+_]*:/(?!/[^/@:]*:[^/@]+@)"
+"""What an editor may check while one types; the rules say more."""
+
 _OID_URN = re.compile(r"urn:oid:[0-2](\.(0|[1-9][0-9]*))+")
 _UUID_URN = re.compile(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _URL = re.compile(r"https?://[^\s/]+(/\S*)?")

@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from marshmallow import ValidationError
-
 from adapters.contract import ResourceType
 from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
-from adapters.mapping.faults import readable
 from adapters.mapping.problems import MappingProblem
-from adapters.mapping.schema import MappingShape
-from adapters.mapping.shapes import KeyFault
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
 from adapters.mapping.text import (
     Items,
@@ -23,7 +18,6 @@ from adapters.mapping.text import (
     Table,
     find,
     place,
-    plain,
 )
 
 
@@ -80,9 +74,13 @@ class Document:
     environ: Mapping[str, str] | None
     refused: frozenset[KeyPath] = frozenset()
 
-    def problem(self, path: KeyPath, text: str, at_key: bool = False) -> MappingProblem:
-        """Return a problem at the value of the path, or at its key."""
-        mark = place(self.root, path, at_key)
+    def problem(
+        self, path: KeyPath, text: str, at_key: bool = False, offset: int = -1
+    ) -> MappingProblem:
+        """Return a problem at the value of the path, one of its characters, or its key."""
+        mark, node = place(self.root, path, at_key), find(self.root, path)
+        if offset >= 0 and isinstance(node, Scalar):
+            mark = node.at(offset)
         return MappingProblem(mark, element(path), text, self.column(path))
 
     def holds(self, path: KeyPath) -> bool:
@@ -115,6 +113,11 @@ class Document:
     def is_refused(self, path: KeyPath) -> bool:
         """Tell whether the schema refused something at the path or below it."""
         return any(bad[: len(path)] == path for bad in self.refused)
+
+    def is_unclear(self, path: KeyPath) -> bool:
+        """Tell whether the schema refused something at the path, below it or around it."""
+        around = any(path[:length] in self.refused for length in range(1, len(path)))
+        return around or self.is_refused(path)
 
     def texts_of(self, key: str) -> Iterator[str]:
         """Yield every text that stands behind a key inside the sections."""
@@ -193,26 +196,6 @@ class Document:
             or self.data["time_zone"]
         )
         return name
-
-
-def open_document(
-    root: Table, environ: Mapping[str, str] | None
-) -> tuple[Document, tuple[MappingProblem, ...]]:
-    """Return the document and the problems of its shape."""
-    file = root.mark.file
-    try:
-        data = MappingShape().load(plain(root))
-    except ValidationError as error:
-        faults = readable(error)
-        shaped = error.valid_data if isinstance(error.valid_data, dict) else {}
-        meant = ((*path[:-1], getattr(text, "meant", "")) for path, text in faults)
-        refused = frozenset([*(path for path, _ in faults), *meant])
-        document = Document(file, root, shaped, environ, refused)
-        return document, tuple(
-            document.problem(path, text, isinstance(text, KeyFault))
-            for path, text in faults
-        )
-    return Document(file, root, data, environ), ()
 
 
 def item_sites(item: Item) -> Iterator[Site]:

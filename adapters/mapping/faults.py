@@ -5,18 +5,25 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from adapters.mapping.shapes import MISSING
+from adapters.mapping.shapes import MISSING, KeyFault, Unindented
 from adapters.mapping.text import KeyPath
 
 
 def readable(error: ValidationError) -> tuple[tuple[KeyPath, str], ...]:
     """Return path and text of each fault; a misspelt key is not a missing one too."""
     faults = tuple(_flatten(error.messages))
+    bare = {path for path, text in faults if isinstance(text, Unindented)}
+    keys = {path for path, text in faults if isinstance(text, KeyFault)}
     meant = {(*path[:-1], getattr(text, "meant", "")) for path, text in faults}
+    meant |= {(*path[:-2], getattr(text, "meant", "")) for path, text in faults}
+    # A key that stands one level too far out or in is not missing where it should be.
+    meant |= {path for path, _ in faults if path and (*path[:-2], path[-1]) in keys}
+    meant |= {(*path[:-2], path[-1]) for path in keys if len(path) > 1}
     return tuple(
         (path, f"'{path[-1]}' is missing" if text == MISSING else text)
         for path, text in faults
-        if text != MISSING or path not in meant
+        if (text != MISSING or path not in meant)
+        and (path not in bare or isinstance(text, Unindented))
     )
 
 

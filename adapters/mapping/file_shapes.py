@@ -1,7 +1,24 @@
 """The shapes of the smaller parts of a mapping file."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError
+
+from adapters.mapping.checks import SYSTEM_PATTERN
+from adapters.mapping.problems import nearest
 from adapters.mapping.secrets import Secret
-from adapters.mapping.shapes import Entries, Listed, Number, Shape, Text, Whole, word
+from adapters.mapping.shapes import (
+    Entries,
+    Listed,
+    Number,
+    Part,
+    Shape,
+    Text,
+    Whole,
+    word,
+)
+from adapters.mapping.slots import CLASSES
 from adapters.mapping.time_rule import Never, Twice
 
 TWICE = tuple(Twice)
@@ -15,6 +32,17 @@ class CodeTableShape(Shape):
     otherwise = Text()
 
 
+class CodeTable(Part):
+    """A code table; its codes stand under `table`."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        known = CodeTableShape.known()
+        keys = tuple(value) if isinstance(value, Mapping) else ()
+        if keys and not any(nearest(key, known) for key in keys):
+            raise ValidationError("the codes stand under table: {table: {A: b}}")
+        return super()._deserialize(value, *args, **kwargs)
+
+
 class LocalTimesShape(Shape):
     """How local times are read around the clock changes."""
 
@@ -25,15 +53,15 @@ class LocalTimesShape(Shape):
 class ConstantsShape(Shape):
     """Values of the deployment that no row holds: the fields of `Constants`."""
 
-    class_systems = Entries(Text())
-    visit_number_system = Text()
-    identifier_type_system = Text()
+    class_systems = Entries(Text(SYSTEM_PATTERN), keys=CLASSES.split())
+    visit_number_system = Text(SYSTEM_PATTERN)
+    identifier_type_system = Text(SYSTEM_PATTERN)
     identifier_type_version = Text()
     identifier_type_display = Text()
-    functional_unit_extension = Text()
-    class_code_system = Text()
-    patient_identifier_type_system = Text()
-    organization_identifier_type_system = Text()
+    functional_unit_extension = Text(SYSTEM_PATTERN)
+    class_code_system = Text(SYSTEM_PATTERN)
+    patient_identifier_type_system = Text(SYSTEM_PATTERN)
+    organization_identifier_type_system = Text(SYSTEM_PATTERN)
 
 
 class ConditionShape(Shape):

@@ -7,8 +7,11 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from adapters.contract import ResourceType
+from adapters.mapping.auth_schema import AuthShape
+from adapters.mapping.checks import DAY_PATTERN
 from adapters.mapping.file_shapes import SourceShape
 from adapters.mapping.http_model import Method, Several, Step
+from adapters.mapping.misplaced import OF_DATABASES, under_fields
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import nearest, one_of
 from adapters.mapping.secrets import Secret
@@ -25,42 +28,6 @@ from adapters.mapping.shapes import (
 )
 
 
-class BasicShape(Shape):
-    """A user and a password."""
-
-    user = Secret(required=True)
-    password = Secret(required=True)
-
-
-class OAuth2Shape(Shape):
-    """Client credentials."""
-
-    token_url = Secret(required=True)
-    client_id = Secret(required=True)
-    client_secret = Secret(required=True)
-    scope = Text()
-    audience = Text()
-
-
-class SessionShape(Shape):
-    """A login of the source's own."""
-
-    path = Text(required=True)
-    body = Entries(Secret())
-    form = Entries(Secret())
-    token = Text(required=True)
-    header = Text(required=True)
-    format = Text()
-
-
-class AuthShape(Shape):
-    """One way to show who asks."""
-
-    basic = Part(BasicShape)
-    oauth2 = Part(OAuth2Shape)
-    session = Part(SessionShape)
-
-
 class ErrorShape(Shape):
     """How an error is recognised that comes with status 200."""
 
@@ -74,6 +41,7 @@ class ErrorShape(Shape):
 class HttpSourceShape(SourceShape):
     """An HTTP API."""
 
+    url = Secret("^https?://", required=True)
     headers = Entries(Secret())
     auth = Part(AuthShape)
     error = Part(ErrorShape)
@@ -82,7 +50,7 @@ class HttpSourceShape(SourceShape):
 class ReadShape(Shape):
     """How one resource is asked for."""
 
-    path = Text(required=True)
+    path = Text(r"\{id\}", required=True)
     row = Text()
 
 
@@ -103,6 +71,7 @@ class TokenShape(Shape):
 class PagingShape(Shape):
     """One way to ask for further pages."""
 
+    one_of = ("offset", "page", "next", "token")
     offset = Text()
     page = Text()
     first = Whole(0, 1)
@@ -113,6 +82,7 @@ class PagingShape(Shape):
 class ListShape(Shape):
     """How rows are asked for."""
 
+    one_of = ("total", "counting")
     path = Text(required=True)
     method = word(tuple(Method), "a way to ask")
     rows = Text(required=True)
@@ -163,7 +133,7 @@ class DateSearch(Shape):
     before = Text()
     until = Text()
     step = word(tuple(Step), "a precision")
-    format = Text()
+    format = Text(DAY_PATTERN)
     time_zone = Text()
 
 
@@ -203,6 +173,8 @@ class Searches(fields.Field[dict[str, Any]]):
                 found[name] = self._one(name, options)
             except ValidationError as error:
                 faults[name] = error.messages
+                if isinstance(error.valid_data, dict):
+                    found[name] = error.valid_data
         if faults:
             raise ValidationError(faults, valid_data=found)
         return found
@@ -225,7 +197,7 @@ class SortShape(Shape):
 
 def http_section_shape(kind: ResourceType, fields_shape: type[Shape]) -> type[Shape]:
     """Return the shape of a section whose rows come from an HTTP source."""
-    keys = {
+    keys: dict[str, Any] = {
         "read": Part(ReadShape, required=True),
         "list": Part(ListShape),
         "fields": Part(fields_shape, required=True),
@@ -234,5 +206,7 @@ def http_section_shape(kind: ResourceType, fields_shape: type[Shape]) -> type[Sh
         "order": Text(),
         "requires": Listed(Text()),
         "source": Text(),
+        "elsewhere": {**under_fields(kind), **OF_DATABASES},
+        "instead": dict.fromkeys(OF_DATABASES, "read"),
     }
     return type(f"{kind}HttpSection", (Shape,), keys)

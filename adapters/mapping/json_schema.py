@@ -18,24 +18,23 @@ from adapters.mapping.http_schema import Searches
 from adapters.mapping.json_values import (
     TEXT,
     Node,
+    coded_node,
     columns_node,
     entries_node,
+    given,
     number_node,
+    patterned,
     text_node,
 )
 from adapters.mapping.own_schema import CLASS_PATH, OwnSourceShape
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.profile import ProfileShape
-from adapters.mapping.schema import SOURCES, MappingShape, Section, Source
+from adapters.mapping.schema import MappingShape, Section
 from adapters.mapping.secrets import FromEnvironment, Secret
 from adapters.mapping.several import EntryPart, OfKind
-from adapters.mapping.shapes import (
-    Columns,
-    Entries,
-    OneValue,
-    Shape,
-    YesNo,
-)
+from adapters.mapping.shapes import Entries, Shape, YesNo
+from adapters.mapping.source_schema import SOURCES, Source
+from adapters.mapping.value_shapes import Columns, OneValue
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """What editors' YAML servers understand best."""
@@ -66,7 +65,7 @@ class _Writer:
         """Return the name of a definition; shapes that say the same share one."""
         if not issubclass(shape, Shape):
             raise TypeError(f"{shape.__name__} is no shape of a mapping file")
-        table = self.table(shape.known())
+        table = self.table(shape.known()) | given(shape)
         name = plain = re.sub(r"(Shape|Options)$", "", shape.__name__)
         number = 1
         while self.definitions.setdefault(name, table) != table:
@@ -90,10 +89,12 @@ class _Writer:
             EntryPart: self._of_kind,
             fields.Nested: lambda part: self.shape(type(part.schema)),
             fields.List: self._listed,
-            Entries: lambda e: entries_node(self.field(e.inner)),
+            Entries: lambda e: entries_node(self.field(e.inner), e.keys),
             Columns: columns_node,
             OneValue: self._one_value,
-            Secret: lambda _: {"anyOf": [TEXT, self.shape(FromEnvironment)]},
+            Secret: lambda secret: {
+                "anyOf": [patterned(secret.pattern), self.shape(FromEnvironment)]
+            },
             Source: lambda _: self._by_kind(),
             Searches: self._searches,
             YesNo: lambda _: {"enum": [True, False, "true", "false"]},
@@ -125,6 +126,8 @@ class _Writer:
             return {"allOf": [options, {"required": ["from"]}]}
         either = {"oneOf": [{"required": ["from"]}, {"required": ["value"]}]}
         table = {"allOf": [options, either]}
+        if value.codes:
+            return coded_node(table, value.codes)
         return {"if": {"type": "object"}, "then": table, "else": TEXT}
 
     def _by_kind(self) -> Node:
@@ -161,6 +164,10 @@ def mapping_schema() -> Node:
 def _file(writer: _Writer) -> Node:
     whole = writer.table(MappingShape.known())
     whole["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
+    whole["dependencies"] = {"without": ["extend"]}
+    sources = whole["properties"]["sources"]
+    in_company = {"properties": {"kind": {"enum": list(SOURCES)}}}
+    sources["additionalProperties"]["allOf"].append(in_company)
     own = _sections(writer, lambda section: section.of_own)
     of_databases = {"properties": _take_sections(whole["properties"])}
     whole["if"] = _source_is({"const": "http"})
@@ -182,11 +189,10 @@ def _layers(definitions: Mapping[str, Node]) -> Node:
         layer["required"] = [
             key for key in layer.get("required", ()) if key in _SAID_AGAIN
         ]
+        layer.pop("oneOf", None)
     file = layers[f"{_LAYER}File"]
     either = [file.pop("then"), file.pop("else")]
-    layers[f"{_LAYER}File"] = {
-        k: v for k, v in file.items() if k not in ("if", "oneOf")
-    }
+    layers[f"{_LAYER}File"] = {k: v for k, v in file.items() if k != "if"}
     layers[f"{_LAYER}File"]["anyOf"] = either
     return layers
 
@@ -236,6 +242,9 @@ def _say_what_is_offered(definitions: Mapping[str, Node]) -> None:
             listed = definition.get("properties", {})
             if not name.startswith(kind):
                 continue
-            for key, words in (("search", PARAMETERS[kind]), ("sort", SORTS[kind])):
+            fields_of = definitions[f"{kind}Fields"]["properties"]
+            offered = {"search": PARAMETERS[kind], "sort": SORTS[kind]}
+            for key, words in (offered | {"requires": fields_of}).items():
                 if listed.get(key, {}).get("type") == "array":
                     listed[key]["items"] = {"enum": list(map(str, words))}
+                    listed[key]["uniqueItems"] = True

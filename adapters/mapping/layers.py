@@ -7,14 +7,21 @@ replaced whole; the entries of `sources` of a section are told apart by their pr
 it, so that a problem is told there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from adapters.mapping.elements import SECTIONS
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.model import Mark
+from adapters.mapping.problems import (
+    MappingError,
+    MappingProblem,
+    did_you_mean,
+    nearest,
+    one_of,
+)
 from adapters.mapping.text import Items, KeyPath, Node, Scalar, Table, parse_file
 
 VERSION = "1"
@@ -40,16 +47,19 @@ def read_layers(path: str | Path) -> Layers:
 def _read(path: Path, above: tuple[Path, ...]) -> Layers:
     own, refused = parse_file(path)
     _check_version(own)
+    if unclear := tuple(_unclear(own)):
+        raise MappingError([*refused, *unclear])
     extended = own.entries.get("extend")
     if not isinstance(extended, Scalar):
-        return own, (*refused, *_alone(own))
+        return own, refused
     base_path = path.parent / extended.text
     if refusal := _refusal(base_path, (*above, path)):
         wrong = MappingProblem(extended.mark, "extend", refusal)
         raise MappingError([*refused, wrong])
     base, problems = _read(base_path, (*above, path))
     kept, missing = _without(base, own)
-    return _over(kept, own, ()), (*refused, *problems, *missing)
+    # What else is taken away may rest on what was meant: none of it is.
+    return _over(base if missing else kept, own, ()), (*refused, *problems, *missing)
 
 
 def _check_version(root: Table) -> None:
@@ -60,9 +70,17 @@ def _check_version(root: Table) -> None:
         raise MappingError([MappingProblem(version.mark, "mapping", text)])
 
 
-def _alone(own: Table) -> Iterable[MappingProblem]:
-    if "without" in own.entries:
-        text = "'without' is only for a file that extends another"
+def _unclear(own: Table) -> Iterator[MappingProblem]:
+    """Yield why it is not known what a file extends: what it lacks cannot be told then."""
+    extended = own.entries.get("extend")
+    if extended is not None and not isinstance(extended, Scalar):
+        yield MappingProblem(extended.mark, "extend", "expected a text here")
+    meant = next((key for key in own.entries if nearest(key, ["extend"])), "")
+    if meant not in ("", "extend"):
+        text = one_of(meant, ["extend"], "a key here")
+        yield MappingProblem(own.keys[meant], meant, text)
+    elif extended is None and "without" in own.entries:
+        text = "'without' is only for a file that extends another (extend: …)"
         yield MappingProblem(own.keys["without"], "without", text)
 
 
@@ -86,7 +104,9 @@ def _over(base: Table, own: Table, path: KeyPath) -> Table:
     for key, node in own.entries.items():
         entries[key] = _laid(entries.get(key), node, (*path, key))
         keys[key] = own.keys[key]
-    return Table(own.mark, MappingProxyType(entries), MappingProxyType(keys))
+    return Table(
+        own.mark, MappingProxyType(entries), MappingProxyType(keys), base.taken
+    )
 
 
 def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
@@ -142,7 +162,7 @@ def _without(base: Table, own: Table) -> tuple[Table, tuple[MappingProblem, ...]
     for named in taken.items if isinstance(taken, Items) else ():
         if not isinstance(named, Scalar):
             continue
-        kept = _cut(base, named.text)
+        kept = _cut(base, named.text, named.mark)
         if kept is None:
             text = f"the file that this one extends has no '{named.text}'"
             near = did_you_mean(named.text, _paths(base))
@@ -151,13 +171,14 @@ def _without(base: Table, own: Table) -> tuple[Table, tuple[MappingProblem, ...]
     return base, tuple(problems)
 
 
-def _cut(node: Node, path: str) -> Any:
+def _cut(node: Node, path: str, by: Mark) -> Any:
     """Return the node without what stands at a path with dots, None when nothing does."""
     for key, below in _steps(node):
         if key == path:
-            return _with(node, key, None)
-        if path.startswith(f"{key}.") and (kept := _cut(below, path[len(key) + 1 :])):
-            return _with(node, key, kept)
+            return _with(node, key, None, by)
+        rest = path[len(key) + 1 :]
+        if path.startswith(f"{key}.") and (kept := _cut(below, rest, by)):
+            return _with(node, key, kept, by)
     return None
 
 
@@ -170,14 +191,15 @@ def _steps(node: Node) -> Iterator[tuple[str, Node]]:
                 yield prefix, item
 
 
-def _with(node: Node, key: str, new: Node | None) -> Node:
+def _with(node: Node, key: str, new: Node | None, by: Mark) -> Node:
     if isinstance(node, Items):
         items = ((_text(item, "prefix"), item) for item in node.items)
         kept = (new if prefix == key else item for prefix, item in items)
         return replace(node, items=tuple(item for item in kept if item))
     assert isinstance(node, Table)
     entries = {k: new if k == key else v for k, v in node.entries.items()}
-    return replace(node, entries={k: v for k, v in entries.items() if v})
+    taken = node.taken if new else {**node.taken, key: by}
+    return replace(node, entries={k: v for k, v in entries.items() if v}, taken=taken)
 
 
 def _paths(node: Node, before: str = "") -> Iterator[str]:

@@ -1,14 +1,25 @@
 """A mapping file → SourceMapping, or every problem of the file at once."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from marshmallow import ValidationError
+
 from adapters.mapping.build import build_mapping
-from adapters.mapping.document import open_document
+from adapters.mapping.document import Document
+from adapters.mapping.faults import readable
 from adapters.mapping.layers import read_layers
-from adapters.mapping.model import SourceMapping
-from adapters.mapping.problems import MappingError
+from adapters.mapping.model import Mark, SourceMapping
+from adapters.mapping.problems import MappingError, MappingProblem
+from adapters.mapping.profile import is_profile
 from adapters.mapping.rules import RULES
+from adapters.mapping.schema import MappingShape
+from adapters.mapping.shapes import KeyFault
+from adapters.mapping.text import Items, KeyPath, Node, Table, plain
+
+
+class ProfileGivenError(MappingError):
+    """A profile was given where a mapping file is wanted."""
 
 
 def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceMapping:
@@ -20,10 +31,52 @@ def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceM
     of the file.
     """
     root, refused = read_layers(path)
-    document, faults = open_document(root, environ)
+    if is_profile(root):
+        text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
+        raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
     told = {problem.mark for problem in refused}
+    document, faults = _opened(root, environ, _paths_at(root, told))
     problems = [*refused, *(fault for fault in faults if fault.mark not in told)]
     problems += [p for rule in RULES for p in rule(document) if p.mark not in told]
     if problems:
         raise MappingError(problems)
     return build_mapping(document)
+
+
+def _opened(
+    root: Table,
+    environ: Mapping[str, str] | None,
+    unread: Iterable[KeyPath] = (),
+) -> tuple[Document, tuple[MappingProblem, ...]]:
+    """Return the document and the problems of its shape.
+
+    `unread` are the paths of what has been refused before.
+    """
+    file = root.mark.file
+    try:
+        data = MappingShape().load(plain(root))
+    except ValidationError as error:
+        faults = readable(error)
+        shaped = error.valid_data if isinstance(error.valid_data, dict) else {}
+        meant = ((*path[:-1], getattr(text, "meant", "")) for path, text in faults)
+        refused = frozenset([*(path for path, _ in faults), *meant, *unread])
+        document = Document(file, root, shaped, environ, refused)
+        return document, tuple(
+            document.problem(path, text, isinstance(text, KeyFault))
+            for path, text in faults
+        )
+    return Document(file, root, data, environ, frozenset(unread)), ()
+
+
+def _paths_at(root: Node, marks: Collection[Mark]) -> Iterator[KeyPath]:
+    """Yield the path of each node that stands at one of these places."""
+    below: Iterable[tuple[str | int, Node]] = ()
+    match root:
+        case Table():
+            below = root.entries.items()
+        case Items():
+            below = enumerate(root.items)
+    for step, node in below:
+        if node.mark in marks:
+            yield (step,)
+        yield from ((step, *path) for path in _paths_at(node, marks))

@@ -102,7 +102,7 @@ def load_profile(name: str, beside: Path) -> Profile:
     path = profile_path(name, beside)
     if not path.is_file():
         raise MappingError([_missing(path)])
-    root = read_text(path.read_bytes(), str(path) if name not in PROFILES else name)
+    root = read_text(_bytes(path), str(path) if name not in PROFILES else name)
     try:
         data = ProfileShape().load(plain(root))
     except ValidationError as error:
@@ -116,6 +116,11 @@ def load_profile(name: str, beside: Path) -> Profile:
     ]:
         raise MappingError(problems)
     return profile
+
+
+def is_profile(root: Table) -> bool:
+    """Tell whether a file is a profile: a mapping file says nothing of paging at its top."""
+    return {"profile", "paging"} <= set(root.entries) and "mapping" not in root.entries
 
 
 def profile_path(name: str, beside: Path) -> Traversable:
@@ -172,6 +177,14 @@ def _impossible_counts(profile: Profile) -> Iterator[tuple[ResourceType, str]]:
 def _problem(root: Table, keys: tuple[str | int, ...], text: str) -> MappingProblem:
     mark = place(root, keys, isinstance(text, KeyFault))
     return MappingProblem(mark, ".".join(map(str, keys)), text)
+
+
+def _bytes(path: Traversable) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        text = f"cannot be read: {error.strerror}"
+        raise MappingError([MappingProblem(Mark(str(path), 1, 1), "", text)]) from error
 
 
 def _missing(path: Traversable) -> MappingProblem:

@@ -8,33 +8,41 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import validates_schema
 
 from adapters.contract import ResourceType
-from adapters.mapping.checks import is_own
+from adapters.mapping.checks import (
+    DAY_PATTERN,
+    SELECT_PATTERN,
+    TIME_OF_DAY_PATTERN,
+    is_own,
+)
 from adapters.mapping.file_shapes import (
     NEVER,
     TWICE,
+    CodeTable,
     CodeTableShape,
     ConditionShape,
     ConstantsShape,
     LocalTimesShape,
-    SourceShape,
 )
-from adapters.mapping.http_schema import HttpSourceShape, http_section_shape
+from adapters.mapping.http_schema import http_section_shape
+from adapters.mapping.misplaced import (
+    BESIDE_FIELDS,
+    INSIDE,
+    OF_HTTP,
+    CodeTables,
+    under_fields,
+)
 from adapters.mapping.model import DateReading
-from adapters.mapping.own_schema import OwnSourceShape, own_section_shape
+from adapters.mapping.own_schema import own_section_shape
 from adapters.mapping.several import SectionPart, one_or_several
 from adapters.mapping.shapes import (
-    MISSING,
-    Columns,
     Entries,
     Listed,
-    OneValue,
     Part,
     Shape,
     Text,
-    YesNo,
     word,
 )
 from adapters.mapping.slots import (
@@ -47,6 +55,8 @@ from adapters.mapping.slots import (
     ListSlot,
     Slot,
 )
+from adapters.mapping.source_schema import SOURCES, Source
+from adapters.mapping.value_shapes import Columns, OneValue
 
 _TIME_ONLY = dict.fromkeys(
     ("time_zone", "at", "twice", "never", "format"), "is only for times"
@@ -96,7 +106,7 @@ class DateOptions(Shape):
     columns = Columns(data_key="from")
     absent = Listed(Text())
     search_column = Text(data_key="search")
-    format = Text()
+    format = Text(DAY_PATTERN)
 
 
 class TimeOptions(DateOptions):
@@ -105,7 +115,7 @@ class TimeOptions(DateOptions):
     elsewhere = _elsewhere(_UPDATED_ONLY, _PARTS_ONLY, _TEXT_ONLY)
     columns = Columns(two=True, data_key="from")
     time_zone = Text()
-    at = Text()
+    at = Text(TIME_OF_DAY_PATTERN)
     twice = word(TWICE, "a way to read an hour that happens twice")
     never = word(NEVER, "a way to read an hour that never happens")
 
@@ -136,32 +146,40 @@ def options(slot: Slot) -> type[Shape]:
 
 def _item_shape(listed: ListSlot) -> type[Shape]:
     keys: dict[str, Any] = {
-        slot.name: OneValue(options(slot), required=slot.name in listed.required)
+        slot.name: OneValue(
+            options(slot), slot.codes, required=slot.name in listed.required
+        )
         for slot in listed.slots
     }
     if LINES.name in listed.content:
         keys[LINES.name] = Listed(OneValue(TextOptions))
     keys |= {"only_if": Part(ConditionShape), "rows": Text(), "key": Text()}
+    keys["any_of"] = listed.content
     return type(f"{listed.name.title()}Item", (Shape,), keys)
 
 
 def _fields_shape(kind: ResourceType) -> type[Shape]:
     keys: dict[str, Any] = {
-        slot.name: OneValue(options(slot), required=slot.name in REQUIRED[kind])
+        slot.name: OneValue(
+            options(slot), slot.codes, required=slot.name in REQUIRED[kind]
+        )
         for slot in SLOTS[kind]
     }
     keys |= {listed.name: Listed(Part(_item_shape(listed))) for listed in LISTS[kind]}
+    keys["elsewhere"] = BESIDE_FIELDS
     return type(f"{kind}Fields", (Shape,), keys)
 
 
 def _section_shape(kind: ResourceType) -> type[Shape]:
     keys = {
-        "rows": Text(required=True),
+        "rows": Text(SELECT_PATTERN, required=True),
         "fields": Part(_fields_shape(kind), required=True),
         "search": Listed(Text()),
         "sort": Listed(Text()),
         "requires": Listed(Text()),
         "source": Text(),
+        "elsewhere": {**under_fields(kind), **OF_HTTP},
+        "instead": dict.fromkeys(OF_HTTP, "rows"),
     }
     return type(f"{kind}Section", (Shape,), keys)
 
@@ -177,46 +195,20 @@ class Section(SectionPart):
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         _, file, *_ = args
         source = file.get("source") if isinstance(file, Mapping) else None
-        if isinstance(source, Mapping) and is_own(source.get("kind")):
+        kind = source.get("kind", "sql") if isinstance(source, Mapping) else "sql"
+        if is_own(kind) or (str(kind) not in SOURCES and not self._reads(value)):
             return self.of_own().load(value)
         return super()._deserialize(value, *args, **kwargs)
 
-
-class SqlSource(SourceShape):
-    """A database."""
-
-    may_write = YesNo()
-
-
-SOURCES: Mapping[str, type[Shape]] = MappingProxyType(
-    {"sql": SqlSource, "http": HttpSourceShape}
-)
-_SOURCE_KIND = word((*SOURCES, "package.module:Class"), "a kind of source")
-
-
-class Source(fields.Field[dict[str, Any]]):
-    """The hospital system: `kind` says which keys it takes."""
-
-    default_error_messages = {  # noqa: RUF012
-        "required": MISSING,
-        "invalid": "expected keys and values here",
-    }
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
-            raise self.make_error("invalid")
-        if is_own(value.get("kind")):
-            return dict(OwnSourceShape().load(value))
-        try:
-            kind = _SOURCE_KIND.deserialize(value.get("kind", "sql"))
-        except ValidationError as error:
-            raise ValidationError({"kind": error.messages}) from error
-        return dict(SOURCES[str(kind)]().load(value))
+    def _reads(self, value: Any) -> bool:
+        """Whether rows are described, as for any source but a class of one's own."""
+        return not self.of_own.known().keys() >= set(value)
 
 
 class MappingShape(Shape):
     """A whole mapping file."""
 
+    elsewhere = INSIDE
     mapping = Text(required=True)
     extend = Text()
     without = Listed(Text())
@@ -228,7 +220,7 @@ class MappingShape(Shape):
     constants = Part(ConstantsShape)
     source = Source()
     sources = Entries(Source())
-    codes = Entries(Part(CodeTableShape))
+    codes = CodeTables(CodeTable(CodeTableShape))
     encounter = Section(ResourceType.ENCOUNTER, required=True)
     patient = Section(ResourceType.PATIENT)
     organization = Section(ResourceType.ORGANIZATION)
@@ -236,4 +228,4 @@ class MappingShape(Shape):
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def refuse_two_or_none(self, _data: Any, original: Any, **_: Any) -> None:
         """Refuse a file without a source, and one that has `source` and `sources`."""
-        one_or_several(original)
+        one_or_several(original, self.known())

@@ -3,20 +3,35 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from marshmallow import fields
+from marshmallow import fields, validate
 
 from adapters.mapping.shapes import MISSING, Shape, Text
 from adapters.mapping.text import KeyPath
+
+_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 
 
 class FromEnvironment(Shape):
     """A value that stands in an environment variable."""
 
-    env = Text(required=True)
+    env = Text(
+        required=True,
+        pattern=f"^{_NAME}$",
+        validate=(
+            validate.Regexp(
+                rf"{_NAME}\Z",
+                error="not the name of a variable: letters, digits and '_' (PAS_URL)",
+            ),
+        ),
+    )
 
 
 class Secret(fields.Field[Any]):
     """A text, or {env: NAME} for the value of an environment variable."""
+
+    def __init__(self, pattern: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pattern = pattern
 
     default_error_messages = {  # noqa: RUF012
         "required": MISSING,

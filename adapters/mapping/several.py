@@ -1,11 +1,13 @@
 """The shape of what several sources hold: a file with `sources`, a section with `sources`."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from marshmallow import ValidationError, validate
 
+from adapters.mapping.checks import PREFIX_PATTERN
+from adapters.mapping.problems import nearest
 from adapters.mapping.shapes import MISSING, KeyFault, Listed, Part, Shape, Text
 
 _NO_KINDS: Mapping[str, str] = MappingProxyType({})
@@ -32,7 +34,11 @@ def several_shape(
 
 
 def _entry(shape: type[Shape]) -> type[Shape]:
-    return type(f"{shape.__name__}Entry", (shape,), {"prefix": Text(required=True)})
+    return type(
+        f"{shape.__name__}Entry",
+        (shape,),
+        {"prefix": Text(PREFIX_PATTERN, required=True)},
+    )
 
 
 class OfKind(Part):
@@ -49,7 +55,8 @@ class OfKind(Part):
     ) -> Any:
         """Return the value, read as the kind of the source that it names wants it."""
         named = value.get("source", "") if isinstance(value, Mapping) else ""
-        if isinstance(named, str) and kinds.get(named) == "http":
+        kind = kinds.get(named, "") if isinstance(named, str) else ""
+        if kind == "http" or (kind != "sql" and "read" in value):
             return self.of_http().load(value)
         return super()._deserialize(value, *args, **kwargs)
 
@@ -77,6 +84,11 @@ class SectionPart(OfKind):
         self.single = single
         self.several = several_shape(single, of_http)
 
+    def takes(self, key: str, _value: object) -> bool:
+        """Tell whether a key may stand in it, whatever the kind of the source."""
+        shapes = (self.single, self.of_http, self.several)
+        return any(key in shape.known() for shape in shapes)
+
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         _, file, *_ = args
         kinds = _kinds(file)
@@ -99,11 +111,16 @@ def _kinds(file: Any) -> Mapping[str, str]:
     }
 
 
-def one_or_several(file: Any) -> None:
-    """Refuse a file that has both `source` and `sources`, or neither."""
+def one_or_several(file: Any, known: Container[str]) -> None:
+    """Refuse a file that has both `source` and `sources`, or neither.
+
+    A misspelt one is told as that: it is a key that is not known.
+    """
     if not isinstance(file, Mapping):
         return
-    if "source" not in file and "sources" not in file:
+    names = ("source", "sources")
+    meant = any(nearest(key, names) for key in file if key not in known)
+    if not meant and "source" not in file and "sources" not in file:
         raise ValidationError({"source": [MISSING]})
     if "source" in file and "sources" in file:
         text = "'source' and 'sources' cannot both be given"

@@ -17,6 +17,7 @@ from marshmallow import (
     validates_schema,
 )
 
+from adapters.mapping.outside import Holder, indent, left_outside
 from adapters.mapping.problems import nearest, one_of
 
 NOTHING = "nothing is written here"
@@ -38,6 +39,12 @@ class KeyFault(str):
         return made
 
 
+class Unindented(KeyFault):
+    """Said of a key that holds nothing, because what belongs to it is not indented."""
+
+    __slots__ = ()
+
+
 class Shape(Schema):
     """Keys and values, none of them unknown."""
 
@@ -47,6 +54,10 @@ class Shape(Schema):
         unknown = EXCLUDE
 
     error_messages = {"type": "expected keys and values here"}  # noqa: RUF012 (marshmallow's)
+    one_of: ClassVar[Sequence[str]] = ()
+    """Keys of which exactly one is given; `rules` refuse it, an editor is told."""
+    any_of: ClassVar[Sequence[str]] = ()
+    """Keys of which at least one is given, likewise."""
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Keys that belong to other shapes, and what to say of them."""
 
@@ -58,35 +69,51 @@ class Shape(Schema):
             for name, field in cls._declared_fields.items()
         }
 
+    instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """For some of those the key that is wanted here: it is not said to be missing too."""
+
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def refuse_unknown(self, _data: Any, original: Any, **_: Any) -> None:
-        """Refuse each key that is not in the shape."""
+        """Refuse each key that is not in the shape, and each that holds nothing yet."""
         if not isinstance(original, Mapping):
             return
         known = self.known()
-        faults = {
-            key: [self._refusal(key, known)] for key in original if key not in known
+        outside = left_outside(original, known)
+        told = {key for keys in outside.values() for key in keys}
+        faults: dict[str, list[str]] = {
+            key: [self._refusal(key, value, known)]
+            for key, value in original.items()
+            if key not in known and key not in told
+        }
+        faults |= {
+            key: [Unindented(indent(key, below))] for key, below in outside.items()
         }
         if faults:
             raise ValidationError(faults)
 
-    def _refusal(self, key: str, known: Iterable[str]) -> KeyFault:
+    def _refusal(self, key: str, value: Any, known: Iterable[str]) -> KeyFault:
+        first = key.partition(" ")[0]
         if key in self.elsewhere:
-            return KeyFault(f"'{key}' {self.elsewhere[key]}")
+            return KeyFault(f"'{key}' {self.elsewhere[key]}", self.instead.get(key, ""))
+        if value == "" and first != key:
+            if first in known:
+                return KeyFault(f"a ':' is missing behind '{first}'", first)
+            return KeyFault(f"'{key}': in braces, a text with a ',' needs quotes")
         return KeyFault(one_of(key, known, "a key here"), nearest(key, known))
 
 
 class Text(fields.String):
-    """A text that is not empty."""
+    """A text that is not empty; `pattern` is for editors, where a rule says more."""
 
     default_error_messages = {  # noqa: RUF012
         "required": MISSING,
         "invalid": "expected a text here",
     }
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, pattern: str = "", **kwargs: Any) -> None:
         checks = (validate.Length(min=1, error=NOTHING), *kwargs.pop("validate", ()))
         super().__init__(validate=checks, **kwargs)
+        self.pattern = pattern
 
 
 class Word(validate.OneOf):
@@ -141,6 +168,10 @@ class Part(fields.Nested):
 
     default_error_messages = {"required": MISSING}  # noqa: RUF012
 
+    def takes(self, key: str, _value: object) -> bool:
+        """Tell whether a key may stand in it."""
+        return isinstance(self.schema, Shape) and key in self.schema.known()
+
 
 class Listed(fields.List[Any]):
     """A list."""
@@ -148,20 +179,39 @@ class Listed(fields.List[Any]):
     default_error_messages = {  # noqa: RUF012
         "required": MISSING,
         "invalid": "expected a list here: [a, b]",
+        "items": "expected a list here: each item begins with '- '",
     }
+
+    def make_error(self, key: str, **kwargs: Any) -> ValidationError:
+        """Return the error of a message, which shows a list as it is written here."""
+        shown = "items" if isinstance(self.inner, Part) else "invalid"
+        return super().make_error(shown if key == "invalid" else key, **kwargs)
 
 
 class Entries(fields.Field[dict[str, Any]]):
-    """Keys that the integrator chooses, each with a value of one kind."""
+    """Keys that the integrator chooses, each with a value of one kind.
+
+    `keys` are those that an editor offers, where a rule knows them all.
+    """
 
     default_error_messages = {  # noqa: RUF012
         "required": MISSING,
         "invalid": "expected keys and values here",
     }
 
-    def __init__(self, inner: fields.Field[Any], **kwargs: Any) -> None:
+    def __init__(
+        self, inner: fields.Field[Any], keys: Sequence[str] = (), **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.inner = inner
+        self.keys = keys
+
+    def takes(self, _key: str, value: object) -> bool:
+        """Tell whether a value may stand in it, whatever the key."""
+        inner = self.inner
+        if not isinstance(inner, Holder) or not isinstance(value, Mapping):
+            return False
+        return any(inner.takes(key, below) for key, below in value.items())
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -178,61 +228,3 @@ class Entries(fields.Field[dict[str, Any]]):
         if faults:
             raise ValidationError(faults, valid_data=found)
         return found
-
-
-class Columns(fields.Field[tuple[str, ...]]):
-    """The name of a column, or two names: a date and its time of day."""
-
-    default_error_messages = {  # noqa: RUF012
-        "invalid": "expected the name of one column here",
-        "two": "two columns are a date and its time of day: [date, time]",
-        "empty": NOTHING,
-    }
-
-    def __init__(self, two: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.two = two
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> tuple[str, ...]:
-        names = (value,) if isinstance(value, str) else value
-        if not isinstance(names, Sequence) or not all(
-            isinstance(n, str) for n in names
-        ):
-            raise self.make_error("invalid")
-        if len(names) != 1 and not (self.two and len(names) == 2):
-            raise self.make_error("two" if self.two else "invalid")
-        if not all(names):
-            raise self.make_error("empty")
-        return tuple(names)
-
-
-class OneValue(fields.Field[dict[str, Any]]):
-    """Where one value comes from: options in braces, or a bare constant."""
-
-    default_error_messages = {  # noqa: RUF012
-        "required": MISSING,
-        "invalid": "expected {{from: column}} or a constant here",
-        "constant": "cannot be a constant: write {{from: column}}",
-        "both": "'from' and 'value' cannot both be given",
-        "neither": "needs 'from' (a column) or 'value' (a constant)",
-        "column": "needs 'from' (a column)",
-    }
-
-    def __init__(self, options: type[Shape], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.options = options
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
-        constant = "value" in self.options.known()
-        if isinstance(value, str):
-            if not constant:
-                raise self.make_error("constant")
-            value = {"value": value}
-        if not isinstance(value, Mapping):
-            raise self.make_error("invalid")
-        if "from" in value and "value" in value and constant:
-            raise self.make_error("both")
-        loaded: dict[str, Any] = self.options().load(value)
-        if not {"from", "value"} & set(value):
-            raise self.make_error("neither" if constant else "column")
-        return loaded

@@ -7,29 +7,41 @@ are how a small file becomes a large one.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import yaml
 
+from adapters.mapping.decoding import decoded, mark_at, refusal
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.yaml_faults import explained
 
-MAX_BYTES = 512 * 1024
 MAX_DEPTH = 20
+
+_TYPOGRAPHIC = tuple("“”„‘’")
+"""Quotes as word processors write them: YAML takes them for letters."""
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A text."""
+    """A text; `begins` is where its first character stands, None where lines are joined."""
 
     mark: Mark
     text: str
+    begins: Mark | None = None
+
+    def at(self, offset: int) -> Mark:
+        """Return the place of one of the characters."""
+        if self.begins is None:
+            return self.mark
+        before = self.text[:offset]
+        column = self.begins.column + offset - (before.rfind("\n") + 1)
+        return Mark(self.mark.file, self.begins.line + before.count("\n"), column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +54,15 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Keys and values; `keys` holds the place of each key."""
+    """Keys and values; `keys` holds the place of each key.
+
+    `taken` holds where a key is taken away that the file below had.
+    """
 
     mark: Mark
     entries: Mapping[str, "Node"]
     keys: Mapping[str, Mark]
+    taken: Mapping[str, Mark] = field(default_factory=dict)
 
 
 Node: TypeAlias = Scalar | Items | Table
@@ -60,9 +76,12 @@ def parse_file(path: str | Path) -> tuple[Table, tuple[MappingProblem, ...]]:
     file = str(path)
     try:
         data = Path(path).read_bytes()
+    except IsADirectoryError as error:
+        text = "is a directory: name a file in it"
+        raise refusal(Mark(file, 1, 1), text) from error
     except OSError as error:
         text = f"cannot be read: {error.strerror or 'no such file'}"
-        raise _refusal(Mark(file, 1, 1), text) from error
+        raise refusal(Mark(file, 1, 1), text) from error
     return _parsed(data, file)
 
 
@@ -75,20 +94,20 @@ def read_text(data: bytes | str, file: str) -> Table:
 
 
 def _parsed(data: bytes | str, file: str) -> tuple[Table, tuple[MappingProblem, ...]]:
-    text = _decoded(data, file)
+    text = decoded(data, file)
     events = yaml.parse(text, Loader=yaml.BaseLoader)
     try:
-        composer = _Composer(file, events)
+        composer = _Composer(file, text, events)
         root = composer.document()
     except yaml.reader.ReaderError as error:
-        mark = _mark_at(file, text, error.position)
+        mark = mark_at(file, text, error.position)
         refused = (
             f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
         )
-        raise _refusal(mark, refused) from error
+        raise refusal(mark, refused) from error
     except yaml.MarkedYAMLError as error:
-        mark, words = explained(error)
-        raise _refusal(_mark(file, mark), words) from error
+        mark, words = explained(error, text)
+        raise refusal(_mark(file, mark), words) from error
     return root, tuple(composer.problems)
 
 
@@ -120,7 +139,7 @@ def place(root: Node, path: KeyPath, at_key: bool = False) -> Mark:
     for step in path:
         child = _child(node, step)
         if child is None:
-            return key
+            return node.taken.get(str(step), key) if isinstance(node, Table) else key
         key = node.keys[step] if isinstance(node, Table) else child.mark  # type: ignore[index]
         node = child
     return key if at_key else node.mark
@@ -137,28 +156,30 @@ def _child(node: Node, step: str | int) -> Node | None:
 class _Composer:
     """Builds nodes from parser events; collects what can be passed over."""
 
-    def __init__(self, file: str, events: Iterator[Any]) -> None:
+    def __init__(self, file: str, text: str, events: Iterator[Any]) -> None:
         self.file = file
+        self.lines = text.splitlines()
         self.events = events
         self.problems: list[MappingProblem] = []
 
     def document(self) -> Table:
         next(self.events)  # the start of the stream
         if isinstance(next(self.events), yaml.StreamEndEvent):
-            raise _refusal(Mark(self.file, 1, 1), "the file is empty")
+            raise refusal(Mark(self.file, 1, 1), "the file is empty")
         root = self.node(next(self.events), 0)
         next(self.events)  # the end of the document
         after = next(self.events)
         if isinstance(after, yaml.DocumentStartEvent):
             self.refuse(after, "a second document ('---'): one file is one document")
+            raise MappingError(self.problems)
         if not isinstance(root, Table):
-            raise _refusal(root.mark, "the file must hold keys and values (key: value)")
+            raise refusal(root.mark, "the file must hold keys and values (key: value)")
         return root
 
     def node(self, event: Any, depth: int) -> Node:
         mark = _mark(self.file, event.start_mark)
         if depth > MAX_DEPTH:
-            raise _refusal(mark, f"nested more than {MAX_DEPTH} levels deep")
+            raise refusal(mark, f"nested more than {MAX_DEPTH} levels deep")
         if isinstance(event, yaml.AliasEvent):
             self.refuse(
                 event, f"'*{event.anchor}': write the value out; aliases are refused"
@@ -167,12 +188,34 @@ class _Composer:
         if event.anchor is not None:
             self.refuse(event, f"'&{event.anchor}': anchors are not part of the format")
         if event.tag not in (None, "!"):
-            self.refuse(event, f"'{event.tag}': tags are not part of the format")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self.refuse(event, f"'{tag}': tags are not part of the format; quote texts")
         if isinstance(event, yaml.ScalarEvent):
-            return Scalar(mark, event.value)
+            return self.scalar(event, mark)
         if isinstance(event, yaml.SequenceStartEvent):
             return Items(mark, tuple(self.items(depth)))
         return self.table(mark, depth)
+
+    def scalar(self, event: Any, mark: Mark) -> Scalar:
+        """Return a text; one that editors or comments have spoilt is refused."""
+        behind = "".join(self.lines[mark.line - 1 : mark.line])[mark.column - 1 :]
+        if event.style is None and event.value[:1] in _TYPOGRAPHIC:
+            self.refuse(event, f"'{event.value[0]}' is no quote here: write '…'")
+        elif event.style is None and not event.value and behind.lstrip()[:1] == "#":
+            self.refuse(event, "nothing but a comment: quote a text that holds '#'")
+        return Scalar(mark, event.value, self.begin(event, mark))
+
+    def begin(self, event: Any, mark: Mark) -> Mark | None:
+        """Return where the characters of a text begin, if each line of it is one here."""
+        if event.style == "|":
+            below = self.lines[mark.line : event.end_mark.line]
+            first = next((line for line in below if line.strip()), "")
+            column = len(first) - len(first.lstrip()) + 1
+            return Mark(self.file, mark.line + 1, column)
+        if event.start_mark.line != event.end_mark.line:
+            return None
+        quote = 1 if event.style else 0
+        return Mark(self.file, mark.line, mark.column + quote)
 
     def items(self, depth: int) -> Iterator[Node]:
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
@@ -202,30 +245,5 @@ class _Composer:
         )
 
 
-def _decoded(data: bytes | str, file: str) -> str:
-    if len(data) > MAX_BYTES:
-        raise _refusal(Mark(file, 1, 1), f"larger than {MAX_BYTES // 1024} KiB")
-    if isinstance(data, str):
-        return data
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8-sig", errors="replace")
-        mark = _mark_at(file, before, len(before))
-        text = (
-            f"the byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8"
-        )
-        raise _refusal(mark, text) from error
-
-
 def _mark(file: str, mark: Any) -> Mark:
     return Mark(file, mark.line + 1, mark.column + 1)
-
-
-def _mark_at(file: str, text: str, position: int) -> Mark:
-    before = text[:position]
-    return Mark(file, before.count("\n") + 1, position - before.rfind("\n"))
-
-
-def _refusal(mark: Mark, text: str) -> MappingError:
-    return MappingError([MappingProblem(mark, "", text)])

@@ -4,9 +4,10 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from adapters.mapping.load import load_mapping
+from adapters.mapping.load import ProfileGivenError, load_mapping
 from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError
@@ -60,6 +61,18 @@ def check(file: Path) -> Iterator[Finding]:
     try:
         mapping = load_mapping(file, None)
         yield from _not_offered(mapping)
+    except ProfileGivenError as error:
+        yield from _of_profile(file, error)
+    except MappingError as error:
+        yield from findings_of(error)
+
+
+def _of_profile(file: Path, given: ProfileGivenError) -> Iterator[Finding]:
+    """Yield that a file is a profile, and what is wrong with it as one."""
+    for finding in findings_of(given):
+        yield replace(finding, severity=Severity.NOTE)
+    try:
+        load_profile(file.name, file.parent)
     except MappingError as error:
         yield from findings_of(error)
 

@@ -49,6 +49,7 @@ RULES: tuple[Rule, ...] = (
     times.zones_are_known,
     times.at_is_a_time_of_day,
     times.formats_name_a_day,
+    times.formats_name_a_time,
     search.parameters_are_known,
     search.sorts_are_known,
     search.searched_slots_have_columns,

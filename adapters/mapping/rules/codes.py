@@ -13,6 +13,8 @@ def tables_exist(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a `codes:` that names no table of the file."""
     for site in doc.sites():
         name = site.options.get("codes")
+        if ("codes",) in doc.refused:
+            return
         if name is not None and not doc.holds(("codes", name)):
             near = did_you_mean(name, doc.codes())
             text = f"there is no code table '{name}' under codes{near}"
@@ -87,8 +89,13 @@ def _fault(site: Site, target: str, path: KeyPath) -> str:
     if target in UNSERVED and slot.name == "status" and path[0] != "codes":
         return f"'{target}' can only stand in a code table"
     if target in UNSERVED and slot.name != "status":
-        return f"'{target}' is a word for status only"
+        words = f": use {', '.join(slot.codes)}" if slot.codes else ""
+        return f"'{target}' is a word for status only{words}"
     match slot.kind:
+        case Kind.CODE if target not in slot.codes and path[-1] in slot.codes:
+            return (
+                f"the wrong way round: the hospital's code first, {target}: {path[-1]}"
+            )
         case Kind.CODE if target not in slot.codes:
             return one_of(target, slot.codes, f"a code of '{slot.name}'")
         case Kind.ID if not FHIR_ID.fullmatch(target):

@@ -68,7 +68,7 @@ def visit_number_has_a_system(doc: Document) -> Iterator[MappingProblem]:
             (*path[:-1], "visit_number_system"),
             ("constants", "visit_number_system"),
         )
-        if not any(map(doc.holds, given)):
+        if not any(doc.holds(path) or _is_told(doc, path) for path in given):
             text = (
                 "needs constants.visit_number_system, or the field visit_number_system"
             )
@@ -78,9 +78,15 @@ def visit_number_has_a_system(doc: Document) -> Iterator[MappingProblem]:
 def functional_unit_has_an_extension(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a functional unit without the address of its extension (spec 2.3)."""
     for path in _stays_with(doc, "functional_unit"):
-        if not doc.holds(("constants", "functional_unit_extension")):
+        given = ("constants", "functional_unit_extension")
+        if not doc.holds(given) and not _is_told(doc, given):
             text = "needs constants.functional_unit_extension"
             yield doc.problem(path, text, at_key=True)
+
+
+def _is_told(doc: Document, path: KeyPath) -> bool:
+    """Tell whether a key is misspelt, or stands at the top: that is the one problem."""
+    return path in doc.refused or path[-1:] in doc.refused
 
 
 def _stays_with(doc: Document, name: str) -> Iterator[KeyPath]:

@@ -23,6 +23,7 @@ def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
             url = resolved(value, doc.environ)
             if url and not re.match(r"https?://[^\s/?#]+[^\s?#]*$", url):
                 text = "not an address like https://host/path"
+                text += ", nor {env: NAME}" if isinstance(value, str) else ""
                 yield doc.problem((*path, *below), text)
 
 

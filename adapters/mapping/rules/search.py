@@ -9,7 +9,7 @@ from adapters.mapping.checks import is_format, sorts_as_text
 from adapters.mapping.document import Document, Site
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.problems import MappingProblem, one_of
-from adapters.mapping.slots import Kind
+from adapters.mapping.slots import UNSERVED, Kind
 from adapters.mapping.text import KeyPath
 
 _NOT_LISTED: Mapping[str, str] = MappingProxyType(
@@ -64,11 +64,15 @@ def searched_slots_have_columns(doc: Document) -> Iterator[MappingProblem]:
             continue
         if use.several and any(map(_is_code, found)):
             continue
-        slots = " or ".join(use.slots)
-        text = f"'{use.word}' needs the field {slots}, from a column"
-        if found:
-            text += ": here it is always the same"
-        yield doc.problem(use.path, text)
+        constants = [site for site in found if site.slot.kind is not Kind.CODE]
+        if constants:
+            text = f"is always the same; '{use.word}' needs a column: {{from: …}}"
+            yield doc.problem(constants[0].path, text)
+        elif not any(site.options.get("constant") in UNSERVED for site in found):
+            slots = " or ".join(use.slots)
+            text = f"'{use.word}' needs the field {slots}, from a column"
+            text += ": here it is always the same" if found else ""
+            yield doc.problem(use.path, text)
 
 
 def searched_columns_are_single(doc: Document) -> Iterator[MappingProblem]:
@@ -174,8 +178,11 @@ def _is_code(site: Site) -> bool:
 def _refused(doc: Document, use: Use) -> bool:
     """Tell whether a slot is in the file with a fault that is reported elsewhere."""
     names = {slot.partition(".")[0] for slot in use.slots}
+    if not all(doc.holds((*section, "fields")) for section in use.sections):
+        return True
     return any(
-        doc.is_refused((*section, "fields", name))
+        doc.is_unclear((*section, *at, name))
         for section in use.sections
         for name in names
+        for at in ((), ("fields",))
     )

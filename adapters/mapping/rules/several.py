@@ -14,6 +14,8 @@ _LONGEST_ID = 64
 
 def sections_name_their_source(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a section that names no source of the file, or none where there are several."""
+    if not doc.refused.isdisjoint((("source",), ("sources",))):
+        return
     names = [str(path[-1]) for path in doc.sources() if len(path) > 1]
     for path, _, section in doc.sections():
         name = section.get("source")
@@ -23,7 +25,7 @@ def sections_name_their_source(doc: Document) -> Iterator[MappingProblem]:
         elif name is not None and not names:
             text = "the file has one source: names are for those under sources"
             yield doc.problem((*path, "source"), text)
-        elif name is not None and name not in names:
+        elif name is not None and not doc.holds(("sources", name)):
             text = one_of(name, names, "a source of this file")
             yield doc.problem((*path, "source"), text)
 

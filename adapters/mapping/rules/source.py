@@ -41,9 +41,10 @@ def secrets_are_not_written(doc: Document) -> Iterator[MappingProblem]:
 def urls_have_a_scheme(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a source URL that does not begin like one; never quote it."""
     for path, source in doc.sources().items():
-        url = source_url(doc, source)
+        url = "" if source.get("kind") == "http" else source_url(doc, source)
         if url and not re.match(r"[a-z][a-z0-9+_]*:/", url):
             text = "not an address like postgresql://host/database"
+            text += ", nor {env: NAME}" if isinstance(source["url"], str) else ""
             yield doc.problem((*path, "url"), text)
 
 
@@ -55,14 +56,16 @@ def source_url(doc: Document, source: Mapping[str, Any]) -> str:
 def rows_only_read(doc: Document) -> Iterator[MappingProblem]:
     """Refuse `rows` that is not one SELECT, or that ends in a semicolon."""
     for path, text in _statements(doc):
-        bare = _SKIPPED.sub(" ", text)
-        if ";" in bare:
+        bare = _SKIPPED.sub(lambda skipped: re.sub(r"[^\n]", " ", skipped[0]), text)
+        if not _READS.match(bare):
+            begins = len(bare) - len(bare.lstrip())
+            said = "must be one SELECT (or WITH … SELECT)"
+            yield doc.problem(path, said, offset=begins)
+        elif ";" in bare:
             said = "must be one statement without ';'"
             if bare.rstrip().endswith(";") and bare.count(";") == 1:
                 said = "must not end in ';': the service adds WHERE and ORDER BY"
-            yield doc.problem(path, said)
-        if not _READS.match(bare):
-            yield doc.problem(path, "must be one SELECT (or WITH … SELECT)")
+            yield doc.problem(path, said, offset=bare.index(";"))
 
 
 def _statements(doc: Document) -> Iterator[tuple[KeyPath, str]]:

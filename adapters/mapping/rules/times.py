@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from adapters.mapping.checks import directives, is_format, time_of_day, zone, zone_names
 from adapters.mapping.document import Document
 from adapters.mapping.problems import MappingProblem, did_you_mean
+from adapters.mapping.slots import Kind
 from adapters.mapping.text import KeyPath
 
 
@@ -35,6 +36,17 @@ def at_is_a_time_of_day(doc: Document) -> Iterator[MappingProblem]:
         if at is not None and time_of_day(at) is None:
             text = f'\'{at}\' is not a time of day: write "00:00" or "23:59:59"'
             yield doc.problem((*site.path, "at"), text)
+
+
+def formats_name_a_time(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a format without a time of day, where no `at` says one."""
+    for site in doc.sites():
+        form = site.options.get("format")
+        if site.slot.kind is not Kind.TIME or form is None or not is_format(form):
+            continue
+        if not directives(form) & set("HIMSf") and not doc.holds((*site.path, "at")):
+            text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
+            yield doc.problem((*site.path, "format"), text)
 
 
 def formats_name_a_day(doc: Document) -> Iterator[MappingProblem]:

@@ -9,9 +9,9 @@ from marshmallow import fields
 
 from adapters.contract import ResourceType
 from adapters.mapping.apply import RowMapper
+from adapters.mapping.auth_schema import AuthShape
 from adapters.mapping.constants import Constants
 from adapters.mapping.http_schema import (
-    AuthShape,
     DateSearch,
     HttpSourceShape,
     IdentifierSearch,
@@ -32,7 +32,6 @@ from adapters.mapping.schema import (
     MappingShape,
     PartsOptions,
     ReferenceOptions,
-    SqlSource,
     TextOptions,
     TimeOptions,
     UpdatedOptions,
@@ -40,6 +39,7 @@ from adapters.mapping.schema import (
 from adapters.mapping.several import SectionPart
 from adapters.mapping.shapes import Part, Shape
 from adapters.mapping.slots import LISTS, SLOTS
+from adapters.mapping.source_schema import SqlSource
 
 GUIDE = Path(__file__).parents[3] / "mappings" / "README.md"
 TEXT = GUIDE.read_text(encoding="utf-8")

@@ -232,7 +232,10 @@ CASES = (
             "kind: sql",
             "kind: sqll",
         ),
-        ("5:16: source.kind: 'sqll' is not a kind of source; did you mean 'sql'?",),
+        (
+            "5:16: source.kind: 'sqll' is not a kind of source (any database is sql); did you "
+            "mean 'sql'?",
+        ),
         id="kind of source",
     ),
     pytest.param(
@@ -414,7 +417,10 @@ CASES = (
             "{env: PAS_URL}",
             "pas.db",
         ),
-        ("5:26: source.url: not an address like postgresql://host/database",),
+        (
+            "5:26: source.url: not an address like postgresql://host/database, nor "
+            "{env: NAME}",
+        ),
         id="not an address",
     ),
     pytest.param(
@@ -445,7 +451,7 @@ CASES = (
             "FROM t;\n",
         ),
         (
-            "9:9: encounter.rows: must not end in ';': the service adds WHERE and "
+            "9:33: encounter.rows: must not end in ';': the service adds WHERE and "
             "ORDER BY",
         ),
         id="rows ends in a semicolon",
@@ -456,7 +462,7 @@ CASES = (
             "FROM t\n",
             "FROM t; DROP TABLE t\n",
         ),
-        ("9:9: encounter.rows: must be one statement without ';'",),
+        ("9:33: encounter.rows: must be one statement without ';'",),
         id="rows is two statements",
     ),
     pytest.param(
@@ -569,7 +575,10 @@ CASES = (
             "01: IMP",
             "01: hidden",
         ),
-        ("29:34: codes.class: 'hidden' is a word for status only",),
+        (
+            "29:34: codes.class: 'hidden' is a word for status only: use EMER, IMP, "
+            "PRENC, AMB, REC, UNK",
+        ),
         id="hidden outside status",
     ),
     pytest.param(

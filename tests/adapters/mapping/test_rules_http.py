@@ -81,7 +81,7 @@ CASES = (
     ("name: Small", "name: Small\ndate: period", "3:7: date: date: period cannot be asked of an HTTP source"),
     ("    start: {from: began}\n", "", "26:11: encounter.search.date: 'date' needs the field start, from a column"),
     ("  read: {path: \"/s/{id}\"}\n", "", "11:1: encounter.read: 'read' is missing"),
-    ("  fields:", "  rows: SELECT 1\n  fields:", "20:3: encounter.rows: 'rows' is not a key here: use read, list, fields, search, sort, order, requires, source"),
+    ("  fields:", "  rows: SELECT 1\n  fields:", "20:3: encounter.rows: 'rows' is for a database (kind: sql): an HTTP API is read with read and list"),
 )  # fmt: skip
 
 
