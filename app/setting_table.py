@@ -28,6 +28,20 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+class AuditPatients(StrEnum):
+    """How audit events name the patients of an answer."""
+
+    DIGEST = "digest"
+    CLEAR = "clear"
+
+
+class AuditFailure(StrEnum):
+    """What happens to an answer whose audit event cannot be written."""
+
+    REFUSE = "refuse"
+    COUNT = "count"
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One environment variable and the field of `Settings` that it becomes.
@@ -162,6 +176,31 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.whole(1024, 1048576),
         "The longest request body that is read.",
         default="65536",
+    ),
+    Setting(
+        "audit",
+        kinds.audit_target(),
+        "Where one AuditEvent a request is written.",
+        default=kinds.AUDIT_OFF,
+    ),
+    Setting(
+        "audit_key",
+        kinds.digest_key(),
+        "What the digests in audit events are made with; needed for them.",
+        secret=True,
+    ),
+    Setting(
+        "audit_patients",
+        kinds.one_of(AuditPatients),
+        "How audit events name the patients of an answer.",
+        default=AuditPatients.DIGEST.value,
+    ),
+    Setting(
+        "audit_failure",
+        kinds.one_of(AuditFailure),
+        "Whether a request whose event cannot be written is refused (503), or answered "
+        "and counted.",
+        default=AuditFailure.REFUSE.value,
     ),
     Setting(
         "plain_http",
