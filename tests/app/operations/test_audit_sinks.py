@@ -19,7 +19,9 @@ WRITERS, LINES = 3, 400
 FILE_WRITER = """
 import sys
 from pathlib import Path
+from app.operations import audit_sinks
 from app.operations.audit_sinks import FileSink
+audit_sinks.TURN_SECONDS = 60
 sink, name, lines = FileSink(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])
 for number in range(lines):
     sink.write(f"{name}:{number}:{name * 20_000}\\n".encode())
@@ -64,7 +66,10 @@ def test_long_lines_of_several_processes_stay_whole_in_a_pipe() -> None:
     assert set(lines) == expected()
 
 
-def test_lines_of_several_threads_stay_whole(tmp_path: Path) -> None:
+def test_lines_of_several_threads_stay_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.operations.audit_sinks.TURN_SECONDS", 60)
     sink = FileSink(tmp_path / "audit")
 
     def write(name: str) -> None:
