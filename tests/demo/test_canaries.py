@@ -27,7 +27,7 @@ from demo.people import (
 )
 from tests.demo.running import STAYS, Demo, offline_token, started
 from tests.live import HOST
-from tests.validity.client import check_response
+from tests.validity.client import QUOTING, check_response
 
 VISIT = "CANARI-V-7731"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -60,8 +60,7 @@ class Journey:
                 )
             )
         self.statuses.add(response.status_code)
-        # A bad value and a bad name are told to whoever sent them (decision 3).
-        if response.status_code >= 400 and response.status_code not in {400, 412}:
+        if response.status_code >= 400 and response.status_code not in QUOTING:
             self.errors.append(f"{response.headers} {response.text}")
         return response
 
