@@ -198,8 +198,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "audit_failure",
         kinds.one_of(AuditFailure),
-        "Whether a request whose event cannot be written is refused (503), or answered "
-        "and counted.",
+        "Whether an answer without its event is refused (503), or given and counted.",
         default=AuditFailure.REFUSE.value,
     ),
     Setting(
@@ -228,7 +227,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "watch_seconds",
         kinds.whole(5, 3600),
-        "How often the source, its columns, Redis and the key set are looked at.",
+        "How often all that `/ready` tells of is looked at.",
         default="60",
     ),
     Setting(

@@ -187,11 +187,15 @@ def open_trail(settings: Settings, *, mapping: str, site: str) -> Trail | None:
     """Return the trail of a deployment, None where it has none."""
     if settings.audit == AUDIT_OFF:
         return None
-    if settings.audit == AUDIT_STDOUT:
-        sink: Sink = StreamSink()
-    else:
-        sink = FileSink(Path(settings.audit))
+    sink = audit_file(settings) or StreamSink()
     return Trail(settings, sink, mapping=mapping, site=site)
+
+
+def audit_file(settings: Settings) -> FileSink | None:
+    """Return the file of a deployment's events, None where they go elsewhere or nowhere."""
+    if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
+        return None
+    return FileSink(Path(settings.audit))
 
 
 def note_pairs(pairs: Pairs) -> None:

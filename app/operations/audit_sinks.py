@@ -51,6 +51,12 @@ class FileSink:
             finally:
                 fcntl.flock(file, fcntl.LOCK_UN)
 
+    def check(self) -> None:
+        """Look whether a line would have room. Raises OSError."""
+        with _turn(self._lock):
+            if os.fstatvfs(self._opened()).f_bavail == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     def close(self) -> None:
         """Close the file; the next line opens it again."""
         if self._file is not None:
