@@ -1,45 +1,15 @@
 """Every setting, as one table: name, kind, default, and the operators' sentence."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from app import setting_kinds as kinds
+from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
 
 PREFIX = "ENCOUNTERS_"
 DEFAULT_SCOPES = (
     "PATIENT_GAM_SEARCH=ORGANIZATION_READ PATIENT_READ PATIENT_SEARCH "
     "ENCOUNTER_READ ENCOUNTER_SEARCH"
 )
-
-
-class PlainHttp(StrEnum):
-    """What happens to a request that did not come over HTTPS (decision 24)."""
-
-    REFUSE = "refuse"
-    LOOPBACK = "loopback"
-
-
-class LogLevel(StrEnum):
-    """From which level up our own log lines are written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class AuditPatients(StrEnum):
-    """How audit events name the patients of an answer."""
-
-    DIGEST = "digest"
-    CLEAR = "clear"
-
-
-class AuditFailure(StrEnum):
-    """What happens to an answer whose audit event cannot be written."""
-
-    REFUSE = "refuse"
-    COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
+from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
 from app.setting_kinds import AUDIT_OFF, Network
-from app.setting_table import (
-    PREFIX,
-    SETTINGS,
-    AuditFailure,
-    AuditPatients,
-    LogLevel,
-    PlainHttp,
-    Setting,
-)
+from app.setting_table import PREFIX, SETTINGS, Setting
 
 __all__ = [
     "SETTINGS",
