@@ -13,6 +13,7 @@ from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import load_profile
 from app.auth import Authenticator
 from app.capabilities import compute_offer
+from app.operations.audit import open_trail, register_audit
 from app.operations.logs import register_request_log
 from app.outcomes import register_errors
 from app.paging import PageStore, connect
@@ -41,10 +42,12 @@ def create_app(
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False
-    app.extensions[EXTENSION] = _join(
-        settings, mapping, adapter or open_adapter(mapping)
-    )
+    adapter = adapter or open_adapter(mapping)
+    app.extensions[EXTENSION] = _join(settings, mapping, adapter)
     register_request_log(app)
+    # What adds a header to every answer stands before this line.
+    if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
+        register_audit(app, trail)
     register_errors(app)
     register_transport(app, settings)
     for view in (encounter, patient, organization, bundle, metadata):

@@ -18,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
+from app.operations.phases import Phase, phase
 from app.stamps import Stamps, derived_key
 from app.stored import (
     Direction,
@@ -187,7 +188,8 @@ class PageStore:
 
     def _run(self, pipeline: "redis.client.Pipeline") -> list[Any]:
         try:
-            answers: list[Any] = pipeline.execute()
+            with phase(Phase.REDIS):
+                answers: list[Any] = pipeline.execute()
         except redis.RedisError as error:
             raise UnavailableError(
                 "The pages of searches cannot be reached at present."

@@ -4,6 +4,7 @@ A reader raises ValueError and leaves the words to its kind, so that no fault qu
 value: it may be a secret.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from cryptography.fernet import Fernet
 Network: TypeAlias = IPv4Network | IPv6Network
 
 BASE_PATH = "/fhir/v3"
+AUDIT_OFF, AUDIT_STDOUT = "off", "stdout"
 
 _WORD = re.compile(r"[!-~]{1,500}")
 _WHOLE = re.compile(r"[0-9]{1,9}")
@@ -103,6 +105,18 @@ def seal_keys() -> Kind:
 def scope_table() -> Kind:
     """Which technical scopes a functional one stands for."""
     return Kind("table", "A=B C D; E=F", _read_scope_table)
+
+
+def audit_target() -> Kind:
+    """Where audit events go."""
+    takes = f"{AUDIT_OFF}, {AUDIT_STDOUT} or the path of a file that can be written"
+    return Kind("path", takes, _read_audit_target)
+
+
+def digest_key() -> Kind:
+    """A key of digests."""
+    takes = "32 to 64 characters of printable ASCII without blanks"
+    return Kind("key", takes, _read_digest_key)
 
 
 def networks() -> Kind:
@@ -196,6 +210,19 @@ def _read_scope_table(text: str) -> Mapping[str, frozenset[str]]:
         table[name.strip()] = granted
     _require(bool(table))
     return table
+
+
+def _read_audit_target(text: str) -> str:
+    if text not in {AUDIT_OFF, AUDIT_STDOUT}:
+        path = Path(text)
+        _require(path.is_absolute() and not path.is_dir())
+        _require(os.access(path if path.exists() else path.parent, os.W_OK))
+    return text
+
+
+def _read_digest_key(text: str) -> str:
+    _require(32 <= len(_read_word(text)) <= 64)
+    return text
 
 
 def _read_networks(text: str) -> tuple[Network, ...]:

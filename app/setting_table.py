@@ -1,31 +1,15 @@
 """Every setting, as one table: name, kind, default, and the operators' sentence."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from app import setting_kinds as kinds
+from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
 
 PREFIX = "ENCOUNTERS_"
 DEFAULT_SCOPES = (
     "PATIENT_GAM_SEARCH=ORGANIZATION_READ PATIENT_READ PATIENT_SEARCH "
     "ENCOUNTER_READ ENCOUNTER_SEARCH"
 )
-
-
-class PlainHttp(StrEnum):
-    """What happens to a request that did not come over HTTPS (decision 24)."""
-
-    REFUSE = "refuse"
-    LOOPBACK = "loopback"
-
-
-class LogLevel(StrEnum):
-    """From which level up our own log lines are written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +148,30 @@ SETTINGS: tuple[Setting, ...] = (
         default="65536",
     ),
     Setting(
+        "audit",
+        kinds.audit_target(),
+        "Where one AuditEvent a request is written.",
+        default=kinds.AUDIT_OFF,
+    ),
+    Setting(
+        "audit_key",
+        kinds.digest_key(),
+        "What the digests in audit events are made with; needed for them.",
+        secret=True,
+    ),
+    Setting(
+        "audit_patients",
+        kinds.one_of(AuditPatients),
+        "How audit events name the patients of an answer.",
+        default=AuditPatients.DIGEST.value,
+    ),
+    Setting(
+        "audit_failure",
+        kinds.one_of(AuditFailure),
+        "Whether an answer without its event is refused (503), or given and counted.",
+        default=AuditFailure.REFUSE.value,
+    ),
+    Setting(
         "plain_http",
         kinds.one_of(PlainHttp),
         "Whether requests without HTTPS are refused, or taken from this machine itself.",
@@ -189,7 +197,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "watch_seconds",
         kinds.whole(5, 3600),
-        "How often the source, its columns, Redis and the key set are looked at.",
+        "How often all that `/ready` tells of is looked at.",
         default="60",
     ),
     Setting(

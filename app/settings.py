@@ -9,10 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from app.setting_kinds import Network
-from app.setting_table import PREFIX, SETTINGS, LogLevel, PlainHttp, Setting
+from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
+from app.setting_kinds import AUDIT_OFF, Network
+from app.setting_table import PREFIX, SETTINGS, Setting
 
-__all__ = ["SETTINGS", "LogLevel", "PlainHttp", "Setting", "Settings", "SettingsError"]
+__all__ = [
+    "SETTINGS",
+    "AuditFailure",
+    "AuditPatients",
+    "LogLevel",
+    "PlainHttp",
+    "Setting",
+    "Settings",
+    "SettingsError",
+]
 
 
 class SettingsError(Exception):
@@ -46,6 +56,10 @@ class Settings:
     page_idle_minutes: int
     page_life_minutes: int
     max_body_bytes: int
+    audit: str
+    audit_key: str | None = field(repr=False)
+    audit_patients: AuditPatients
+    audit_failure: AuditFailure
     plain_http: PlainHttp
     trusted_proxies: tuple[Network, ...]
     bind: str
@@ -128,6 +142,13 @@ def _check_page_life(values: _Values) -> list[str]:
     return [f"{PREFIX}PAGE_IDLE_MINUTES is longer than {PREFIX}PAGE_LIFE_MINUTES."]
 
 
+def _check_audit(values: _Values) -> list[str]:
+    wanted = values.get("audit", AUDIT_OFF) != AUDIT_OFF
+    if not wanted or values.get("audit_key", "?"):
+        return []
+    return [f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT needs it."]
+
+
 def _check_plain_http(values: _Values) -> list[str]:
     refused = values.get("plain_http") is PlainHttp.REFUSE
     if not (refused and values.get("base_url", "").startswith("http://")):
@@ -139,5 +160,6 @@ _CHECKS: tuple[Callable[[_Values], list[str]], ...] = (
     _check_key_source,
     _check_introspection,
     _check_page_life,
+    _check_audit,
     _check_plain_http,
 )

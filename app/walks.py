@@ -10,6 +10,7 @@ from app.capabilities import Offer, ResourceOffer
 from app.criteria import Context
 from app.errors import UnavailableError
 from app.forms import Pairs
+from app.operations.phases import Phase, phase
 from app.paging import KeptPage, PageLink, PageStore, gone_page
 from app.schemas.summary import Summary
 from app.search import Search, parse_search
@@ -87,13 +88,16 @@ class Walks:
     def _rows(self, search: Search, query: SearchQuery) -> Page:
         if search.presentation.summary is Summary.COUNT:
             return Page(())
-        return self.adapter.search(query)
+        with phase(Phase.SOURCE):
+            return self.adapter.search(query)
 
     def _total(self, search: Search, page: Page) -> int:
         """Count, unless the first page shows that it is all (decision 13)."""
         if page.more or search.presentation.summary is Summary.COUNT:
+            with phase(Phase.SOURCE):
+                counted = self.adapter.count(search.query)
             # Rows that went between the page and the count were still returned.
-            return max(self.adapter.count(search.query), len(page.rows))
+            return max(counted, len(page.rows))
         return len(page.rows)
 
     def _linked(

@@ -113,6 +113,7 @@ def start_service(
 ) -> None:
     """Start the service; `variables` are Redis's address and those of the mapping."""
     directory.seal_key()
+    directory.audit_key()
     environ = _environ(
         {
             "ENCOUNTERS_BASE_URL": addresses.base_url,
@@ -123,6 +124,8 @@ def start_service(
             "ENCOUNTERS_PLAIN_HTTP": "loopback",
             "ENCOUNTERS_MAPPING": str(deployment.mapping),
             "ENCOUNTERS_SEAL_KEYS_FILE": str(directory.seal_key_file.resolve()),
+            "ENCOUNTERS_AUDIT": str(directory.audit_file.resolve()),
+            "ENCOUNTERS_AUDIT_KEY_FILE": str(directory.audit_key_file.resolve()),
             **variables,
         }
     )

@@ -61,6 +61,16 @@ class DemoDirectory:
         """Where the key that seals stored searches is kept."""
         return self.root / "seal.key"
 
+    @property
+    def audit_key_file(self) -> Path:
+        """Where the key of the digests in audit events is kept."""
+        return self.root / "audit.key"
+
+    @property
+    def audit_file(self) -> Path:
+        """Where audit events are written."""
+        return self.root / "audit.jsonl"
+
     def hospital(self, stays: int) -> Path:
         """Return the path of the database with so many stays; each size has its own."""
         return self.root / f"hospital-{stays}.sqlite"
@@ -76,6 +86,10 @@ class DemoDirectory:
     def seal_key(self) -> str:
         """Return the key that seals stored searches (Fernet), made on first use."""
         return _kept(self.seal_key_file, lambda: Fernet.generate_key().decode())
+
+    def audit_key(self) -> str:
+        """Return the key of the digests in audit events, made on first use."""
+        return _kept(self.audit_key_file, lambda: secrets.token_urlsafe(32))
 
     def pas_key(self) -> str:
         """Return the key that a hospital behind HTTP asks for, made on first use."""

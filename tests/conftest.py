@@ -1,5 +1,11 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and a watch over all that is logged."""
 
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.canaries import CanaryWatch
 from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
     new_postgresql,
     postgresql_server,
@@ -7,3 +13,20 @@ from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
 )
 from tests.mariadb_server import mariadb_server  # noqa: F401
 from tests.redis_server import redis_server  # noqa: F401
+
+
+@pytest.fixture(scope="session", autouse=True)
+def canary_watch() -> Iterator[CanaryWatch]:
+    """Look through every log line of the run, from those on that a service writes."""
+    watch, root = CanaryWatch(), logging.getLogger()
+    root.addHandler(watch)
+    root.setLevel(logging.INFO)
+    yield watch
+    root.removeHandler(watch)
+
+
+@pytest.fixture(autouse=True)
+def no_canary_is_logged(canary_watch: CanaryWatch) -> Iterator[None]:
+    """Fail a test during which a canary was logged."""
+    yield
+    assert canary_watch.taken() == []

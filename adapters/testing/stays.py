@@ -15,6 +15,9 @@ from adapters.testing.hospital import (
 
 LARGEST_ID = 2**63 - 1
 
+CANARIES = ("Serincanari", "Canarinette", "CANARI-0042", "CANARI-V-1", "CANARI-V-2")
+"""Names and numbers of one patient, which no log may ever hold."""
+
 _MARCH = "2024-03-14"
 
 TIES = tuple(
@@ -89,6 +92,9 @@ STAYS = (
     # Recorded on a patient that was merged into another (decision 9).
     StayRow(90, 7, began="2024-07-01 10:00:00"),
     StayRow(91, 8, began="2024-07-02 10:00:00"),
+    # The canary's, shown and not to be shown.
+    StayRow(94, 14, began="2001-08-01 10:00:00", visit="CANARI-V-1"),
+    StayRow(95, 14, "Z", began="2001-08-02 10:00:00", visit="CANARI-V-2"),
     # Far away.
     StayRow(92, 9, began="1999-12-31 23:59:59", changed="1970-01-01 00:00:00"),
     StayRow(LARGEST_ID, 9, began="2024-07-02 10:00:00"),
@@ -117,6 +123,13 @@ PATIENTS = (
         "1960-06-15",
         changed="2024-03-14 08:00:00.000001",
         numbers=(("0042", "urn:oid:1.2.3"), ("AbC", "urn:oid:1.2.4"), ("7", None)),
+    ),
+    PatientRow(
+        14,
+        "Serincanari",
+        None,
+        "Canarinette",
+        numbers=(("CANARI-0042", "urn:oid:1.2.5"),),
     ),
     PatientRow(
         LARGEST_ID,

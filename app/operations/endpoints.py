@@ -23,16 +23,18 @@ from adapters import open_adapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from app.auth import key_source
+from app.operations.audit import audit_file
 from app.operations.logs import configure_logs
 from app.operations.readiness import (
     Probe,
     Watch,
+    audit_probe,
     identity_probe,
     redis_probe,
     source_probe,
 )
 from app.paging import connect
-from app.settings import Settings, SettingsError
+from app.settings import AuditFailure, Settings, SettingsError
 
 ALONE_SECONDS = 1.0
 """How long this process outlives the one that started it, at most."""
@@ -70,6 +72,9 @@ def _probes(settings: Settings) -> Mapping[str, Probe]:
     }
     if keys := key_source(settings, time.monotonic):
         probes["identity"] = identity_probe(keys)
+    file = audit_file(settings)
+    if file and settings.audit_failure is AuditFailure.REFUSE:
+        probes["audit"] = audit_probe(file)
     return MappingProxyType(probes)
 
 

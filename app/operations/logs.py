@@ -14,10 +14,11 @@ import secrets
 import traceback
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from time import perf_counter
 from typing import Any
 
 from flask import Flask, Response, g, request
+
+from app.operations.phases import start_watch, stop_watch
 
 REQUEST_ID_HEADER = "X-Request-Id"
 
@@ -132,7 +133,7 @@ def _begin() -> None:
     given = request.headers.get(REQUEST_ID_HEADER, "")
     known = _WELL_FORMED.fullmatch(given)
     _request_id.set(given if known else secrets.token_hex(16))
-    g.request_began = perf_counter()
+    g.watch = start_watch()
 
 
 def _end(response: Response) -> Response:
@@ -144,21 +145,21 @@ def _end(response: Response) -> Response:
 
 
 def _access_data(response: Response) -> dict[str, object]:
-    began = g.get("request_began")
-    client = g.get("client")
+    client, watch = g.get("client"), g.get("watch")
+    spent = {} if watch is None else watch.spent()
     return {
         "method": request.method if request.method in _METHODS else "other",
         "route": request.url_rule.rule if request.url_rule else None,
         "status": response.status_code,
-        "duration_ms": None
-        if began is None
-        else round((perf_counter() - began) * 1000, 1),
+        "duration_ms": round(sum(spent.values()) * 1000, 1),
+        **{f"{phase}_ms": round(took * 1000, 1) for phase, took in spent.items()},
         "client": None if client is None else client.id,
     }
 
 
 def _forget(_: BaseException | None) -> None:
     _request_id.set(None)
+    stop_watch()
 
 
 def _event(record: logging.LogRecord) -> str:

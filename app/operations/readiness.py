@@ -15,6 +15,7 @@ import redis
 
 from adapters.contract import Adapter
 from app.keys import KeySource
+from app.operations.audit_sinks import FileSink
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +106,19 @@ def redis_probe(client: redis.Redis) -> Probe:
             client.ping()
         except redis.RedisError as error:
             return (f"does not answer ({type(error).__name__})",)
+        return ()
+
+    return look
+
+
+def audit_probe(file: FileSink) -> Probe:
+    """Look whether audit events can be written; where they cannot, nothing is answered."""
+
+    def look() -> tuple[str, ...]:
+        try:
+            file.check()
+        except OSError as error:
+            return (f"the audit file cannot be written ({error.strerror})",)
         return ()
 
     return look

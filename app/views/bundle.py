@@ -8,6 +8,7 @@ from flask import Blueprint, Response, request
 from app.auth import require
 from app.errors import BadRequestError, IssueCode
 from app.negotiation import check_format
+from app.operations.audit import note_walk
 from app.paging import PageLink
 from app.search import read_single_values
 from app.service import service
@@ -43,6 +44,7 @@ def page() -> Response:
     asked = read_single_values(pairs, _TAKEN, lenient=is_lenient())
     check_format(asked.get("_format"), request.headers.get("Accept"))
     kept = joined.walks.find(_page_id(asked), client().id, _link(asked))
+    note_walk(kept.search.resource_type, kept.search.pairs)
     require(client(), SEARCH_SCOPES[kept.search.resource_type])
     left_out = [name for name, _ in pairs if name not in asked]
     return answer(present(joined, joined.walks.show(kept), left_out), asked)

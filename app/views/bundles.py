@@ -7,6 +7,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from adapters.contract import RowFault
 from app.errors import IssueCode
+from app.operations.audit import note_page
+from app.operations.phases import Phase, phase
 from app.schemas.bundle import Link, match_entries, outcome_entry, searchset
 from app.schemas.datatypes import Element
 from app.schemas.outcome import Issue
@@ -28,6 +30,12 @@ def present(
 
     `left_out` are parameters of this request that were ignored, besides those of the search.
     """
+    note_page(result.page.rows, result.id)
+    with phase(Phase.MAP):
+        return _bundle(service, result, left_out)
+
+
+def _bundle(service: Service, result: ResultPage, left_out: Sequence[str]) -> Element:
     base_url = service.settings.base_url
     resource_type = result.search.query.resource_type
     records = [row for row in result.page.rows if not isinstance(row, RowFault)]

@@ -15,6 +15,8 @@ from app.auth import Client, require
 from app.errors import BadRequestError, UnknownResourceError, UnsupportedMediaTypeError
 from app.forms import Pairs, decode_form
 from app.negotiation import check_format
+from app.operations.audit import note_pairs, note_record
+from app.operations.phases import Phase, phase
 from app.outcomes import CONTENT_TYPE
 from app.presentation import PRESENTATION, read_presentation
 from app.schemas.datatypes import Element
@@ -85,10 +87,13 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     check_format(single.get("_format"), request.headers.get("Accept"))
     if resource_type not in joined.offer.resources or not is_id(id):
         raise UnknownResourceError(f"There is no such {resource_type}.")
-    record = joined.adapter.read(resource_type, id)
-    resource: Element = joined.schemas[resource_type].dump(record)
-    if not shown.is_whole:
-        resource = cut(resource, shown.summary, shown.elements)
+    with phase(Phase.SOURCE):
+        record = joined.adapter.read(resource_type, id)
+    note_record(record)
+    with phase(Phase.MAP):
+        resource: Element = joined.schemas[resource_type].dump(record)
+        if not shown.is_whole:
+            resource = cut(resource, shown.summary, shown.elements)
     response = answer(resource, single)
     response.set_etag(sha256(response.get_data()).hexdigest()[:32], weak=True)
     if joined.offer.resources[resource_type].dated and record.last_updated:
@@ -107,6 +112,7 @@ def request_pairs() -> Pairs:
     one of a GET: a filter in it would be left out.
     """
     pairs = decode_form(request.query_string)
+    note_pairs(pairs)
     if request.method != "POST":
         if request.content_length or "Transfer-Encoding" in request.headers:
             raise BadRequestError(
@@ -116,7 +122,9 @@ def request_pairs() -> Pairs:
     body = request.get_data(cache=False)
     if not _is_form() and (body or request.mimetype):
         raise UnsupportedMediaTypeError(f"A search is posted as {_FORM} in UTF-8.")
-    return [*pairs, *decode_form(body)]
+    pairs = [*pairs, *decode_form(body)]
+    note_pairs(pairs)
+    return pairs
 
 
 def _is_form() -> bool:
@@ -136,6 +144,8 @@ def is_lenient() -> bool:
 def answer(body: Element, asked: Mapping[str, str]) -> Response:
     """Return a FHIR answer that no cache keeps; `asked` may want it `_pretty`."""
     pretty = orjson.OPT_INDENT_2 if asked.get("_pretty") == "true" else 0
-    response = Response(orjson.dumps(body, option=pretty), content_type=CONTENT_TYPE)
+    with phase(Phase.WRITE):
+        written = orjson.dumps(body, option=pretty)
+    response = Response(written, content_type=CONTENT_TYPE)
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from app.settings import SETTINGS, LogLevel, PlainHttp, Settings, SettingsError
+from app.settings import (
+    SETTINGS,
+    AuditFailure,
+    AuditPatients,
+    LogLevel,
+    PlainHttp,
+    Settings,
+    SettingsError,
+)
 from tests.app.provider import environ
 
 NAMES = {setting.name for setting in SETTINGS}
@@ -52,6 +60,9 @@ def test_defaults(mapping):
     assert (read.max_body_bytes, read.open_metadata) == (65536, True)
     assert (read.plain_http, read.log_level) == (PlainHttp.REFUSE, LogLevel.INFO)
     assert (read.trusted_proxies, read.introspection_url) == ((), None)
+    assert (read.audit, read.audit_key) == ("off", None)
+    assert read.audit_patients is AuditPatients.DIGEST
+    assert read.audit_failure is AuditFailure.REFUSE
 
 
 def test_every_fault_is_told_at_once(mapping):
@@ -127,6 +138,14 @@ BAD = [
     ("PAGE_LIFE_MINUTES", "1441"),
     ("MAX_BODY_BYTES", "1023"),
     ("MAX_BODY_BYTES", "1048577"),
+    ("AUDIT", "audit.jsonl"),
+    ("AUDIT", "/nowhere/audit.jsonl"),
+    ("AUDIT", "/"),
+    ("AUDIT_KEY", "secret"),
+    ("AUDIT_KEY", f"secret{'A' * 59}"),
+    ("AUDIT_KEY", f"secret {'A' * 32}"),
+    ("AUDIT_PATIENTS", "names"),
+    ("AUDIT_FAILURE", "ignore"),
     ("PLAIN_HTTP", "allow"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "proxy.example.org"),
@@ -203,6 +222,7 @@ def test_a_secret_may_stand_in_a_file(mapping, tmp_path, name):
         INTROSPECTION_URL="https://auth.example.org/i",
         INTROSPECTION_CLIENT_ID="us",
         INTROSPECTION_CLIENT_SECRET="hush",
+        AUDIT_KEY="k" * 32,
     )
     secret = tmp_path / "secret"
     secret.write_text(f" {given[name]}\n")
@@ -242,9 +262,10 @@ def test_no_secret_is_shown(mapping):
             INTROSPECTION_URL="https://auth.example.org/i",
             INTROSPECTION_CLIENT_ID="us",
             INTROSPECTION_CLIENT_SECRET="hush-hush",
+            AUDIT_KEY="hush" * 8,
         )
     )
-    for secret in (seal, "hunter2", "hush-hush"):
+    for secret in (seal, "hunter2", "hush-hush", "hush" * 8):
         assert secret not in repr(read) + str(read)
 
 
@@ -266,6 +287,15 @@ def test_a_page_does_not_idle_longer_than_it_lives(mapping):
     assert faults(given) == (
         "ENCOUNTERS_PAGE_IDLE_MINUTES is longer than ENCOUNTERS_PAGE_LIFE_MINUTES.",
     )
+
+
+@pytest.mark.parametrize("target", ["stdout", "/dev/full"])
+def test_an_audit_needs_its_key(mapping, target):
+    assert faults(environ(mapping, AUDIT=target)) == (
+        "ENCOUNTERS_AUDIT_KEY is missing: ENCOUNTERS_AUDIT needs it.",
+    )
+    read = Settings.from_environ(environ(mapping, AUDIT=target, AUDIT_KEY="k" * 32))
+    assert (read.audit, read.audit_key) == (target, "k" * 32)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])

@@ -3,15 +3,21 @@
 import ast
 import json
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql.database import COUNTS
 from adapters.sql.dialects.base import CONNECT_SECONDS
+from app.operations.audit import Digests
+from app.operations.audit_sinks import TURN_SECONDS
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
@@ -19,6 +25,7 @@ from tests.docs.pages import OPERATORS, blocks, section, table, words, written
 from tests.docs.running import Demo
 from tests.docs.update import PARTS
 from tests.live import ROOT
+from tests.validity import fhir_faults
 
 PAGE = OPERATORS.read_text("utf-8")
 
@@ -46,8 +53,10 @@ def test_the_minimal_settings_start(tmp_path: Path) -> None:
     mapping, seal_keys = tmp_path / "hospital.yaml", tmp_path / "seal_keys"
     mapping.touch()
     seal_keys.write_text("A" * 43 + "=\n")
+    (tmp_path / "audit_key").write_text("k" * 44 + "\n")
     shown = next(iter(blocks(section(PAGE, "Start"), "ini"))).text
-    shown = shown.replace("/etc/encounters", str(tmp_path))
+    for folder in ("/etc/encounters", "/var/log/encounters"):
+        shown = shown.replace(folder, str(tmp_path))
     environ = dict(line.split("=", 1) for line in shown.splitlines())
     settings = Settings.from_environ(environ)
     assert settings.mapping == mapping
@@ -77,6 +86,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         _CONNECT_SECONDS,
         source.wait_seconds,
         REDIS_SECONDS,
+        TURN_SECONDS,
         float(identity.default or 0),
         server["timeout"],
         server["graceful_timeout"],
@@ -140,6 +150,46 @@ def test_the_access_line_is_a_real_one(demo: Demo) -> None:
     lines = [json.loads(line) for line in _log(demo)]
     real = [line for line in lines if line["logger"] == "app.access"]
     assert list(real[0]) == list(written_down)
+
+
+def test_the_audit_event_is_a_real_one(demo: Demo) -> None:
+    (shown,) = blocks(section(PAGE, "Audit"), "json")
+    told = json.loads(shown.text)
+    assert list(fhir_faults(told)) == []
+    searched = f"{demo.base_url}/Encounter?patient=5&_count=1"
+    with requests.Session() as session:
+        session.trust_env = False
+        headers = {"Authorization": f"Bearer {_token(demo)}"}
+        assert session.get(searched, headers=headers, timeout=60).status_code == 200
+    lines = (demo.directory / "audit.jsonl").read_text("utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    assert any(_shape(event) == _shape(told) for event in events)
+
+
+def test_the_command_makes_the_digests_of_the_code(tmp_path: Path) -> None:
+    key = tmp_path / "audit_key"
+    key.write_text("k" * 44 + "\n")
+    (shown,) = blocks(section(PAGE, "Audit"), "sh")
+    command = shown.text.replace("/etc/encounters/audit_key", str(key))
+    command = command.replace("python3", shlex.quote(sys.executable), 1)
+    done = subprocess.run(
+        ["bash", "-euc", command], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == Digests("k" * 44).of("Patient/42")
+
+
+def _token(demo: Demo) -> str:
+    command = [sys.executable, "-m", "app.cli", "token"]
+    command += ["--directory", str(demo.directory)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _shape(value: object) -> object:
+    """Return an event without its texts: names, and how many of what; details apart."""
+    if isinstance(value, dict):
+        return {n: _shape(v) for n, v in value.items() if n != "detail"}
+    return [_shape(each) for each in value] if isinstance(value, list) else None
 
 
 def _log(demo: Demo) -> Iterator[str]:

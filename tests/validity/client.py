@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
+from tests.canaries import canaries_in
 from tests.validity import InvalidBodyError, parse, validate
 
 FHIR_JSON = "application/fhir+json;charset=UTF-8"
@@ -32,6 +33,10 @@ HEADERS_BY_STATUS: Mapping[int, str] = MappingProxyType(
 """Decision 21, and RFC 7232 for 304."""
 
 
+QUOTING = frozenset({400, 412})
+"""Who sent a bad name or value is told which it was (decision 3)."""
+
+
 def check_answer(
     method: str,
     path: str,
@@ -47,6 +52,8 @@ def check_answer(
     for name in ("X-Request-Id", HEADERS_BY_STATUS.get(status, "X-Request-Id")):
         if not headers.get(name):
             raise InvalidBodyError(f"{status} without {name}")
+    if status >= 400 and status not in QUOTING:
+        _check_canaries(status, body)
     if status == 304:
         _no_body(method, body)
     elif status >= 400 or path == BASE_PATH or path.startswith(f"{BASE_PATH}/"):
@@ -72,6 +79,11 @@ def _check_fhir(method: str, status: int, content_type: str, body: bytes) -> Non
         _check_error(resource, status)
     elif resource["resourceType"] == "OperationOutcome":
         raise InvalidBodyError(f"{status} with an OperationOutcome")
+
+
+def _check_canaries(status: int, body: bytes) -> None:
+    if found := canaries_in(body.decode("utf-8", "replace")):
+        raise InvalidBodyError(f"{status} tells of a canary: {found}")
 
 
 def _check_error(resource: dict[str, Any], status: int) -> None:

@@ -20,9 +20,11 @@ from adapters import open_adapter
 from adapters.mapping.load import load_mapping
 from adapters.testing.stays import EDGES
 from app.auth import key_source
+from app.operations.audit_sinks import FileSink
 from app.operations.readiness import (
     Readiness,
     Watch,
+    audit_probe,
     identity_probe,
     redis_probe,
     source_probe,
@@ -73,6 +75,22 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
 def test_before_the_first_look_nothing_is_ready() -> None:
     assert not Watch({"source": lambda: ()}, 60).seen.ready
     assert not Readiness({"redis": ()}).ready
+
+
+def test_an_audit_file_that_cannot_be_written_turns_readiness_off(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "audit"
+    folder.mkdir()
+    watch = Watch({"audit": audit_probe(FileSink(folder / "audit.jsonl"))}, 60)
+    assert watch.look().ready
+    folder.rename(tmp_path / "away")
+    assert watch.look().problems["audit"] == (
+        "the audit file cannot be written (No such file or directory)",
+    )
+    assert not watch.seen.ready
+    folder.mkdir()
+    assert watch.look().ready
 
 
 def test_redis_away_is_told_and_not_counted() -> None:

@@ -1,0 +1,326 @@
+"""The audit trail: one AuditEvent STU3 an answer, and what it never holds."""
+
+import base64
+import json
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import responses
+
+from adapters.testing.stays import EDGES
+from tests.app.answers import raw
+from tests.redis_server import RedisServer
+from tests.serving import Served, ids, serve
+from tests.validity import fhir_faults
+
+KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
+Event = dict[str, Any]
+
+
+class Audited(NamedTuple):
+    """A service and the file of its events."""
+
+    served: Served
+    file: Path
+
+    def events(self) -> list[Event]:
+        """Return the events written so far, each a valid AuditEvent."""
+        text = self.file.read_text() if self.file.exists() else ""
+        assert not text or text.endswith("\n")
+        events = [json.loads(line) for line in text.splitlines()]
+        for event in events:
+            assert event["resourceType"] == "AuditEvent"
+            assert not list(fhir_faults(event))
+        return events
+
+    def last(self) -> Event:
+        return self.events()[-1]
+
+
+Audit = Callable[..., Audited]
+
+
+@pytest.fixture
+def audit(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> Audit:
+    """Return a function that serves the edge-case hospital with an audit trail."""
+
+    def made(**settings: str) -> Audited:
+        file = tmp_path / "audit.jsonl"
+        given = {"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
+        return Audited(serve(EDGES, tmp_path, redis_server.url, **given), file)
+
+    return made
+
+
+@pytest.fixture
+def audited(audit: Audit) -> Audited:
+    """Return one with the settings that a deployment has by itself."""
+    return audit()
+
+
+def digest(text: str) -> str:
+    hashed = blake2b(text.encode(), key=KEY.encode(), digest_size=18)
+    return base64.b64encode(hashed.digest()).decode()
+
+
+def asked(event: Event) -> list[tuple[str, str]]:
+    """Return names of parameters and digests of values."""
+    return [
+        (each["type"], each["value"])
+        for entity in event["entity"]
+        for each in entity.get("detail", ())
+    ]
+
+
+def shown(event: Event) -> list[str]:
+    """Return the references of the resources that were returned."""
+    return [
+        each["reference"]["reference"]
+        for each in event["entity"]
+        if "reference" in each and "role" not in each
+    ]
+
+
+def patients(event: Event) -> list[str]:
+    """Return how the event names the patients of the answer."""
+    return [
+        each["identifier"]["value"]
+        if "identifier" in each
+        else each["reference"]["reference"]
+        for each in event["entity"]
+        if each.get("role", {}).get("code") == "1"
+    ]
+
+
+def identified(event: Event, code: str) -> str:
+    """Return the identifier of the entity of this type."""
+    (found,) = [
+        str(each["identifier"]["value"])
+        for each in event["entity"]
+        if each.get("type", {}).get("code") == code and "identifier" in each
+    ]
+    return found
+
+
+def brief(event: Event) -> tuple[str | None, str, str, str | None]:
+    """Return interaction, outcome, status and client."""
+    subtype = event.get("subtype", [{}])[0].get("code")
+    client = event["agent"][0].get("userId", {}).get("value")
+    return subtype, event["outcome"], event["outcomeDesc"], client
+
+
+# ------------------------------------------------------------------------- what it tells
+
+
+def test_a_search(audited: Audited) -> None:
+    bundle = audited.served.search(
+        "Encounter", {"patient": "Patient/1,3", "date": "ge2024-03-14", "_count": "100"}
+    )
+    (event,) = audited.events()
+    assert brief(event) == ("search-type", "0", "200 OK", "client-1")
+    assert event["action"] == "E"
+    assert event["recorded"].endswith("+00:00")
+    assert asked(event) == [
+        ("patient", digest("Patient/1")),
+        ("patient", digest("Patient/3")),
+        ("date", digest("ge2024-03-14")),
+        ("_count", digest("100")),
+    ]
+    assert shown(event) == [f"Encounter/{id}" for id in ids(bundle)]
+    assert len(shown(event)) > 5
+    assert sorted(patients(event)) == sorted([digest("Patient/1"), digest("Patient/3")])
+    assert identified(event, "Bundle") == bundle["id"]
+    assert event["source"]["identifier"]["value"].startswith("https://")
+
+
+def test_a_page_tells_the_question_of_its_search(audited: Audited) -> None:
+    first = audited.served.search("Encounter", {"patient": "Patient/5", "_count": "3"})
+    second = audited.served.follow(first, "next")
+    event = audited.last()
+    assert brief(event) == ("search-type", "0", "200 OK", "client-1")
+    names = [name for name, _ in asked(event)]
+    assert names == ["_id", "_index", "_searchAfter", "patient", "_count"]
+    assert ("_id", digest(f"Bundle/{first['id']}")) in asked(event)
+    assert ("patient", digest("Patient/5")) in asked(event)
+    assert identified(event, "Bundle") == second["id"]
+    assert shown(event) == [f"Encounter/{id}" for id in ids(second)]
+
+
+def test_the_request_id_and_the_mapping(audited: Audited) -> None:
+    response = audited.served.get("Encounter/1")
+    event = audited.last()
+    assert identified(event, "XrequestId") == response.headers["X-Request-Id"]
+    (adapter,) = [each.adapter for each in audited.served.app.extensions.values()]
+    assert identified(event, "2") == adapter.fingerprint
+
+
+def test_reads(audited: Audited) -> None:
+    for path in ("Encounter/1", "Patient/12", "Organization/H1"):
+        assert audited.served.get(path).status_code == 200
+    stay, patient, organization = audited.events()
+    assert (shown(stay), patients(stay)) == (["Encounter/1"], [digest("Patient/1")])
+    assert (shown(patient), patients(patient)) == ([], [digest("Patient/12")])
+    assert shown(organization) == ["Organization/H1"]
+    assert asked(patient) == [("_id", digest("Patient/12"))]
+    assert {event["action"] for event in audited.events()} == {"R"}
+
+
+def test_patients_in_clear_by_policy(audit: Audit) -> None:
+    audited = audit(AUDIT_PATIENTS="clear")
+    audited.served.get("Encounter/1")
+    audited.served.get("Patient/12")
+    stay, patient = audited.events()
+    assert (patients(stay), patients(patient)) == (["Patient/1"], ["Patient/12"])
+
+
+def test_one_digest_for_a_patient_wherever_it_stands(audited: Audited) -> None:
+    base = audited.served.app.extensions["encounters"].settings.base_url
+    for value in ("1", "Patient/1", f"{base}/Patient/1"):
+        audited.served.search("Encounter", {"patient": value})
+    audited.served.search("Patient", {"_id": "1"})
+    audited.served.get("Patient/1")
+    for event in audited.events():
+        assert digest("Patient/1") in [value for _, value in asked(event)]
+        assert patients(event) == [digest("Patient/1")]
+
+
+BAD_TOKEN = {"Authorization": "Bearer Canarivel"}
+ANSWERS = [
+    ("GET Encounter?patient=1&date=never", {}, ("search-type", "4", 412, "client-1")),
+    ("GET Encounter?_id=1&Canarivel=2", {}, ("search-type", "4", 400, "client-1")),
+    ("GET Encounter/Canarivel", {}, ("read", "4", 404, "client-1")),
+    ("GET Encounter/37", {}, ("read", "8", 500, "client-1")),
+    ("GET Canarivel?Canarivel=Canarivel", {}, (None, "4", 404, None)),
+    ("GET Encounter/1/_history", {}, ("history-instance", "4", 404, None)),
+    ("DELETE Encounter/1", {}, (None, "4", 405, None)),
+    ("GET Encounter/1", BAD_TOKEN, ("read", "4", 401, None)),
+    ("GET metadata", {}, ("capabilities", "0", 200, None)),
+]
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers", "told"),
+    ANSWERS,
+    ids=[f"{row[0]} {row[2][2]}" for row in ANSWERS],
+)
+def test_every_answer_has_one_event(
+    audited: Audited, sent: str, headers: dict[str, str], told: tuple[Any, ...]
+) -> None:
+    raw(audited.served, *sent.split(), headers=headers)
+    (event,) = audited.events()
+    interaction, outcome, described, client = brief(event)
+    assert (interaction, outcome, int(described[:3]), client) == told
+    assert shown(event) == patients(event) == []
+    assert "Canarivel" not in audited.file.read_text()
+
+
+def test_plain_http_is_audited_too(audited: Audited) -> None:
+    raw(audited.served, "GET", "Encounter/1", base_url="http://encounters.example.org")
+    assert brief(audited.last())[2] == "403 Forbidden"
+
+
+def test_a_name_that_is_no_parameter_is_not_written(audited: Audited) -> None:
+    raw(audited.served, "GET", "Patient?Canarivel=1&family:Canarivel=2&family:exact=3")
+    assert asked(audited.last()) == [
+        ("(other)", digest("1")),
+        ("(other)", digest("2")),
+        ("family:exact", digest("3")),
+    ]
+
+
+def test_a_search_without_rows_counts_and_names_nobody(audited: Audited) -> None:
+    audited.served.search("Encounter", {"patient": "1", "_summary": "count"})
+    assert shown(audited.last()) == patients(audited.last()) == []
+
+
+def test_a_row_that_cannot_be_shown_was_not_shown(audited: Audited) -> None:
+    bundle = audited.served.search("Encounter", {"_id": "1,37"})
+    assert bundle["total"] == 2
+    assert shown(audited.last()) == ["Encounter/1"]
+
+
+def test_many_values_have_one_digest_together(audited: Audited) -> None:
+    many = ",".join(map(str, range(5_000)))
+    audited.served.post("Encounter/_search", [("_id", many), ("patient", "1")])
+    event = audited.last()
+    assert brief(event)[2] == "412 Precondition Failed"
+    found = asked(event)
+    assert len(found) == 102
+    assert found[0] == ("_id", digest("Encounter/0"))
+    assert found[100][1] == digest("Encounter/" + many.split(",", 100)[100])
+    assert found[101] == ("patient", digest("Patient/1"))
+
+
+def test_texts_that_are_no_unicode_are_audited(audited: Audited) -> None:
+    response = raw(audited.served, "GET", "Encounter/%ed%a0%80?x=%ff")
+    assert response.status_code == 400
+    assert brief(audited.last())[2] == "400 Bad Request"
+
+
+def test_another_key_makes_other_digests(audit: Audit) -> None:
+    first, second = audit(), audit(AUDIT_KEY="k" * 32)
+    first.served.get("Patient/1")
+    second.served.get("Patient/1")
+    one, other = first.events()
+    assert patients(one) == [digest("Patient/1")] != patients(other)
+
+
+def test_no_audit_unless_it_is_set(audit: Audit) -> None:
+    audited = audit(AUDIT="off")
+    assert audited.served.get("Encounter/1").status_code == 200
+    assert not audited.file.exists()
+
+
+# -------------------------------------------------------------------- a sink that fails
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
+    def data() -> list[Any]:
+        told = [
+            each for each in caplog.records if each.msg == "audit event not written"
+        ]
+        return [each.data for each in told]  # type: ignore[attr-defined]
+
+    return data
+
+
+def test_a_full_disk_refuses_every_answer(
+    audit: Audit, lines: Callable[[], list[Any]]
+) -> None:
+    served = audit(AUDIT="/dev/full").served
+    for path in ("Encounter/1", "metadata", "nothing"):
+        response = served.get(path)
+        assert response.status_code == 503
+        assert response.headers["Retry-After"]
+        assert response.headers["X-Request-Id"]
+        (issue,) = response.get_json(force=True)["issue"]
+        assert issue["code"] == "transient"
+        assert set(response.get_json(force=True)) == {"resourceType", "issue"}
+    assert lines() == [{"failures": n, "refused": True} for n in (1, 2, 3)]
+
+
+def test_a_full_disk_is_counted_where_that_is_the_choice(
+    audit: Audit, lines: Callable[[], list[Any]]
+) -> None:
+    served = audit(AUDIT="/dev/full", AUDIT_FAILURE="count").served
+    assert served.get("Encounter/1").get_json(force=True)["id"] == "1"
+    assert served.get("Encounter/2").status_code == 200
+    assert lines() == [{"failures": n, "refused": False} for n in (1, 2)]
+
+
+def test_answers_go_on_when_the_disk_has_room_again(
+    audit: Audit, tmp_path: Path
+) -> None:
+    target = tmp_path / "link.jsonl"
+    target.symlink_to("/dev/full")
+    served = audit(AUDIT=str(target)).served
+    assert served.get("Encounter/1").status_code == 503
+    target.unlink()
+    assert served.get("Encounter/1").status_code == 200
+    assert len(target.read_text().splitlines()) == 1

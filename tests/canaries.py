@@ -1,0 +1,35 @@
+"""Names and numbers that no log line and no error may hold, looked for in the whole run."""
+
+import logging
+
+from adapters.testing.stays import CANARIES as EDGE_CANARIES
+from app.operations.logs import JsonFormatter
+from demo.people import CANARIES as DEMO_CANARIES
+
+CANARIES = tuple(each.lower() for each in (*EDGE_CANARIES, *DEMO_CANARIES))
+
+
+def canaries_in(text: str) -> list[str]:
+    """Return the canaries that a text holds, whatever the case of its letters."""
+    lower = text.lower()
+    return [each for each in CANARIES if each in lower]
+
+
+class CanaryWatch(logging.Handler):
+    """Writes every record as the service would, and keeps the lines that hold a canary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(JsonFormatter())
+        self._found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Look through one record."""
+        line = self.format(record)
+        if canaries_in(line):
+            self._found.append(line)
+
+    def taken(self) -> list[str]:
+        """Return the lines that were found since the last time."""
+        found, self._found = self._found, []
+        return found

@@ -1,0 +1,51 @@
+"""The watch over the whole run sees what it is there for."""
+
+import logging
+
+import pytest
+
+from adapters.testing.stays import CANARIES, EDGES
+from tests.canaries import CanaryWatch
+from tests.validity import InvalidBodyError
+from tests.validity.client import check_answer
+
+OUTCOME = (
+    b'{"resourceType":"OperationOutcome","issue":[{"severity":"error",'
+    b'"code":"not-found","diagnostics":"%s"}]}'
+)
+HEADERS = {
+    "X-Request-Id": "1",
+    "Content-Type": "application/fhir+json;charset=UTF-8",
+}
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_a_canary_of_our_own_lines_is_found(
+    canary_watch: CanaryWatch, canary: str
+) -> None:
+    data = {"data": {"name": canary.upper()}}
+    logging.getLogger("app.views").info("seen", extra=data)
+    logging.getLogger("adapters.sql").warning("seen %s", canary)
+    assert len(canary_watch.taken()) == 2
+
+
+def test_what_the_service_would_not_write_is_none(canary_watch: CanaryWatch) -> None:
+    logging.getLogger("urllib3").warning("asked for %s", CANARIES[0])
+    try:
+        raise ValueError(CANARIES[0])
+    except ValueError:
+        logging.getLogger("app.views").exception("failed")
+    assert canary_watch.taken() == []
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_a_canary_in_an_error_is_found(canary: str) -> None:
+    path = "/fhir/v3/Patient/1"
+    check_answer("GET", path, 404, HEADERS, OUTCOME % b"None.")
+    with pytest.raises(InvalidBodyError, match="canary"):
+        check_answer("GET", path, 404, HEADERS, OUTCOME % canary.encode())
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_every_canary_is_in_the_hospital(canary: str) -> None:
+    assert canary in repr(EDGES)
