@@ -1,17 +1,18 @@
 """The provider's key set: kept, refreshed, and never asked for too often.
 
-A key set is fresh for a while. Past that it is fetched again, and so it is when a token
-names a key that it does not hold; but there is a pause between any two fetches, so that
-forged key names cost the provider nothing. While the provider is away the keys that we
-have go on being served.
+A key set is fresh for a while. Past that it is fetched again, in the background: what is
+asked meanwhile is answered from the keys at hand. A token that names a key which they do
+not hold makes its request wait for a fetch; but there is a pause between any two fetches,
+so that forged key names cost the provider nothing. While the provider is away the keys
+that we have go on being served.
 """
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock, Thread
 from typing import Any
 
 from joserfc.errors import InvalidKeyIdError, JoseError
@@ -23,6 +24,16 @@ from app.errors import UnavailableError
 from app.identity import IdentityError, Provider
 
 MIN_RSA_BITS = 2048
+
+USABLE_SECONDS = 3600
+"""How long past its freshness a key set is used without asking first.
+
+Requests keep a key set fresh; only after a time without any is it older. A key that was
+withdrawn in a quiet night is not to let in the first token of the morning.
+"""
+
+REFRESHING = "key set refresh"
+"""The name of the thread that fetches a key set in the background."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,17 +68,20 @@ class KeySource:
         self._ring: KeyRing | None = None
         self._tried_at: float | None = None
         self._away = False
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def freshen(self) -> int:
-        """Return the version of the key set, fetched anew if it is no longer fresh.
+        """Return the version of the key set, 0 as long as none has been had.
 
-        The version is 0 as long as no key set has been had.
+        One that is no longer fresh is fetched in the background; only who has none, or
+        one that nobody has refreshed for an hour, waits for it.
         """
         ring = self._ring
-        if ring is None or self._clock() - ring.read_at >= self._fresh:
-            # With old keys at hand nobody waits for another thread's fetch.
-            self._refresh(ring, wait=ring is None)
+        age = math.inf if ring is None else self._clock() - ring.read_at
+        if age >= self._fresh + USABLE_SECONDS and not (ring and self._away):
+            self._refresh(ring)
+        elif age >= self._fresh:
+            self._refresh_behind(ring)
         return self._ring.version if self._ring else 0
 
     def find(self, kid: str | None, algorithm: str) -> Key:
@@ -81,7 +95,7 @@ class KeySource:
         ring = self._current()
         key = _pick(ring.keys, kid, algorithm)
         if key is None:
-            self._refresh(ring, wait=True)
+            self._refresh(ring)
             key = _pick(self._current().keys, kid, algorithm)
         if key is None and self._away:
             raise self._unavailable()
@@ -105,15 +119,19 @@ class KeySource:
             return 0.0
         return self._tried_at + self._retry - self._clock()
 
-    def _refresh(self, seen: KeyRing | None, *, wait: bool) -> None:
-        # One thread fetches; those that waited for it find that it has been done.
-        if self._pause() > 0 or not self._lock.acquire(blocking=wait):
+    def _refresh(self, seen: KeyRing | None) -> None:
+        if self._pause() > 0:
             return
-        try:
+        with self._lock:
+            # One thread fetches; those that waited for it find that it has been done.
             if self._ring is seen and self._pause() <= 0:
                 self._fetch()
-        finally:
-            self._lock.release()
+
+    def _refresh_behind(self, seen: KeyRing | None) -> None:
+        if self._pause() <= 0 and not self._lock.locked():
+            refresh = Thread(target=self._refresh, args=(seen,), name=REFRESHING)
+            refresh.daemon = True
+            refresh.start()
 
     def _fetch(self) -> None:
         try:

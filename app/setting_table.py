@@ -76,7 +76,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "key_set_seconds",
         kinds.whole(10, 86400),
-        "How long a key set is fresh.",
+        "How long a key set is fresh; then it is fetched anew in the background.",
         default="300",
     ),
     Setting(
