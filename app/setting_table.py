@@ -164,6 +164,19 @@ SETTINGS: tuple[Setting, ...] = (
         default="65536",
     ),
     Setting(
+        "client_requests_per_minute",
+        kinds.whole_or_off(1, 100_000_000),
+        "How many requests a minute are answered to one client.",
+        default="60000",
+    ),
+    Setting(
+        "address_requests_per_minute",
+        kinds.whole_or_off(1, 100_000_000),
+        "How many requests a minute one address may make without a token that is known "
+        "to be good.",
+        default="6000",
+    ),
+    Setting(
         "plain_http",
         kinds.one_of(PlainHttp),
         "Whether requests without HTTPS are refused, or taken from this machine itself.",
@@ -172,7 +185,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "trusted_proxies",
         kinds.networks(),
-        "Proxies whose `X-Forwarded-Proto` is believed.",
+        "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are believed.",
         default="",
     ),
     Setting(

@@ -46,6 +46,8 @@ class Settings:
     page_idle_minutes: int
     page_life_minutes: int
     max_body_bytes: int
+    client_requests_per_minute: int | None
+    address_requests_per_minute: int | None
     plain_http: PlainHttp
     trusted_proxies: tuple[Network, ...]
     bind: str
