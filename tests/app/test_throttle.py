@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -105,6 +106,13 @@ def test_a_high_limit_is_kept_to_within_a_thousandth_a_process(make: Make) -> No
     assert counts == [2499, 2499]
     left = sum(let_in(each.count_client, "one", 100) for each in throttles)
     assert 0 <= 5000 - 4998 - left <= 2 * 5
+
+
+def test_threads_share_what_a_process_has_taken(make: Make) -> None:
+    throttle = make(clients_limit=100)
+    with ThreadPoolExecutor(8) as pool:
+        counts = pool.map(lambda _: let_in(throttle.count_client, "one", 25), range(8))
+    assert sum(counts) == 100
 
 
 def test_off_is_off(make: Make, own_redis: RedisServer) -> None:
