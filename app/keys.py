@@ -2,9 +2,9 @@
 
 A key set is fresh for a while. Past that it is fetched again, in the background: what is
 asked meanwhile is answered from the keys at hand. A token that names a key which they do
-not hold makes its request wait for a fetch; but there is a pause between any two fetches,
-so that forged key names cost the provider nothing. While the provider is away the keys
-that we have go on being served.
+not hold makes its request wait for a fetch; but after such a fetch, and after one that
+failed, there is a pause, so that forged key names cost the provider nothing. While the
+provider is away the keys that we have go on being served.
 """
 
 import logging
@@ -66,7 +66,7 @@ class KeySource:
         self._retry = retry
         self._clock = clock
         self._ring: KeyRing | None = None
-        self._tried_at: float | None = None
+        self._paused_at: float | None = None
         self._away = False
         self._lock = Lock()
 
@@ -91,11 +91,12 @@ class KeySource:
         Raises InvalidKeyIdError when there is no such key, UnavailableError when the
         provider could not be asked whether there is.
         """
+        before = self._ring
         self.freshen()
         ring = self._current()
         key = _pick(ring.keys, kid, algorithm)
-        if key is None:
-            self._refresh(ring)
+        if key is None and ring is before:
+            self._refresh(ring, unknown=True)
             key = _pick(self._current().keys, kid, algorithm)
         if key is None and self._away:
             raise self._unavailable()
@@ -115,17 +116,23 @@ class KeySource:
         )
 
     def _pause(self) -> float:
-        if self._tried_at is None:
+        if self._paused_at is None:
             return 0.0
-        return self._tried_at + self._retry - self._clock()
+        return self._paused_at + self._retry - self._clock()
 
-    def _refresh(self, seen: KeyRing | None) -> None:
+    def _refresh(self, seen: KeyRing | None, *, unknown: bool = False) -> None:
         if self._pause() > 0:
             return
         with self._lock:
             # One thread fetches; those that waited for it find that it has been done.
             if self._ring is seen and self._pause() <= 0:
-                self._fetch()
+                try:
+                    self._fetch()
+                finally:
+                    # A good fetch for freshness alone makes no pause: an outage that
+                    # begins after it is noticed by the first token of a new key.
+                    if unknown or self._ring is seen:
+                        self._paused_at = self._clock()
 
     def _refresh_behind(self, seen: KeyRing | None) -> None:
         if self._pause() <= 0 and not self._lock.locked():
@@ -142,8 +149,6 @@ class KeySource:
         else:
             self._away = False
             self._ring = self._renewed(keys)
-        finally:
-            self._tried_at = self._clock()
 
     def _renewed(self, keys: tuple[Key, ...]) -> KeyRing:
         old = self._ring

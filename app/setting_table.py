@@ -82,7 +82,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "key_set_retry_seconds",
         kinds.whole(1, 300),
-        "The shortest pause between two fetches of the key set.",
+        "The shortest pause between two fetches of the key set for tokens that name a key "
+        "it does not hold, and after one that failed.",
         default="10",
     ),
     Setting(

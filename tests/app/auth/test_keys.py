@@ -120,15 +120,24 @@ def test_however_old_they_are_they_serve_while_the_provider_is_away(
     assert keys.find("rsa-1", "RS256").kid == "rsa-1"
 
 
+def test_a_new_key_is_found_at_once(keys, mock):
+    keys.find("rsa-1", "RS256")
+    provider.publish(mock, rsa(), rsa("rsa-2"))
+    assert keys.find("rsa-2", "RS256").kid == "rsa-2"
+    assert len(mock.calls) == 2
+
+
 def test_a_new_key_is_found_at_once_after_the_pause(keys, mock, clock):
     keys.find("rsa-1", "RS256")
+    with pytest.raises(InvalidKeyIdError):
+        keys.find("forged", "RS256")
     provider.publish(mock, rsa(), rsa("rsa-2"))
     clock.now += 9
     with pytest.raises(InvalidKeyIdError):
         keys.find("rsa-2", "RS256")
     clock.now += 1
     assert keys.find("rsa-2", "RS256").kid == "rsa-2"
-    assert len(mock.calls) == 2
+    assert len(mock.calls) == 3
 
 
 def test_a_flood_of_forged_names_costs_one_fetch_a_pause(keys, mock, clock):

@@ -32,9 +32,8 @@ def forged(count):
     return [sign(thief, "EdDSA", {"kid": f"forged-{n}"}) for n in range(count)]
 
 
-def test_a_thousand_forged_tokens_at_once_make_one_fetch(auth, key_set, monotonic):
+def test_a_thousand_forged_tokens_at_once_make_one_fetch(auth, key_set):
     assert answered(auth, sign()) == 200
-    monotonic.now += 10
     with ThreadPoolExecutor(8) as pool:
         seen = Counter(pool.map(lambda token: answered(auth, token), forged(1000)))
     assert seen == {401: 1000}
@@ -64,8 +63,7 @@ def test_ten_minutes_of_outage_make_no_wrong_401(
     seen = {"held": Counter(), "renewed": Counter(), "new key": Counter()}
     for second in range(600):
         clock.now += 1
-        # The keys are those of the last fetch for as long as its pause lasts.
-        monotonic.now += 1 if second else 10
+        monotonic.now += 1
         renewed = {"jti": str(second), "exp": int(clock.now) + 600}
         seen["held"][answered(auth, held)] += 1
         seen["renewed"][answered(auth, sign(okp(), "EdDSA", **renewed))] += 1
