@@ -4,6 +4,7 @@ import os
 import time
 from datetime import UTC, datetime
 
+import redis
 from flask import Flask
 
 from adapters import open_adapter
@@ -21,6 +22,8 @@ from app.parameters import context_of
 from app.schemas.resources import resource_schemas
 from app.service import EXTENSION, Service
 from app.settings import Settings
+from app.stamps import derived_key
+from app.throttle import Throttle
 from app.transport import register_transport
 from app.views import bundle, encounter, metadata, organization, patient
 from app.walks import Walks
@@ -60,22 +63,33 @@ def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Servi
     offer = compute_offer(profile, adapter.capabilities)
     context = context_of(settings.base_url, mapping.constants, mapping.time_zone)
     changed = settings.mapping.stat().st_mtime
+    client = connect(settings.redis_url)
     return Service(
         settings=settings,
         adapter=adapter,
         offer=offer,
         context=context,
         authenticator=Authenticator.from_settings(settings),
-        walks=Walks(adapter, offer, _page_store(settings), context),
+        throttle=_throttle(settings, client),
+        walks=Walks(adapter, offer, _page_store(settings, client), context),
         schemas=resource_schemas(mapping.constants),
         title=mapping.name,
         offered_since=datetime.fromtimestamp(changed, UTC).date(),
     )
 
 
-def _page_store(settings: Settings) -> PageStore:
+def _throttle(settings: Settings, client: redis.Redis) -> Throttle:
+    return Throttle(
+        client,
+        clients=settings.client_requests_per_minute,
+        addresses=settings.address_requests_per_minute,
+        key=derived_key(settings.seal_keys[0], b"throttle"),
+    )
+
+
+def _page_store(settings: Settings, client: redis.Redis) -> PageStore:
     return PageStore(
-        connect(settings.redis_url),
+        client,
         settings.seal_keys,
         idle=60 * settings.page_idle_minutes,
         life=60 * settings.page_life_minutes,

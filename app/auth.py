@@ -6,12 +6,9 @@ provider's key set (`app.tokens`), an opaque one by asking the provider
 the challenge of RFC 6750 section 3.
 """
 
-import hashlib
 import logging
 import re
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
@@ -34,12 +31,12 @@ from app.identity import Provider
 from app.introspection import IntrospectedTokens
 from app.keys import KeySource
 from app.settings import Settings
+from app.token_cache import TokenCache
 from app.tokens import BadTokenError, ClaimsReader, Client, SignedTokens, Verified
 
 __all__ = ["Authenticator", "Client", "require"]
 
 MAX_TOKEN_LENGTH = 8192
-MAX_CACHED_TOKENS = 4096
 
 _LOCATION = "http.Authorization"
 # RFC 6750 section 2.1; also keeps out a second header, which servers join by a comma.
@@ -59,10 +56,9 @@ class Authenticator:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._tokens = _Tokens(signed, opaque, keys, TokenCache(clock))
         self._protector = ResourceProtector()
-        self._protector.register_token_validator(
-            _Validator(_Tokens(signed, opaque, keys, _TokenCache(clock)))
-        )
+        self._protector.register_token_validator(_Validator(self._tokens))
 
     @classmethod
     def from_settings(
@@ -83,6 +79,13 @@ class Authenticator:
         keys = key_source(settings, monotonic)
         signed = SignedTokens(keys, claims) if keys else None
         return cls(signed, _introspection(settings, claims, clock), keys, clock=clock)
+
+    def recall(self, authorization: str | None) -> Client | None:
+        """Return the client of a token that was verified before, None of any other."""
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        return self._tokens.recall(token.strip())
 
     def authenticate(self, authorization: str | None) -> Client:
         """Return the client that an Authorization header stands for.
@@ -143,33 +146,6 @@ class _Validator(TokenValidator):  # type: ignore[misc]  # Authlib has no types
         """Leave scopes to `require`: a Bundle's is known only once it is found."""
 
 
-class _TokenCache:
-    """Tokens that were verified, by digest, until they expire; the oldest go first."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._entries: OrderedDict[bytes, tuple[Verified, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, digest: bytes, version: int) -> Client | None:
-        with self._lock:
-            entry = self._entries.get(digest)
-            if entry is None:
-                return None
-            verified, made_with = entry
-            if made_with != version or verified.until <= self._clock():
-                del self._entries[digest]
-                return None
-            self._entries.move_to_end(digest)
-            return verified.client
-
-    def put(self, digest: bytes, verified: Verified, version: int) -> None:
-        with self._lock:
-            self._entries[digest] = (verified, version)
-            while len(self._entries) > MAX_CACHED_TOKENS:
-                self._entries.popitem(last=False)
-
-
 @dataclass(frozen=True, slots=True)
 class _Tokens:
     """Chooses who checks a token, and remembers what was found good; never what was bad."""
@@ -177,22 +153,27 @@ class _Tokens:
     signed: SignedTokens | None
     opaque: IntrospectedTokens | None
     keys: KeySource | None
-    cache: _TokenCache
+    cache: TokenCache
+
+    def recall(self, token: str) -> Client | None:
+        if not _is_token(token):
+            return None
+        return self.cache.get(token, self._version(self._verifier(token)))
 
     def client_of(self, token: str) -> Client:
-        if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
+        if not _is_token(token):
             raise BadTokenError("malformed")
         verifier = self._verifier(token)
-        # A token goes with the keys that it was checked with: a key that the provider
-        # withdraws takes its tokens along.
-        version = self.keys.freshen() if self.keys and verifier is self.signed else 0
-        digest = hashlib.sha256(token.encode()).digest()
-        client = self.cache.get(digest, version)
+        version = self._version(verifier)
+        client = self.cache.get(token, version)
         if client is None:
             verified = verifier.verify(token)
-            self.cache.put(digest, verified, version)
+            self.cache.put(token, verified, version)
             client = verified.client
         return client
+
+    def _version(self, verifier: _Verifier) -> int:
+        return self.keys.freshen() if self.keys and verifier is self.signed else 0
 
     def _verifier(self, token: str) -> _Verifier:
         # Three parts are a signed token's, wherever signed tokens are taken at all.
@@ -201,6 +182,10 @@ class _Tokens:
         if self.opaque:
             return self.opaque
         raise BadTokenError("no way to check it")
+
+
+def _is_token(text: str) -> bool:
+    return len(text) <= MAX_TOKEN_LENGTH and _B64_TOKEN.fullmatch(text) is not None
 
 
 def _refusal(error: BadTokenError) -> UnauthenticatedError:

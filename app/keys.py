@@ -1,17 +1,18 @@
 """The provider's key set: kept, refreshed, and never asked for too often.
 
-A key set is fresh for a while. Past that it is fetched again, and so it is when a token
-names a key that it does not hold; but there is a pause between any two fetches, so that
-forged key names cost the provider nothing. While the provider is away the keys that we
-have go on being served.
+A key set is fresh for a while. Past that it is fetched again, in the background: what is
+asked meanwhile is answered from the keys at hand. A token that names a key which they do
+not hold makes its request wait for a fetch; but after such a fetch, and after one that
+failed, there is a pause, so that forged key names cost the provider nothing. While the
+provider is away the keys that we have go on being served.
 """
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock, Thread
 from typing import Any
 
 from joserfc.errors import InvalidKeyIdError, JoseError
@@ -23,6 +24,16 @@ from app.errors import UnavailableError
 from app.identity import IdentityError, Provider
 
 MIN_RSA_BITS = 2048
+
+USABLE_SECONDS = 3600
+"""How long past its freshness a key set is used without asking first.
+
+Requests keep a key set fresh; only after a time without any is it older. A key that was
+withdrawn in a quiet night is not to let in the first token of the morning.
+"""
+
+REFRESHING = "key set refresh"
+"""The name of the thread that fetches a key set in the background."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,19 +66,22 @@ class KeySource:
         self._retry = retry
         self._clock = clock
         self._ring: KeyRing | None = None
-        self._tried_at: float | None = None
+        self._paused_at: float | None = None
         self._away = False
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def freshen(self) -> int:
-        """Return the version of the key set, fetched anew if it is no longer fresh.
+        """Return the version of the key set, 0 as long as none has been had.
 
-        The version is 0 as long as no key set has been had.
+        One that is no longer fresh is fetched in the background; only who has none, or
+        one that nobody has refreshed for an hour, waits for it.
         """
         ring = self._ring
-        if ring is None or self._clock() - ring.read_at >= self._fresh:
-            # With old keys at hand nobody waits for another thread's fetch.
-            self._refresh(ring, wait=ring is None)
+        age = math.inf if ring is None else self._clock() - ring.read_at
+        if age >= self._fresh + USABLE_SECONDS and not (ring and self._away):
+            self._refresh(ring)
+        elif age >= self._fresh:
+            self._refresh_behind(ring)
         return self._ring.version if self._ring else 0
 
     def find(self, kid: str | None, algorithm: str) -> Key:
@@ -77,11 +91,12 @@ class KeySource:
         Raises InvalidKeyIdError when there is no such key, UnavailableError when the
         provider could not be asked whether there is.
         """
+        before = self._ring
         self.freshen()
         ring = self._current()
         key = _pick(ring.keys, kid, algorithm)
-        if key is None:
-            self._refresh(ring, wait=True)
+        if key is None and ring is before:
+            self._refresh(ring, unknown=True)
             key = _pick(self._current().keys, kid, algorithm)
         if key is None and self._away:
             raise self._unavailable()
@@ -101,19 +116,29 @@ class KeySource:
         )
 
     def _pause(self) -> float:
-        if self._tried_at is None:
+        if self._paused_at is None:
             return 0.0
-        return self._tried_at + self._retry - self._clock()
+        return self._paused_at + self._retry - self._clock()
 
-    def _refresh(self, seen: KeyRing | None, *, wait: bool) -> None:
-        # One thread fetches; those that waited for it find that it has been done.
-        if self._pause() > 0 or not self._lock.acquire(blocking=wait):
+    def _refresh(self, seen: KeyRing | None, *, unknown: bool = False) -> None:
+        if self._pause() > 0:
             return
-        try:
+        with self._lock:
+            # One thread fetches; those that waited for it find that it has been done.
             if self._ring is seen and self._pause() <= 0:
-                self._fetch()
-        finally:
-            self._lock.release()
+                try:
+                    self._fetch()
+                finally:
+                    # A good fetch for freshness alone makes no pause: an outage that
+                    # begins after it is noticed by the first token of a new key.
+                    if unknown or self._ring is seen:
+                        self._paused_at = self._clock()
+
+    def _refresh_behind(self, seen: KeyRing | None) -> None:
+        if self._pause() <= 0 and not self._lock.locked():
+            refresh = Thread(target=self._refresh, args=(seen,), name=REFRESHING)
+            refresh.daemon = True
+            refresh.start()
 
     def _fetch(self) -> None:
         try:
@@ -124,8 +149,6 @@ class KeySource:
         else:
             self._away = False
             self._ring = self._renewed(keys)
-        finally:
-            self._tried_at = self._clock()
 
     def _renewed(self, keys: tuple[Key, ...]) -> KeyRing:
         old = self._ring

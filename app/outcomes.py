@@ -56,8 +56,6 @@ def error_response(error: Exception) -> Response:
     outcome = outcome_for(error)
     body = orjson.dumps(outcome_body(outcome.issues))
     response = Response(body, outcome.status, content_type=CONTENT_TYPE)
-    # Caches may else keep a 404 or 410 of their own accord (RFC 9111, 4.2.2).
-    response.headers["Cache-Control"] = "no-store"
     for name, value in outcome.headers:
         response.headers[name] = value
     return response

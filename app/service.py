@@ -13,6 +13,7 @@ from app.auth import Authenticator
 from app.capabilities import Offer
 from app.criteria import Context
 from app.settings import Settings
+from app.throttle import Throttle
 from app.walks import Walks
 
 EXTENSION = "encounters"
@@ -30,6 +31,7 @@ class Service:
     offer: Offer
     context: Context
     authenticator: Authenticator
+    throttle: Throttle
     walks: Walks
     schemas: Mapping[ResourceType, Schema]
     title: str

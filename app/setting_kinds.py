@@ -48,6 +48,16 @@ def whole(low: int, high: int) -> Kind:
     return Kind("whole number", f"{low} to {high}", read)
 
 
+def whole_or_off(low: int, high: int) -> Kind:
+    """A whole number from `low` to `high`, or none at all."""
+    number = whole(low, high)
+
+    def read(text: str) -> object:
+        return None if text.lower() == "off" else number.read(text)
+
+    return Kind(number.name, f"{number.takes}, or off", read)
+
+
 def decimal(low: float, high: float) -> Kind:
     """A number from `low` to `high`, with up to three decimals."""
 

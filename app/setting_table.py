@@ -60,13 +60,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "key_set_seconds",
         kinds.whole(10, 86400),
-        "How long a key set is fresh.",
+        "How long a key set is fresh; then it is fetched anew in the background.",
         default="300",
     ),
     Setting(
         "key_set_retry_seconds",
         kinds.whole(1, 300),
-        "The shortest pause between two fetches of the key set.",
+        "The shortest pause between two fetches of the key set for tokens that name a key "
+        "it does not hold, and after one that failed.",
         default="10",
     ),
     Setting(
@@ -172,6 +173,19 @@ SETTINGS: tuple[Setting, ...] = (
         default=AuditFailure.REFUSE.value,
     ),
     Setting(
+        "client_requests_per_minute",
+        kinds.whole_or_off(1, 100_000_000),
+        "How many requests a minute are answered to one client.",
+        default="60000",
+    ),
+    Setting(
+        "address_requests_per_minute",
+        kinds.whole_or_off(1, 100_000_000),
+        "How many requests a minute one address may make without a token that is known "
+        "to be good.",
+        default="6000",
+    ),
+    Setting(
         "plain_http",
         kinds.one_of(PlainHttp),
         "Whether requests without HTTPS are refused, or taken from this machine itself.",
@@ -180,7 +194,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "trusted_proxies",
         kinds.networks(),
-        "Proxies whose `X-Forwarded-Proto` is believed.",
+        "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are believed.",
         default="",
     ),
     Setting(

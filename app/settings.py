@@ -60,6 +60,8 @@ class Settings:
     audit_key: str | None = field(repr=False)
     audit_patients: AuditPatients
     audit_failure: AuditFailure
+    client_requests_per_minute: int | None
+    address_requests_per_minute: int | None
     plain_http: PlainHttp
     trusted_proxies: tuple[Network, ...]
     bind: str

@@ -1,15 +1,39 @@
-"""HTTPS only (decision 24).
+"""HTTPS only (decision 24), and what a request's way here tells.
 
 A request counts as HTTPS when it came so, or when a trusted proxy says that it did.
-One switch lets plain HTTP in from this machine itself, for a demo.
+One switch lets plain HTTP in from this machine itself, for a demo. Forwarded headers are
+believed of trusted proxies alone.
 """
 
-from ipaddress import ip_address
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import TypeAlias
 
-from flask import Flask, request
+from flask import Flask, Response, g, request
 
-from app.errors import SecurityError
+from app.errors import Headers, SecurityError
+from app.setting_kinds import Network
 from app.settings import PlainHttp, Settings
+
+SECURITY_HEADERS: Headers = (
+    # Answers are about patients: no cache keeps one. An ETag still tells the client, who
+    # may keep what it got, that nothing has changed (decision 19). Without this, caches
+    # may keep a 404 or 410 of their own accord (RFC 9111, 4.2.2).
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    # Shown in a browser, an answer loads nothing, runs nothing and tells nobody.
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Referrer-Policy", "no-referrer"),
+)
+"""What every answer carries."""
+
+STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
+"""A year of HTTPS for this host; only said over HTTPS (RFC 6797, 7.2)."""
+
+_SITE_BITS = 64
+"""The part of an IPv6 address that one site shares."""
+
+_Address: TypeAlias = IPv4Address | IPv6Address
 
 
 def register_transport(app: Flask, settings: Settings) -> None:
@@ -17,22 +41,58 @@ def register_transport(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def refuse_plain_http() -> None:
-        if not _is_secure(settings):
+        peer = _address(request.remote_addr or "")
+        g.https = _is_https(peer, settings.trusted_proxies)
+        let_in = settings.plain_http is PlainHttp.LOOPBACK and peer is not None
+        if not (g.https or (let_in and peer is not None and peer.is_loopback)):
             raise SecurityError("This service is reached over HTTPS only.")
 
+    @app.after_request
+    def secure(response: Response) -> Response:
+        response.headers.extend(SECURITY_HEADERS)
+        if g.get("https"):
+            response.headers.add(*STRICT_TRANSPORT)
+        return response
 
-def _is_secure(settings: Settings) -> bool:
+
+def requester(proxies: Sequence[Network]) -> str:
+    """Return the address that this request comes from; of IPv6 its network.
+
+    Trusted proxies say whom they speak for, the one next to us last: who they name is
+    asked for in turn as long as it is one of them.
+    """
+    told = request.headers.get("X-Forwarded-For", "").split(",")
+    found = None
+    for text in (request.remote_addr or "", *reversed(told)):
+        address = _address(text.strip())
+        if address is None:
+            break
+        found = address
+        if not _is_one_of(address, proxies):
+            break
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, _SITE_BITS), strict=False))
+    return str(found)
+
+
+def _is_https(peer: _Address | None, proxies: Sequence[Network]) -> bool:
     if request.scheme == "https":
         return True
-    try:
-        peer = ip_address(request.remote_addr or "")
-    except ValueError:
+    if peer is None or not _is_one_of(peer, proxies):
         return False
+    # The proxy next to us writes last.
+    told = request.headers.get("X-Forwarded-Proto", "")
+    return told.rpartition(",")[2].strip().lower() == "https"
+
+
+def _is_one_of(address: _Address, networks: Sequence[Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+def _address(text: str) -> _Address | None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
     # A socket for both protocols writes IPv4 peers as ::ffff:a.b.c.d.
-    peer = getattr(peer, "ipv4_mapped", None) or peer
-    if any(peer in network for network in settings.trusted_proxies):
-        # The proxy next to us writes last.
-        told = request.headers.get("X-Forwarded-Proto", "")
-        if told.rpartition(",")[2].strip().lower() == "https":
-            return True
-    return settings.plain_http is PlainHttp.LOOPBACK and peer.is_loopback
+    return getattr(address, "ipv4_mapped", None) or address

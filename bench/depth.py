@@ -42,7 +42,7 @@ Environ = dict[str, Any]
 class _Known:
     """Stands for the identity provider: what a token costs is measured elsewhere."""
 
-    def authenticate(self, _header: str | None) -> Client:
+    def recall(self, _header: str | None) -> Client:
         return Client("bench", frozenset({"ENCOUNTER_SEARCH"}))
 
 

@@ -22,6 +22,7 @@ from app.errors import UNEXPECTED, Answer, IssueCode, answer_for_status
 from app.operations.logs import REQUEST_ID_HEADER
 from app.outcomes import CONTENT_TYPE
 from app.schemas.outcome import Issue, outcome_body
+from app.transport import SECURITY_HEADERS
 
 Application: TypeAlias = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -87,6 +88,7 @@ def refusal_bytes(answer: Answer, request_id: str) -> bytes:
         ("Content-Type", CONTENT_TYPE),
         ("Content-Length", str(len(body))),
         (REQUEST_ID_HEADER, request_id),
+        *SECURITY_HEADERS,
         *answer.headers,
     )
     head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]

@@ -23,6 +23,7 @@ from app.schemas.datatypes import Element
 from app.schemas.summary import cut
 from app.search import parse_search, read_single_values
 from app.service import service
+from app.transport import requester
 from app.values import is_id
 from app.views.bundles import present
 
@@ -50,11 +51,23 @@ def authenticated(view: Callable[_P, Response]) -> Callable[_P, Response]:
 
     @wraps(view)
     def checked(*args: _P.args, **kwargs: _P.kwargs) -> Response:
-        header = request.headers.get("Authorization")
-        g.client = service().authenticator.authenticate(header)
+        _let_in()
         return view(*args, **kwargs)
 
     return checked
+
+
+def _let_in() -> None:
+    # Each request is counted once: under its client where the token was verified before,
+    # else, before anything is verified, under the address that it comes from.
+    joined = service()
+    header = request.headers.get("Authorization")
+    if (known := joined.authenticator.recall(header)) is not None:
+        g.client = known
+        joined.throttle.count_client(known.id)
+    else:
+        joined.throttle.count_address(requester(joined.settings.trusted_proxies))
+        g.client = joined.authenticator.authenticate(header)
 
 
 def client() -> Client:
@@ -142,10 +155,8 @@ def is_lenient() -> bool:
 
 
 def answer(body: Element, asked: Mapping[str, str]) -> Response:
-    """Return a FHIR answer that no cache keeps; `asked` may want it `_pretty`."""
+    """Return a FHIR answer; `asked` may want it `_pretty`."""
     pretty = orjson.OPT_INDENT_2 if asked.get("_pretty") == "true" else 0
     with phase(Phase.WRITE):
         written = orjson.dumps(body, option=pretty)
-    response = Response(written, content_type=CONTENT_TYPE)
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return Response(written, content_type=CONTENT_TYPE)

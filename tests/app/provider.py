@@ -1,6 +1,7 @@
 """An identity provider for tests: real keys, real signatures, one key set URL."""
 
 import json
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from joserfc import jws
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
+from app.keys import REFRESHING
 from app.settings import Settings
 
 ISSUER = "https://auth.example.org/"
@@ -94,6 +96,14 @@ def key_set(*keys: Key, **parameters: str) -> dict[str, Any]:
 def publish(mock: responses.RequestsMock, *keys: Key) -> None:
     """From now on the provider publishes these keys."""
     mock.upsert(responses.GET, KEY_SET_URL, json=key_set(*keys))
+
+
+def settle() -> None:
+    """Wait until key sets that are fetched in the background have been."""
+    for thread in threading.enumerate():
+        if thread.name == REFRESHING:
+            thread.join(60)
+            assert not thread.is_alive()
 
 
 def environ(mapping: Path, **changed: str | None) -> dict[str, str]:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from app.transport import SECURITY_HEADERS
 from tests.app.answers import body, raw, refused
 from tests.app.changing import Changing
 from tests.app.conftest import Mapped
-from tests.serving import Served, ids
+from tests.serving import Served, ids, link
 
 PLAIN = "http://encounters.example.org"
 PROXY, OTHER, LOOPBACK = "10.1.2.3", "10.9.9.9", "127.0.0.1"
@@ -96,6 +97,69 @@ def test_24_one_switch_lets_this_machine_in(
         )
     )
     assert found["link"][0]["url"].startswith("http://127.0.0.1:8000/fhir/v3/Bundle?")
+
+
+STRICT = "Strict-Transport-Security"
+ANSWERS = (
+    ("GET", "Encounter/1", 200),
+    ("HEAD", "Encounter/1", 200),
+    ("GET", "Encounter?_id=1", 200),
+    ("GET", "Patient/1", 200),
+    ("GET", "metadata", 200),
+    ("GET", "Encounter/987654", 404),
+    ("GET", "Nonsense", 404),
+    ("GET", "Encounter?_count=0", 412),
+    ("DELETE", "Encounter/1", 405),
+    ("OPTIONS", "Encounter/1", 200),
+)
+
+
+@pytest.mark.parametrize(("method", "path", "status"), ANSWERS, ids=str)
+def test_24_every_answer_is_kept_by_no_cache_and_does_nothing_in_a_browser(
+    served: Served, method: str, path: str, status: int
+) -> None:
+    answer = raw(served, method, path)
+    assert answer.status_code == status
+    for name, text in (*SECURITY_HEADERS, (STRICT, "max-age=31536000")):
+        assert answer.headers.getlist(name) == [text]
+
+
+def test_24_an_answer_that_nothing_has_changed_is_not_kept_either(
+    served: Served,
+) -> None:
+    etag = served.get("Encounter/1").headers["ETag"]
+    answer = served.get("Encounter/1", If_None_Match=etag)
+    assert answer.status_code == 304
+    assert answer.headers.getlist("Cache-Control") == ["no-store"]
+
+
+def test_24_a_page_of_a_search_is_kept_by_no_cache(served: Served) -> None:
+    first = served.search("Encounter", {"_count": "1"})
+    answer = served.get(link(first, "next"))
+    assert answer.headers.getlist("Cache-Control") == ["no-store"]
+
+
+def test_24_https_is_asked_for_over_https_alone(mapped: Mapped) -> None:
+    served = mapped(
+        TRUSTED_PROXIES=PROXY,
+        PLAIN_HTTP="loopback",
+        BASE_URL="http://127.0.0.1:8000/fhir/v3",
+    )
+    for peer, headers, asked_for in (
+        (PROXY, {"X-Forwarded-Proto": "https"}, True),
+        (PROXY, {}, False),
+        (LOOPBACK, {}, False),
+    ):
+        answer = raw(
+            served,
+            "GET",
+            "Encounter/1",
+            base_url=PLAIN,
+            headers=headers,
+            environ_overrides={"REMOTE_ADDR": peer},
+        )
+        assert (STRICT in answer.headers) == asked_for
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 # -------------------------------------------------------------------- decision 26

@@ -57,6 +57,8 @@ def test_defaults(mapping):
     assert read.mapping == mapping
     assert (read.leeway_seconds, read.identity_timeout_seconds) == (30, 2.0)
     assert (read.page_idle_minutes, read.page_life_minutes) == (30, 480)
+    limits = (read.client_requests_per_minute, read.address_requests_per_minute)
+    assert limits == (60000, 6000)
     assert (read.max_body_bytes, read.open_metadata) == (65536, True)
     assert (read.plain_http, read.log_level) == (PlainHttp.REFUSE, LogLevel.INFO)
     assert (read.trusted_proxies, read.introspection_url) == ((), None)
@@ -146,6 +148,9 @@ BAD = [
     ("AUDIT_KEY", f"secret {'A' * 32}"),
     ("AUDIT_PATIENTS", "names"),
     ("AUDIT_FAILURE", "ignore"),
+    ("CLIENT_REQUESTS_PER_MINUTE", "0"),
+    ("CLIENT_REQUESTS_PER_MINUTE", "none"),
+    ("ADDRESS_REQUESTS_PER_MINUTE", "100000001"),
     ("PLAIN_HTTP", "allow"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "proxy.example.org"),
@@ -184,6 +189,7 @@ GOOD = [
     ("SCOPES", "A=B C; D=E;", "scopes", {"A": {"B", "C"}, "D": {"E"}}),
     ("OPEN_METADATA", "False", "open_metadata", False),
     ("IDENTITY_TIMEOUT_SECONDS", "0.5", "identity_timeout_seconds", 0.5),
+    ("CLIENT_REQUESTS_PER_MINUTE", "5", "client_requests_per_minute", 5),
     ("BIND", "[::1]:8000", "bind", None),
     ("BIND", "0.0.0.0:80", "bind", None),
     ("LOG_LEVEL", "DEBUG", "log_level", LogLevel.DEBUG),
@@ -204,6 +210,12 @@ GOOD = [
 def test_a_good_value_is_read(mapping, name, text, field, value):
     read = Settings.from_environ(environ(mapping, **{name: text}))
     assert getattr(read, field) == (text if value is None else value)
+
+
+@pytest.mark.parametrize("text", ["off", "OFF"])
+def test_a_limit_can_be_off(mapping, text):
+    given = environ(mapping, CLIENT_REQUESTS_PER_MINUTE=text)
+    assert Settings.from_environ(given).client_requests_per_minute is None
 
 
 def test_an_empty_value_is_the_default(mapping):

@@ -164,3 +164,30 @@ def test_without_a_key_set_the_provider_is_asked_about_signed_tokens_too(auth, m
     says(mock, **good())
     assert auth.authenticate(bearer(sign(rsa("thief")))).id == "client-1"
     assert [call.request.url for call in mock.calls] == [INTROSPECTION_URL]
+
+
+def test_an_outage_is_503_once_what_was_kept_has_run_out_and_never_401(
+    auth, mock, clock
+):
+    says(mock, **good(exp=int(clock.now) + 3600))
+    auth.authenticate(bearer(TOKEN))
+    mock.upsert(responses.POST, INTROSPECTION_URL, status=503)
+    for second in range(600):
+        if second < CACHE_SECONDS:
+            assert auth.authenticate(bearer(TOKEN)).id == "client-1"
+        else:
+            with pytest.raises(UnavailableError):
+                auth.authenticate(bearer(TOKEN))
+        clock.now += 1
+    says(mock, **good(exp=int(clock.now) + 3600))
+    assert auth.authenticate(bearer(TOKEN)).id == "client-1"
+
+
+def test_the_memory_of_answers_is_bounded(auth, mock, monkeypatch):
+    monkeypatch.setattr("app.token_cache.MAX_CACHED_TOKENS", 10)
+    says(mock, **good())
+    for number in range(11):
+        auth.authenticate(bearer(f"opaque-{number}"))
+    assert len(auth._tokens.cache._entries) == 10
+    assert auth.recall(bearer("opaque-0")) is None
+    assert auth.recall(bearer("opaque-10"))

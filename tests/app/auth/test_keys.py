@@ -14,7 +14,7 @@ from joserfc.errors import InvalidKeyIdError
 
 from app.errors import UnavailableError
 from app.identity import MAX_ANSWER_BYTES, IdentityError, Provider
-from app.keys import KeySource, usable_keys
+from app.keys import USABLE_SECONDS, KeySource, usable_keys
 from tests.app import provider
 from tests.app.provider import KEY_SET_URL, Clock, ec, okp, rsa
 
@@ -47,6 +47,13 @@ def keys(clock):
     return KeySource(Provider(KEY_SET_URL, 2), fresh=300, retry=10, clock=clock)
 
 
+def freshened(keys):
+    """Return the version once the refresh that this asks for is over."""
+    keys.freshen()
+    provider.settle()
+    return keys.freshen()
+
+
 def test_a_key_set_is_fetched_once_while_it_is_fresh(keys, mock, clock):
     for _ in range(30):
         assert keys.find("rsa-1", "RS256").kid == "rsa-1"
@@ -54,18 +61,83 @@ def test_a_key_set_is_fetched_once_while_it_is_fresh(keys, mock, clock):
     assert len(mock.calls) == 1
     clock.now += 30
     assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+    provider.settle()
+    assert len(mock.calls) == 2
+
+
+@pytest.fixture
+def held(mock):
+    """Return what lets the provider's next answer through; until then it holds it back."""
+    through = threading.Event()
+
+    def answer(request):
+        assert through.wait(60)
+        return 200, {}, json.dumps(provider.key_set(rsa(), rsa("rsa-2")))
+
+    def hold():
+        mock.remove(responses.GET, KEY_SET_URL)
+        mock.add_callback(responses.GET, KEY_SET_URL, answer)
+        return through
+
+    yield hold
+    through.set()
+    provider.settle()
+
+
+def test_nobody_waits_for_the_refresh_of_keys_that_can_be_used(keys, mock, clock, held):
+    keys.find("rsa-1", "RS256")
+    through = held()
+    clock.now += 300
+    # With the provider holding its answer back, these would never end if they waited.
+    for _ in range(100):
+        assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+        clock.now += 1
+    through.set()
+    provider.settle()
+    assert keys.find("rsa-2", "RS256").kid == "rsa-2"
+    assert len(mock.calls) == 2
+
+
+def test_keys_that_nobody_refreshed_for_an_hour_are_asked_for_first(keys, mock, clock):
+    keys.find("rsa-1", "RS256")
+    provider.publish(mock, rsa("rsa-2"))
+    clock.now += 300 + USABLE_SECONDS
+    with pytest.raises(InvalidKeyIdError):
+        keys.find("rsa-1", "RS256")
+    assert len(mock.calls) == 2
+
+
+def test_however_old_they_are_they_serve_while_the_provider_is_away(
+    keys, mock, clock, held
+):
+    keys.find("rsa-1", "RS256")
+    mock.upsert(responses.GET, KEY_SET_URL, status=503)
+    clock.now += 86400
+    assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+    assert len(mock.calls) == 2
+    held()
+    clock.now += 10
+    assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+
+
+def test_a_new_key_is_found_at_once(keys, mock):
+    keys.find("rsa-1", "RS256")
+    provider.publish(mock, rsa(), rsa("rsa-2"))
+    assert keys.find("rsa-2", "RS256").kid == "rsa-2"
     assert len(mock.calls) == 2
 
 
 def test_a_new_key_is_found_at_once_after_the_pause(keys, mock, clock):
     keys.find("rsa-1", "RS256")
+    with pytest.raises(InvalidKeyIdError):
+        keys.find("forged", "RS256")
     provider.publish(mock, rsa(), rsa("rsa-2"))
     clock.now += 9
     with pytest.raises(InvalidKeyIdError):
         keys.find("rsa-2", "RS256")
     clock.now += 1
     assert keys.find("rsa-2", "RS256").kid == "rsa-2"
-    assert len(mock.calls) == 2
+    assert len(mock.calls) == 3
 
 
 def test_a_flood_of_forged_names_costs_one_fetch_a_pause(keys, mock, clock):
@@ -119,10 +191,10 @@ def test_a_name_that_does_not_fit_costs_no_fetch(keys, mock, clock):
 def test_the_version_changes_with_the_keys_alone(keys, mock, clock):
     assert keys.freshen() == 1
     clock.now += 300
-    assert keys.freshen() == 1
+    assert freshened(keys) == 1
     provider.publish(mock, rsa(), ec())
     clock.now += 300
-    assert keys.freshen() == 2
+    assert freshened(keys) == 2
     assert len(mock.calls) == 3
 
 
@@ -154,6 +226,7 @@ def test_a_bad_answer_leaves_what_we_have(keys, mock, clock, caplog, name):
     mock.upsert(responses.GET, KEY_SET_URL, **BAD_ANSWERS[name])
     clock.now += 301
     assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+    provider.settle()
     clock.now += 10
     with pytest.raises(UnavailableError) as caught:
         keys.find("rsa-2", "RS256")

@@ -122,6 +122,7 @@ def test_keys_once_had_are_enough(hospital: Path) -> None:
     with responses.RequestsMock() as asked:
         asked.get(provider.KEY_SET_URL, status=503)
         assert look() == ()
+        provider.settle()
 
 
 # ------------------------------------------------------------------ a real process

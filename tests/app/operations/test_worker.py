@@ -163,6 +163,8 @@ def test_a_refusal_is_an_operation_outcome(
     answer = exchange(gunicorn.port, request_)
     assert answer.status == status
     assert answer.headers["Connection"] == "close"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
     only = issue(answer)
     assert only["code"] == code
     assert CANARY.decode() not in answer.body.decode()
