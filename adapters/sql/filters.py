@@ -18,6 +18,7 @@ from adapters.contract import (
     SearchQuery,
     SortKey,
     StringCriterion,
+    StringMatch,
     Token,
     TokenCriterion,
 )
@@ -179,13 +180,20 @@ class Filters:
         return any_of(self._item(item, token) for item in items)
 
     def _item(self, item: ItemMapping, token: Token) -> Filter:
-        columns = self.item_columns[item.rows] if item.rows else self.columns
         fields = item.fields
-        parts = [columns.numbered(fields["value"], fields.get("system"), token)]
+        columns = self._columns_of(item)
+        numbered = columns.numbered(fields["value"], fields.get("system"), token)
+        return self._counted(item, numbered)
+
+    def _columns_of(self, item: ItemMapping) -> Columns:
+        return self.item_columns[item.rows] if item.rows else self.columns
+
+    def _counted(self, item: ItemMapping, found: Filter) -> Filter:
+        """Return where an item is found that counts, in its own SELECT if it has one."""
+        columns = self._columns_of(item)
         if item.only_if is not None:
             values = sorted(item.only_if.values)
-            parts.append(columns.among(item.only_if.column, values))
-        found = all_of(parts)
+            found = all_of([found, columns.among(item.only_if.column, values)])
         if item.rows is None or item.key is None or found == NEVER:
             return found
         id_column = self.columns.column(self.section.fields["id"].columns[0])
@@ -215,18 +223,23 @@ class Filters:
         return TimeColumn(key, partial(day_bound, key.column.kind, format))
 
     def _string(self, criterion: StringCriterion) -> Filter:
-        fields = tuple(self._texts(criterion.parameter))
         return any_of(
-            self.columns.matching(text_field, text, criterion.match)
+            self._text(criterion.parameter, text, criterion.match)
             for text in criterion.values
-            for text_field in fields
         )
 
-    def _texts(self, parameter: str) -> Iterable[FieldMapping]:
+    def _text(self, parameter: str, text: str, match: StringMatch) -> Filter:
         if self.section.resource_type is ResourceType.ORGANIZATION:
-            yield self.section.fields["name"]
-            return
-        for item in self.section.items.get("names", ()):
-            for part in _NAME_PARTS[parameter]:
-                if part in item.fields and item.fields[part].columns:
-                    yield item.fields[part]
+            return self.columns.matching(self.section.fields["name"], text, match)
+        return any_of(
+            self._counted(item, self._columns_of(item).matching(part, text, match))
+            for item in self.section.items.get("names", ())
+            for part in _name_parts(item, parameter)
+        )
+
+
+def _name_parts(item: ItemMapping, parameter: str) -> Iterable[FieldMapping]:
+    """Yield what a parameter compares of a name, as far as it comes from a column."""
+    for part in _NAME_PARTS[parameter]:
+        if part in item.fields and item.fields[part].columns:
+            yield item.fields[part]
