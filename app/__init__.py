@@ -14,6 +14,7 @@ from adapters.mapping.profile import load_profile
 from app.auth import Authenticator
 from app.capabilities import compute_offer
 from app.operations.logs import register_request_log
+from app.operations.metrics import register_metrics
 from app.outcomes import register_errors
 from app.paging import PageStore, connect
 from app.parameters import context_of
@@ -45,6 +46,7 @@ def create_app(
         settings, mapping, adapter or open_adapter(mapping)
     )
     register_request_log(app)
+    register_metrics(app)
     register_errors(app)
     register_transport(app, settings)
     for view in (encounter, patient, organization, bundle, metadata):

@@ -7,6 +7,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from adapters.contract import RowFault
 from app.errors import IssueCode
+from app.operations.metrics import count_row_fault
 from app.schemas.bundle import Link, match_entries, outcome_entry, searchset
 from app.schemas.datatypes import Element
 from app.schemas.outcome import Issue
@@ -71,6 +72,7 @@ def _issues(result: ResultPage, left_out: Sequence[str]) -> Iterator[Issue]:
         yield Issue("warning", IssueCode.VALUE, text, ("http._count",))
     for row in result.page.rows:
         if isinstance(row, RowFault):
+            count_row_fault(result.search.query.resource_type, row)
             yield _missing(row)
     if result.cut_short:
         yield Issue(

@@ -10,11 +10,12 @@ import orjson
 from flask import Response, g, request
 from werkzeug.exceptions import PreconditionFailed
 
-from adapters.contract import ResourceType
+from adapters.contract import Record, ResourceType, SourceDataError
 from app.auth import Client, require
 from app.errors import BadRequestError, UnknownResourceError, UnsupportedMediaTypeError
 from app.forms import Pairs, decode_form
 from app.negotiation import check_format
+from app.operations.metrics import count_row_fault
 from app.outcomes import CONTENT_TYPE
 from app.presentation import PRESENTATION, read_presentation
 from app.schemas.datatypes import Element
@@ -85,7 +86,7 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     check_format(single.get("_format"), request.headers.get("Accept"))
     if resource_type not in joined.offer.resources or not is_id(id):
         raise UnknownResourceError(f"There is no such {resource_type}.")
-    record = joined.adapter.read(resource_type, id)
+    record = _record(resource_type, id)
     resource: Element = joined.schemas[resource_type].dump(record)
     if not shown.is_whole:
         resource = cut(resource, shown.summary, shown.elements)
@@ -98,6 +99,15 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
         # If-Match asks for a strong tag, which ours are not: an error, not a resource.
         raise PreconditionFailed
     return response
+
+
+def _record(resource_type: ResourceType, id: str) -> Record:
+    try:
+        return service().adapter.read(resource_type, id)
+    except SourceDataError as error:
+        if error.fault is not None:
+            count_row_fault(resource_type, error.fault)
+        raise
 
 
 def request_pairs() -> Pairs:
