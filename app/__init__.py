@@ -14,7 +14,7 @@ from adapters.mapping.profile import load_profile
 from app.auth import Authenticator
 from app.capabilities import compute_offer
 from app.operations.logs import register_request_log
-from app.operations.metrics import register_metrics
+from app.operations.metrics import SourceCounts, register_metrics
 from app.outcomes import register_errors
 from app.paging import PageStore, connect
 from app.parameters import context_of
@@ -43,7 +43,7 @@ def create_app(
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False
     app.extensions[EXTENSION] = _join(
-        settings, mapping, adapter or open_adapter(mapping)
+        settings, mapping, adapter or open_adapter(mapping, SourceCounts())
     )
     register_request_log(app)
     register_metrics(app)

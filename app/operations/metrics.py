@@ -79,6 +79,23 @@ AUDIT_FAILURES = Counter(
 )
 
 
+class SourceCounts:
+    """Counts calls to sources: what `adapters.guarded` tells of them."""
+
+    def under_way(self, source: str, change: int) -> None:
+        """Take in that so many more calls are under way, or fewer."""
+        SOURCE_CALLS.labels(source).inc(change)
+
+    def asked(self, source: str, call: str, seconds: float, *, answered: bool) -> None:
+        """Take in how long a call took, and whether the source answered."""
+        told = "yes" if answered else "no"
+        SOURCE_SECONDS.labels(source, call, told).observe(seconds)
+
+    def held_back(self, source: str, *, held: bool) -> None:
+        """Take in that a source is left alone from now on, or asked again."""
+        SOURCE_HELD_BACK.labels(source).set(held)
+
+
 def register_metrics(app: Flask) -> None:
     """Count every request of `app`; the request log, registered before, has begun its time."""
     app.after_request(_count_request)
