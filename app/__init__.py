@@ -10,7 +10,7 @@ from adapters import open_adapter
 from adapters.contract import Adapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
-from adapters.mapping.profile import load_profile
+from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
 from app.capabilities import compute_offer
 from app.operations.logs import register_request_log
@@ -55,7 +55,7 @@ def create_app(
 
 
 def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Service:
-    profile = load_profile(mapping.profile, mapping.profile_directory)
+    profile = profile_of(mapping)
     offer = compute_offer(profile, adapter.capabilities)
     context = context_of(settings.base_url, mapping.constants, mapping.time_zone)
     changed = settings.mapping.stat().st_mtime

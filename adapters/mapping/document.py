@@ -11,6 +11,7 @@ from adapters.contract import ResourceType
 from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
 from adapters.mapping.faults import readable
+from adapters.mapping.kept import Reader, from_disk
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.schema import MappingShape
 from adapters.mapping.shapes import KeyFault
@@ -79,6 +80,7 @@ class Document:
     data: Mapping[str, Any]
     environ: Mapping[str, str] | None
     refused: frozenset[KeyPath] = frozenset()
+    read: Reader = from_disk
 
     def problem(self, path: KeyPath, text: str, at_key: bool = False) -> MappingProblem:
         """Return a problem at the value of the path, or at its key."""

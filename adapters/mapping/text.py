@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from adapters.mapping.kept import Reader, from_disk
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.yaml_faults import explained
@@ -52,14 +53,16 @@ class Table:
 Node: TypeAlias = Scalar | Items | Table
 
 
-def parse_file(path: str | Path) -> tuple[Table, tuple[MappingProblem, ...]]:
+def parse_file(
+    path: str | Path, read: Reader = from_disk
+) -> tuple[Table, tuple[MappingProblem, ...]]:
     """Return the nodes of a YAML file, and what is refused of it but can be passed over.
 
     Raises MappingError where it cannot be read any further.
     """
     file = str(path)
     try:
-        data = Path(path).read_bytes()
+        data = read(Path(path))
     except OSError as error:
         text = f"cannot be read: {error.strerror or 'no such file'}"
         raise _refusal(Mark(file, 1, 1), text) from error

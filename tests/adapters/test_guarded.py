@@ -56,7 +56,7 @@ AWAY = failing(SourceUnavailableError("away"))
 
 def fail(guard: Guard, times: int) -> None:
     for _ in range(times):
-        with pytest.raises(SourceUnavailableError, match="^away$"):
+        with pytest.raises(SourceUnavailableError, match=r"^away$"):
             guard.run("read", AWAY)
 
 
