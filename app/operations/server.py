@@ -6,6 +6,7 @@ environment, like all others (`app.settings`). A faulty setting ends the start.
 
 import os
 import sys
+from typing import Any
 
 from app.operations.beside import operations
 from app.operations.logs import logging_config
@@ -49,8 +50,11 @@ logconfig_dict = logging_config(_settings.log_level)
 control_socket_disable = True
 
 
-def when_ready(arbiter: object) -> None:
+def when_ready(arbiter: Any) -> None:
     """Start the operations process: gunicorn listens now."""
+    for listener in arbiter.LISTENERS:
+        # Else that process would go on listening while the service stops.
+        listener.set_inheritable(False)
     operations.start()
     if _shared:
         check_before_reload(arbiter, _shared, operations)
