@@ -19,6 +19,7 @@ from redis.retry import Retry
 
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
 from app.operations.metrics import STORE_ERRORS, STORE_SECONDS
+from app.sentinels import SentinelAddress, is_sentinel
 from app.stamps import Stamps, derived_key
 from app.stored import (
     Direction,
@@ -58,13 +59,15 @@ class KeptPage:
 
 def connect(url: str) -> redis.Redis:
     """Return a client of the Redis at `url` that never waits long and never repeats."""
-    return redis.Redis.from_url(
-        url,
-        socket_timeout=REDIS_SECONDS,
-        socket_connect_timeout=REDIS_SECONDS,
-        retry=Retry(NoBackoff(), 0),
-        protocol=2,
-    )
+    options: dict[str, Any] = {
+        "socket_timeout": REDIS_SECONDS,
+        "socket_connect_timeout": REDIS_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+    if is_sentinel(url):
+        return SentinelAddress.read(url).client(**options)
+    return redis.Redis.from_url(url, **options)
 
 
 class PageStore:
