@@ -28,12 +28,6 @@ REQUEST_SECONDS = Histogram(
     ("route", "method"),
     buckets=_SECONDS,
 )
-PHASE_SECONDS = Histogram(
-    "encounters_phase_seconds",
-    "How long the phases of answers took: parse, source, map, write.",
-    ("phase",),
-    buckets=_SECONDS,
-)
 SOURCE_SECONDS = Histogram(
     "encounters_source_seconds",
     "How long calls to a source took, by source, call, and whether it answered.",
@@ -97,7 +91,8 @@ class SourceCounts:
 
 
 def register_metrics(app: Flask) -> None:
-    """Count every request of `app`; the request log, registered before, has begun its time."""
+    """Count every request of `app`, from before everything else to its answer."""
+    app.before_request(_begin)
     app.after_request(_count_request)
 
 
@@ -107,10 +102,14 @@ def count_row_fault(resource_type: ResourceType, fault: RowFault) -> None:
     ROW_FAULTS.labels(resource_type.value, fault.field, rule).inc()
 
 
+def _begin() -> None:
+    g.counted_since = perf_counter()
+
+
 def _count_request(response: Response) -> Response:
     route = request.url_rule.rule if request.url_rule else "none"
     # What no route takes may have any method; a route takes few.
     method = str(request.method) if request.url_rule else "any"
     REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
-    REQUEST_SECONDS.labels(route, method).observe(perf_counter() - g.request_began)
+    REQUEST_SECONDS.labels(route, method).observe(perf_counter() - g.counted_since)
     return response

@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import Counter
+from prometheus_client.metrics import MetricWrapperBase
 
+from adapters.guarded import PAUSE_SECONDS
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql.database import COUNTS
 from adapters.sql.dialects.base import CONNECT_SECONDS
+from app.operations import metrics
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
@@ -76,6 +80,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         CONNECT_SECONDS,
         _CONNECT_SECONDS,
         source.wait_seconds,
+        PAUSE_SECONDS,
         REDIS_SECONDS,
         float(identity.default or 0),
         server["timeout"],
@@ -145,6 +150,17 @@ def test_the_access_line_is_a_real_one(demo: Demo) -> None:
 def _log(demo: Demo) -> Iterator[str]:
     log = (demo.directory / "service.log").read_text("utf-8")
     return (line for line in log.splitlines() if line.startswith("{"))
+
+
+def test_metrics_of_the_table_are_those_of_the_code() -> None:
+    rows = table(section(PAGE, "Probes"), "Metric")
+    told = {row[0]: tuple(filter(None, row[2].split(", "))) for row in rows}
+    kept = [m for m in vars(metrics).values() if isinstance(m, MetricWrapperBase)]
+    assert told == {_name(each): each._labelnames for each in kept}
+
+
+def _name(metric: MetricWrapperBase) -> str:
+    return metric._name + "_total" * isinstance(metric, Counter)
 
 
 def test_events_of_the_table_are_those_of_the_code() -> None:
