@@ -18,6 +18,7 @@ def open_adapter(
     Raises MappingError where the mapping names a class that is no adapter.
     """
     # Here, so that who only reads mapping files loads no database library.
+    from adapters.federated.lanes import Lane
     from adapters.guarded import Deaf, Guard, guarded
 
     listener = listener or Deaf()
@@ -25,7 +26,11 @@ def open_adapter(
         from adapters.federated import open_federated
 
         return open_federated(mapping, listener)
-    return guarded(open_source(mapping), Guard(mapping.name, listener))
+    source, room = mapping.source, None
+    if is_own(source.kind):
+        room = Lane(source.connections, source.wait_seconds)
+    guard = Guard(mapping.name, listener, room=room)
+    return guarded(open_source(mapping), guard)
 
 
 def open_source(mapping: "SourceMapping") -> "Adapter":

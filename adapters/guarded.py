@@ -25,6 +25,7 @@ from adapters.contract import (
     SearchQuery,
     SourceUnavailableError,
 )
+from adapters.federated.lanes import Lane
 from adapters.inspection import Inspectable, Look
 
 FAILURES = 5
@@ -65,11 +66,19 @@ class Deaf:
 
 
 class Guard:
-    """Lets calls to one source through, or not. Safe to share between threads."""
+    """Lets calls to one source through, or not. Safe to share between threads.
+
+    `room` is for sources that do not count their connections themselves.
+    """
 
     def __init__(
-        self, source: str, listener: Listener, pause: float = PAUSE_SECONDS
+        self,
+        source: str,
+        listener: Listener,
+        pause: float = PAUSE_SECONDS,
+        room: Lane | None = None,
     ) -> None:
+        self._room = room
         self._source = source
         self._listener = listener
         self._trial = Lock()
@@ -111,7 +120,7 @@ class Guard:
         began, answered = time.perf_counter(), True
         self._listener.under_way(self._source, 1)
         try:
-            return question()
+            return self._room.run(question) if self._room else question()
         except SourceUnavailableError:
             answered = False
             raise

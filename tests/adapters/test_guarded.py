@@ -17,6 +17,7 @@ from adapters.contract import (
     SourceUnavailableError,
     TooCostlyError,
 )
+from adapters.federated.lanes import Lane
 from adapters.guarded import FAILURES, Deaf, Guard
 
 PATIENCE = 60.0
@@ -135,6 +136,25 @@ def test_a_trial_that_fails_begins_a_new_pause() -> None:
     fail(guard, FAILURES - 1)
     assert guard.run("read", lambda: "42") == "42"
     assert heard.held == [True, False]
+
+
+def test_a_source_that_does_not_count_has_room_for_so_many() -> None:
+    guard = Guard("pas", Deaf(), room=Lane(1, 0.05))
+    asked, answers = Event(), Event()
+
+    def slow() -> str:
+        asked.set()
+        assert answers.wait(PATIENCE)
+        return "42"
+
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(guard.run, "read", slow)
+        assert asked.wait(PATIENCE)
+        with pytest.raises(SourceUnavailableError, match="no connection was free"):
+            guard.run("read", lambda: pytest.fail("there was room"))
+        answers.set()
+        assert first.result(PATIENCE) == "42"
+    assert guard.run("read", lambda: "43") == "43"
 
 
 def test_calls_are_let_through_at_the_same_time() -> None:
