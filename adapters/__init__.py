@@ -18,8 +18,8 @@ def open_adapter(
     Raises MappingError where the mapping names a class that is no adapter.
     """
     # Here, so that who only reads mapping files loads no database library.
-    from adapters.federated.lanes import Lane
     from adapters.guarded import Deaf, Guard, guarded
+    from adapters.lanes import Lane
 
     listener = listener or Deaf()
     if mapping.parts:

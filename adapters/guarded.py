@@ -25,8 +25,8 @@ from adapters.contract import (
     SearchQuery,
     SourceUnavailableError,
 )
-from adapters.federated.lanes import Lane
 from adapters.inspection import Inspectable, Look
+from adapters.lanes import Lane
 
 FAILURES = 5
 """After how many calls in a row without an answer a source is left alone."""

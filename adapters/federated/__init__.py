@@ -23,11 +23,11 @@ from adapters.contract import (
     Sort,
     SortKey,
 )
-from adapters.federated.lanes import Lane
 from adapters.federated.merge import merged, placed, question
 from adapters.federated.parts import Part, common
 from adapters.guarded import Guard, Listener, guarded
 from adapters.inspection import Inspectable, Look, Observation
+from adapters.lanes import Lane
 from adapters.mapping.model import Mark, PartMapping, SourceConfig, SourceMapping
 
 __all__ = ["FederatedAdapter", "Part", "open_federated"]

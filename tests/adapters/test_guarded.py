@@ -17,8 +17,8 @@ from adapters.contract import (
     SourceUnavailableError,
     TooCostlyError,
 )
-from adapters.federated.lanes import Lane
 from adapters.guarded import FAILURES, Deaf, Guard
+from adapters.lanes import Lane
 
 PATIENCE = 60.0
 
