@@ -6,19 +6,38 @@ from adapters.mapping.checks import is_own
 
 if TYPE_CHECKING:
     from adapters.contract import Adapter
+    from adapters.guarded import Listener
     from adapters.mapping.model import SourceMapping
 
 
-def open_adapter(mapping: "SourceMapping") -> "Adapter":
-    """Return the adapter for the kind of source that a mapping names, or for several.
+def open_adapter(
+    mapping: "SourceMapping", listener: "Listener | None" = None
+) -> "Adapter":
+    """Return the adapter for the sources that a mapping names, each one guarded.
 
     Raises MappingError where the mapping names a class that is no adapter.
     """
     # Here, so that who only reads mapping files loads no database library.
+    from adapters.guarded import Deaf, Guard, guarded
+    from adapters.lanes import Lane
+
+    listener = listener or Deaf()
     if mapping.parts:
         from adapters.federated import open_federated
 
-        return open_federated(mapping)
+        return open_federated(mapping, listener)
+    source, room = mapping.source, None
+    if is_own(source.kind):
+        room = Lane(source.connections, source.wait_seconds)
+    guard = Guard(mapping.name, listener, room=room)
+    return guarded(open_source(mapping), guard)
+
+
+def open_source(mapping: "SourceMapping") -> "Adapter":
+    """Return the adapter for the one source of a mapping, by its kind.
+
+    Raises MappingError where the mapping names a class that is no adapter.
+    """
     if mapping.source.kind == "http":
         from adapters.http import HttpAdapter
 

@@ -11,11 +11,12 @@ from adapters import open_adapter
 from adapters.contract import Adapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
-from adapters.mapping.profile import load_profile
+from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
 from app.capabilities import compute_offer
 from app.operations.audit import open_trail, register_audit
 from app.operations.logs import register_request_log
+from app.operations.metrics import SourceCounts, register_metrics
 from app.outcomes import register_errors
 from app.paging import PageStore, connect
 from app.parameters import context_of
@@ -45,9 +46,10 @@ def create_app(
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False
-    adapter = adapter or open_adapter(mapping)
+    adapter = adapter or open_adapter(mapping, SourceCounts())
     app.extensions[EXTENSION] = _join(settings, mapping, adapter)
     register_request_log(app)
+    register_metrics(app)
     # What adds a header to every answer stands before this line.
     if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
         register_audit(app, trail)
@@ -59,7 +61,7 @@ def create_app(
 
 
 def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Service:
-    profile = load_profile(mapping.profile, mapping.profile_directory)
+    profile = profile_of(mapping)
     offer = compute_offer(profile, adapter.capabilities)
     context = context_of(settings.base_url, mapping.constants, mapping.time_zone)
     changed = settings.mapping.stat().st_mtime

@@ -10,9 +10,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from app.tools.commands import describe_mapping
+
+if TYPE_CHECKING:
+    from app.operations.candidate import Passed
 
 DEFAULT_PORT = 8000
 DEFAULT_STAYS = 2000
@@ -161,36 +164,41 @@ def _whole(text: str, low: int, high: int) -> int:
 
 
 def _serve(_: argparse.Namespace) -> int:
-    from adapters.contract import AdapterError
-    from adapters.mapping.problems import MappingError
-    from app import create_app
-    from app.service import EXTENSION
-    from app.settings import SettingsError
+    from app.operations.candidate import RefusedError, pass_candidate
+    from app.operations.shared import Shared
+    from app.settings import Settings, SettingsError
 
-    # Put together here and thrown away: the workers are too late a place to find out.
     try:
-        service = create_app().extensions[EXTENSION]
-        problems = tuple(service.adapter.check())
-        service.adapter.close()
-    except (SettingsError, MappingError, AdapterError) as error:
+        settings = Settings.from_environ(os.environ)
+    except SettingsError as error:
         return _refused(error)
-    # A source that is down now may be up soon: until then the answer is 503.
-    lasting = [p.text for p in problems if p.serious and not p.outage]
-    if lasting:
-        return _refused("\n".join(lasting))
-    down = {p.source or service.title for p in problems if p.outage}
-    if down:
-        _warn_of_outage(sorted(down), service.settings.log_level)
+    shared = Shared.made(settings.mapping)
+    try:
+        # Here, before there are workers: they are too late a place to find out.
+        passed = pass_candidate(shared, settings, os.environ)
+    except RefusedError as error:
+        shared.remove()
+        return _refused(error)
+    except BaseException:
+        shared.remove()
+        raise
+    _warn(settings.log_level, passed)
+    shared.tell(os.environ)
     return _become([sys.executable, "-m", "gunicorn", *GUNICORN])
 
 
-def _warn_of_outage(sources: list[str], level: str) -> None:
-    """Log which sources do not answer, by their names in the mapping."""
+def _warn(level: str, passed: "Passed") -> None:
+    """Log what does not keep the service from starting, sources by their names."""
     from app.operations.logs import configure_logs
 
     configure_logs(level)
-    said = "sources do not answer: until they do, what needs them is answered 503"
-    logging.getLogger("app.start").warning(said, extra={"data": {"sources": sources}})
+    log = logging.getLogger("app.start")
+    if passed.away:
+        said = "sources do not answer: until they do, what needs them is answered 503"
+        log.warning(said, extra={"data": {"sources": list(passed.away)}})
+    if passed.wide:
+        said = "sources may hold every thread: give them fewer connections than threads"
+        log.warning(said, extra={"data": {"sources": list(passed.wide)}})
 
 
 def _become(command: list[str]) -> NoReturn:

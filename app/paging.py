@@ -18,7 +18,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
+from app.operations.metrics import STORE_ERRORS, STORE_SECONDS
 from app.operations.phases import Phase, phase
+from app.sentinels import SentinelAddress, is_sentinel
 from app.stamps import Stamps, derived_key
 from app.stored import (
     Direction,
@@ -58,13 +60,15 @@ class KeptPage:
 
 def connect(url: str) -> redis.Redis:
     """Return a client of the Redis at `url` that never waits long and never repeats."""
-    return redis.Redis.from_url(
-        url,
-        socket_timeout=REDIS_SECONDS,
-        socket_connect_timeout=REDIS_SECONDS,
-        retry=Retry(NoBackoff(), 0),
-        protocol=2,
-    )
+    options: dict[str, Any] = {
+        "socket_timeout": REDIS_SECONDS,
+        "socket_connect_timeout": REDIS_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+    if is_sentinel(url):
+        return SentinelAddress.read(url).client(**options)
+    return redis.Redis.from_url(url, **options)
 
 
 class PageStore:
@@ -109,7 +113,7 @@ class PageStore:
             pipeline.hsetnx(key, place, self._written(page, target))
             pipeline.hget(key, place)
         pipeline.expire(key, life)
-        written = self._run(pipeline)[2:-1:2]
+        written = self._run("keep", pipeline)[2:-1:2]
         return tuple(
             PageLink(target.direction, target.index, raw[:_CURSOR_LENGTH].decode())
             for target, raw in zip(targets, written, strict=True)
@@ -147,7 +151,7 @@ class PageStore:
         pipeline.hgetall(_key(page_id))
         # Used: if it turns out to be past its whole life, Redis is told below.
         pipeline.expire(_key(page_id), self._idle)
-        fields: dict[bytes, bytes] = self._run(pipeline)[0]
+        fields: dict[bytes, bytes] = self._run("load", pipeline)[0]
         sealed = fields.pop(_PAGE, None)
         if sealed is None:
             raise gone_page()
@@ -186,11 +190,12 @@ class PageStore:
             # Sealed with a key that the settings no longer have.
             raise gone_page() from error
 
-    def _run(self, pipeline: "redis.client.Pipeline") -> list[Any]:
+    def _run(self, step: str, pipeline: "redis.client.Pipeline") -> list[Any]:
         try:
-            with phase(Phase.REDIS):
+            with STORE_SECONDS.labels(step).time(), phase(Phase.REDIS):
                 answers: list[Any] = pipeline.execute()
         except redis.RedisError as error:
+            STORE_ERRORS.labels(step).inc()
             raise UnavailableError(
                 "The pages of searches cannot be reached at present."
             ) from error

@@ -16,6 +16,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from cryptography.fernet import Fernet
 
+from app.sentinels import SentinelAddress, is_sentinel
+
 Network: TypeAlias = IPv4Network | IPv6Network
 
 BASE_PATH = "/fhir/v3"
@@ -103,7 +105,11 @@ def outward_url() -> Kind:
 
 def redis_url() -> Kind:
     """Where Redis is."""
-    return Kind("URL", "redis://, rediss:// or unix://", _read_redis_url)
+    return Kind(
+        "URL",
+        "redis://, rediss://, unix:// or redis+sentinel://h:1,h:2/master",
+        _read_redis_url,
+    )
 
 
 def seal_keys() -> Kind:
@@ -191,7 +197,10 @@ def _read_base_url(text: str) -> str:
 
 
 def _read_redis_url(text: str) -> str:
-    parts = urlsplit(_read_word(text))
+    if is_sentinel(_read_word(text)):
+        SentinelAddress.read(text)
+        return text
+    parts = urlsplit(text)
     if parts.scheme == "unix":
         _require(len(parts.path) > 1)
     else:

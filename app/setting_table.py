@@ -206,7 +206,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "operations_bind",
         kinds.listen(),
-        "Where `/live` and `/ready` are answered, for probes; nowhere if it is not given.",
+        "Where `/live`, `/ready` and `/metrics` are answered; nowhere if it is not given.",
     ),
     Setting(
         "watch_seconds",
@@ -223,8 +223,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "threads",
         kinds.whole(1, 128),
-        "How many threads answer requests in each process.",
-        default="8",
+        "How many threads answer requests in each process; more than a source has connections.",
+        default="16",
     ),
     Setting(
         "log_level",

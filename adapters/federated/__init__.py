@@ -23,10 +23,11 @@ from adapters.contract import (
     Sort,
     SortKey,
 )
-from adapters.federated.lanes import Lane
 from adapters.federated.merge import merged, placed, question
 from adapters.federated.parts import Part, common
+from adapters.guarded import Guard, Listener, guarded
 from adapters.inspection import Inspectable, Look, Observation
+from adapters.lanes import Lane
 from adapters.mapping.model import Mark, PartMapping, SourceConfig, SourceMapping
 
 __all__ = ["FederatedAdapter", "Part", "open_federated"]
@@ -187,10 +188,11 @@ def _begun(lane: Lane, asked: Sequence[Asked[Answer]]) -> dict[int, Future[Answe
     return dict(zip(own, futures, strict=True))
 
 
-def open_federated(mapping: SourceMapping) -> FederatedAdapter:
-    """Return the adapter for a mapping that has parts."""
+def open_federated(mapping: SourceMapping, listener: Listener) -> FederatedAdapter:
+    """Return the adapter for a mapping that has parts; `listener` is told of all calls."""
     # A source is known by its place in the file.
     lanes: dict[Mark, tuple[Lane, Lane]] = {}
+    guards: dict[Mark, Guard] = {}
     adapters: dict[Mark, Adapter] = {}
     parts = []
     for part in mapping.parts:
@@ -199,7 +201,9 @@ def open_federated(mapping: SourceMapping) -> FederatedAdapter:
         adapters.setdefault(source.mark, adapter)
         if source.mark not in lanes:
             lanes[source.mark] = _lanes(source, adapter)
-        parts.append(_part(part, adapter, *lanes[source.mark]))
+            guards[source.mark] = Guard(part.name, listener)
+        asked = guarded(adapter, guards[source.mark])
+        parts.append(_part(part, asked, *lanes[source.mark]))
     return FederatedAdapter(parts, mapping.fingerprint)
 
 
@@ -216,7 +220,7 @@ def _lanes(source: SourceConfig, adapter: Adapter) -> tuple[Lane, Lane]:
 
 def _open(mapping: SourceMapping, beside: Adapter | None) -> Adapter:
     # Here, so that who only reads mapping files loads no database library.
-    from adapters import open_adapter
+    from adapters import open_source
     from adapters.http import HttpAdapter
     from adapters.sql import SqlAdapter
 
@@ -224,7 +228,7 @@ def _open(mapping: SourceMapping, beside: Adapter | None) -> Adapter:
         return SqlAdapter(mapping, beside)
     if isinstance(beside, HttpAdapter):
         return HttpAdapter(mapping, beside)
-    return open_adapter(mapping)
+    return open_source(mapping)
 
 
 def _part(part: PartMapping, adapter: Adapter, lane: Lane, counts: Lane) -> Part:

@@ -18,7 +18,7 @@ from adapters.contract import (
     SourceUnavailableError,
     TokenCriterion,
 )
-from adapters.federated.lanes import Lane
+from adapters.lanes import Lane
 
 Answer = TypeVar("Answer")
 

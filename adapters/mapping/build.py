@@ -55,6 +55,7 @@ def build_mapping(doc: Document) -> SourceMapping:
         name=data["name"],
         profile=data["profile"],
         profile_directory=doc.profile_directory,
+        read=doc.read,
         time_zone=_zone(data["time_zone"]),
         source=next(iter(sources.values())),
         constants=_constants(data.get("constants", {})),

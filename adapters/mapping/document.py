@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from adapters.contract import ResourceType
 from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
+from adapters.mapping.kept import Reader, from_disk
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
 from adapters.mapping.text import (
@@ -73,6 +74,7 @@ class Document:
     data: Mapping[str, Any]
     environ: Mapping[str, str] | None
     refused: frozenset[KeyPath] = frozenset()
+    read: Reader = from_disk
 
     def problem(
         self, path: KeyPath, text: str, at_key: bool = False, offset: int = -1

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from adapters.mapping.elements import SECTIONS
+from adapters.mapping.kept import Reader, from_disk, is_there
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import (
     MappingError,
@@ -35,17 +36,17 @@ _WAYS = ("auth", "error", "paging")
 Layers: TypeAlias = tuple[Table, tuple[MappingProblem, ...]]
 
 
-def read_layers(path: str | Path) -> Layers:
+def read_layers(path: str | Path, read: Reader = from_disk) -> Layers:
     """Return the nodes of a file laid over those that it extends, and what is wrong there.
 
     Raises MappingError for a file that cannot be read, a base that is not there, and
     files that extend each other.
     """
-    return _read(Path(path), ())
+    return _read(Path(path), (), read)
 
 
-def _read(path: Path, above: tuple[Path, ...]) -> Layers:
-    own, refused = parse_file(path)
+def _read(path: Path, above: tuple[Path, ...], read: Reader) -> Layers:
+    own, refused = parse_file(path, read)
     _check_version(own)
     if unclear := tuple(_unclear(own)):
         raise MappingError([*refused, *unclear])
@@ -53,10 +54,10 @@ def _read(path: Path, above: tuple[Path, ...]) -> Layers:
     if not isinstance(extended, Scalar):
         return own, refused
     base_path = path.parent / extended.text
-    if refusal := _refusal(base_path, (*above, path)):
+    if refusal := _refusal(base_path, (*above, path), read):
         wrong = MappingProblem(extended.mark, "extend", refusal)
         raise MappingError([*refused, wrong])
-    base, problems = _read(base_path, (*above, path))
+    base, problems = _read(base_path, (*above, path), read)
     kept, missing = _without(base, own)
     # What else is taken away may rest on what was meant: none of it is.
     return _over(base if missing else kept, own, ()), (*refused, *problems, *missing)
@@ -84,12 +85,12 @@ def _unclear(own: Table) -> Iterator[MappingProblem]:
         yield MappingProblem(own.keys["without"], "without", text)
 
 
-def _refusal(base: Path, above: tuple[Path, ...]) -> str:
+def _refusal(base: Path, above: tuple[Path, ...], read: Reader) -> str:
     if base.resolve() in {path.resolve() for path in above}:
         return "these files extend each other"
     if len(above) > MOST_LAYERS:
         return f"more than {MOST_LAYERS} files extend each other"
-    if not base.is_file():
+    if not is_there(base, read):
         near = did_you_mean(base.name, (p.name for p in base.parent.glob("*.yaml")))
         return f"there is no file {base}{near}"
     return ""

@@ -1,6 +1,7 @@
 """A mapping file → SourceMapping, or every problem of the file at once."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from marshmallow import ValidationError
@@ -8,10 +9,11 @@ from marshmallow import ValidationError
 from adapters.mapping.build import build_mapping
 from adapters.mapping.document import Document
 from adapters.mapping.faults import readable
+from adapters.mapping.kept import Reader, Recorder, open_files, write_kept
 from adapters.mapping.layers import read_layers
 from adapters.mapping.model import Mark, SourceMapping
 from adapters.mapping.problems import MappingError, MappingProblem
-from adapters.mapping.profile import is_profile
+from adapters.mapping.profile import is_profile, profile_of
 from adapters.mapping.rules import RULES
 from adapters.mapping.schema import MappingShape
 from adapters.mapping.shapes import KeyFault
@@ -30,12 +32,29 @@ def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceM
     Raises MappingError whose `problems` are all that a person has to mend, in the order
     of the file.
     """
-    root, refused = read_layers(path)
+    return _load(*open_files(Path(path)), environ)
+
+
+def keep_mapping(path: Path, environ: Mapping[str, str], place: Path) -> SourceMapping:
+    """Keep a mapping and its profile at `place`, to be loaded from there, and return it.
+
+    Raises MappingError for one that has problems.
+    """
+    read = Recorder()
+    mapping = _load(path, read, environ)
+    profile_of(mapping)
+    write_kept(place, path, read.files)
+    return mapping
+
+
+def _load(path: Path, read: Reader, environ: Mapping[str, str] | None) -> SourceMapping:
+    root, refused = read_layers(path, read)
     if is_profile(root):
         text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
         raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
     told = {problem.mark for problem in refused}
     document, faults = _opened(root, environ, _paths_at(root, told))
+    document = replace(document, read=read)
     problems = [*refused, *(fault for fault in faults if fault.mark not in told)]
     problems += [p for rule in RULES for p in rule(document) if p.mark not in told]
     if problems:

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping.constants import Constants
 from adapters.mapping.http_model import HttpSection, HttpSource
+from adapters.mapping.kept import Reader, from_disk
 from adapters.mapping.time_rule import TimeRule
 
 HIDDEN = "hidden"
@@ -160,7 +161,8 @@ class SourceMapping:
     """A whole mapping file, checked.
 
     Where it has several sources, or one resource type from several, `parts` holds them
-    in the order of the file, `resources` nothing, and `source` is the first.
+    in the order of the file, `resources` nothing, and `source` is the first. `read` reads
+    the files beside it.
     """
 
     file: str
@@ -174,6 +176,7 @@ class SourceMapping:
     codes: Mapping[str, CodeTable] = field(default_factory=dict)
     date_reading: DateReading = DateReading.START
     parts: tuple["PartMapping", ...] = ()
+    read: Reader = field(default=from_disk, compare=False, repr=False)
 
     @property
     def sections(self) -> tuple[ResourceMapping, ...]:

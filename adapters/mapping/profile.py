@@ -14,7 +14,8 @@ from marshmallow.utils import get_value
 from adapters.contract import ResourceType
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.faults import readable
-from adapters.mapping.model import Mark
+from adapters.mapping.kept import Reader, from_disk, is_there
+from adapters.mapping.model import Mark, SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.shapes import KeyFault, Part, Shape, Text, Whole, YesNo
@@ -94,15 +95,17 @@ class ProfileShape(Shape):
     organization = Part(_resource_shape(ResourceType.ORGANIZATION))
 
 
-def load_profile(name: str, beside: Path) -> Profile:
+def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
     """Return a profile by its name, or by the path of a file as seen from `beside`.
 
     Raises MappingError with every problem of the file.
     """
     path = profile_path(name, beside)
-    if not path.is_file():
+    if not profile_is_there(name, beside, read):
         raise MappingError([_missing(path)])
-    root = read_text(_bytes(path), str(path) if name not in PROFILES else name)
+    ours = name in PROFILES
+    held = path.read_bytes() if ours else read(beside / name)
+    root = read_text(held, name if ours else str(path))
     try:
         data = ProfileShape().load(plain(root))
     except ValidationError as error:
@@ -121,6 +124,16 @@ def load_profile(name: str, beside: Path) -> Profile:
 def is_profile(root: Table) -> bool:
     """Tell whether a file is a profile: a mapping file says nothing of paging at its top."""
     return {"profile", "paging"} <= set(root.entries) and "mapping" not in root.entries
+
+
+def profile_of(mapping: SourceMapping) -> Profile:
+    """Return the profile that a mapping names. Raises MappingError."""
+    return load_profile(mapping.profile, mapping.profile_directory, mapping.read)
+
+
+def profile_is_there(name: str, beside: Path, read: Reader) -> bool:
+    """Tell whether a profile is one of ours, or a file."""
+    return name in PROFILES or is_there(beside / name, read)
 
 
 def profile_path(name: str, beside: Path) -> Traversable:
@@ -177,14 +190,6 @@ def _impossible_counts(profile: Profile) -> Iterator[tuple[ResourceType, str]]:
 def _problem(root: Table, keys: tuple[str | int, ...], text: str) -> MappingProblem:
     mark = place(root, keys, isinstance(text, KeyFault))
     return MappingProblem(mark, ".".join(map(str, keys)), text)
-
-
-def _bytes(path: Traversable) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        text = f"cannot be read: {error.strerror}"
-        raise MappingError([MappingProblem(Mark(str(path), 1, 1), "", text)]) from error
 
 
 def _missing(path: Traversable) -> MappingProblem:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from adapters.mapping.decoding import decoded, mark_at, refusal
+from adapters.mapping.kept import Reader, from_disk
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.yaml_faults import explained
@@ -68,14 +69,16 @@ class Table:
 Node: TypeAlias = Scalar | Items | Table
 
 
-def parse_file(path: str | Path) -> tuple[Table, tuple[MappingProblem, ...]]:
+def parse_file(
+    path: str | Path, read: Reader = from_disk
+) -> tuple[Table, tuple[MappingProblem, ...]]:
     """Return the nodes of a YAML file, and what is refused of it but can be passed over.
 
     Raises MappingError where it cannot be read any further.
     """
     file = str(path)
     try:
-        data = Path(path).read_bytes()
+        data = read(Path(path))
     except IsADirectoryError as error:
         text = "is a directory: name a file in it"
         raise refusal(Mark(file, 1, 1), text) from error

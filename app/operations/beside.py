@@ -1,6 +1,7 @@
 """The operations process beside gunicorn's workers: started with them, ended with them."""
 
 import logging
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +25,11 @@ class Beside:
     def start(self) -> None:
         """Start the process, and again whenever it ends."""
         threading.Thread(target=self._run, daemon=True).start()
+
+    def poke(self) -> None:
+        """Let the process look anew, now."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGHUP)
 
     def stop(self) -> None:
         """End the process."""

@@ -1,4 +1,4 @@
-"""The operations endpoints, in a process of their own: `/live` and `/ready`.
+"""The operations endpoints, in a process of their own: `/live`, `/ready`, `/metrics`.
 
 `encounters serve` starts it beside the workers (`app.operations.server`), so that
 neither a slow source nor busy workers can fail a probe; it looks after readiness and
@@ -15,11 +15,14 @@ import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import MappingProxyType
 
 import orjson
 
 from adapters import open_adapter
+from adapters.contract import Adapter
+from adapters.mapping.kept import SUFFIX
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from app.auth import key_source
@@ -29,10 +32,14 @@ from app.operations.readiness import (
     Probe,
     Watch,
     audit_probe,
+    guard_probe,
     identity_probe,
+    mapping_probe,
     redis_probe,
     source_probe,
 )
+from app.operations.scrape import CONTENT_TYPE, Scraper
+from app.operations.shared import Shared
 from app.paging import connect
 from app.settings import AuditFailure, Settings, SettingsError
 
@@ -40,6 +47,8 @@ ALONE_SECONDS = 1.0
 """How long this process outlives the one that started it, at most."""
 
 REQUEST_SECONDS = 5
+
+PATHS = ("/live", "/ready", "/metrics")
 
 
 def main() -> int:
@@ -49,27 +58,32 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         settings = Settings.from_environ(os.environ)
-        probes = _probes(settings)
+        shared = Shared.of(os.environ)
+        scraper = Scraper(shared.counts) if shared else None
+        watch = Watch(_probes(settings, shared, scraper), settings.watch_seconds)
     except (SettingsError, MappingError) as error:
         print(error, file=sys.stderr)
         return 2
     configure_logs(settings.log_level)
-    watch = Watch(probes, settings.watch_seconds)
+    signal.signal(signal.SIGHUP, lambda *_: watch.wake())
     threading.Thread(target=watch.run, daemon=True).start()
     if settings.operations_bind:
-        server = operations_server(settings.operations_bind, watch)
+        server = operations_server(settings.operations_bind, watch, scraper)
         threading.Thread(target=server.serve_forever, daemon=True).start()
     while os.getppid() == parent:
         time.sleep(ALONE_SECONDS)
     return 0
 
 
-def _probes(settings: Settings) -> Mapping[str, Probe]:
-    mapping = load_mapping(settings.mapping, os.environ)
+def _probes(
+    settings: Settings, shared: Shared | None, scraper: Scraper | None
+) -> Mapping[str, Probe]:
     probes = {
-        "source": source_probe(open_adapter(mapping)),
+        "source": _Source(settings.mapping).look,
         "redis": redis_probe(connect(settings.redis_url)),
     }
+    if shared and scraper:
+        probes |= {"mapping": mapping_probe(shared), "guard": guard_probe(scraper)}
     if keys := key_source(settings, time.monotonic):
         probes["identity"] = identity_probe(keys)
     file = audit_file(settings)
@@ -78,10 +92,35 @@ def _probes(settings: Settings) -> Mapping[str, Probe]:
     return MappingProxyType(probes)
 
 
-def operations_server(address: str, watch: Watch) -> ThreadingHTTPServer:
-    """Return a server for `/live` and `/ready` that listens at host:port."""
+class _Source:
+    """The source of the mapping that is served, opened anew when that has changed."""
+
+    def __init__(self, mapping: Path) -> None:
+        self._mapping = mapping
+        self._opened = mapping.stat()
+        self._adapter = self._open()
+
+    def look(self) -> tuple[str, ...]:
+        """Return what is wrong with it."""
+        # Only one that has been checked is kept; a file as it stands may be half written.
+        if self._mapping.suffix == SUFFIX:
+            now = self._mapping.stat()
+            if not os.path.samestat(now, self._opened):
+                self._adapter.close()
+                self._opened, self._adapter = now, self._open()
+        return source_probe(self._adapter)()
+
+    def _open(self) -> Adapter:
+        return open_adapter(load_mapping(self._mapping, os.environ))
+
+
+def operations_server(
+    address: str, watch: Watch, scraper: Scraper | None = None
+) -> ThreadingHTTPServer:
+    """Return a server for the operations endpoints that listens at host:port."""
     host, _, port = address.rpartition(":")
-    handler = type("_Handler", (_OperationsHandler,), {"watch": watch})
+    given = {"watch": watch, "scraper": scraper}
+    handler = type("_Handler", (_OperationsHandler,), given)
     bare = host.strip("[]")
     family = socket.AF_INET6 if ":" in bare else socket.AF_INET
     server = type("_Server", (_OperationsServer,), {"address_family": family})
@@ -97,6 +136,7 @@ class _OperationsHandler(BaseHTTPRequestHandler):
     """Answers from memory; nothing here asks anybody anything."""
 
     watch: Watch
+    scraper: Scraper | None
     timeout = REQUEST_SECONDS
     server_version, sys_version = "encounters", ""
 
@@ -108,13 +148,17 @@ class _OperationsHandler(BaseHTTPRequestHandler):
                 seen = self.watch.seen
                 status = HTTPStatus.OK if seen.ready else HTTPStatus.SERVICE_UNAVAILABLE
                 self._answer(status, seen.body())
+            case "/metrics" if self.scraper:
+                self._write(HTTPStatus.OK, CONTENT_TYPE, self.scraper.text())
             case _:
-                self._answer(HTTPStatus.NOT_FOUND, {"paths": ["/live", "/ready"]})
+                self._answer(HTTPStatus.NOT_FOUND, {"paths": PATHS})
 
     def _answer(self, status: HTTPStatus, body: dict[str, object]) -> None:
-        written = orjson.dumps(body)
+        self._write(status, "application/json", orjson.dumps(body))
+
+    def _write(self, status: HTTPStatus, kind: str, written: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(written)))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()

@@ -16,14 +16,16 @@ import redis
 from adapters.contract import Adapter
 from app.keys import KeySource
 from app.operations.audit_sinks import FileSink
+from app.operations.scrape import Scraper
+from app.operations.shared import Shared
 
 _log = logging.getLogger(__name__)
 
 Probe = Callable[[], tuple[str, ...]]
 """Looks at one thing and returns what is wrong with it, in words for an operator."""
 
-OPTIONAL = frozenset({"redis"})
-"""What the service is ready without."""
+OPTIONAL = frozenset({"redis", "mapping", "guard"})
+"""What the service is ready without: the source itself is looked at by another part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Watch:
     def __init__(self, probes: Mapping[str, Probe], seconds: float) -> None:
         self._probes = probes
         self._seconds = seconds
-        self._stopped = threading.Event()
+        self._stopped = False
+        self._woken = threading.Event()
         self._seen = Readiness()
 
     @property
@@ -71,14 +74,19 @@ class Watch:
 
     def run(self) -> None:
         """Look until `stop` is called."""
-        while True:
+        while not self._stopped:
+            self._woken.clear()
             self.look()
-            if self._stopped.wait(self._seconds):
-                return
+            self._woken.wait(self._seconds)
+
+    def wake(self) -> None:
+        """Let `run` look now."""
+        self._woken.set()
 
     def stop(self) -> None:
         """Let `run` return."""
-        self._stopped.set()
+        self._stopped = True
+        self._woken.set()
 
 
 def _log_change(name: str, before: tuple[str, ...], now: tuple[str, ...]) -> None:
@@ -94,6 +102,31 @@ def source_probe(adapter: Adapter) -> Probe:
 
     def look() -> tuple[str, ...]:
         return tuple(problem.text for problem in adapter.check() if problem.serious)
+
+    return look
+
+
+def mapping_probe(shared: Shared) -> Probe:
+    """Look whether the last mapping that was to be served has been refused."""
+
+    def look() -> tuple[str, ...]:
+        try:
+            problems = shared.refused.read_text("utf-8").splitlines()
+        except FileNotFoundError:
+            return ()
+        return ("refused; the one before is served", *problems)
+
+    return look
+
+
+def guard_probe(scraper: Scraper) -> Probe:
+    """Look whether requests leave a source alone because it did not answer them."""
+
+    def look() -> tuple[str, ...]:
+        return tuple(
+            f"source {name} did not answer: it is left alone for a while"
+            for name in scraper.sources_held_back()
+        )
 
     return look
 

@@ -6,10 +6,12 @@ environment, like all others (`app.settings`). A faulty setting ends the start.
 
 import os
 import sys
-from pathlib import Path
+from typing import Any
 
 from app.operations.beside import operations
 from app.operations.logs import logging_config
+from app.operations.reloading import check_before_reload
+from app.operations.shared import MEMORY, Shared
 from app.settings import Settings, SettingsError
 
 try:
@@ -17,7 +19,7 @@ try:
 except SettingsError as error:
     sys.exit(str(error))
 
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the heartbeat files of the workers only
+_shared = Shared.of(os.environ)
 
 proc_name = "encounters"
 bind = _settings.bind
@@ -31,7 +33,7 @@ graceful_timeout = 30
 # Longer than a proxy keeps an idle connection (60 s), so that the proxy closes first.
 keepalive = 75
 # Heartbeats on a disk that stalls would have healthy workers killed.
-worker_tmp_dir = str(_SHARED_MEMORY) if os.access(_SHARED_MEMORY, os.W_OK) else None
+worker_tmp_dir = str(MEMORY) if os.access(MEMORY, os.W_OK) else None
 
 limit_request_line = 8190
 limit_request_fields = 64
@@ -48,11 +50,18 @@ logconfig_dict = logging_config(_settings.log_level)
 control_socket_disable = True
 
 
-def when_ready(_arbiter: object) -> None:
+def when_ready(arbiter: Any) -> None:
     """Start the operations process: gunicorn listens now."""
+    for listener in arbiter.LISTENERS:
+        # Else that process would go on listening while the service stops.
+        listener.set_inheritable(False)
     operations.start()
+    if _shared:
+        check_before_reload(arbiter, _shared, operations)
 
 
 def on_exit(_arbiter: object) -> None:
-    """End it with the workers."""
+    """End it with the workers, and leave nothing behind."""
     operations.stop()
+    if _shared:
+        _shared.remove()

@@ -56,6 +56,13 @@ class OutcomeWorker(ThreadWorker):
         super().load_wsgi()
         self.wsgi: Application = guard_bodies(self.wsgi)
 
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Take connections or not; a worker that stops refuses them at once."""
+        super().set_accept_enabled(enabled)
+        if not self.alive:
+            for listener in self.sockets:
+                listener.close()
+
     def handle_error(
         self, _req: object, client: socket.socket, _addr: object, exc: Exception
     ) -> None:

@@ -11,7 +11,7 @@ from adapters.mapping.load import ProfileGivenError, load_mapping
 from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError
-from adapters.mapping.profile import load_profile
+from adapters.mapping.profile import load_profile, profile_of
 from app.tools.live import check_live
 from app.tools.report import (
     CANNOT_RUN,
@@ -79,7 +79,7 @@ def _of_profile(file: Path, given: ProfileGivenError) -> Iterator[Finding]:
 
 def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
     """Yield a note for each parameter of the profile that the file does not offer."""
-    profile = load_profile(mapping.profile, mapping.profile_directory)
+    profile = profile_of(mapping)
     for kind, wanted in profile.resources.items():
         sections = [s for s in mapping.sections if s.resource_type is kind]
         listed = {name for section in sections for name in section.parameters}

@@ -19,7 +19,7 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError, one_of
-from adapters.mapping.profile import Profile, load_profile
+from adapters.mapping.profile import Profile, profile_of
 from app.capabilities import compute_offer
 from app.criteria import ParameterType
 from app.errors import LIMITS, ServiceError
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the table of parameters, or what one search would send."""
     try:
         mapping = load_mapping(options.file, os.environ)
-        profile = load_profile(mapping.profile, mapping.profile_directory)
+        profile = profile_of(mapping)
         adapter = open_adapter(mapping)
     except MappingError as error:
         print(error, file=sys.stderr)

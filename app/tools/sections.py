@@ -12,7 +12,7 @@ from adapters.mapping.layers import read_layers
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
-from adapters.mapping.profile import load_profile
+from adapters.mapping.profile import profile_of
 from adapters.mapping.text import (
     Items,
     KeyPath,
@@ -96,7 +96,7 @@ class MappingFile:
     def offered(self, kind: ResourceType) -> Collection[str]:
         """Return the search parameters that the profile has for a resource type."""
         mapping = self.mapping
-        profile = load_profile(mapping.profile, mapping.profile_directory)
+        profile = profile_of(mapping)
         found = profile.resources.get(kind)
         return found.parameters if found else ()
 

@@ -8,6 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 from adapters.contract import RowFault
 from app.errors import IssueCode
 from app.operations.audit import note_page
+from app.operations.metrics import count_row_fault
 from app.operations.phases import Phase, phase
 from app.schemas.bundle import Link, match_entries, outcome_entry, searchset
 from app.schemas.datatypes import Element
@@ -79,6 +80,7 @@ def _issues(result: ResultPage, left_out: Sequence[str]) -> Iterator[Issue]:
         yield Issue("warning", IssueCode.VALUE, text, ("http._count",))
     for row in result.page.rows:
         if isinstance(row, RowFault):
+            count_row_fault(result.search.query.resource_type, row)
             yield _missing(row)
     if result.cut_short:
         yield Issue(

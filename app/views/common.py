@@ -10,12 +10,13 @@ import orjson
 from flask import Response, g, request
 from werkzeug.exceptions import PreconditionFailed
 
-from adapters.contract import ResourceType
+from adapters.contract import Record, ResourceType, SourceDataError
 from app.auth import Client, require
 from app.errors import BadRequestError, UnknownResourceError, UnsupportedMediaTypeError
 from app.forms import Pairs, decode_form
 from app.negotiation import check_format
 from app.operations.audit import note_pairs, note_record
+from app.operations.metrics import count_row_fault
 from app.operations.phases import Phase, phase
 from app.outcomes import CONTENT_TYPE
 from app.presentation import PRESENTATION, read_presentation
@@ -101,7 +102,7 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     if resource_type not in joined.offer.resources or not is_id(id):
         raise UnknownResourceError(f"There is no such {resource_type}.")
     with phase(Phase.SOURCE):
-        record = joined.adapter.read(resource_type, id)
+        record = _record(resource_type, id)
     note_record(record)
     with phase(Phase.MAP):
         resource: Element = joined.schemas[resource_type].dump(record)
@@ -116,6 +117,15 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
         # If-Match asks for a strong tag, which ours are not: an error, not a resource.
         raise PreconditionFailed
     return response
+
+
+def _record(resource_type: ResourceType, id: str) -> Record:
+    try:
+        return service().adapter.read(resource_type, id)
+    except SourceDataError as error:
+        if error.fault is not None:
+            count_row_fault(resource_type, error.fault)
+        raise
 
 
 def request_pairs() -> Pairs:

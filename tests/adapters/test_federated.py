@@ -22,7 +22,7 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.federated import FederatedAdapter, Part
-from adapters.federated.lanes import Lane
+from adapters.lanes import Lane
 from adapters.memory import MemoryAdapter
 from adapters.testing.asking import (
     ORGANIZATION,

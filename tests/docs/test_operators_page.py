@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pytest
 import requests
+from prometheus_client import Counter
+from prometheus_client.metrics import MetricWrapperBase
 
+from adapters.guarded import PAUSE_SECONDS
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql.database import COUNTS
 from adapters.sql.dialects.base import CONNECT_SECONDS
+from app.operations import metrics
 from app.operations.audit import Digests
 from app.operations.audit_sinks import TURN_SECONDS
 from app.paging import REDIS_SECONDS
@@ -85,6 +89,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         CONNECT_SECONDS,
         _CONNECT_SECONDS,
         source.wait_seconds,
+        PAUSE_SECONDS,
         REDIS_SECONDS,
         TURN_SECONDS,
         float(identity.default or 0),
@@ -195,6 +200,17 @@ def _shape(value: object) -> object:
 def _log(demo: Demo) -> Iterator[str]:
     log = (demo.directory / "service.log").read_text("utf-8")
     return (line for line in log.splitlines() if line.startswith("{"))
+
+
+def test_metrics_of_the_table_are_those_of_the_code() -> None:
+    rows = table(section(PAGE, "Probes"), "Metric")
+    told = {row[0]: tuple(filter(None, row[2].split(", "))) for row in rows}
+    kept = [m for m in vars(metrics).values() if isinstance(m, MetricWrapperBase)]
+    assert told == {_name(each): each._labelnames for each in kept}
+
+
+def _name(metric: MetricWrapperBase) -> str:
+    return metric._name + "_total" * isinstance(metric, Counter)
 
 
 def test_events_of_the_table_are_those_of_the_code() -> None:

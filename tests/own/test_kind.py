@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters import open_adapter
+from adapters import open_adapter, open_source
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
@@ -77,7 +77,7 @@ def test_a_class_is_given_the_whole_mapping(place: Path) -> None:
         "codes: {phases: {table: {1: planned}, otherwise: finished}}",
     )
     mapping = load(place, file, KEY="secret")
-    adapter = open_adapter(mapping)
+    adapter = open_source(mapping)
     assert adapter.mapping is mapping  # type: ignore[attr-defined]
     source = mapping.source
     assert (source.url, source.timeout_seconds) == ("ipc:/run/pas", 2.0)

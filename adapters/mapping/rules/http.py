@@ -52,7 +52,8 @@ def profiles_are_kept(doc: Document) -> Iterator[MappingProblem]:
 
 def _profile(doc: Document) -> Profile | None:
     try:
-        return load_profile(doc.data.get("profile", ""), doc.profile_directory)
+        name = doc.data.get("profile", "")
+        return load_profile(name, doc.profile_directory, doc.read)
     except (MappingError, OSError):
         return None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.mapping.document import Document
 from adapters.mapping.problems import MappingProblem, one_of
-from adapters.mapping.profile import PROFILES, profile_path
+from adapters.mapping.profile import PROFILES, profile_is_there
 from adapters.mapping.secrets import named, resolved
 from adapters.mapping.text import KeyPath
 
@@ -81,6 +81,6 @@ def _statements(doc: Document) -> Iterator[tuple[KeyPath, str]]:
 def profile_is_known(doc: Document) -> Iterator[MappingProblem]:
     """Refuse a profile that is neither one of ours nor a file."""
     name = doc.data.get("profile")
-    if name is not None and not profile_path(name, doc.profile_directory).is_file():
+    if name is not None and not profile_is_there(name, doc.profile_directory, doc.read):
         text = one_of(name, PROFILES, "a profile, nor a file beside this one")
         yield doc.problem(("profile",), text)

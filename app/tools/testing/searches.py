@@ -14,7 +14,7 @@ from adapters.contract import (
     SearchQuery,
 )
 from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
-from adapters.mapping.profile import load_profile
+from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import UNSERVED
 from adapters.mapping.text import Scalar
 from app.capabilities import compute_offer
@@ -123,7 +123,7 @@ class _Search:
 
     def _query(self, mapping: SourceMapping, adapter: Adapter) -> SearchQuery:
         """Read the search as the service would; raises ServiceError."""
-        profile = load_profile(mapping.profile, mapping.profile_directory)
+        profile = profile_of(mapping)
         offer = compute_offer(profile, adapter.capabilities)
         if self.case.kind not in offer.resources:
             text = f"the profile {profile.name} does not offer it"

@@ -1,4 +1,4 @@
-"""Calls to one of several sources: so many at once, and no long wait for one's turn.
+"""Calls to one source: so many at once, and no long wait for one's turn.
 
 A source that hangs fills its own lane. Who comes then is told so after a short while,
 and holds up nobody who asks other sources only.

@@ -1,0 +1,115 @@
+"""What is counted, for `/metrics`: one name each, and nobody's data in any label.
+
+Every process of the service counts for itself. Where `/metrics` is served
+(`app.operations.scrape`) the counts lie in files that all of them share, which the
+environment says before this module is first imported: `PROMETHEUS_MULTIPROC_DIR`.
+"""
+
+import re
+from time import perf_counter
+
+from flask import Flask, Response, g, request
+from prometheus_client import Counter, Gauge, Histogram
+
+from adapters.contract import ResourceType, RowFault
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+# From the first quote to the last: a code may hold one.
+_QUOTED = re.compile(r"'.*'", re.DOTALL)
+
+REQUESTS = Counter(
+    "encounters_requests",
+    "Requests answered, by route template, method and class of status.",
+    ("route", "method", "status"),
+)
+REQUEST_SECONDS = Histogram(
+    "encounters_request_seconds",
+    "How long answers took, by route template and method.",
+    ("route", "method"),
+    buckets=_SECONDS,
+)
+SOURCE_SECONDS = Histogram(
+    "encounters_source_seconds",
+    "How long calls to a source took, by source, call, and whether it answered.",
+    ("source", "call", "answered"),
+    buckets=_SECONDS,
+)
+SOURCE_CALLS = Gauge(
+    "encounters_source_calls",
+    "Calls to a source under way.",
+    ("source",),
+    multiprocess_mode="livesum",
+)
+SOURCE_HELD_BACK = Gauge(
+    "encounters_source_held_back",
+    "In how many processes a source is not asked, because it did not answer.",
+    ("source",),
+    multiprocess_mode="livesum",
+)
+STORE_SECONDS = Histogram(
+    "encounters_store_seconds",
+    "How long steps of the store of pages (Redis) took, by step.",
+    ("step",),
+    buckets=_SECONDS,
+)
+STORE_ERRORS = Counter(
+    "encounters_store_errors",
+    "Steps of the store of pages (Redis) that failed, by step.",
+    ("step",),
+)
+ROW_FAULTS = Counter(
+    "encounters_row_faults",
+    "Rows that could not be mapped, by resource type, field and rule.",
+    ("resource_type", "field", "rule"),
+)
+THROTTLED = Counter(
+    "encounters_throttled",
+    "Requests refused because too many came, by what was counted.",
+    ("by",),
+)
+AUDIT_FAILURES = Counter(
+    "encounters_audit_failures",
+    "Audit events that could not be written.",
+)
+
+
+class SourceCounts:
+    """Counts calls to sources: what `adapters.guarded` tells of them."""
+
+    def under_way(self, source: str, change: int) -> None:
+        """Take in that so many more calls are under way, or fewer."""
+        SOURCE_CALLS.labels(source).inc(change)
+
+    def asked(self, source: str, call: str, seconds: float, *, answered: bool) -> None:
+        """Take in how long a call took, and whether the source answered."""
+        told = "yes" if answered else "no"
+        SOURCE_SECONDS.labels(source, call, told).observe(seconds)
+
+    def held_back(self, source: str, *, held: bool) -> None:
+        """Take in that a source is left alone from now on, or asked again."""
+        SOURCE_HELD_BACK.labels(source).set(held)
+
+
+def register_metrics(app: Flask) -> None:
+    """Count every request of `app`, from before everything else to its answer."""
+    app.before_request(_begin)
+    app.after_request(_count_request)
+
+
+def count_row_fault(resource_type: ResourceType, fault: RowFault) -> None:
+    """Count a row that could not be mapped; codes that its rule quotes are left out."""
+    rule = _QUOTED.sub("…", fault.rule)
+    ROW_FAULTS.labels(resource_type.value, fault.field, rule).inc()
+
+
+def _begin() -> None:
+    g.counted_since = perf_counter()
+
+
+def _count_request(response: Response) -> Response:
+    route = request.url_rule.rule if request.url_rule else "none"
+    # What no route takes may have any method; a route takes few.
+    method = str(request.method) if request.url_rule else "any"
+    REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
+    REQUEST_SECONDS.labels(route, method).observe(perf_counter() - g.counted_since)
+    return response

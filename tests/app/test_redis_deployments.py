@@ -1,0 +1,224 @@
+"""Redis over TLS and behind Sentinel: the same pages, and a failover in mid-walk."""
+
+import datetime
+import ipaddress
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import redis
+import responses
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from adapters.testing.stays import EDGES
+from app.paging import connect
+from app.sentinels import SentinelAddress
+from demo.processes import redis_server as server_program
+from tests.live import HOST, free_ports, listens
+from tests.serving import Served, ids, link, serve
+
+PATIENCE = 60.0
+SENTINELS = 3
+WITH_TLS = shutil.which("redis-server")
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def begin(stack: ExitStack, *command: str) -> "subprocess.Popen[bytes]":
+    """Start a process that ends with the test."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    stack.callback(process.wait, PATIENCE)
+    stack.callback(process.terminate)
+    return process
+
+
+def second_page(served: Served, first: object) -> int:
+    """Follow a walk; return the status of the answer."""
+    return served.get(link(first, "next")).status_code
+
+
+# ------------------------------------------------------------------------- Sentinel
+
+
+class Watched:
+    """A master, its replica, and three sentinels who watch them."""
+
+    def __init__(self, stack: ExitStack, directory: Path) -> None:
+        first = free_ports(2 + SENTINELS)
+        self.ports = range(first, first + 2 + SENTINELS)
+        _, second, *watching = self.ports
+        program = str(server_program())
+        plain = ("--save", "", "--dir", str(directory))
+        self.master = begin(stack, program, "--port", str(first), *plain)
+        replica = ("--replicaof", HOST, str(first), "--repl-diskless-sync-delay", "0")
+        begin(stack, program, "--port", str(second), *replica, *plain)
+        for port in watching:
+            file = directory / f"{port}.conf"
+            file.write_text(
+                f"port {port}\ndir {directory}\n"
+                f"sentinel monitor pages {HOST} {first} 2\n"
+                "sentinel down-after-milliseconds pages 1000\n"
+                "sentinel failover-timeout pages 5000\n",
+                "utf-8",
+            )
+            begin(stack, program, str(file), "--sentinel")
+        self.url = (
+            f"redis+sentinel://{','.join(f'{HOST}:{port}' for port in watching)}/pages"
+        )
+        until(lambda: all(map(listens, self.ports)))
+        until(lambda: all(self._knows_all(port) for port in watching))
+
+    def _knows_all(self, port: int) -> bool:
+        with redis.Redis(port=port) as sentinel:
+            told = sentinel.sentinel_master("pages")
+            return told["num-slaves"] == 1 and told["num-other-sentinels"] == 2
+
+    def replicated(self) -> bool:
+        """Whether the replica has what the master has."""
+        with redis.Redis(port=self.ports[0]) as master:
+            return bool(master.wait(1, 1000))
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    with ExitStack() as stack:
+        yield Watched(stack, tmp_path)
+
+
+def test_a_walk_goes_on_after_a_failover(
+    watched: Watched, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    served = serve(EDGES, tmp_path, watched.url)
+    first = served.search("Encounter", {"_count": "2"})
+    assert second_page(served, first) == 200
+    until(watched.replicated)
+    watched.master.kill()
+    watched.master.wait(PATIENCE)
+    refused = served.get(link(first, "next"))
+    assert refused.status_code == 503
+    assert refused.headers["Retry-After"]
+    # Decision 25: what needs no second page goes on.
+    whole = served.search("Encounter", {"_id": str(EDGES.stays[0].id)})
+    assert ids(whole) == [str(EDGES.stays[0].id)]
+    found = set()
+
+    def followed() -> bool:
+        found.add(second_page(served, first))
+        return 200 in found
+
+    until(followed)
+    assert found <= {503, 200}
+    assert served.search("Encounter", {"_count": "2"})
+
+
+def test_sentinels_that_are_away_are_not_waited_for_long(
+    tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    first = free_ports(2)
+    url = f"redis+sentinel://{HOST}:{first},{HOST}:{first + 1}/pages"
+    served = serve(EDGES, tmp_path, url)
+    assert served.post("Encounter/_search", {"_count": "2"}).status_code == 503
+    assert served.search("Encounter", {"_id": str(EDGES.stays[0].id)})["total"] == 1
+
+
+def test_an_address_of_sentinels_says_all_that_is_needed() -> None:
+    url = "rediss+sentinel://me:p%40ss@[::1]:1,b.example.org/pages/2"
+    assert SentinelAddress.read(url) == SentinelAddress(
+        hosts=(("::1", 1), ("b.example.org", 26379)),
+        master="pages",
+        number=2,
+        secure=True,
+        user="me",
+        password="p@ss",
+    )
+    assert "p@ss" not in repr(SentinelAddress.read(url))
+
+
+# ------------------------------------------------------------------------------ TLS
+
+
+def certificate(directory: Path) -> Path:
+    """Write a key and a certificate of our own for this machine; return the latter."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]),
+            critical=False,
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (directory / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    file = directory / "cert.pem"
+    file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Start a Redis that speaks TLS only; yield its address and its certificate."""
+    if WITH_TLS is None:
+        pytest.skip("no redis-server is installed: that of the wheel has no TLS")
+    port, file = free_ports(), certificate(tmp_path)
+    with ExitStack() as stack:
+        begin(
+            stack,
+            WITH_TLS,
+            *("--port", "0", "--tls-port", str(port), "--tls-auth-clients", "no"),
+            *("--tls-cert-file", str(file), "--save", ""),
+            *("--tls-key-file", str(tmp_path / "key.pem"), "--dir", str(tmp_path)),
+        )
+        until(lambda: listens(port))
+        yield f"rediss://{HOST}:{port}", file
+
+
+def test_pages_are_kept_over_tls(
+    secure: tuple[str, Path], tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    url, file = secure
+    served = serve(EDGES, tmp_path, f"{url}?ssl_ca_certs={file}")
+    assert second_page(served, served.search("Encounter", {"_count": "2"})) == 200
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(
+    secure: tuple[str, Path],
+) -> None:
+    with connect(secure[0]) as client, pytest.raises(redis.ConnectionError):
+        client.ping()
+
+
+def test_a_certificate_of_another_host_is_refused(secure: tuple[str, Path]) -> None:
+    url, file = secure
+    named = url.replace(HOST, "localhost")
+    with (
+        connect(f"{named}?ssl_ca_certs={file}") as client,
+        pytest.raises(redis.ConnectionError),
+    ):
+        client.ping()
