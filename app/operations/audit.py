@@ -177,8 +177,8 @@ class _Asked(NamedTuple):
 def register_audit(app: Flask, trail: Trail) -> None:
     """Audit each answer of `app`.
 
-    To be registered right after the request's id and log line, so that nothing changes
-    the answer afterwards.
+    To be registered after all that adds headers to every answer: Flask goes through
+    them backwards, so that a refusal has those headers too.
     """
     app.after_request(trail.follow)
 
