@@ -50,11 +50,12 @@ def create_app(
     app.extensions[EXTENSION] = _join(settings, mapping, adapter)
     register_request_log(app)
     register_metrics(app)
-    # What adds a header to every answer stands before this line.
-    if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
-        register_audit(app, trail)
     register_errors(app)
     register_transport(app, settings)
+    # Last: who registers first has the last word, and an answer that the trail puts in
+    # place of another needs the headers of every answer too.
+    if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
+        register_audit(app, trail)
     for view in (encounter, patient, organization, bundle, metadata):
         app.register_blueprint(view.blueprint, url_prefix=PATH)
     return app

@@ -18,6 +18,8 @@ from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import FixedWindowRateLimiter
 from werkzeug.exceptions import TooManyRequests
 
+from app.operations.metrics import THROTTLED
+
 WINDOW_SECONDS = 60
 
 PORTIONS = 1000
@@ -76,6 +78,7 @@ class Throttle:
             left = portion if taken else _REFUSED
             self._keep(minute, (kind, who), left)
         if left == _REFUSED:
+            THROTTLED.labels(kind).inc()
             raise TooManyRequests(retry_after=WINDOW_SECONDS - gone)
 
     def _use(self, minute: int, name: tuple[str, str]) -> int:

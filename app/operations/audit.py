@@ -25,6 +25,7 @@ from app.errors import UnavailableError
 from app.forms import Pairs
 from app.operations.audit_sinks import FileSink, Sink, StreamSink
 from app.operations.logs import request_id
+from app.operations.metrics import AUDIT_FAILURES
 from app.operations.phases import Phase, phase
 from app.outcomes import error_response
 from app.parameters import SEARCH_PARAMETERS
@@ -109,6 +110,7 @@ class Trail:
         with self._lock:
             self.failures += 1
             data = {"failures": self.failures, "refused": self._refuse}
+        AUDIT_FAILURES.inc()
         _log.error("audit event not written", exc_info=error, extra={"data": data})
 
     def _reported(self, status: int) -> Reported:
@@ -177,8 +179,8 @@ class _Asked(NamedTuple):
 def register_audit(app: Flask, trail: Trail) -> None:
     """Audit each answer of `app`.
 
-    To be registered right after the request's id and log line, so that nothing changes
-    the answer afterwards.
+    To be registered after all that adds headers to every answer: Flask goes through
+    them backwards, so that a refusal has those headers too.
     """
     app.after_request(trail.follow)
 

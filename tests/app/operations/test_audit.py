@@ -298,6 +298,7 @@ def test_a_full_disk_refuses_every_answer(
         response = served.get(path)
         assert response.status_code == 503
         assert response.headers["Retry-After"]
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert response.headers["X-Request-Id"]
         (issue,) = response.get_json(force=True)["issue"]
         assert issue["code"] == "transient"
