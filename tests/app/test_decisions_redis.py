@@ -21,7 +21,17 @@ from tests.serving import Served, ids, link, serve
 
 def _kept(redis: RedisServer) -> Mapping[bytes, Mapping[bytes, bytes]]:
     with redis.client() as client:
-        return {key: client.hgetall(key) for key in client.scan_iter()}
+        return {
+            key: client.hgetall(key)
+            for key in client.scan_iter()
+            if not key.startswith(b"throttle:")
+        }
+
+
+def _counts(redis: RedisServer) -> Mapping[bytes, bytes]:
+    with redis.client() as client:
+        keys = client.scan_iter("throttle:*")
+        return {key: value for key in keys if (value := client.get(key)) is not None}
 
 
 # -------------------------------------------------------------------- decision 11
@@ -43,7 +53,9 @@ def test_11_nothing_that_identifies_a_patient_stands_in_clear(
         list(pages(served, walked[-1], "previous"))
     kept = _kept(own_redis)
     assert len(kept) > 20
-    held = b"\0".join(
+    counts = _counts(own_redis)
+    assert all(value.isdigit() for value in counts.values())
+    held = b"\0".join(counts) + b"\0".join(
         piece
         for key, fields in kept.items()
         for piece in (key, *(part for pair in fields.items() for part in pair))
