@@ -234,7 +234,10 @@ def test_fingerprint_is_of_all_sources(
 
 def test_tables_share_the_connections_of_their_database(three: Adapter) -> None:
     assert isinstance(three, FederatedAdapter)
-    databases = {id(part.adapter._pages) for part in three._parts}  # type: ignore[attr-defined]
+    databases = {
+        id(part.adapter._adapter._pages)  # type: ignore[attr-defined]
+        for part in three._parts
+    }
     assert len(databases) == 1
 
 

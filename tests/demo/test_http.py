@@ -15,7 +15,6 @@ from adapters.contract import (
     NotFoundError,
     RowFault,
     SourceDataError,
-    SourceUnavailableError,
 )
 from adapters.http import HttpAdapter
 from adapters.mapping.load import load_mapping
@@ -172,10 +171,10 @@ def test_a_session_that_ends_is_opened_again(tmp_path: Path) -> None:
         adapter.close()
 
 
-def test_a_login_that_is_refused_is_an_outage(tmp_path: Path) -> None:
+def test_a_login_that_is_refused_is_no_outage(tmp_path: Path) -> None:
     with _running("--session", "1") as url:
         adapter = HttpAdapter(_with_login(tmp_path, url, "other"))
-        with pytest.raises(SourceUnavailableError, match="the login was answered 403"):
+        with pytest.raises(SourceDataError, match=r"the login was refused \(403\)"):
             adapter.search(ask())
         adapter.close()
 

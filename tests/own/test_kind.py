@@ -213,8 +213,8 @@ def test_file_and_class_offer_the_same(place: Path, case: str) -> None:
 SHAPES = {
     "no path of a class": (
         *("pas:Pas", "pas:"),
-        "5:16: source.kind: 'pas:' is not a kind of source: use sql, http, "
-        "package.module:Class",
+        "5:16: source.kind: 'pas:' is not a kind of source (any database is "
+        "sql): use sql, http, package.module:Class",
     ),
     "a key of a database": (
         *('"pas:Pas"', '"pas:Pas", may_write: true'),
