@@ -22,6 +22,7 @@ from app.tools.report import (
     findings_of,
     report,
 )
+from app.tools.unanswered import left_open
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,6 +62,7 @@ def check(file: Path) -> Iterator[Finding]:
     try:
         mapping = load_mapping(file, None)
         yield from _not_offered(mapping)
+        yield from left_open(file)
     except ProfileGivenError as error:
         yield from _of_profile(file, error)
     except MappingError as error:

@@ -19,6 +19,7 @@ from app.tools.starting.references import References
 from app.tools.starting.tables import Finder, Roles
 from app.tools.starting.trying import Tried, try_out
 from app.tools.starting.writing import named, written
+from app.tools.unanswered import MARK, marked_lines
 
 _SECONDS = 10.0
 """How long each look into the database may take."""
@@ -138,11 +139,10 @@ def _questions(text: str) -> list[dict[str, object]]:
     return [
         {
             "line": number,
-            "text": line.partition("# ?")[2].strip(),
-            "of": line.partition("# ?")[0].strip(),
+            "text": line.partition(MARK)[2].strip(),
+            "of": line.partition(MARK)[0].strip(),
         }
-        for number, line in enumerate(text.splitlines(), 1)
-        if "# ? " in line
+        for number, line in marked_lines(text)
     ]
 
 
