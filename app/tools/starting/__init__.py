@@ -59,10 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _address(source: str) -> tuple[str, str]:
     """Return the address of the database and the variable that the file names for it."""
-    if re.match(r"https?:", source):
-        raise CannotRunError(
-            "an HTTP system has no catalogue: mappings/guide.md shows how to describe one"
-        )
+    _refuse_http(source)
     if not source.startswith("env:"):
         return source, _VARIABLE
     variable = source.removeprefix("env:")
@@ -73,7 +70,16 @@ def _address(source: str) -> tuple[str, str]:
     url = os.environ.get(variable, "")
     if not url:
         raise CannotRunError(f"the environment variable {variable} is not set")
+    _refuse_http(url)
     return url, variable
+
+
+def _refuse_http(url: str) -> None:
+    if re.match(r"https?:", url, re.IGNORECASE):
+        raise CannotRunError(
+            "an HTTP system has no catalogue: mappings/guide.md shows how to describe one,"
+            " under 'A hospital behind an HTTP API'"
+        )
 
 
 def _roles(
