@@ -9,7 +9,7 @@ from app.tools.report import Finding, Severity
 MARK = "# ? "
 """Stands before a guess or a question of `mapping new`."""
 
-_NOBODYS = re.compile(r"[^#]*https://example\.org/(?!fhir/StructureDefinition/)")
+_NOBODYS = re.compile(r"[^#]*https://example\.org/identifiers/")
 _SHOWN = 10
 
 
@@ -21,14 +21,17 @@ def marked_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def left_open(file: Path) -> Iterator[Finding]:
-    """Yield up to two notes: for the marked lines, and for systems under example.org."""
+    """Yield up to two notes: for the marked lines, and for systems that stand in."""
     text = file.read_text(encoding="utf-8-sig")
     if marked := [number for number, _ in marked_lines(text)]:
         several = "guesses and questions are" if len(marked) > 1 else "guess is"
         yield _note(file, marked, f"{len(marked)} {several} marked '# ?'")
     lines = enumerate(text.splitlines(), 1)
     if nobodys := [number for number, line in lines if _NOBODYS.match(line)]:
-        said = "a system under https://example.org/ is nobody's (RFC 2606): put the hospital's"
+        said = (
+            "a system under https://example.org/identifiers/ is nobody's (RFC 2606): put"
+            " the hospital's"
+        )
         yield _note(file, nobodys, said)
 
 

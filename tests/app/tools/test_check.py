@@ -78,7 +78,7 @@ def test_what_is_open_is_counted_once_a_file(
     profile = next(n for n, t in enumerate(lines, 1) if t.startswith("profile"))
     assert capsys.readouterr().out.splitlines() == [
         f"{file}:1:1: note: 2 guesses and questions are marked '# ?': lines 1, {profile}",
-        f"{file}:{system}:1: note: a system under https://example.org/ is nobody's"
+        f"{file}:{system}:1: note: a system under https://example.org/identifiers/ is nobody's"
         f" (RFC 2606): put the hospital's: line {system}",
         f"{file}: nothing to mend",
     ]
