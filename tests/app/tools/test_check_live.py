@@ -139,6 +139,22 @@ DEFECTS = {
         severity="note",
         source="stays.state",
     ),
+    "an item that no row has": Defect(
+        "rows has it: only_if lets none through, is 'sex' as it says?",
+        "identifiers: [",
+        old="value: {from: patient_id}}",
+        new="value: {from: patient_id}, only_if: {from: sex, in: [W]}}",
+        severity="warning",
+    ),
+    "a field that no row has": Defect(
+        "rows has it",
+        "organization_id:",
+        old="    functional_unit: {from: unit}\n",
+        new="    functional_unit: {from: unit}\n    organization_id: {from: nobody}\n",
+        sql=("ALTER TABLE stays ADD nobody VARCHAR(8)",),
+        severity="warning",
+        source="stays.nobody",
+    ),
     "names taken for codes": Defect(
         "over 100 different values, which are not shown: is this a column of codes?",
         "gender:",
