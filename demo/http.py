@@ -24,7 +24,7 @@ from flask import Flask, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from adapters.words import fold, starts_a_word
-from demo.doors import LOGIN, Door, Key, Sessions
+from demo.doors import KEY_HEADER, LOGIN, Door, Key, Sessions
 from demo.hospital import generate
 from demo.loopback import serve
 from demo.pas import MOMENT, Json, Pas, hospital
@@ -159,7 +159,10 @@ def _read(text: str | None) -> datetime | None:
 def main(arguments: list[str] | None = None) -> None:
     """Serve the hospital until it is stopped; the key stands in PAS_KEY."""
     parser = argparse.ArgumentParser(
-        prog="python -m demo.http", description="Serve a demo hospital over HTTP."
+        prog="python -m demo.http",
+        description="Serve a demo hospital over HTTP. The environment variable"
+        f" {KEY_VARIABLE} holds the key, which each request carries in the header"
+        f" {KEY_HEADER}; with --session it is the password of the login.",
     )
     parser.add_argument("--port", type=int, default=8010, help="default 8010")
     parser.add_argument("--stays", type=int, default=2000, help="default 2000")
@@ -171,7 +174,8 @@ def main(arguments: list[str] | None = None) -> None:
     )
     told = parser.parse_args(arguments)
     if not (key := os.environ.get(KEY_VARIABLE)):
-        parser.exit(1, f"{parser.prog}: {KEY_VARIABLE} must hold the key\n")
+        text = f"{KEY_VARIABLE} must hold the key, which requests carry in {KEY_HEADER}"
+        parser.exit(1, f"{parser.prog}: {text}\n")
     pas, paging = hospital(generate(told.stays, told.seed)), not told.no_paging
     door = Key(key) if told.session is None else Sessions(key, told.session)
     api = application(pas, door, paging=paging, errors_as_200=told.errors_as_200)

@@ -109,16 +109,14 @@ class FederatedAdapter:
             if (own := question(query, index, keyless=part.keyless(query)))
         ]
         return "\n\n".join(
-            f"-- {part.name}\n{part.named(partial(part.adapter.explain, own))}"
+            f"-- {part.name or part.prefix}\n{part.named(partial(part.adapter.explain, own))}"
             for part, own in asked
         )
 
     def check(self) -> Iterable[Problem]:
         """Tell which sources do not answer or do not fit the mapping."""
         found = (
-            replace(
-                problem, text=f"source {part.name}: {problem.text}", source=part.name
-            )
+            replace(problem, text=part.telling(problem.text), source=part.name)
             for part in self._parts
             for problem in part.adapter.check()
         )
@@ -130,7 +128,7 @@ class FederatedAdapter:
             if part.kind in kinds and isinstance(part.adapter, Inspectable):
                 for look in part.adapter.looks((part.kind,)):
                     yield Look(
-                        f"source {part.name}: {look.subject}",
+                        part.telling(look.subject),
                         partial(_told, part, look),
                     )
 

@@ -62,14 +62,18 @@ class Part:
         try:
             return call()
         except SourceUnavailableError as error:
-            away = SourceUnavailableError(f"source {self.name}: {error}")
+            away = SourceUnavailableError(self.telling(error))
             away.source = self.name
             raise away from error
         except SourceDataError as error:
-            text = f"source {self.name}: {error}"
+            text = self.telling(error)
             wrong = SourceDataError(text, error.fault, refused=error.refused)
             wrong.source = self.name
             raise wrong from error
+
+    def telling(self, text: object) -> str:
+        """Return a text with the name of the source before it, where it has one."""
+        return f"source {self.name}: {text}" if self.name else str(text)
 
     def _may_match(self, criterion: Criterion) -> bool:
         match criterion:

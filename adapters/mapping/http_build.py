@@ -26,9 +26,9 @@ from adapters.mapping.http_model import (
     Step,
     SystemParameter,
 )
-from adapters.mapping.model import CodeTable
+from adapters.mapping.model import CodeTable, Mark
 from adapters.mapping.secrets import resolved
-from adapters.mapping.text import KeyPath
+from adapters.mapping.text import KeyPath, place
 
 _WHOLE = "."
 """The path of the answer itself."""
@@ -99,7 +99,9 @@ def http_section(
     read, sort = section["read"], section.get("sort")
     return HttpSection(
         read=ReadCall(read["path"], path_of(read.get("row", _WHOLE))),
-        list=_list(section["list"]) if "list" in section else None,
+        list=_list(section["list"], _paging_mark(doc, path))
+        if "list" in section
+        else None,
         search=MappingProxyType(
             {n: _search(n, o, codes) for n, o in section.get("search", {}).items()}
         ),
@@ -110,7 +112,11 @@ def http_section(
     )
 
 
-def _list(data: Mapping[str, Any]) -> ListCall:
+def _paging_mark(doc: Document, path: KeyPath) -> Mark:
+    return place(doc.root, (*path, "list", "paging"), at_key=True)
+
+
+def _list(data: Mapping[str, Any], mark: Mark) -> ListCall:
     counting = data.get("counting")
     return ListCall(
         path=data["path"],
@@ -121,20 +127,22 @@ def _list(data: Mapping[str, Any]) -> ListCall:
         counting=CountCall(counting["path"], path_of(counting["total"]))
         if counting
         else None,
-        paging=_paging(data["paging"]) if "paging" in data else None,
+        paging=_paging(data["paging"], mark) if "paging" in data else None,
         fixed=MappingProxyType(dict(data.get("fixed", {}))),
     )
 
 
-def _paging(data: Mapping[str, Any]) -> Paging:
+def _paging(data: Mapping[str, Any], mark: Mark) -> Paging:
     if "token" in data:
         token = data["token"]
-        return Paging(PagingKind.TOKEN, token["send"], path_of(token["path"]))
+        path = path_of(token["path"])
+        return Paging(PagingKind.TOKEN, token["send"], path, mark=mark)
     if "next" in data:
-        return Paging(PagingKind.NEXT, path=path_of(data["next"]))
+        return Paging(PagingKind.NEXT, path=path_of(data["next"]), mark=mark)
     if "page" in data:
-        return Paging(PagingKind.PAGE, data["page"], first=data.get("first", 1))
-    return Paging(PagingKind.OFFSET, data["offset"])
+        first = data.get("first", 1)
+        return Paging(PagingKind.PAGE, data["page"], first=first, mark=mark)
+    return Paging(PagingKind.OFFSET, data["offset"], mark=mark)
 
 
 def _search(

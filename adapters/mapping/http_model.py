@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from adapters.mapping.model import Mark
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -116,13 +119,15 @@ class Paging:
     """How further pages are asked for.
 
     `send` is the parameter (of OFFSET, PAGE, TOKEN), `path` where the answer holds the
-    link or token of the next page, `first` the number of the first page.
+    link or token of the next page, `first` the number of the first page. `mark` is where
+    the file says so; it is no part of what is asked.
     """
 
     kind: PagingKind
     send: str = ""
     path: Path = ()
     first: int = 1
+    mark: "Mark | None" = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def item_reader(
         for name in record._fields
     )
     content = _content(item, listed, record._fields)
-    counts = _condition(item, positions)
+    counts = counting(item, positions)
 
     def read(row: Row) -> Any:
         if not counts(row):
@@ -137,7 +137,8 @@ def _content(
     return tuple(names.index(name) for name in varying or filled)
 
 
-def _condition(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
+def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
+    """Return the function that tells whether `only_if` lets an item count in its row."""
     if item.only_if is None:
         return lambda _: True
     values = item.only_if.values

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.contract import RowFault
 from adapters.mapping.cells import Cell, CellError, Row, compile_cell
-from adapters.mapping.items import item_positions, item_reader
+from adapters.mapping.items import counting, item_positions, item_reader
 from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
 
@@ -23,7 +23,8 @@ class Made:
 
     `name` is that of a fault (`start`, `names.family`), `element` the path in the
     resource (`period.start`, `name[1].family`). A list item that is left out has no
-    number in its path, and `kept` is false. `value` is None or () for nothing.
+    number in its path, and `kept` is false; so is `counts` where `only_if` left it
+    out. `value` is None or () for nothing.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Made:
     fault: RowFault | None = None
     kept: bool = True
     item: ItemMapping | None = None
+    counts: bool = True
 
     @property
     def is_filled(self) -> bool:
@@ -70,17 +72,19 @@ def _list(
     for item in section.items.get(listed.name, ()):
         own = item_positions(item, positions)
         read = item_reader(item, listed, positions)
+        condition = counting(item, own)
         for source in extras.get(item, ()) if item.rows else (row,):
-            kept = _is_kept(read, source)
+            kept, counts = _is_kept(read, source), _is_kept(condition, source)
             path = f"{listed.element}[{number}]" if kept else listed.element
             number += kept
-            yield from _item(item, listed, path, source, own, kept)
+            more = {"kept": kept, "item": item, "counts": counts}
+            yield from _item(item, listed, path, source, own, more)
 
 
 def _is_kept(read: Any, row: Row) -> bool:
     """Whether a row gives an item; one that is a fault stands where it would have been."""
     try:
-        return read(row) is not None
+        return read(row) not in (None, False)
     except CellError:
         return True
 
@@ -91,9 +95,8 @@ def _item(
     path: str,
     row: Row,
     positions: Mapping[str, int],
-    kept: bool,
+    more: Mapping[str, Any],
 ) -> Iterator[Made]:
-    more = {"kept": kept, "item": item}
     for slot in listed.slots:
         if slot.record in item.fields:
             name, element = f"{listed.name}.{slot.name}", f"{path}.{slot.element}"

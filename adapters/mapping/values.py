@@ -40,10 +40,20 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
 )
 
 
+_HINTS: Mapping[type, str] = MappingProxyType(
+    {
+        dict: "an object: name a path inside it, like patient.ipp",
+        list: "a list: read it by an item with 'rows'",
+    }
+)
+
+
 def _nearest(kind: type) -> Callable[[Any], str]:
     for base in kind.__mro__:
         if base in _WRITERS:
             return _WRITERS[base]
+    if hint := _HINTS.get(kind):
+        raise ValueError(f"{hint}, or make a text of it in the SELECT")
     raise ValueError(
         f"a value of type {kind.__name__} is no text: make one in the SELECT"
     )

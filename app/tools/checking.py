@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from app.tools.report import (
     findings_of,
     report,
 )
+from app.tools.unanswered import left_open
+
+_INDEX = "CREATE INDEX"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,12 +33,14 @@ def run(options: argparse.Namespace) -> int:
     refused: list[CannotRunError] = []
     for file in options.file:
         own = list(check(file))
-        found += own
         if options.live and not any(map(_is_error, own)):
             try:
-                found += check_live(file)
+                own = list(
+                    _with_each_remedy_once(sorted([*own, *check_live(file)], key=_rank))
+                )
             except CannotRunError as error:
                 refused.append(error)
+        found += own
     names = ", ".join(map(str, options.file))
     fine = "" if refused else f"{names}: nothing to mend"
     status = report(found, as_json=options.json, fine=fine)
@@ -52,6 +57,20 @@ def _summary(found: list[Finding]) -> str:
     return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in told)
 
 
+def _rank(finding: Finding) -> tuple[int, bool]:
+    """Errors come first, then warnings and notes, those about an index last in each."""
+    return list(Severity).index(finding.severity), finding.remedy.startswith(_INDEX)
+
+
+def _with_each_remedy_once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    told: set[str] = set()
+    for finding in findings:
+        is_again = finding.remedy.startswith(_INDEX) and finding.remedy in told
+        told.add(finding.remedy)
+        text = f"{finding.text} (the same index as above)"
+        yield replace(finding, text=text, remedy="") if is_again else finding
+
+
 def _is_error(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR
 
@@ -61,6 +80,7 @@ def check(file: Path) -> Iterator[Finding]:
     try:
         mapping = load_mapping(file, None)
         yield from _not_offered(mapping)
+        yield from left_open(file)
     except ProfileGivenError as error:
         yield from _of_profile(file, error)
     except MappingError as error:

@@ -97,7 +97,10 @@ def _describe_check(check: argparse.ArgumentParser) -> None:
 def _describe_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("file", type=Path, help="a mapping file")
     explain.add_argument(
-        "search", nargs="?", help="a search, such as 'Encounter?patient=42&date=ge2024'"
+        "search",
+        nargs="?",
+        help="a search, such as 'Encounter?patient=42&date=ge2024'; values of a request"
+        " or statement are shown as placeholders on purpose: they may be a patient's",
     )
     _add_json(explain)
 

@@ -4,7 +4,7 @@ Every value is the text that was written, as in a mapping file. A column that is
 out is NULL.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapters.contract import SourceDataError
@@ -80,7 +80,7 @@ def read_items(
     problems, found = [], {}
     for name, node in items.entries.items():
         if name not in named:
-            near = did_you_mean(name, named) or _offer(named)
+            near = _several(name, named) or did_you_mean(name, named) or _offer(named)
             text = f"no items of their own SELECT are called '{name}'{near}"
             problems.append(MappingProblem(items.keys[name], "", text))
             continue
@@ -126,6 +126,11 @@ def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
             yield listed.name, own[0][1]
         else:
             yield from ((f"{listed.name}.{n}", item) for n, item in own)
+
+
+def _several(name: str, named: Iterable[str]) -> str:
+    numbered = [own for own in named if own.startswith(f"{name}.")]
+    return f": several have one, use {', '.join(numbered)}" if numbered else ""
 
 
 def _offer(named: Mapping[str, object]) -> str:

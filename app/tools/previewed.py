@@ -116,10 +116,12 @@ class Preview:
     def _nothing(self, made: Made) -> Origin:
         """Return why a field gives nothing."""
         mark = made.field.mark
-        if not made.kept and made.item is not None and made.value not in (None, ()):
-            condition = made.item.only_if
-            said = f"only_if {condition.column}" if condition else "nothing else in it"
-            return Origin(f"the item is left out: {said}", made, mark)
+        condition = made.item.only_if if made.item else None
+        if condition and not made.counts:
+            said = f"the item is left out: only_if {condition.column}"
+            return Origin(said, made, mark)
+        if not made.kept and made.value not in (None, ()):
+            return Origin("the item is left out: nothing else in it", made, mark)
         if not made.is_filled:
             return Origin("", made, mark)
         return Origin("stands for no value", made, mark)

@@ -4,6 +4,7 @@ import argparse
 import os
 import secrets
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from adapters.contract import (
@@ -14,6 +15,7 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.mapping.elements import SECTIONS
+from adapters.mapping.model import ResourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.text import Table, parse_file
 from adapters.rows import SourceRow, find_row
@@ -79,16 +81,23 @@ def _live(
     """Return the row that the source holds."""
     try:
         file = MappingFile.open(options.file, os.environ)
-        file.sections(kind) or file.section(kind)
+        sections = file.sections(kind) or (file.section(kind),)
         return file, find_row(file.mapping, kind, options.id)
     except (MappingError, NoSectionError) as error:
         raise CannotRunError(str(error)) from error
     except (NotFoundError, GoneError) as error:
-        raise CannotRunError(f"the source has no such {options.of}") from error
+        text = f"the source has no such {options.of}{_beginnings(sections)}"
+        raise CannotRunError(text) from error
     except SourceUnavailableError as error:
         raise CannotRunError(f"the source does not answer: {error}") from error
     except AdapterError as error:
         raise CannotRunError(f"the source cannot be read: {error}") from error
+
+
+def _beginnings(sections: Collection[ResourceMapping]) -> str:
+    """Return with what ids begin, where prefixes tell sources apart."""
+    prefixes = sorted({section.fields["id"].prefix for section in sections} - {""})
+    return f": its ids begin with {' or '.join(prefixes)}" if prefixes else ""
 
 
 def _key() -> bytes:

@@ -160,6 +160,25 @@ def test_it_runs_as_a_process() -> None:
         adapter.close()
 
 
+def test_without_its_key_it_says_where_the_key_goes() -> None:
+    environ = {k: v for k, v in os.environ.items() if k != "PAS_KEY"}
+    command = [sys.executable, "-m", "demo.http", "--no-paging"]
+    for options, status in (((), 1), (("--help",), 0)):
+        told = subprocess.run(
+            [*command, *options],
+            env=environ,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert told.returncode == status
+        said = told.stdout + told.stderr
+        assert "PAS_KEY" in said
+        assert KEY_HEADER in said
+
+
 def test_a_session_that_ends_is_opened_again(tmp_path: Path) -> None:
     with _running("--session", "1") as url:
         adapter = HttpAdapter(_with_login(tmp_path, url, KEY))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from adapters.contract import SourceDataError
 from adapters.http.inspection.filters import filters_tried, read_tried
 from adapters.http.inspection.looked import Looked
+from adapters.http.inspection.pages import paging_tried
 from adapters.http.inspection.rows import rows_seen
 from adapters.inspection import Look, Observation, Weight
 
@@ -24,6 +25,7 @@ def looks(looked: Looked) -> Iterator[Look]:
         return
     for subject, ask in (
         ("rows", rows_seen),
+        ("paging", paging_tried),
         ("filters", filters_tried),
         ("read", read_tried),
     ):

@@ -5,8 +5,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from adapters.contract import (
+    DateCriterion,
+    DateValue,
     NotAskableError,
     NotFoundError,
+    Prefix,
     ReferenceCriterion,
     RowFault,
     SearchQuery,
@@ -66,8 +69,44 @@ def _told(looked: Looked, tried: Tried) -> Iterator[Observation]:
         elif len(rows) == _FEW and _may_be_ignored(looked, tried.query):
             weight = Weight.WARNING
             text = "brings as many rows as no filter: does the API know what is sent?"
-    if text:
+    bounds = []
+    if not text.startswith("brings") and _is_of_times(tried.query):
+        bounds = list(_bounds_told(looked, tried, column))
+    yield from bounds
+    if text and not bounds:
         yield Observation.at(tried.place, column, f"'{tried.parameter}' {text}", weight)
+
+
+def _is_of_times(query: SearchQuery) -> bool:
+    return isinstance(query.criteria[0], DateCriterion)
+
+
+def _bounds_told(looked: Looked, tried: Tried, column: str) -> Iterator[Observation]:
+    """Tell of each bound of times that is sent alone and keeps nothing out.
+
+    Each is beyond all rows of the sample, so that one which is left out brings them.
+    """
+    for sent, value in _beyond(looked, tried.parameter):
+        criterion = DateCriterion(tried.parameter, (value,))
+        try:
+            looked.adapter.search(replace(tried.query, criteria=(criterion,)))
+        except SourceDataError as error:
+            if error.refused:
+                raise
+            text = f"'{tried.parameter}' does not filter by '{sent}' alone: {error}"
+            yield Observation.at(tried.place, column, text, Weight.ERROR)
+
+
+def _beyond(looked: Looked, parameter: str) -> Iterator[tuple[str, DateValue]]:
+    call = looked.section.http.search[parameter]
+    records = (r for r in looked.records if not isinstance(r, RowFault))
+    asked = (criterion_of(parameter, record) for record in records)
+    days = [c.values[0] for c in asked if isinstance(c, DateCriterion)]
+    last, first = max(day.high for day in days), min(day.low for day in days)
+    if call.low:
+        yield call.low, DateValue(Prefix.GE, last, last)
+    if before := call.before or call.until:
+        yield before, DateValue(Prefix.LT, first, first)
 
 
 def _may_be_ignored(looked: Looked, query: SearchQuery) -> bool:

@@ -11,9 +11,11 @@ from adapters.http.section import JsonRow
 from adapters.inspection import Observation, Weight
 from adapters.inspection.codes import Counted, counted, unnamed
 from adapters.inspection.faults import broken_rules
+from adapters.inspection.filled import never_filled
 from adapters.inspection.times import doubtful_times
 from adapters.mapping.http_build import path_of
 from adapters.mapping.http_model import Path
+from adapters.mapping.items import own_columns
 from adapters.mapping.places import Place, places_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.slots import UNSERVED
@@ -27,7 +29,9 @@ def rows_seen(looked: Looked) -> Iterator[Observation]:
         " rows are not told by an API"
     )
     yield looked.seen(text, Weight.NOTE)
-    yield from _lost(looked)
+    lost = list(_lost(looked))
+    yield from lost
+    yield from (one for one in _unfilled(looked) if not lost)
     coded = [p for p in places_of(section) if p.field.codes and p.field.columns]
     for place in coded:
         yield from unnamed(_codes(looked, place), section.required)
@@ -45,6 +49,12 @@ def rows_seen(looked: Looked) -> Iterator[Observation]:
             " refuse: keep them out with list.fixed"
         )
         yield looked.seen(text, Weight.ERROR)
+
+
+def _unfilled(looked: Looked) -> Iterator[Observation]:
+    section = looked.section
+    rows = [section.cells(row) for row in looked.rows]
+    return never_filled(section.mapping, own_columns(section.mapping), rows, {})
 
 
 def _lost(looked: Looked) -> Iterator[Observation]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from adapters.contract import Page, ResourceType, SearchQuery, SourceDataError
 from adapters.inspection import Look, Observation, Weight
 from adapters.inspection.faults import broken_rules
+from adapters.inspection.filled import never_filled
 from adapters.inspection.times import doubtful_times
 from adapters.mapping.model import SourceMapping
 from adapters.sql.database import Database, SourceTimedOutError
@@ -48,6 +49,9 @@ def _rows(looked: Looked) -> Iterator[Observation]:
     section = looked.section.mapping
     yield from broken_rules(section, rows, columns, looked.told)
     yield from doubtful_times(section, rows, columns, datetime.now(UTC))
+    yield from never_filled(
+        section, looked.section.selected, looked.some_rows(), columns
+    )
 
 
 def _in_time(

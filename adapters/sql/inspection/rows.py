@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from adapters.contract import (
     Bound,
@@ -20,7 +21,7 @@ from adapters.contract import (
 )
 from adapters.inspection import SAMPLE, Observation, Weight
 from adapters.inspection.faults import empty
-from adapters.mapping.model import SourceMapping
+from adapters.mapping.model import ItemMapping, SourceMapping
 from adapters.mapping.places import Place, places_of
 from adapters.sql.conditions import Filter, all_of
 from adapters.sql.database import Database
@@ -89,6 +90,16 @@ class Looked:
             for at, row in zip(page.positions, page.rows, strict=True):
                 found.setdefault((at.id, at.key), row)
         return tuple(found.values())
+
+    def some_rows(self) -> list[tuple[Any, Mapping[ItemMapping, Any]]]:
+        """Return rows that clients see, as the database gives them, with those of items."""
+        section = self.section
+        wanted = self.served
+        shape = Shape(
+            section.mapping.rows, section.selected, wanted.condition, limited=True
+        )
+        rows = self.database.fetch(shape, wanted.values, SAMPLE)
+        return list(zip(rows, section.extras(self.database, rows), strict=False))
 
     def _between(self, key: SortKey, oldest: Page, newest: Page) -> Iterator[Page]:
         """Yield pages from instants between the newest and the oldest rows."""

@@ -19,6 +19,7 @@ from app.tools.starting.references import References
 from app.tools.starting.tables import Finder, Roles
 from app.tools.starting.trying import Tried, try_out
 from app.tools.starting.writing import named, written
+from app.tools.unanswered import MARK, marked_lines
 
 _SECONDS = 10.0
 """How long each look into the database may take."""
@@ -58,10 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _address(source: str) -> tuple[str, str]:
     """Return the address of the database and the variable that the file names for it."""
-    if re.match(r"https?:", source):
-        raise CannotRunError(
-            "an HTTP system has no catalogue: mappings/guide.md shows how to describe one"
-        )
+    _refuse_http(source)
     if not source.startswith("env:"):
         return source, _VARIABLE
     variable = source.removeprefix("env:")
@@ -72,7 +70,16 @@ def _address(source: str) -> tuple[str, str]:
     url = os.environ.get(variable, "")
     if not url:
         raise CannotRunError(f"the environment variable {variable} is not set")
+    _refuse_http(url)
     return url, variable
+
+
+def _refuse_http(url: str) -> None:
+    if re.match(r"https?:", url, re.IGNORECASE):
+        raise CannotRunError(
+            "an HTTP system has no catalogue: mappings/guide.md shows how to describe one,"
+            " under 'A hospital behind an HTTP API'"
+        )
 
 
 def _roles(
@@ -138,11 +145,10 @@ def _questions(text: str) -> list[dict[str, object]]:
     return [
         {
             "line": number,
-            "text": line.partition("# ?")[2].strip(),
-            "of": line.partition("# ?")[0].strip(),
+            "text": line.partition(MARK)[2].strip(),
+            "of": line.partition(MARK)[0].strip(),
         }
-        for number, line in enumerate(text.splitlines(), 1)
-        if "# ? " in line
+        for number, line in marked_lines(text)
     ]
 
 

@@ -209,6 +209,15 @@ FAULTS: tuple[tuple[dict[str, object], RowFault], ...] = (
             "a value of type bytes is no text: make one in the SELECT",
         ),
     ),
+    (
+        {"unit": {"code": "U1"}},
+        RowFault(
+            "functional_unit",
+            "unit",
+            "an object: name a path inside it, like patient.ipp, or make a text of it in"
+            " the SELECT",
+        ),
+    ),
     ({"ended": "202403300814"}, RowFault("end", "ended", "ends before it starts")),
     ({"ended": "31/03"}, RowFault("end", "ended", "not readable as %Y%m%d%H%M")),
     (

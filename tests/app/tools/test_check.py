@@ -62,3 +62,33 @@ def test_what_the_profile_has_and_the_file_has_not_is_a_note(
     told = capsys.readouterr().out
     assert "note: profile full has the parameter 'date'" in told
     assert told.endswith("nothing to mend\n")
+
+
+def test_what_is_open_is_counted_once_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "open.yaml"
+    text = DEMO.read_text().replace("profile: full", "profile: full  # ? or group-a")
+    lines = ["# ? a question about the whole", "", *text.splitlines()]
+    system = next(n for n, t in enumerate(lines, 1) if "IPP-CHU: urn" in t)
+    lines[system - 1] = "      IPP-CHU: https://example.org/identifiers/patient"
+    lines.append("# not https://example.org/identifiers/other")
+    file.write_text("\n".join(lines))
+    assert main(["mapping", "check", str(file)]) == 0
+    profile = next(n for n, t in enumerate(lines, 1) if t.startswith("profile"))
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}:1:1: note: 2 guesses and questions are marked '# ?': lines 1, {profile}",
+        f"{file}:{system}:1: note: a system under https://example.org/identifiers/ is nobody's"
+        f" (RFC 2606): put the hospital's: line {system}",
+        f"{file}: nothing to mend",
+    ]
+
+
+def test_no_more_than_ten_lines_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "open.yaml"
+    file.write_text("# ? a question\n" * 25 + DEMO.read_text())
+    assert main(["mapping", "check", str(file)]) == 0
+    assert "25 guesses" in (told := capsys.readouterr().out)
+    assert "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …\n" in told

@@ -139,6 +139,22 @@ DEFECTS = {
         severity="note",
         source="stays.state",
     ),
+    "an item that no row has": Defect(
+        "rows has it: only_if lets none through, is 'sex' as it says?",
+        "identifiers: [",
+        old="value: {from: patient_id}}",
+        new="value: {from: patient_id}, only_if: {from: sex, in: [W]}}",
+        severity="warning",
+    ),
+    "a field that no row has": Defect(
+        "rows has it",
+        "organization_id:",
+        old="    functional_unit: {from: unit}\n",
+        new="    functional_unit: {from: unit}\n    organization_id: {from: nobody}\n",
+        sql=("ALTER TABLE stays ADD nobody VARCHAR(8)",),
+        severity="warning",
+        source="stays.nobody",
+    ),
     "names taken for codes": Defect(
         "over 100 different values, which are not shown: is this a column of codes?",
         "gender:",
@@ -658,6 +674,38 @@ def test_people_are_told_how_much_there_is(
     )
     assert told[1].startswith("    Z: '?'   # 1 row; ")
     assert told[-1] == f"{file}: 1 error, 2 notes"
+
+
+def test_errors_come_first_and_an_index_is_told_once(
+    new_url: Callable[[str], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = new_url("sqlite")
+    monkeypatch.setenv("PAS_URL", url)
+    dropped = ("stays_began", "stays_changed", "patients_changed", "patients_born")
+    fill(
+        url,
+        "sqlite",
+        (
+            *(f"DROP INDEX {name}" for name in dropped),
+            "UPDATE patients SET sex = 'Z' WHERE patient_id = 1",
+        ),
+    )
+    found = looked(written(tmp_path), capsys)
+    order = ["error", "warning", "note"]
+    ranks = [order.index(one["severity"]) for one in found]
+    assert ranks == sorted(ranks)
+    assert len(set(ranks)) == len(order)
+    indexes = [one["remedy"] for one in found if "CREATE INDEX" in one["remedy"]]
+    assert indexes
+    assert len(indexes) == len(set(indexes))
+    again = "(the same index as above)"
+    for severity in order:
+        own = [one for one in found if one["severity"] == severity]
+        of_index = ["CREATE" in one["remedy"] or again in one["text"] for one in own]
+        assert of_index == sorted(of_index)
 
 
 def test_rows_between_the_newest_and_the_oldest_are_looked_at(

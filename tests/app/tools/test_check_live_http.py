@@ -113,6 +113,27 @@ DEFECTS = {
         "start: {from: maj",
         source="ended",
     ),
+    "a paging parameter that the API leaves out": Defect(
+        "the second page is the first one again",
+        "path: /sejours,",
+        "paging: {offset: debut}",
+        "paging: {offset: depart}",
+        source="depart",
+    ),
+    "an upper bound that the API leaves out": Defect(
+        "'date' does not filter by 'avantle' alone",
+        "start: {from: began",
+        "date: {from: du, before: avant}",
+        "date: {from: du, before: avantle}",
+        source="began",
+    ),
+    "a lower bound that the API leaves out": Defect(
+        "'birthdate' does not filter by 'depuis' alone",
+        "birth_date: {from: ne",
+        "{from: neDu,",
+        "{from: depuis,",
+        source="ne",
+    ),
     "a row that cannot be read": Defect(
         "read finds nothing by the id of a row of the list",
         "id: {from: stay_id}",

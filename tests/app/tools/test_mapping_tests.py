@@ -374,6 +374,25 @@ def test_every_fault_of_a_file_is_told_at_once(demo: Beside, capsys: Capture) ->
     ]
 
 
+def test_the_right_numbers_are_named_where_several_items_have_rows(
+    demo: Beside, capsys: Capture
+) -> None:
+    first = (
+        "      - {rows: 'SELECT patient_id, ipp FROM ipps', key: patient_id, type: PI,"
+        " system: 'urn:oid:1.2', value: {from: ipp}}\n"
+    )
+    demo.replace("    identifiers:\n", f"    identifiers:\n{first}")
+    _, lines = demo.told(
+        capsys,
+        "  - name: a\n    of: patient\n    given: {patient_id: 1}\n"
+        "    given_items: {identifiers: [{ipp: 1}]}\n    expect: {id: 1}\n",
+    )
+    assert lines == [
+        "demo.test.yaml:5:19: no items of their own SELECT are called 'identifiers': "
+        "several have one, use identifiers.1, identifiers.2"
+    ]
+
+
 @pytest.mark.parametrize(
     ("expected", "said"),
     [

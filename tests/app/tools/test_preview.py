@@ -123,6 +123,12 @@ def test_every_element_of_every_kind_of_row_is_explained(
     }
     left_out = [e for e in told["empty"] if e["cells"] == {"valeur": "250017500000042"}]
     assert left_out[0]["rule"] == "the item is left out: only_if statut"
+    said = {
+        e["rule"]
+        for e in told["empty"]
+        if e["element"].startswith("Patient.identifier.")
+    }
+    assert all(rule.startswith("the item is left out: only_if") for rule in said), said
 
 
 def test_a_row_that_is_a_fault_tells_all_its_faults_at_their_lines(
@@ -343,4 +349,10 @@ def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
     assert live("--id", "inp-1", mapping=GNU_HEALTH) == 0
     out = capsys.readouterr().out
     assert "Encounter.id = inp-1\n      ← id = '1'; after the prefix inp-" in out
+    assert live("--id", "1", mapping=GNU_HEALTH) == 2
+    said = capsys.readouterr().err
+    assert (
+        said
+        == "the source has no such encounter: its ids begin with app- or eva- or inp-\n"
+    )
     assert live("--id", "1", mapping=GNU_HEALTH) == 2

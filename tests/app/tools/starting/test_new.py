@@ -491,6 +491,13 @@ def test_what_cannot_be_read(
     assert "Traceback" not in told
 
 
+def test_an_http_system_of_the_environment_has_no_catalogue_either(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAS_URL", "http://pas.example.org/api")
+    assert "'A hospital behind an HTTP API'" in refused(capsys, "--from", "env:PAS_URL")
+
+
 def test_a_table_that_is_not_there_is_told_with_the_nearest(
     demo_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
