@@ -2,39 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import time
 from types import MappingProxyType
 from typing import Any
 
 from adapters.contract import ResourceType, SortKey
-from adapters.mapping.checks import zone
 from adapters.mapping.constants import Constants
-from adapters.mapping.document import Document, Item, Site, item_sites
+from adapters.mapping.document import Document
+from adapters.mapping.field_build import build_field, build_items, known_zone
 from adapters.mapping.http_build import http_section, http_source
 from adapters.mapping.model import (
     CodeTable,
-    Condition,
     DateReading,
     FieldMapping,
-    ItemMapping,
-    Mark,
     ResourceMapping,
     SourceConfig,
     SourceMapping,
 )
-from adapters.mapping.parts import build_parts, is_several, offered, prefix_of
+from adapters.mapping.nodes import KeyPath, place
+from adapters.mapping.parts import build_parts, is_several, offered
 from adapters.mapping.rules.source import source_url
 from adapters.mapping.secrets import resolved
 from adapters.mapping.slots import (
-    KNOWN_IDENTIFIERS,
-    LINES,
-    LISTS,
     REQUIRED,
     SLOTS,
-    Kind,
 )
-from adapters.mapping.text import KeyPath, place
-from adapters.mapping.time_rule import Never, TimeRule, Twice
 
 _KEPT = (
     "timeout_seconds",
@@ -56,7 +47,7 @@ def build_mapping(doc: Document) -> SourceMapping:
         profile=data["profile"],
         profile_directory=doc.profile_directory,
         read=doc.read,
-        time_zone=_zone(data["time_zone"]),
+        time_zone=known_zone(data["time_zone"]),
         source=next(iter(sources.values())),
         constants=_constants(data.get("constants", {})),
         resources={},
@@ -70,12 +61,6 @@ def build_mapping(doc: Document) -> SourceMapping:
         return replace(whole, parts=tuple(build_parts(doc, whole, sources, sections)))
     found = {section.resource_type: section for section in sections.values()}
     return replace(whole, resources=MappingProxyType(found))
-
-
-def _zone(name: str) -> Any:
-    found = zone(name)
-    assert found, "the rules have checked zones"
-    return found
 
 
 def _source(doc: Document, path: KeyPath) -> SourceConfig:
@@ -117,7 +102,7 @@ def _section(
 ) -> ResourceMapping:
     section = doc.section(path)
     own = [site for site in doc.sites() if site.section == path and not site.listed]
-    fields = {site.slot.record: _field(doc, site, codes) for site in own}
+    fields = {site.slot.record: build_field(doc, site, codes) for site in own}
     if kind is ResourceType.ENCOUNTER:
         _add_visit_number_system(doc, fields)
     http = http_section(doc, path, codes)
@@ -126,7 +111,7 @@ def _section(
         mark=place(doc.root, path, at_key=True),
         rows=section.get("rows", ""),
         fields=MappingProxyType(fields),
-        items=_items(doc, path, kind, codes),
+        items=build_items(doc, path, kind, codes),
         parameters=offered(doc, path, "search"),
         sorts=_sorts(section) if http else _offered_sorts(doc, path),
         required=_required(kind, section.get("requires", ())),
@@ -155,97 +140,3 @@ def _add_visit_number_system(doc: Document, fields: dict[str, FieldMapping]) -> 
 def _required(kind: ResourceType, more: tuple[str, ...]) -> frozenset[str]:
     records = {slot.name: slot.record for slot in SLOTS[kind]}
     return frozenset(records.get(name, name) for name in (*REQUIRED[kind], *more))
-
-
-def _items(
-    doc: Document, path: KeyPath, kind: ResourceType, codes: Mapping[str, CodeTable]
-) -> Mapping[str, tuple[ItemMapping, ...]]:
-    fields = (*path, "fields")
-    made = [
-        (i.listed.name, _item(doc, i, codes))
-        for i in doc.items()
-        if i.path[: len(fields)] == fields
-    ]
-    return MappingProxyType(
-        {
-            listed.name: tuple(item for name, item in made if name == listed.name)
-            for listed in LISTS[kind]
-            if doc.holds((*fields, listed.name))
-        }
-    )
-
-
-def _item(doc: Document, item: Item, codes: Mapping[str, CodeTable]) -> ItemMapping:
-    sites = tuple(item_sites(item))
-    fields = {
-        site.slot.record: _field(doc, site, codes)
-        for site in sites
-        if site.slot is not LINES
-    }
-    mark = place(doc.root, item.path)
-    if item.listed.name == "identifiers":
-        _add_known_identifier(fields, mark)
-    return ItemMapping(
-        slot=item.listed.name,
-        mark=mark,
-        fields=MappingProxyType(fields),
-        lines=tuple(_field(doc, site, codes) for site in sites if site.slot is LINES),
-        only_if=_condition(item.options.get("only_if")),
-        rows=item.options.get("rows"),
-        key=item.options.get("key"),
-    )
-
-
-def _add_known_identifier(fields: dict[str, FieldMapping], mark: Any) -> None:
-    """Say of a French identifier what its type says by itself."""
-    named = fields.get("type")
-    known = KNOWN_IDENTIFIERS.get(named.constant or "") if named else None
-    if not known:
-        return
-    for slot, constant in (("system", known.system), ("use", known.use)):
-        if constant and slot not in fields:
-            fields[slot] = FieldMapping(slot, mark, constant=constant)
-
-
-def _condition(data: Mapping[str, Any] | None) -> Condition | None:
-    return Condition(data["column"], frozenset(data["values"])) if data else None
-
-
-def _field(doc: Document, site: Site, codes: Mapping[str, CodeTable]) -> FieldMapping:
-    options = site.options
-    return FieldMapping(
-        slot=site.slot.record,
-        mark=_origin(doc, site),
-        columns=site.columns,
-        constant=options.get("constant"),
-        codes=codes[options["codes"]] if "codes" in options else None,
-        time=_time_rule(doc, site),
-        absent=frozenset(options.get("absent", ())),
-        search_column=options.get("search_column"),
-        split=options.get("split"),
-        covers_all="covers" in options,
-        prefix=prefix_of(doc, site),
-    )
-
-
-def _origin(doc: Document, site: Site) -> Mark:
-    """Return where the columns of a value are named, or else its key."""
-    path = (*site.path, "from")
-    if doc.holds(path):
-        return place(doc.root, path)
-    return place(doc.root, site.path, at_key=True)
-
-
-def _time_rule(doc: Document, site: Site) -> TimeRule | None:
-    if site.slot.kind not in (Kind.TIME, Kind.DATE):
-        return None
-    told = {**doc.data.get("local_times", {}), **site.options}
-    at = told.get("at")
-    return TimeRule(
-        zone=_zone(doc.zone_name(site)),
-        written=_zone(doc.data["time_zone"]),
-        format=told.get("format"),
-        at=time.fromisoformat(at) if at else None,
-        twice=Twice(told.get("twice", Twice.FIRST)),
-        never=Never(told.get("never", Never.REFUSE)),
-    )

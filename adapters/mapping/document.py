@@ -9,17 +9,9 @@ from adapters.contract import ResourceType
 from adapters.mapping.checks import is_own
 from adapters.mapping.elements import SECTIONS, element
 from adapters.mapping.kept import Reader, from_disk
+from adapters.mapping.nodes import Items, KeyPath, Node, Scalar, Table, find, place
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
-from adapters.mapping.text import (
-    Items,
-    KeyPath,
-    Node,
-    Scalar,
-    Table,
-    find,
-    place,
-)
 
 
 class Site(NamedTuple):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from adapters.contract import ResourceType
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot
-from adapters.mapping.text import KeyPath
 
 SECTIONS: Mapping[str, ResourceType] = {kind.lower(): kind for kind in ResourceType}
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from marshmallow import ValidationError
 
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.shapes import MISSING, KeyFault, Unindented
-from adapters.mapping.text import KeyPath
 
 
 def readable(error: ValidationError) -> tuple[tuple[KeyPath, str], ...]:

@@ -27,8 +27,8 @@ from adapters.mapping.http_model import (
     SystemParameter,
 )
 from adapters.mapping.model import CodeTable, Mark
+from adapters.mapping.nodes import KeyPath, place
 from adapters.mapping.secrets import resolved
-from adapters.mapping.text import KeyPath, place
 
 _WHOLE = "."
 """The path of the answer itself."""

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.kept import Reader, from_disk, is_there
 from adapters.mapping.model import Mark
+from adapters.mapping.nodes import Items, KeyPath, Node, Scalar, Table
 from adapters.mapping.problems import (
     MappingError,
     MappingProblem,
@@ -23,7 +24,7 @@ from adapters.mapping.problems import (
     nearest,
     one_of,
 )
-from adapters.mapping.text import Items, KeyPath, Node, Scalar, Table, parse_file
+from adapters.mapping.text import parse_file
 
 VERSION = "1"
 """The version of the format that this service reads."""

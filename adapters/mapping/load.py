@@ -12,12 +12,12 @@ from adapters.mapping.faults import readable
 from adapters.mapping.kept import Reader, Recorder, open_files, write_kept
 from adapters.mapping.layers import read_layers
 from adapters.mapping.model import Mark, SourceMapping
+from adapters.mapping.nodes import Items, KeyPath, Node, Table, plain
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
 from adapters.mapping.rules import RULES
 from adapters.mapping.schema import MappingShape
 from adapters.mapping.shapes import KeyFault
-from adapters.mapping.text import Items, KeyPath, Node, Table, plain
 
 
 class ProfileGivenError(MappingError):

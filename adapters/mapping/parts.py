@@ -12,9 +12,9 @@ from adapters.mapping.model import (
     SourceConfig,
     SourceMapping,
 )
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.slots import REFERS
-from adapters.mapping.text import KeyPath
 
 Sections = Mapping[KeyPath, ResourceMapping]
 

@@ -16,10 +16,11 @@ from adapters.mapping.elements import SECTIONS
 from adapters.mapping.faults import readable
 from adapters.mapping.kept import Reader, from_disk, is_there
 from adapters.mapping.model import Mark, SourceMapping
+from adapters.mapping.nodes import Table, place, plain
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.shapes import KeyFault, Part, Shape, Text, Whole, YesNo
-from adapters.mapping.text import Table, place, plain, read_text
+from adapters.mapping.text import read_text
 
 PROFILES = ("full", "group-a", "group-b")
 

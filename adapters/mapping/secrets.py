@@ -5,8 +5,8 @@ from typing import Any
 
 from marshmallow import fields, validate
 
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.shapes import MISSING, Shape, Text
-from adapters.mapping.text import KeyPath
 
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 

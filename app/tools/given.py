@@ -12,9 +12,9 @@ from adapters.http.answers import at
 from adapters.mapping.http_build import path_of
 from adapters.mapping.items import item_columns, own_columns, own_fields
 from adapters.mapping.model import ItemMapping, ResourceMapping
+from adapters.mapping.nodes import Items, Node, Scalar, Table, plain
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.slots import LISTS, SLOTS, Kind
-from adapters.mapping.text import Items, Node, Scalar, Table, plain
 from adapters.rows import SourceRow
 
 Cells: TypeAlias = Mapping[str, Any]

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from adapters.contract import ResourceType
 from adapters.mapping.model import CodeTable, FieldMapping, Mark
+from adapters.mapping.nodes import find
 from adapters.mapping.slots import LINES, LISTS, SLOTS
-from adapters.mapping.text import find
 from adapters.mapping.trace import Made
 from adapters.mapping.values import as_text
 from app.tools.sections import MappingFile

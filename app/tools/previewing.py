@@ -16,8 +16,9 @@ from adapters.contract import (
 )
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.model import ResourceMapping
+from adapters.mapping.nodes import Table
 from adapters.mapping.problems import MappingError
-from adapters.mapping.text import Table, parse_file
+from adapters.mapping.text import parse_file
 from adapters.rows import SourceRow, find_row
 from app.tools.given import read_row
 from app.tools.previewed import Preview

@@ -11,17 +11,9 @@ from adapters.mapping.elements import SECTIONS
 from adapters.mapping.layers import read_layers
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping
+from adapters.mapping.nodes import Items, KeyPath, Node, Scalar, Table, find, place
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import profile_of
-from adapters.mapping.text import (
-    Items,
-    KeyPath,
-    Node,
-    Scalar,
-    Table,
-    find,
-    place,
-)
 
 _OWN = (
     "a class of your own makes the resources: the file names no fields, and no row can be"

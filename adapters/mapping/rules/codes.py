@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from adapters.mapping.checks import FHIR_ID, is_system
 from adapters.mapping.document import Document, Site
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem, did_you_mean, one_of
 from adapters.mapping.slots import CLASSES, UNSERVED, Kind
-from adapters.mapping.text import KeyPath
 
 
 def tables_exist(doc: Document) -> Iterator[MappingProblem]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from adapters.contract import ResourceType
 from adapters.mapping.document import Document
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem, one_of
 from adapters.mapping.slots import LISTS, SLOTS
-from adapters.mapping.text import KeyPath
 
 
 def required_slots_are_mapped(doc: Document) -> Iterator[MappingProblem]:

@@ -8,11 +8,11 @@ from adapters.mapping.checks import directives, is_format, zone
 from adapters.mapping.document import Document
 from adapters.mapping.http_model import Several, Step
 from adapters.mapping.model import HIDDEN, REMOVED
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.parameters import SORTS
 from adapters.mapping.parts import several_of
 from adapters.mapping.problems import MappingError, MappingProblem, one_of
 from adapters.mapping.profile import Profile, load_profile
-from adapters.mapping.text import KeyPath
 
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 

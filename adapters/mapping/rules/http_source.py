@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adapters.mapping.document import Document
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.secrets import resolved
-from adapters.mapping.text import KeyPath
 
 _SECRET = re.compile(r"auth|pass|pwd|secret|key|token|motdepasse|mdp", re.IGNORECASE)
 

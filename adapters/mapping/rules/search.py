@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from adapters.contract import ResourceType
 from adapters.mapping.checks import is_format, sorts_as_text
 from adapters.mapping.document import Document, Site
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.problems import MappingProblem, one_of
 from adapters.mapping.slots import UNSERVED, Kind
-from adapters.mapping.text import KeyPath
 
 _NOT_LISTED: Mapping[str, str] = MappingProxyType(
     {

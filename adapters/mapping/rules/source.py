@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adapters.mapping.document import Document
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem, one_of
 from adapters.mapping.profile import PROFILES, profile_is_there
 from adapters.mapping.secrets import named, resolved
-from adapters.mapping.text import KeyPath
 
 _PASSWORD = re.compile(r"://[^/@:]*:[^/@]+@|[?&;](password|pwd)=", re.IGNORECASE)
 _SKIPPED = re.compile(

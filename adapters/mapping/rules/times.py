@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from adapters.mapping.checks import directives, is_format, time_of_day, zone, zone_names
 from adapters.mapping.document import Document
+from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem, did_you_mean
 from adapters.mapping.slots import Kind
-from adapters.mapping.text import KeyPath
 
 
 def zones_are_known(doc: Document) -> Iterator[MappingProblem]:

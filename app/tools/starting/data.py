@@ -4,7 +4,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from adapters.mapping.text import plain, read_text
+from adapters.mapping.nodes import plain
+from adapters.mapping.text import read_text
 
 
 @cache

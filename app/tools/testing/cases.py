@@ -15,18 +15,10 @@ from adapters.contract import ResourceType
 from adapters.mapping.elements import SECTIONS
 from adapters.mapping.faults import readable
 from adapters.mapping.model import Mark
+from adapters.mapping.nodes import Items, KeyPath, Node, Scalar, Table, place, plain
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.shapes import KeyFault
-from adapters.mapping.text import (
-    Items,
-    KeyPath,
-    Node,
-    Scalar,
-    Table,
-    parse_file,
-    place,
-    plain,
-)
+from adapters.mapping.text import parse_file
 from app.tools.testing.shapes import TestFileShape
 
 OF_ROWS = ("expect", "expect_absent", "expect_error")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from adapters.mapping.model import Mark
+from adapters.mapping.nodes import Items, Node, Scalar, Table
 from adapters.mapping.problems import did_you_mean
-from adapters.mapping.text import Items, Node, Scalar, Table
 
 
 class Compared(NamedTuple):

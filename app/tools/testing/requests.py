@@ -6,8 +6,8 @@ from adapters.contract import SearchQuery
 from adapters.http.calls import Pairs, Question
 from adapters.http.section import open_section
 from adapters.mapping.model import Mark, SourceMapping
+from adapters.mapping.nodes import Items, Node, Scalar, Table
 from adapters.mapping.problems import did_you_mean
-from adapters.mapping.text import Items, Node, Scalar, Table
 from app.tools.report import Finding
 from app.tools.testing.cases import Case
 

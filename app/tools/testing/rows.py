@@ -8,9 +8,9 @@ import orjson
 from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.mapping.apply import RowMapper
 from adapters.mapping.model import Mark, ResourceMapping
+from adapters.mapping.nodes import Scalar, Table
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.slots import LISTS, SLOTS, UNSERVED
-from adapters.mapping.text import Scalar, Table
 from adapters.mapping.trace import Made, trace
 from adapters.rows import SourceRow
 from app.schemas.resources import resource_schemas

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from adapters.contract import ResourceType
 from adapters.mapping.model import ResourceMapping
+from adapters.mapping.nodes import Items, Node, Scalar, Table
 from adapters.mapping.problems import MappingError, MappingProblem
-from adapters.mapping.text import Items, Node, Scalar, Table
 from app.tools.given import Cells, read_cells, read_items, rows_of
 from app.tools.sections import MappingFile, NoSectionError
 from app.tools.testing.cases import Case

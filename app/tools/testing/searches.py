@@ -14,9 +14,9 @@ from adapters.contract import (
     SearchQuery,
 )
 from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
+from adapters.mapping.nodes import Scalar
 from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import UNSERVED
-from adapters.mapping.text import Scalar
 from app.capabilities import compute_offer
 from app.errors import ServiceError
 from app.outcomes import outcome_for

@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adapters.mapping.nodes import plain
 from adapters.mapping.problems import MappingError
-from adapters.mapping.text import plain, read_text
+from adapters.mapping.text import read_text
 from tests.adapters.mapping.good import WHOLE, load
 
 TREE = plain(read_text(WHOLE, "whole"))

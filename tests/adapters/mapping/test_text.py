@@ -9,8 +9,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from adapters.mapping.model import Mark
+from adapters.mapping.nodes import find, place, plain
 from adapters.mapping.problems import MappingError
-from adapters.mapping.text import find, parse_file, place, plain, read_text
+from adapters.mapping.text import parse_file, read_text
 from adapters.mapping.yaml_faults import explained
 
 

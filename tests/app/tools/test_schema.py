@@ -9,7 +9,8 @@ import jsonschema
 import pytest
 import yaml
 
-from adapters.mapping.text import parse_file, plain
+from adapters.mapping.nodes import plain
+from adapters.mapping.text import parse_file
 from app.cli import main
 from app.tools.schema import schema_of_mappings, schema_of_profiles
 
