@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from adapters.memory import Row
 from adapters.testing.hospital import Hospital, Ids, StayRow
 from tests.adapters.changeable import Changeable
 from tests.adapters.group import PREFIXES, Group, open_group, served
-from tests.adapters.test_walks import PLACE, Walks
+from tests.adapters.test_walks import PLACE, walk
 from tests.databases import NewDatabase
 
 NO_HOUR = "2024-03-31 02:30:00"
@@ -80,14 +78,4 @@ def opened(
 
 
 def test_steady_stays_are_returned_exactly_once(opened: GroupOpened) -> None:
-    run_state_machine_as_test(
-        lambda: Walks(opened),  # type: ignore[arg-type] # any maker of machines will do
-        settings=settings(
-            max_examples=40,
-            stateful_step_count=30,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    walk(opened)

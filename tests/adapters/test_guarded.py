@@ -1,8 +1,9 @@
 """A source that does not answer is left alone, and is asked again when it is back."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Barrier, Event
 
@@ -61,6 +62,24 @@ def fail(guard: Guard, times: int) -> None:
             guard.run("read", AWAY)
 
 
+@contextmanager
+def under_way(guard: Guard) -> Iterator[None]:
+    """Have a call of another thread under way, which is answered at the end."""
+    asked, answers = Event(), Event()
+
+    def slow() -> str:
+        asked.set()
+        assert answers.wait(PATIENCE)
+        return "42"
+
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(guard.run, "read", slow)
+        assert asked.wait(PATIENCE)
+        yield
+        answers.set()
+        assert call.result(PATIENCE) == "42"
+
+
 def test_after_failures_in_a_row_nobody_asks(caplog: pytest.LogCaptureFixture) -> None:
     heard = Heard()
     guard = Guard("pas", heard, pause=3600)
@@ -107,20 +126,8 @@ def test_one_call_tries_and_the_source_is_asked_again(
     heard = Heard()
     guard = Guard("pas", heard, pause=0)
     fail(guard, FAILURES)
-    asked, answers = Event(), Event()
-
-    def slow() -> str:
-        asked.set()
-        assert answers.wait(PATIENCE)
-        return "42"
-
-    with ThreadPoolExecutor(1) as threads:
-        trial = threads.submit(guard.run, "read", slow)
-        assert asked.wait(PATIENCE)
-        with pytest.raises(SourceUnavailableError, match="left alone"):
-            guard.run("read", lambda: pytest.fail("a second one tried"))
-        answers.set()
-        assert trial.result(PATIENCE) == "42"
+    with under_way(guard), pytest.raises(SourceUnavailableError, match="left alone"):
+        guard.run("read", lambda: pytest.fail("a second one tried"))
     assert guard.run("read", lambda: "43") == "43"
     assert heard.held == [True, False]
     assert caplog.records[-1].getMessage() == "source is asked again"
@@ -140,20 +147,9 @@ def test_a_trial_that_fails_begins_a_new_pause() -> None:
 
 def test_a_source_that_does_not_count_has_room_for_so_many() -> None:
     guard = Guard("pas", Deaf(), room=Lane(1, 0.05))
-    asked, answers = Event(), Event()
-
-    def slow() -> str:
-        asked.set()
-        assert answers.wait(PATIENCE)
-        return "42"
-
-    with ThreadPoolExecutor(1) as threads:
-        first = threads.submit(guard.run, "read", slow)
-        assert asked.wait(PATIENCE)
-        with pytest.raises(SourceUnavailableError, match="no connection was free"):
-            guard.run("read", lambda: pytest.fail("there was room"))
-        answers.set()
-        assert first.result(PATIENCE) == "42"
+    refused = pytest.raises(SourceUnavailableError, match="no connection was free")
+    with under_way(guard), refused:
+        guard.run("read", lambda: pytest.fail("there was room"))
     assert guard.run("read", lambda: "43") == "43"
 
 

@@ -85,11 +85,10 @@ def test_22_only_asymmetric_algorithms(served: Served, alg: str) -> None:
 OPAQUE = "opaque-token-of-client-1"
 
 
-@pytest.mark.parametrize("active", [True, False])
-def test_22_an_opaque_token_is_introspected(
-    redis_server: RedisServer, tmp_path: Path, active: bool
-) -> None:
-    served = serve(
+@pytest.fixture
+def introspecting(redis_server: RedisServer, tmp_path: Path) -> Served:
+    """Return a service that asks the provider about each token."""
+    return serve(
         EDGES,
         tmp_path,
         redis_server.url,
@@ -98,34 +97,31 @@ def test_22_an_opaque_token_is_introspected(
         INTROSPECTION_CLIENT_ID="encounters",
         INTROSPECTION_CLIENT_SECRET="hush",
     )
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_22_an_opaque_token_is_introspected(
+    introspecting: Served, active: bool
+) -> None:
     with responses.RequestsMock() as mock:
         says = {"active": active, "client_id": "client-1", "scope": provider.SCOPE}
         mock.post(provider.INTROSPECTION_URL, json=says)
-        answer = _with(served, OPAQUE).get("Encounter/1")
+        answer = _with(introspecting, OPAQUE).get("Encounter/1")
         if active:
             assert body(answer)["id"] == "1"
-            found = _with(served, OPAQUE).search("Encounter", {"_count": "2"})
-            assert relations(_with(served, OPAQUE).follow(found, "next"))
+            found = _with(introspecting, OPAQUE).search("Encounter", {"_count": "2"})
+            assert relations(_with(introspecting, OPAQUE).follow(found, "next"))
         else:
             refused(answer, 401, "unknown", "Authorization")
         assert mock.calls[0].request.headers["Authorization"].startswith("Basic ")
 
 
 def test_22_a_provider_that_cannot_introspect_is_503(
-    redis_server: RedisServer, tmp_path: Path
+    introspecting: Served,
 ) -> None:
-    served = serve(
-        EDGES,
-        tmp_path,
-        redis_server.url,
-        KEY_SET_URL=None,
-        INTROSPECTION_URL=provider.INTROSPECTION_URL,
-        INTROSPECTION_CLIENT_ID="encounters",
-        INTROSPECTION_CLIENT_SECRET="hush",
-    )
     with responses.RequestsMock() as mock:
         mock.post(provider.INTROSPECTION_URL, status=500)
-        refused(_with(served, OPAQUE).get("Encounter/1"), 503, "transient")
+        refused(_with(introspecting, OPAQUE).get("Encounter/1"), 503, "transient")
 
 
 @pytest.mark.parametrize(
