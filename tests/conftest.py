@@ -14,6 +14,13 @@ from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
 from tests.mariadb_server import mariadb_server  # noqa: F401
 from tests.redis_server import redis_server  # noqa: F401
 
+LONGEST = ("docs/test_guide.py", "demo/test_run.py", "demo/test_run_groups.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files: a file that begins last is waited for alone."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def canary_watch() -> Iterator[CanaryWatch]:
