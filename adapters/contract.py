@@ -97,10 +97,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ParameterCapability:
-    """What one search parameter can do on this source."""
+    """What one search parameter can do on this source.
+
+    `finest` is the limit of a source that compares whole days, minutes or seconds; with
+    `period` a date is compared with the whole of a stay, from its start to its end.
+    """
 
     prefixes: frozenset[Prefix] = frozenset(Prefix)
     matches: frozenset[StringMatch] = frozenset({StringMatch.STARTS_WITH})
+    finest: Limit | None = None
+    period: bool = False
 
 
 @dataclass(frozen=True, slots=True)

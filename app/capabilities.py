@@ -24,8 +24,6 @@ _SORTS: Mapping[ResourceType, tuple[SortKey, ...]] = {
 }
 """What `_sort` takes; the default first (decision 8)."""
 
-_RESULT_PARAMETERS = ("_count", "_sort")
-
 
 @dataclass(frozen=True, slots=True)
 class OfferedParameter:

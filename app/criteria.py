@@ -3,14 +3,16 @@
 Spec 4.1; decisions 4 to 9. The parameters themselves are a table, `app.parameters`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from enum import StrEnum
+from types import MappingProxyType
 
 from adapters.contract import (
     Criterion,
     DateCriterion,
+    ParameterCapability,
     ReferenceCriterion,
     StringCriterion,
     StringMatch,
@@ -51,7 +53,32 @@ class Context:
     functional_unit_extension: str | None = None
 
 
-Read = Callable[["SearchParameter", Sequence[Value], Context, StringMatch], Criterion]
+MATCHES: Mapping[str, StringMatch] = MappingProxyType(
+    {
+        "": StringMatch.STARTS_WITH,
+        "exact": StringMatch.EXACT,
+        "contains": StringMatch.CONTAINS,
+    }
+)
+"""How each modifier of a text compares; without one, starts of words are."""
+
+
+def modifiers(able: Collection[StringMatch]) -> tuple[str, ...]:
+    """Return the modifiers of a text that can be compared so, as a client writes them."""
+    return tuple(
+        f":{word}" for word, match in MATCHES.items() if word and match in able
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How values are to be compared, and what the source can compare at all."""
+
+    match: StringMatch
+    able: ParameterCapability
+
+
+Read = Callable[["SearchParameter", Sequence[Value], Context, Asked], Criterion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +102,7 @@ class SearchParameter:
 
 
 def read_ids(
-    parameter: SearchParameter, values: Sequence[Value], _: Context, __: StringMatch
+    parameter: SearchParameter, values: Sequence[Value], _: Context, __: Asked
 ) -> Criterion:
     """Read ids of resources. Raises BadValueError."""
     ids = tuple(Token(None, read_id(value)) for value in values)
@@ -83,7 +110,7 @@ def read_ids(
 
 
 def read_identifiers(
-    parameter: SearchParameter, values: Sequence[Value], _: Context, __: StringMatch
+    parameter: SearchParameter, values: Sequence[Value], _: Context, __: Asked
 ) -> Criterion:
     """Read identifiers, with or without their system. Raises BadValueError."""
     return TokenCriterion(parameter.name, tuple(read_token(value) for value in values))
@@ -93,7 +120,7 @@ def read_codes(
     parameter: SearchParameter,
     values: Sequence[Value],
     context: Context,
-    _: StringMatch,
+    _: Asked,
 ) -> Criterion:
     """Read codes of the parameter's list; another system matches nothing. Raises BadValueError."""
     found: dict[Token, None] = {}
@@ -116,7 +143,7 @@ def read_units(
     parameter: SearchParameter,
     values: Sequence[Value],
     context: Context,
-    _: StringMatch,
+    _: Asked,
 ) -> Criterion:
     """Read functional units; another extension matches nothing. Raises BadValueError."""
     extension = context.functional_unit_extension
@@ -131,28 +158,29 @@ def read_dates(
     parameter: SearchParameter,
     values: Sequence[Value],
     context: Context,
-    _: StringMatch,
+    asked: Asked,
 ) -> Criterion:
     """Read dates, of whole days for a birth date. Raises BadValueError."""
     read = read_day if parameter.name == "birthdate" else read_date
+    able = asked.able.prefixes
     return DateCriterion(
-        parameter.name, tuple(read(value, context.zone) for value in values)
+        parameter.name, tuple(read(value, context.zone, able) for value in values)
     )
 
 
 def read_strings(
-    parameter: SearchParameter, values: Sequence[Value], _: Context, match: StringMatch
+    parameter: SearchParameter, values: Sequence[Value], _: Context, asked: Asked
 ) -> Criterion:
     """Read texts. Raises BadValueError."""
     texts = tuple(read_string(value) for value in values)
-    return StringCriterion(parameter.name, texts, match)
+    return StringCriterion(parameter.name, texts, asked.match)
 
 
 def read_patients(
     parameter: SearchParameter,
     values: Sequence[Value],
     context: Context,
-    _: StringMatch,
+    _: Asked,
 ) -> Criterion:
     """Read references to patients; another server's match nothing. Raises BadValueError."""
     ids = (read_reference(value, "Patient", context.base_url) for value in values)

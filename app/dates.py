@@ -12,7 +12,8 @@ from adapters.contract import DateValue, Prefix
 
 FORMS = (
     "YYYY, YYYY-MM, YYYY-MM-DD, YYYY-MM-DDThh:mm, YYYY-MM-DDThh:mm:ss, "
-    "the last two with or without Z or an offset such as +01:00"
+    "YYYY-MM-DDThh:mm:ss.fff, those with a time with or without Z or an offset such as "
+    "+01:00"
 )
 """The forms of a date, for the text of an error."""
 
@@ -20,16 +21,20 @@ _PREFIX = re.compile(r"[A-Za-z]{2}(?=[0-9])|[A-Za-z]+")
 _DATE = re.compile(
     r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
     r"(?P<time>T(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
-    r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
+    r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]+))?)?"
     r"(?P<offset>Z|[+-][0-9]{2}:[0-9]{2})?)?)?)?",
     re.ASCII,
 )
 _NOT_SUPPORTED = ("sa", "eb", "ap")
+_DIGITS = 6
+"""As many of a fraction of a second as an instant has; what is finer is cut off."""
+_SHOWN = 40
 
 # People write 9999-12-31 for "no limit": a year at either end of the calendar becomes
 # an instant that any zone can still express, in four digits.
 _FIRST = datetime(1001, 1, 1, tzinfo=UTC)
 _LAST = datetime(9999, 1, 1, tzinfo=UTC)
+_LEAP_YEAR = 2000
 
 
 class DateTextError(ValueError):
@@ -50,7 +55,8 @@ def parse_date(text: str, zone: tzinfo) -> DateValue:
     try:
         low, high = _interval(match, zone)
     except (ValueError, OverflowError) as error:
-        raise DateTextError(f"'{value}' is no day or time of the calendar") from error
+        text = f"'{_shown(value)}' is no day or time of the calendar"
+        raise DateTextError(text) from error
     return DateValue(prefix, low, high)
 
 
@@ -58,27 +64,35 @@ def _prefix(text: str) -> Prefix:
     try:
         return Prefix(text)
     except ValueError:
-        offered = ", ".join(Prefix)
-        known = " is not supported here" if text in _NOT_SUPPORTED else " is not known"
-        raise DateTextError(f"the prefix '{text}'{known}; use {offered}") from None
+        known = "not supported here" if text in _NOT_SUPPORTED else "not known"
+        raise DateTextError(f"the prefix '{_shown(text)}' is {known}") from None
 
 
 def _hint(value: str) -> str:
     if not value:
         return "no date stands after the prefix"
     if re.fullmatch(r".+T.+ [0-9]{2}:[0-9]{2}", value):
-        return f"'{value}' holds a blank where the + of the offset was: send + as %2B"
-    return f"'{value}' is not a date"
+        return (
+            f"'{_shown(value)}' holds a blank where the + of the offset was: "
+            "send + as %2B"
+        )
+    return f"'{_shown(value)}' is not a date"
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _interval(match: re.Match[str], zone: tzinfo) -> tuple[datetime, datetime]:
     part = match.groupdict()
     year, month, day = (int(part[name] or 1) for name in ("year", "month", "day"))
-    if not _FIRST.year <= datetime(year, month, day, tzinfo=zone).year < _LAST.year:
+    first = datetime(year, month, day, tzinfo=zone)
+    if not _FIRST.year <= year < _LAST.year:
+        _of_time(part, first.replace(year=_LEAP_YEAR))  # is it a time at all?
         end = _FIRST if year < _FIRST.year else _LAST
         return end, end
     if part["time"]:
-        return _of_time(part, datetime(year, month, day, tzinfo=zone))
+        return _of_time(part, first)
     if part["day"]:
         low = datetime(year, month, day)  # noqa: DTZ001 - the zone comes with the bounds
         return _local(low, zone), _local(low + timedelta(days=1), zone)
@@ -100,16 +114,16 @@ def _local(wall: datetime, zone: tzinfo) -> datetime:
 
 
 def _of_time(part: dict[str, str | None], day: datetime) -> tuple[datetime, datetime]:
-    fraction = part["fraction"] or ""
+    fraction = (part["fraction"] or "")[:_DIGITS]
     low = day.replace(
         hour=int(part["hour"] or 0),
         minute=int(part["minute"] or 0),
         second=int(part["second"] or 0),
-        microsecond=int(fraction.ljust(6, "0")),
+        microsecond=int(fraction.ljust(_DIGITS, "0")),
         tzinfo=_offset(part["offset"]) or day.tzinfo,
     )
     if fraction:
-        width = timedelta(microseconds=10 ** (6 - len(fraction)))
+        width = timedelta(microseconds=10 ** (_DIGITS - len(fraction)))
     else:
         width = timedelta(seconds=1) if part["second"] else timedelta(minutes=1)
     # In UTC, because an hour on the clock is not always an hour.

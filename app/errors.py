@@ -14,7 +14,6 @@ bare HTTP status of the framework. Nothing here knows the framework (see `app.ou
     ├── GonePageError              410  the page was there; search again (decision 14)
     ├── BadValueError              412  a search value is bad (decision 3)
     ├── UnsupportedMediaTypeError  415  the body is not a form (decision 1)
-    ├── CostlySearchError          422  the search is too wide
     ├── BusinessRuleError          422  a rule of the deployment forbids the search
     └── UnavailableError           503  something behind us is away: try again
 """
@@ -123,10 +122,6 @@ class UnsupportedMediaTypeError(ServiceError):
     """The body is of a kind that is not read (decision 1)."""
 
 
-class CostlySearchError(ServiceError):
-    """The search is too wide for its time budget (decision 13)."""
-
-
 class BusinessRuleError(ServiceError):
     """A rule of the deployment forbids the search (decision 9)."""
 
@@ -161,7 +156,6 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
     GonePageError: Answer(410, _I.NOT_FOUND),
     BadValueError: Answer(412, _I.VALUE),
     UnsupportedMediaTypeError: Answer(415, _I.NOT_SUPPORTED),
-    CostlySearchError: Answer(422, _I.TOO_COSTLY),
     BusinessRuleError: Answer(422, _I.BUSINESS_RULE),
     UnavailableError: Answer(503, _I.TRANSIENT, headers=_RETRY),
     contract.NotFoundError: Answer(404, _I.NOT_FOUND, "There is no such resource."),

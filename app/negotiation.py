@@ -3,14 +3,16 @@
 `_format` wins over the Accept header (FHIR STU3 http, "content types").
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from app.errors import NotAcceptableError
 
+_FHIR_JSON = "application/fhir+json"
 _JSON = frozenset(
-    {"application/fhir+json", "application/json", "application/json+fhir", "text/json"}
+    {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
 )
-_RANGES = frozenset({"*/*", "application/*", "text/*"})
+_RANGES = ("application/*", "*/*")
+"""Ranges that our type is in, the narrowest first."""
 # A + that was not escaped arrives as a blank.
 _FORMATS = _JSON | {"json", "application/fhir json", "application/json fhir"}
 
@@ -22,14 +24,25 @@ def check_format(format: str | None, accept: str | None) -> None:
             raise NotAcceptableError(
                 "Answers are application/fhir+json.", "http._format"
             )
-    elif accept and not (_JSON | _RANGES).intersection(_accepted(accept)):
+    elif accept and not _takes_json(dict(_weighed(accept))):
         raise NotAcceptableError("Answers are application/fhir+json.", "http.Accept")
 
 
-def _accepted(accept: str) -> Iterable[str]:
-    """Yield the media types of an Accept header that are not refused by `q=0`."""
+def _takes_json(taken: Mapping[str, bool]) -> bool:
+    """Say whether our type is taken: the narrowest range decides (RFC 9110, 12.5.1).
+
+    Other names of JSON, and `text/*`, which holds one, are taken for ours.
+    """
+    if _FHIR_JSON in taken:
+        return taken[_FHIR_JSON]
+    if any(taken.get(kind) for kind in (*_JSON, "text/*")):
+        return True
+    return next((taken[kind] for kind in _RANGES if kind in taken), False)
+
+
+def _weighed(accept: str) -> Iterable[tuple[str, bool]]:
+    """Yield the media ranges of an Accept header, and whether `q=0` refuses them."""
     for part in accept.split(","):
         kind, *parameters = (piece.strip().lower() for piece in part.split(";"))
         weights = [p[2:] for p in parameters if p.startswith("q=")]
-        if not any(weight.strip("0.") == "" for weight in weights):
-            yield kind
+        yield kind, not any(weight.strip("0.") == "" for weight in weights)

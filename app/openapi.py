@@ -1,6 +1,7 @@
 """An OpenAPI 3.0 description of what a deployment offers, from the tables that it runs on.
 
-For client generators and for tests that attack the service. FHIR itself describes the
+For client generators (`encounters mapping explain --openapi`) and for tests that attack the
+service. FHIR itself describes the
 resources; here they are objects with a `resourceType`.
 """
 
@@ -16,6 +17,7 @@ from app.errors import STATUSES
 from app.outcomes import CONTENT_TYPE
 from app.parameters import SEARCH_PARAMETERS
 from app.schemas.summary import ELEMENTS, Summary
+from app.statement import parameter_text
 
 Node: TypeAlias = dict[str, Any]
 
@@ -113,7 +115,7 @@ def _bundle(*, paging: bool) -> Node:
 def _metadata() -> Node:
     return {
         "summary": "What this deployment offers",
-        "security": [],
+        "security": [{"bearer": []}, {}],
         "parameters": _formats(),
         "responses": _responses("CapabilityStatement", (400, 406, 412)),
     }
@@ -121,8 +123,9 @@ def _metadata() -> Node:
 
 def _search_parameters(offer: ResourceOffer) -> Iterable[Node]:
     rows = SEARCH_PARAMETERS[offer.resource_type]
-    for name in offer.parameters:
-        yield _query(name, _schema(rows[name]), description=rows[name].documentation)
+    for name, offered in offer.parameters.items():
+        text = " ".join(parameter_text(rows[name], offered))
+        yield _query(name, _schema(rows[name]), description=text)
     yield _query(
         "_count", {"type": "integer", "minimum": 1, "maximum": offer.count_max}
     )

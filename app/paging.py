@@ -149,7 +149,6 @@ class PageStore:
             raise unknown_page()
         pipeline = self._redis.pipeline(transaction=False)
         pipeline.hgetall(_key(page_id))
-        # Used: if it turns out to be past its whole life, Redis is told below.
         pipeline.expire(_key(page_id), self._idle)
         fields: dict[bytes, bytes] = self._run("load", pipeline)[0]
         sealed = fields.pop(_PAGE, None)
@@ -159,8 +158,17 @@ class PageStore:
             search, start = unpack_page(self._opened(sealed))
         except FormatError as error:
             raise gone_page() from error
-        self._life_left(search)
+        self._end_in_time(page_id, search)
         return KeptPage(page_id, search, start), fields
+
+    def _end_in_time(self, page_id: str, search: StoredSearch) -> None:
+        """Have Redis forget a page that was used when its whole life is over."""
+        left = search.born + self._life - self.now()
+        if left < self._idle:
+            pipeline = self._redis.pipeline(transaction=False)
+            pipeline.expire(_key(page_id), left)
+            self._run("load", pipeline)
+        self._life_left(search)
 
     def _life_left(self, search: StoredSearch) -> int:
         left = min(self._idle, search.born + self._life - self.now())

@@ -63,7 +63,7 @@ _ENCOUNTER = (
         ParameterType.DATE,
         _STU3 + "clinical-date",
         read_dates,
-        "When the stay began; prefixes eq, ne, gt, lt, ge, le.",
+        "When the stay began.",
     ),
     _identifier("clinical-identifier", "The visit number, whole and exact."),
     SearchParameter(
@@ -101,7 +101,7 @@ _PATIENT = (
         ParameterType.DATE,
         _STU3 + "individual-birthdate",
         read_dates,
-        "The day of birth; prefixes eq, ne, gt, lt, ge, le.",
+        "The day of birth.",
     ),
     SearchParameter(
         "gender",

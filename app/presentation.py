@@ -8,7 +8,10 @@ from app.schemas.summary import ELEMENTS, Summary
 from app.values import bad_value
 
 PRESENTATION = ("_summary", "_elements", "_format", "_pretty")
-"""Parameters that are understood everywhere and filter nothing."""
+"""Parameters that are understood wherever resources are asked for, and filter nothing.
+
+A page of a search is cut as its search was: its links take the last two only.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def read_presentation(
     """
     if "_summary" not in asked and "_elements" not in asked:
         return WHOLE
-    summary = _summary(asked.get("_summary", Summary.FALSE))
+    summary = read_summary(asked)
     elements = _elements(asked.get("_elements"), resource_type)
     if elements and summary is not Summary.FALSE:
         raise bad_value(
@@ -45,7 +48,15 @@ def read_presentation(
     return Presentation(summary, elements)
 
 
-def _summary(text: str) -> Summary:
+def check_pretty(asked: Mapping[str, str]) -> None:
+    """Refuse a `_pretty` that is neither true nor false. Raises BadValueError."""
+    if asked.get("_pretty", "true") not in ("true", "false"):
+        raise bad_value("_pretty", asked["_pretty"], "use true or false")
+
+
+def read_summary(asked: Mapping[str, str]) -> Summary:
+    """Read `_summary`. Raises BadValueError."""
+    text = asked.get("_summary", Summary.FALSE)
     try:
         return Summary(text)
     except ValueError:

@@ -6,35 +6,30 @@ whether anything matches is the source's business.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from adapters.contract import (
     Criterion,
-    DateCriterion,
-    Prefix,
     SearchQuery,
     Sort,
     SortKey,
     StringMatch,
 )
 from app.capabilities import OfferedParameter, ResourceOffer
-from app.criteria import Context, ParameterType, SearchParameter
+from app.criteria import MATCHES, Asked, Context, ParameterType, modifiers
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
 from app.forms import MOST_PARAMETERS, Pairs, refuse_token, too_many_parameters
 from app.parameters import SEARCH_PARAMETERS
-from app.presentation import PRESENTATION, Presentation, read_presentation
-from app.values import Value, bad_value, repeated, split
+from app.presentation import (
+    PRESENTATION,
+    Presentation,
+    check_pretty,
+    read_presentation,
+)
+from app.values import bad_value, repeated, split
 
 _COUNT = re.compile(r"0*([0-9]{1,9})[0-9]*", re.ASCII)
-_MATCHES: Mapping[str, StringMatch] = MappingProxyType(
-    {
-        "": StringMatch.STARTS_WITH,
-        "exact": StringMatch.EXACT,
-        "contains": StringMatch.CONTAINS,
-    }
-)
 _SINGLE = ("_count", "_sort", *PRESENTATION)
 _FEW = ("_id", "date")
 """Parameters whose number of values the spec itself limits (spec 8)."""
@@ -59,9 +54,7 @@ def parse_search(
     and a `_count` that is too large is lowered. Raises BadRequestError, BadValueError,
     BusinessRuleError.
     """
-    refuse_token(pairs)
-    if len(pairs) > MOST_PARAMETERS:
-        raise too_many_parameters()
+    _check_pairs(pairs)
     single, filters, ignored = _sorted_out(pairs, offer, lenient)
     criteria = tuple(_criteria(filters, offer, context))
     if not criteria and not offer.unfiltered:
@@ -70,7 +63,7 @@ def parse_search(
             f"{', '.join(offer.parameters)}."
         )
     presentation = read_presentation(single, offer.resource_type)
-    _check_pretty(single)
+    check_pretty(single)
     size = _page_size(single.get("_count"), offer, lenient)
     query = SearchQuery(
         offer.resource_type,
@@ -89,7 +82,7 @@ def read_single_values(
     Raises BadRequestError for a parameter that is not `allowed`, unless `lenient`, and
     BadValueError for an empty or repeated one; a modifier is never left out.
     """
-    refuse_token(pairs)
+    _check_pairs(pairs)
     single: dict[str, str] = {}
     for name, text in pairs:
         if name in allowed:
@@ -98,8 +91,14 @@ def read_single_values(
             raise _bad_modifier(name)
         elif not lenient:
             raise _not_supported(name, allowed)
-    _check_pretty(single)
+    check_pretty(single)
     return single
+
+
+def _check_pairs(pairs: Pairs) -> None:
+    refuse_token(pairs)
+    if len(pairs) > MOST_PARAMETERS:
+        raise too_many_parameters()
 
 
 # ------------------------------------------------------------------ sorting out
@@ -137,14 +136,16 @@ def _check_modifier(name: str, offer: ResourceOffer) -> None:
     offered = offer.parameters.get(base)
     texts = offered is not None and _type(offer, base) is ParameterType.STRING
     able = offered.capability.matches if offered and texts else ()
-    if not modifier or _MATCHES.get(modifier) not in able:
-        raise _bad_modifier(name)
+    if not modifier or MATCHES.get(modifier) not in able:
+        raise _bad_modifier(name, able)
 
 
-def _bad_modifier(name: str) -> BadRequestError:
+def _bad_modifier(name: str, able: Collection[StringMatch] = ()) -> BadRequestError:
     base, _, modifier = name.partition(":")
+    takes = modifiers(able)
+    instead = f"; it takes {' and '.join(takes)}" if takes else ""
     return BadRequestError(
-        f"Parameter '{base}' does not support the modifier ':{modifier}'.",
+        f"Parameter '{base}' does not support the modifier ':{modifier}'{instead}.",
         f"http.{name}",
         code=IssueCode.CODE_INVALID,
     )
@@ -186,19 +187,9 @@ def _criteria(
             values = split(name, text)
             counted[base] = counted.get(base, 0) + len(values)
             _check_number(offered, counted[base])
-            criterion = _criterion(parameter, values, context, modifier)
-            _check_prefixes(offered, criterion)
-            criteria.append(criterion)
+            asked = Asked(MATCHES[modifier], offered.capability)
+            criteria.append(parameter.read(parameter, values, context, asked))
     return criteria
-
-
-def _criterion(
-    parameter: SearchParameter,
-    values: Sequence[Value],
-    context: Context,
-    modifier: str,
-) -> Criterion:
-    return parameter.read(parameter, values, context, _MATCHES[modifier])
 
 
 def _check_number(offered: OfferedParameter, number: int) -> None:
@@ -209,17 +200,6 @@ def _check_number(offered: OfferedParameter, number: int) -> None:
             f"http.{offered.name}",
             code=None if offered.name in _FEW else IssueCode.TOO_COSTLY,
         )
-
-
-def _check_prefixes(offered: OfferedParameter, criterion: Criterion) -> None:
-    if not isinstance(criterion, DateCriterion):
-        return
-    able = offered.capability.prefixes
-    for value in criterion.values:
-        if value.prefix not in able:
-            takes = ", ".join(prefix for prefix in Prefix if prefix in able)
-            text = f"this deployment's source can answer {takes}"
-            raise bad_value(offered.name, value.prefix, text)
 
 
 # ------------------------------------------------------------ result parameters
@@ -243,8 +223,3 @@ def _sort(text: str | None, offer: ResourceOffer) -> Sort:
         keys = ", ".join(f"{key}, -{key}" for key in offer.sorts)
         raise bad_value("_sort", text, f"use one of {keys}")
     return Sort(SortKey(key), descending=text.startswith("-"))
-
-
-def _check_pretty(single: Mapping[str, str]) -> None:
-    if single.get("_pretty", "true") not in ("true", "false"):
-        raise bad_value("_pretty", single["_pretty"], "use true or false")

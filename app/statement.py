@@ -1,10 +1,12 @@
 """The facts of the CapabilityStatement, from what the deployment offers."""
 
+from collections.abc import Iterator
 from datetime import date
 from importlib.metadata import version
 
-from adapters.contract import ResourceType
-from app.capabilities import Offer, ResourceOffer
+from adapters.contract import Limit, ResourceType
+from app.capabilities import Offer, OfferedParameter, ResourceOffer
+from app.criteria import ParameterType, SearchParameter, modifiers
 from app.parameters import SEARCH_PARAMETERS
 from app.schemas.capability import (
     CapabilityFacts,
@@ -12,6 +14,7 @@ from app.schemas.capability import (
     ParameterFacts,
     ResourceFacts,
 )
+from app.values import listed
 
 _SCOPES = (
     "An access token with the scope PATIENT_GAM_SEARCH, or with those of ORGANIZATION_READ, "
@@ -50,7 +53,7 @@ def _resource(offer: ResourceOffer, *, paging: bool) -> ResourceFacts:
             InteractionFacts("search-type", _search_text(offer, paging))
         )
     parameters = tuple(
-        _parameter(offer.resource_type, name) for name in offer.parameters
+        _parameter(offer.resource_type, each) for each in offer.parameters.values()
     )
     return ResourceFacts(
         offer.resource_type, tuple(interactions), parameters, dated=offer.dated
@@ -67,9 +70,27 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
     return f"{size}{order}{promise if paging else f' {_FIRST_ONLY}'}"
 
 
-def _parameter(resource_type: ResourceType, name: str) -> ParameterFacts:
-    row = SEARCH_PARAMETERS[resource_type][name]
-    return ParameterFacts(row.name, row.definition, row.type, row.documentation)
+def _parameter(
+    resource_type: ResourceType, offered: OfferedParameter
+) -> ParameterFacts:
+    row = SEARCH_PARAMETERS[resource_type][offered.name]
+    text = " ".join(parameter_text(row, offered))
+    return ParameterFacts(row.name, row.definition, row.type, text)
+
+
+def parameter_text(row: SearchParameter, offered: OfferedParameter) -> Iterator[str]:
+    """Yield, in sentences, what a parameter finds and what it takes in this deployment."""
+    able = offered.capability
+    yield row.documentation
+    if row.type is ParameterType.DATE:
+        if able.period:
+            yield "It is compared with the whole stay, from its start to its end."
+        yield f"Prefixes {listed(able.prefixes)}."
+        if able.finest is Limit.DAY:
+            yield "It takes whole days."
+    takes = modifiers(able.matches) if row.type is ParameterType.STRING else ()
+    if takes:
+        yield f"Modifiers {', '.join(takes)}."
 
 
 def _bundle(*, paging: bool) -> ResourceFacts:

@@ -50,6 +50,8 @@ def register_transport(app: Flask, settings: Settings) -> None:
     @app.after_request
     def secure(response: Response) -> Response:
         response.headers.extend(SECURITY_HEADERS)
+        if request.method == "OPTIONS" and response.calculate_content_length() == 0:
+            del response.headers["Content-Type"]
         if g.get("https"):
             response.headers.add(*STRICT_TRANSPORT)
         return response

@@ -5,11 +5,11 @@ FHIR STU3 search, "escaping search parameters"; decisions 3, 4, 6 and 7. Every f
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from adapters.contract import DateValue, Token
+from adapters.contract import DateValue, Prefix, Token
 from app.dates import FORMS, DateTextError, parse_date
 from app.errors import BadValueError, IssueCode
 
@@ -65,7 +65,7 @@ def split(name: str, text: str) -> tuple[Value, ...]:
     Raises BadValueError for an empty alternative and for a stray backslash.
     """
     values = [Value(name, parts) for parts in _alternatives(name, text)]
-    if not all(value.text.strip("|") for value in values):
+    if not all(any(value.parts) for value in values):
         raise bad_value(name, "", "give a value, and no comma without one beside it")
     return tuple(values)
 
@@ -111,21 +111,37 @@ def read_token(value: Value) -> Token:
     return Token(system, code or None)
 
 
-def read_date(value: Value, zone: tzinfo, forms: str = FORMS) -> DateValue:
-    """Read a date with its prefix. Raises BadValueError."""
+def read_date(
+    value: Value, zone: tzinfo, able: Collection[Prefix], forms: str = FORMS
+) -> DateValue:
+    """Read a date with its prefix, one of those that the source is `able` to compare.
+
+    Raises BadValueError.
+    """
     try:
-        return parse_date(value.text, zone)
+        found = parse_date(value.text, zone)
     except DateTextError as error:
-        raise value.bad(
-            f"{error}. Allowed are the prefixes eq, ne, gt, lt, ge, le and {forms}"
-        ) from error
+        raise value.bad(f"{error}; {_allowed(able, forms)}") from error
+    if found.prefix not in able:
+        text = f"this deployment's source can answer {listed(able)}"
+        raise bad_value(value.name, found.prefix, text)
+    return found
 
 
-def read_day(value: Value, zone: tzinfo) -> DateValue:
+def read_day(value: Value, zone: tzinfo, able: Collection[Prefix]) -> DateValue:
     """Read a date of whole days, as birth dates are. Raises BadValueError."""
     if not _DAY.fullmatch(value.text):
-        raise value.bad(f"allowed are the prefixes eq, ne, gt, lt, ge, le and {_DAYS}")
-    return read_date(value, zone, _DAYS)
+        raise value.bad(_allowed(able, _DAYS))
+    return read_date(value, zone, able, _DAYS)
+
+
+def listed(prefixes: Collection[Prefix]) -> str:
+    """Return prefixes as a client reads them, in FHIR's order."""
+    return ", ".join(prefix for prefix in Prefix if prefix in prefixes)
+
+
+def _allowed(able: Collection[Prefix], forms: str) -> str:
+    return f"allowed are the prefixes {listed(able)} and {forms}"
 
 
 def read_string(value: Value) -> str:

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from adapters.contract import Adapter, Page, SearchQuery
 from app.capabilities import Offer, ResourceOffer
 from app.criteria import Context
-from app.errors import UnavailableError
+from app.errors import (
+    BadRequestError,
+    BadValueError,
+    BusinessRuleError,
+    UnavailableError,
+)
 from app.forms import Pairs
 from app.operations.phases import Phase, phase
 from app.paging import KeptPage, PageLink, PageStore, gone_page
@@ -74,16 +79,25 @@ class Walks:
     def show(self, kept: KeptPage) -> ResultPage:
         """Ask the source for a page that was kept.
 
-        Raises GonePageError when the mapping has changed what the search walks on, and
-        whatever the adapter raises.
+        Raises GonePageError when the mapping has changed what the search walks on or
+        asks, and whatever the adapter raises.
         """
         stored = kept.search
         offer = self.offer.resources.get(stored.resource_type)
         if offer is None or stored.fingerprint != self.adapter.fingerprint:
             raise gone_page()
-        search = parse_search(stored.pairs, offer, self.context, lenient=stored.lenient)
+        search = self._again(stored, offer)
         page = self._rows(search, _starting(search.query, kept.start))
         return self._linked(kept, search, page, optional=False)
+
+    def _again(self, stored: StoredSearch, offer: ResourceOffer) -> Search:
+        try:
+            return parse_search(
+                stored.pairs, offer, self.context, lenient=stored.lenient
+            )
+        except (BadRequestError, BadValueError, BusinessRuleError) as error:
+            # It was taken once: since then the deployment has come to offer less.
+            raise gone_page() from error
 
     def _rows(self, search: Search, query: SearchQuery) -> Page:
         if search.presentation.summary is Summary.COUNT:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from adapters.contract import (
     Adapter,
     Criterion,
+    Limit,
     ParameterCapability,
     ReferenceCriterion,
     ResourceCapabilities,
@@ -22,6 +23,7 @@ from adapters.lanes import Lane
 
 Answer = TypeVar("Answer")
 
+_FINEST_FIRST = (None, Limit.SECOND, Limit.MINUTE, Limit.DAY)
 _ONE_BY_ONE = "one source after the other, each in its own order"
 
 
@@ -124,7 +126,10 @@ def _narrowest(name: str, parts: Sequence[Part]) -> ParameterCapability:
     found = [p.capabilities.parameters.get(name) for p in parts if name not in p.lacks]
     return reduce(
         lambda one, other: ParameterCapability(
-            one.prefixes & other.prefixes, one.matches & other.matches
+            one.prefixes & other.prefixes,
+            one.matches & other.matches,
+            max(one.finest, other.finest, key=_FINEST_FIRST.index),
+            one.period or other.period,
         ),
         (able for able in found if able is not None),
     )

@@ -28,7 +28,7 @@ from adapters.contract import (
 from adapters.http.answers import rows_at, text_at, total_at
 from adapters.http.calls import Question
 from adapters.http.client import SourceTimedOutError
-from adapters.http.dates import askable_prefixes
+from adapters.http.dates import askable_prefixes, finest
 from adapters.http.inspection import Looked, looks
 from adapters.http.paging import (
     Listed,
@@ -215,7 +215,7 @@ def _capabilities(section: ResourceMapping, http: HttpSection) -> ResourceCapabi
 
 def _parameter(call: SearchCall) -> ParameterCapability:
     if not call.send:
-        return ParameterCapability(prefixes=askable_prefixes(call))
+        return ParameterCapability(prefixes=askable_prefixes(call), finest=finest(call))
     ways = {
         StringMatch.STARTS_WITH: call.send,
         StringMatch.CONTAINS: call.contains,

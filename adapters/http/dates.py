@@ -1,6 +1,6 @@
 """Dates asked for as bounds in the source's own format and precision."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 from types import MappingProxyType
@@ -29,8 +29,6 @@ _FORMS: Mapping[Step, str] = MappingProxyType(
     }
 )
 
-Local = Callable[[datetime], datetime]
-
 
 def askable_prefixes(call: SearchCall) -> frozenset[Prefix]:
     """Return the prefixes that the bounds of a parameter can say; `ne` none can."""
@@ -42,6 +40,11 @@ def askable_prefixes(call: SearchCall) -> frozenset[Prefix]:
     if len(found) == len(Prefix) - 2:
         found.add(Prefix.EQ)
     return frozenset(found)
+
+
+def finest(call: SearchCall) -> Limit:
+    """Return the limit of bounds that are whole days, minutes or seconds."""
+    return _LIMITS[call.step]
 
 
 def date_pairs(

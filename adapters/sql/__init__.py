@@ -29,7 +29,7 @@ from adapters.contract import (
 )
 from adapters.inspection import Look, Observation
 from adapters.mapping.apply import served
-from adapters.mapping.model import ResourceMapping, SourceMapping
+from adapters.mapping.model import DateReading, ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER
 from adapters.sql.database import Database, SourceTimedOutError, open_databases
 from adapters.sql.inspection import looks
@@ -68,7 +68,8 @@ class SqlAdapter:
             self._pages, self._counts = beside._pages, beside._counts
         self._sections: dict[ResourceType, Section] = {}
         self._capabilities = {
-            kind: _capabilities(section) for kind, section in mapping.resources.items()
+            kind: _capabilities(section, mapping.date_reading)
+            for kind, section in mapping.resources.items()
         }
 
     @property
@@ -206,7 +207,9 @@ def _problem(error: AdapterError) -> Problem:
     return Problem(str(error), outage=isinstance(error, SourceUnavailableError))
 
 
-def _capabilities(section: ResourceMapping) -> ResourceCapabilities:
+def _capabilities(
+    section: ResourceMapping, date_reading: DateReading
+) -> ResourceCapabilities:
     names = chain.from_iterable(
         item.fields.values() for item in section.items.get("names", ())
     )
@@ -215,7 +218,11 @@ def _capabilities(section: ResourceMapping) -> ResourceCapabilities:
     # A name that is one of several in a column cannot be told from the others whole.
     matches = texts if cut else texts | {StringMatch.EXACT}
     parameters: Mapping[str, ParameterCapability] = {
-        name: ParameterCapability(matches=matches) for name in section.parameters
+        name: ParameterCapability(
+            matches=matches,
+            period=name == "date" and date_reading is DateReading.PERIOD,
+        )
+        for name in section.parameters
     }
     sorts = (
         section.sorts if SortKey.ID in section.sorts else (*section.sorts, SortKey.ID)

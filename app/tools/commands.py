@@ -97,6 +97,12 @@ def _describe_check(check: argparse.ArgumentParser) -> None:
 def _describe_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("file", type=Path, help="a mapping file")
     explain.add_argument(
+        "--openapi",
+        metavar="URL",
+        help="print what is offered as an OpenAPI description instead, for generators of"
+        " clients; URL is where the deployment is",
+    )
+    explain.add_argument(
         "search",
         nargs="?",
         help="a search, such as 'Encounter?patient=42&date=ge2024'; values of a request"

@@ -24,6 +24,7 @@ from app.capabilities import compute_offer
 from app.criteria import ParameterType
 from app.errors import LIMITS, ServiceError
 from app.forms import Pairs, decode_form
+from app.openapi import openapi
 from app.parameters import SEARCH_PARAMETERS, context_of
 from app.search import parse_search
 from app.tools.report import CANNOT_RUN, FINDINGS, FINE, CannotRunError, print_json
@@ -54,6 +55,10 @@ def run(options: argparse.Namespace) -> int:
     except AdapterError as error:
         raise CannotRunError(str(error)) from error
     try:
+        if options.openapi:
+            offer = compute_offer(profile, adapter.capabilities)
+            print_json(openapi(offer, options.openapi, mapping.name))
+            return FINE
         if options.search is None:
             return _show_table(tuple(answers(mapping, profile, adapter)), options.json)
         return _show_search(mapping, profile, adapter, options)

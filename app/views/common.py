@@ -44,6 +44,8 @@ SEARCH_SCOPES: Mapping[ResourceType, str] = {
 
 _FORM = "application/x-www-form-urlencoded"
 
+_NO_PRECONDITIONS = {"HTTP_IF_MATCH": "", "HTTP_IF_UNMODIFIED_SINCE": ""}
+
 _P = ParamSpec("_P")
 
 
@@ -112,11 +114,24 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     response.set_etag(sha256(response.get_data()).hexdigest()[:32], weak=True)
     if joined.offer.resources[resource_type].dated and record.last_updated:
         response.last_modified = record.last_updated
-    response.make_conditional(request.environ)
-    if response.status_code == PreconditionFailed.code:
-        # If-Match asks for a strong tag, which ours are not: an error, not a resource.
-        raise PreconditionFailed
+    _check_preconditions(response)
+    response.make_conditional(request.environ | _NO_PRECONDITIONS)
     return response
+
+
+def _check_preconditions(response: Response) -> None:
+    """Raise PreconditionFailed as RFC 9110 says (13.1.1, 13.1.4).
+
+    If-Match compares strong tags, which ours are not: only `*` holds, for what is there.
+    """
+    told = request.headers.get("If-Match")
+    if told is not None:
+        if told.strip() != "*":
+            raise PreconditionFailed
+        return
+    changed, since = response.last_modified, request.if_unmodified_since
+    if changed is not None and since is not None and changed > since:
+        raise PreconditionFailed
 
 
 def _record(resource_type: ResourceType, id: str) -> Record:
@@ -158,7 +173,7 @@ def _is_form() -> bool:
 
 def is_lenient() -> bool:
     """Whether the client wants unknown parameters ignored (decision 2)."""
-    preferences = request.headers.get("Prefer", "").replace(" ", "").lower()
+    preferences = re.sub('[ "]', "", request.headers.get("Prefer", "")).lower()
     told = [each for each in re.split("[,;]", preferences) if each[:9] == "handling="]
     # The first one counts (RFC 7240, 2).
     return told[:1] == ["handling=lenient"]

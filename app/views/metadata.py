@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 
 from app.errors import UnknownResourceError
 from app.negotiation import check_format
-from app.presentation import PRESENTATION
+from app.presentation import PRESENTATION, read_summary
 from app.schemas.capability import capability_statement
 from app.search import read_single_values
 from app.service import service
@@ -28,6 +28,7 @@ def _guarded() -> Response:
 def _statement() -> Response:
     joined = service()
     single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
+    read_summary(single)  # a statement is shown whole, whatever its value
     check_format(single.get("_format"), request.headers.get("Accept"))
     facts = capability_facts(
         joined.offer, joined.settings.base_url, joined.title, joined.offered_since

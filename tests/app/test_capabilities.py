@@ -188,3 +188,19 @@ def test_the_statement_tells_page_sizes_sorts_and_pages(
         "self link"
         in _resources(groups["group-a"])["Bundle"]["interaction"][0]["documentation"]
     )
+
+
+def _texts(deployment: Served, kind: str) -> Mapping[str, str]:
+    listed = _resources(deployment)[kind]["searchParam"]
+    return {each["name"]: each["documentation"] for each in listed}
+
+
+def test_the_statement_tells_what_each_parameter_takes(served: Served) -> None:
+    stays, patients = _texts(served, "Encounter"), _texts(served, "Patient")
+    assert stays["date"] == "When the stay began. Prefixes eq, ne, gt, lt, ge, le."
+    assert patients["name"].endswith("Modifiers :exact, :contains.")
+    assert "Modifiers" not in stays["identifier"]
+    text = refused(
+        served.get("Patient?name:missing=true"), 400, "code-invalid", "name:missing"
+    )
+    assert text.endswith("':missing'; it takes :exact and :contains.")

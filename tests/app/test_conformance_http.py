@@ -79,6 +79,7 @@ def test_answers_are_fhir_json_in_utf_8(served: Served, path: str) -> None:
         ),
         *(f"{XML}, application/fhir+json;q=0.1", "text/html,application/xml,*/*;q=0.8"),
         *("application/fhir+json; fhirVersion=3.0", ""),
+        *("application/json;q=0, */*", "text/*", "application/*, */*;q=0"),
     ],
 )
 @pytest.mark.parametrize("path", OK)
@@ -91,7 +92,11 @@ def test_json_is_given_to_all_who_take_it(
 
 
 @pytest.mark.parametrize(
-    "accept", [XML, "text/html", "application/fhir+json;q=0", "application/fhir+turtle"]
+    "accept",
+    [
+        *(XML, "text/html", "application/fhir+json;q=0", "application/fhir+turtle"),
+        *("application/fhir+json;q=0, */*", "application/*;q=0.0, */*", "*/*;q=0"),
+    ],
 )
 @pytest.mark.parametrize("path", OK)
 def test_what_is_not_served_is_406(served: Served, path: str, accept: str) -> None:

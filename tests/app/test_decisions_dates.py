@@ -231,3 +231,14 @@ def test_05_there_are_no_parameters_for_start_and_end(
 ) -> None:
     answer = served.post("Encounter/_search", {name: "2024-03-14"})
     refused(answer, 400, "not-supported", name)
+
+
+@pytest.mark.parametrize("digits", ["0", "000", "000000", "0000000", "000000000"])
+def test_05_a_fraction_of_a_second_has_as_many_digits_as_its_sender_writes(
+    served: Served, digits: str
+) -> None:
+    whole = served.search(
+        "Encounter", {"date": "ge2024-03-14T08:15:00", "_count": "100"}
+    )
+    asked = {"date": f"ge2024-03-14T08:15:00.{digits}", "_count": "100"}
+    assert ids(served.search("Encounter", asked)) == ids(whole) != []

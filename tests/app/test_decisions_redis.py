@@ -189,10 +189,36 @@ def test_11_a_search_lives_8_hours_at_most(
     third = own.served.follow(second, "next")
     with own_redis.client() as client:
         assert 0 < client.ttl(f"page:{third['id']}") <= 61
+        # A page that is used does not outlive its search.
+        for page in (first, second):
+            client.expire(f"page:{page['id']}", 1000)
+        own.served.follow(second, "self")
+        own.served.follow(first, "next")
+        assert 0 < client.ttl(f"page:{second['id']}") <= 61
+        assert 0 < client.ttl(f"page:{first['id']}") <= 61
     clock.now += 61
     for page in (first, second, third):
         refused(own.served.get(link(page, "self")), 410, "not-found")
     refused(own.served.get(link(second, "next")), 410, "not-found")
+    with own_redis.client() as client:
+        assert not client.exists(f"page:{first['id']}", f"page:{second['id']}")
+
+
+def test_11_a_question_that_is_no_longer_offered_ends_its_walk(
+    own: Changing, own_redis: RedisServer, tmp_path: Path
+) -> None:
+    first = own.served.search("Encounter", {"class": "IMP", "_count": "2"})
+    text = (tmp_path / "mapping.yaml").read_text("utf-8")
+    narrowed = serve(
+        EDGES,
+        tmp_path,
+        own_redis.url,
+        mapping=text,
+        profile="group-b",
+        SEAL_KEYS=SEAL_KEYS[0],
+    )
+    for relation in ("self", "next"):
+        refused(narrowed.get(link(first, relation)), 410, "not-found")
 
 
 def test_11_both_lives_are_settings(tmp_path: Path) -> None:

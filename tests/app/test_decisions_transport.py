@@ -188,3 +188,7 @@ def test_26_a_change_and_a_deletion_are_seen_at_once(hospital: Changing) -> None
     hospital.delete(3)
     refused(served.get("Encounter/3"), 404, "not-found")
     assert served.search("Encounter", {"status": "planned"})["total"] == 0
+
+
+def test_what_has_no_body_has_no_type(served: Served) -> None:
+    assert "Content-Type" not in raw(served, "OPTIONS", "Encounter/1").headers

@@ -18,6 +18,9 @@ BAD = (
     ("Encounter", "date", "2019-03-14T10", "2019-03-14T10", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "2019-03-14T25:00", "2019-03-14T25:00", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "eq", "eq", "YYYY"),
+    ("Encounter", "date", "lt9999-05-05T99:99", "9999-05-05T99:99", "calendar"),
+    ("Encounter", "date", "ge1000-01-01T25:00:00", "1000-01-01T25", "calendar"),
+    ("Encounter", "date", "ge0999-01-01T00:00+99:99", "0999-01-01", "calendar"),
     ("Encounter", "date", "xx2019-03-14", "xx", "eq, ne, gt, lt, ge, le"),
     ("Encounter", "date", "GE2019", "GE", "eq, ne, gt, lt, ge, le"),
     ("Encounter", "date", "2024-01-01,hier", "hier", "YYYY"),
@@ -49,6 +52,20 @@ def test_03_a_bad_value_names_parameter_part_and_allowed_forms(
     assert name in text
     assert part in text
     assert allowed in text
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 60_000, "x" * 60_000, "eq2024-01-01T" + "0" * 60_000]
+)
+def test_03_a_long_value_is_not_given_back_whole(served: Served, value: str) -> None:
+    text = refused(
+        served.post("Encounter/_search", {"date": value}), 412, "value", "date"
+    )
+    assert len(text) < 500
+
+
+def test_03_a_bar_that_is_escaped_is_a_value(served: Served) -> None:
+    assert ids(served.search("Encounter", {"identifier": r"\|"})) == []
 
 
 @pytest.mark.parametrize(
@@ -224,3 +241,6 @@ def test_03_a_request_takes_50_parameters(
         answer = served.post("Encounter/_search", [("status", "planned")] * number)
         assert "at most 50 parameters" in refused(answer, 412, "too-costly")
     body(served.post("Encounter/_search", [("status", "planned")] * 50, **prefer))
+    many = "&".join(["foo=1"] * 51)
+    for path in ("Encounter/1", "metadata", "Bundle"):
+        refused(served.get(f"{path}?{many}", **LENIENT), 412, "too-costly")

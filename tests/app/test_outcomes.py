@@ -97,7 +97,6 @@ TABLE = [
     (errors.GonePageError, 410, "not-found"),
     (errors.BadValueError, 412, "value"),
     (errors.UnsupportedMediaTypeError, 415, "not-supported"),
-    (errors.CostlySearchError, 422, "too-costly"),
     (errors.BusinessRuleError, 422, "business-rule"),
     (errors.UnavailableError, 503, "transient"),
     (contract.NotFoundError, 404, "not-found"),

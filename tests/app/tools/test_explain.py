@@ -131,3 +131,18 @@ def test_a_database_that_is_away_cannot_run(
     assert told == (
         "the source cannot be asked for its columns: the database took no connection\n"
     )
+
+
+def test_openapi_tells_what_this_deployment_offers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = "https://encounters.example.org/fhir/v3"
+    status, printed = explained(capsys, GROUP_A, "--openapi", url)
+    told = json.loads(printed)
+    assert (status, told["servers"]) == (0, [{"url": url}])
+    search = told["paths"]["/Encounter"]["get"]["parameters"]
+    texts = {each["name"]: each.get("description", "") for each in search}
+    assert texts["date"] == (
+        "When the stay began. Prefixes eq, gt, lt, ge, le. It takes whole days."
+    )
+    assert "status" not in texts
