@@ -161,7 +161,8 @@ def main() -> None:
     options = parser.parse_args()
     # Authlib refuses plain HTTP, rightly; here it never leaves the loopback interface.
     os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
-    serve(create_issuer(DemoDirectory(options.directory)), options.port)
+    issuer = create_issuer(DemoDirectory(options.directory))
+    serve(issuer, options.port, "The token server")
 
 
 if __name__ == "__main__":

@@ -381,7 +381,7 @@ encounter:
         _id: {send: ids, several: comma}
         patient: {send: ipp, several: comma, merged: true}
         date: {from: entreeDu, before: entreeAvant, step: day, format: "%d/%m/%Y"}
-      sort: {send: tri, by: {date: entree, -date: sortie}}
+      sort: {send: tri, by: {date: entree, -date: -entree}}
 patient:
   search: [_id]
   sources:

@@ -55,7 +55,7 @@ def pas(rows: list[object]) -> Pas:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["statuses", "all-200"])
 def group_a(request: pytest.FixtureRequest, pas: Pas) -> Iterator[HttpAdapter]:
-    api = application(pas, Key(KEY), paging=False, errors_as_200=request.param)
+    api = application(lambda: pas, Key(KEY), paging=False, errors_as_200=request.param)
     with serving(api) as url:
         adapter = _adapter(url)
         yield adapter
@@ -119,7 +119,7 @@ def test_patients_by_name_and_houses_by_id(group_a: HttpAdapter) -> None:
 
 def test_the_key_is_needed(pas: Pas) -> None:
     for as_200 in (False, True):
-        with serving(application(pas, Key(KEY), errors_as_200=as_200)) as url:
+        with serving(application(lambda: pas, Key(KEY), errors_as_200=as_200)) as url:
             adapter = _adapter(url, "other")
             with pytest.raises(SourceDataError, match="refuses who asks"):
                 adapter.search(ask())
