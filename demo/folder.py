@@ -69,7 +69,9 @@ class Folder:
     def _read(self, name: str, path: Path) -> Pas:
         file = path.open("rb")
         try:
-            kept = _Kept(file, _mark(os.fstat(file.fileno())), _pas(file.read()))
+            kept = _Kept(
+                file, _mark(os.fstat(file.fileno())), read_hospital(file.read())
+            )
         except BaseException:
             file.close()
             raise
@@ -93,7 +95,8 @@ def _mark(status: os.stat_result) -> Mark:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _pas(text: bytes) -> Pas:
+def read_hospital(text: bytes) -> Pas:
+    """Return the hospital that a file holds; raises HospitalFileError."""
     try:
         held = json.loads(text)
     except ValueError as error:

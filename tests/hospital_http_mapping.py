@@ -1,11 +1,9 @@
-"""The mapping file of the tiny hospital's HTTP API."""
+"""The mapping file of the tiny hospital behind the demo's HTTP API."""
 
 from adapters.testing.hospital import (
     FINESS_SYSTEM,
     IPP_SYSTEM,
     KINDS,
-    NO_END,
-    NO_START,
     SEXES,
     STATES,
     UNIT_URL,
@@ -13,6 +11,8 @@ from adapters.testing.hospital import (
     Hospital,
     Ids,
 )
+from demo.found import IPP
+from tests.hospital_http_rows import MOMENT, NO_END, NO_START
 
 OFFSET = "{offset: debut}"
 
@@ -21,35 +21,50 @@ def http_mapping_text(
     hospital: Hospital,
     *,
     paging: str = OFFSET,
-    total: str = "total: total",
+    total: str = "total: nombre",
     source: str = "",
 ) -> str:
     """Return the mapping file of a hospital; an empty `paging` for a source without."""
     paged = f", paging: {paging}" if paging else ""
-    tables = "\n".join(
+    text = _TEXT.replace("CODES", _codes(hospital))
+    text = text.replace("PAGING", f"{total}{paged}")
+    given = "noms.prenomUtilise"
+    if hospital.ids is Ids.TEXTS:
+        given = 'noms.prenoms, split: " "'
+    for word, value in (
+        ("TWICE", hospital.twice),
+        ("NEVER", hospital.never),
+        ("SOURCE", source),
+        ("GIVEN", given),
+        ("NO_START", NO_START),
+        ("NO_END", NO_END),
+        ("UNIT_URL", UNIT_URL),
+        ("IPP_SYSTEM", IPP_SYSTEM),
+        ("FINESS_SYSTEM", FINESS_SYSTEM),
+        ("MOMENT", MOMENT),
+    ):
+        text = text.replace(word, value)
+    return text
+
+
+def _codes(hospital: Hospital) -> str:
+    domains = {
+        system: system
+        for patient in hospital.patients
+        for _, system in patient.numbers
+        if system
+    }
+    return "\n".join(
         f"  {name}: {{table: {table!r}{otherwise}}}"
         for name, table, otherwise in (
             ("states", STATES, ""),
             ("kinds", KINDS, ", otherwise: UNK"),
             ("sexes", SEXES, ", otherwise: unknown"),
             ("systems", VISIT_SYSTEMS, ""),
+            ("domains", {IPP: IPP_SYSTEM, **domains}, ""),
+            ("files", {"A": "true", "F": "false"}, ""),
         )
     )
-    text = _TEXT.replace("CODES", tables).replace("PAGING", f"{total}{paged}")
-    split = ', split: " "' if hospital.ids is Ids.TEXTS else ""
-    for word, value in (
-        ("TWICE", hospital.twice),
-        ("NEVER", hospital.never),
-        ("SOURCE", source),
-        ("SPLIT", split),
-        ("NO_START", NO_START),
-        ("NO_END", NO_END),
-        ("UNIT_URL", UNIT_URL),
-        ("IPP_SYSTEM", IPP_SYSTEM),
-        ("FINESS_SYSTEM", FINESS_SYSTEM),
-    ):
-        text = text.replace(word, value)
-    return text
 
 
 _TEXT = """\
@@ -64,66 +79,66 @@ codes:
 CODES
 encounter:
   read: {path: "/sejours/{id}"}
-  list: {path: /sejours, rows: resultats, count: n, fixed: {sauf: "A,X"}, PAGING}
+  list: {path: /sejours, rows: resultats, count: nb, fixed: {sansEtats: "A,X"}, PAGING}
   fields:
-    id: {from: stay_id}
-    patient_id: {from: patient_id}
-    status: {from: state, codes: states}
-    class: {from: type, codes: kinds}
-    start: {from: began, absent: [NO_START]}
-    end: {from: ended, absent: [NO_END]}
-    visit_number: {from: venue.numero}
-    visit_number_system: {from: hospital, codes: systems}
+    id: {from: id}
+    patient_id: {from: patient.ipp}
+    status: {from: etat, codes: states}
+    class: {from: typeSejour, codes: kinds}
+    start: {from: dateEntree, format: "MOMENT", absent: [NO_START]}
+    end: {from: dateSortie, format: "MOMENT", absent: [NO_END]}
+    visit_number: {from: numVenue}
+    visit_number_system: {from: etablissement.id, codes: systems}
     functional_unit: {from: uf.code}
-    organization_id: {from: hospital}
-    last_updated: {from: maj, time_zone: UTC}
+    organization_id: {from: etablissement.id}
+    last_updated: {from: maj, format: "MOMENT", time_zone: UTC}
   search:
     _id: {send: ids, several: comma}
     patient: {send: ipp, several: comma, merged: true}
-    date: {from: du, before: avant}
-    identifier: {send: numero, several: comma, system: {send: site, codes: systems}}
+    date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}
+    identifier: {send: venues, several: comma, system: {send: etabs, codes: systems}}
     status: {send: etats, several: comma}
     class: {send: types, several: comma}
     service-provider._extension: {send: ufs, several: comma}
-  sort: {send: tri, by: {date: began, -date: -began, _lastUpdated: maj, -_lastUpdated: -maj}}
+  sort: {send: tri, by: {date: entree, -date: -entree, _lastUpdated: maj, -_lastUpdated: -maj}}
 patient:
   read: {path: "/patients/{id}"}
-  list: {path: /patients, rows: resultats, count: n, PAGING}
+  list: {path: /patients, rows: resultats, count: nb, PAGING}
   fields:
     id: {from: id}
-    active: {from: actif}
+    active: {from: dossier, codes: files}
     identifiers:
       - {type: PI, system: 'IPP_SYSTEM', value: {from: id}}
       - rows: numeros
-        system: {from: autorite}
+        system: {from: domaine, codes: domains}
         value: {from: valeur}
     names:
-      - {use: usual, family: {from: nom.usage}, given: {from: prenomsSPLIT}}
-      - {use: old, family: {from: nom.naissance}}
+      - {use: usual, family: {from: noms.utilise}, given: {from: GIVEN}}
+      - {use: old, family: {from: noms.naissance}}
     gender: {from: sexe, codes: sexes}
-    birth_date: {from: ne}
-    replaced_by: {from: remplacePar}
-    last_updated: {from: maj, time_zone: UTC}
+    birth_date: {from: dateNaissance, format: "%d/%m/%Y"}
+    replaced_by: {from: fusionVers}
+    last_updated: {from: maj, format: "MOMENT", time_zone: UTC}
   search:
     _id: {send: ids, several: comma}
-    identifier: {send: numero, several: comma, system: {send: autorite}}
+    identifier: {send: numeros, several: comma, system: {send: domaine, codes: domains}}
     name: {send: nom, contains: nomContient, exact: nomExact, several: comma}
     family: {send: famille, contains: familleContient, exact: familleExact, several: comma}
     given: {send: prenom, contains: prenomContient, exact: prenomExact, several: comma}
-    birthdate: {from: neDu, before: neAvant}
+    birthdate: {from: neDu, before: neAvant, step: day, format: "%d/%m/%Y"}
     gender: {send: sexes, several: comma}
   sort: {send: tri, by: {_id: id, -_id: -id, _lastUpdated: maj, -_lastUpdated: -maj}}
 organization:
   read: {path: "/etablissements/{id}"}
-  list: {path: /etablissements, rows: resultats, count: n, PAGING}
+  list: {path: /etablissements, rows: resultats, count: nb, PAGING}
   fields:
     id: {from: id}
-    name: {from: title}
+    name: {from: nom}
     identifiers: [{type: FINEJ, system: 'FINESS_SYSTEM', value: {from: finess}}]
-    last_updated: {from: maj, time_zone: UTC}
+    last_updated: {from: maj, format: "MOMENT", time_zone: UTC}
   search:
     _id: {send: ids, several: comma}
     identifier: {send: finess, several: comma}
-    name: {send: titre, contains: titreContient, exact: titreExact}
+    name: {send: nom, contains: nomContient, exact: nomExact, several: comma}
   sort: {send: tri, by: {_id: id, -_id: -id, _lastUpdated: maj, -_lastUpdated: -maj}}
 """

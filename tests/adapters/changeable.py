@@ -1,6 +1,6 @@
 """A hospital under test whose stays come, change and go."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from adapters.contract import Adapter
 from adapters.memory import MemoryAdapter
@@ -18,7 +18,9 @@ class Changeable(Opened):
         model: MemoryAdapter,
         put_stay: Callable[[StayRow], None],
         delete_stay: Callable[[int], None],
+        *,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(hospital, adapter, model)
+        super().__init__(hospital, adapter, model, columns=columns)
         self.put_stay = put_stay
         self.delete_stay = delete_stay

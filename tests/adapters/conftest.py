@@ -16,13 +16,18 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading
 from adapters.testing.hospital import Hospital, Ids
 from adapters.testing.opened import Open
+from demo.doors import KEY_HEADER
 from tests.adapters.changeable import Changeable
-from tests.hospital_http import Api, serving
+from tests.hospital_http import SECRETS
 from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http_rows import COLUMNS
+from tests.hospital_server import HospitalServer
 from tests.hospital_sql import Tables, mapping_text
 
 
-def _memory(hospital: Hospital, _directory: Path, _url: str) -> Iterator[Changeable]:
+def _memory(
+    hospital: Hospital, _directory: Path, _request: pytest.FixtureRequest
+) -> Iterator[Changeable]:
     adapter = hospital.model()
     yield Changeable(
         hospital,
@@ -33,6 +38,27 @@ def _memory(hospital: Hospital, _directory: Path, _url: str) -> Iterator[Changea
             ResourceType.ENCOUNTER, hospital.ids.text(id)
         ),
     )
+
+
+def _sqlite(
+    hospital: Hospital, directory: Path, _request: pytest.FixtureRequest
+) -> Iterator[Changeable]:
+    return _sql(hospital, directory, f"sqlite:///{directory / 'pas.db'}")
+
+
+def _postgresql(
+    hospital: Hospital, directory: Path, request: pytest.FixtureRequest
+) -> Iterator[Changeable]:
+    locale = "unicode" if hospital.ids is Ids.NUMBERS else "plain"
+    url = request.getfixturevalue("new_postgresql")(locale)
+    return _sql(hospital, directory, url)
+
+
+def _mariadb(
+    hospital: Hospital, directory: Path, request: pytest.FixtureRequest
+) -> Iterator[Changeable]:
+    url = request.getfixturevalue("mariadb_server").new_database()
+    return _sql(hospital, directory, url)
 
 
 def _sql(hospital: Hospital, directory: Path, url: str) -> Iterator[Changeable]:
@@ -47,29 +73,50 @@ def _sql(hospital: Hospital, directory: Path, url: str) -> Iterator[Changeable]:
     tables.close()
 
 
-def _http(hospital: Hospital, directory: Path, _url: str) -> Iterator[Changeable]:
+def _http(
+    hospital: Hospital, directory: Path, request: pytest.FixtureRequest
+) -> Iterator[Changeable]:
     if hospital.date_reading is DateReading.PERIOD:
         pytest.skip("an HTTP source is not asked for whole periods")
-    api = Api(hospital)
+    server: HospitalServer = request.getfixturevalue("hospital_server")
+    served = server.new_hospital(directory.name, hospital)
     file = directory / "hospital.yaml"
-    file.write_text(http_mapping_text(hospital), encoding="utf-8")
-    with serving(api) as url:
-        adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-        yield Changeable(
-            hospital, adapter, hospital.model(), api.put_stay, api.delete_stay
-        )
-        adapter.close()
+    text = http_mapping_text(
+        hospital, source=f", headers: {{{KEY_HEADER}: {{env: PAS_KEY}}}}"
+    )
+    file.write_text(text, encoding="utf-8")
+    adapter = open_adapter(load_mapping(file, {"PAS_URL": served.url, **SECRETS}))
+    yield Changeable(
+        hospital,
+        adapter,
+        hospital.model(),
+        served.put_stay,
+        served.delete_stay,
+        columns=COLUMNS,
+    )
+    adapter.close()
 
 
-Opener: TypeAlias = Callable[[Hospital, Path, str], Iterator[Changeable]]
+Opener: TypeAlias = Callable[
+    [Hospital, Path, pytest.FixtureRequest], Iterator[Changeable]
+]
 
 OPENERS: Mapping[str, Opener] = {
     "memory": _memory,
-    "sqlite": _sql,
-    "postgresql": _sql,
-    "mariadb": _sql,
+    "sqlite": _sqlite,
+    "postgresql": _postgresql,
+    "mariadb": _mariadb,
     "http": _http,
 }
+
+
+@pytest.fixture(scope="session")
+def hospital_server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[HospitalServer]:
+    """Serve hospitals by the demo's API, in a process of its own."""
+    with HospitalServer(tmp_path_factory.mktemp("served")) as server:
+        yield server
 
 
 @pytest.hookimpl(wrapper=True)
@@ -102,13 +149,7 @@ def open_hospital(
 
         def opened(hospital: Hospital) -> Changeable:
             directory = tmp_path_factory.mktemp(source)
-            url = f"sqlite:///{directory / 'pas.db'}"
-            if source == "postgresql":
-                locale = "unicode" if hospital.ids is Ids.NUMBERS else "plain"
-                url = request.getfixturevalue("new_postgresql")(locale)
-            if source == "mariadb":
-                url = request.getfixturevalue("mariadb_server").new_database()
-            opening = OPENERS[source](hospital, directory, url)
+            opening = OPENERS[source](hospital, directory, request)
             stack.callback(lambda: list(opening))
             return next(opening)
 

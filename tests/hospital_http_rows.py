@@ -1,0 +1,101 @@
+"""A tiny hospital as a file that the demo serves over HTTP."""
+
+import json
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any
+
+from adapters.testing import hospital as tiny
+from adapters.testing.hospital import (
+    Hospital,
+    Ids,
+    OrganizationRow,
+    PatientRow,
+    StayRow,
+)
+
+Json = dict[str, Any]
+
+MOMENT = "%d/%m/%Y %H:%M:%S.%f"
+COLUMNS = {
+    "id": "stay_id",
+    "patient.ipp": "patient_id",
+    "etat": "state",
+    "dateEntree": "began",
+    "dateSortie": "ended",
+    "etablissement.id": "hospital",
+    "nom": "title",
+}
+"""The suite's name of each column that a fault may name."""
+
+
+def file_text(hospital: Hospital, stays: Iterable[StayRow] | None = None) -> bytes:
+    """Return the file of a hospital, with other stays where there are such."""
+    rows = {
+        "sejours": [
+            stay(hospital, row) for row in (hospital.stays if stays is None else stays)
+        ],
+        "patients": [_patient(hospital, row) for row in hospital.patients],
+        "etablissements": [_house(row) for row in hospital.organizations],
+    }
+    return json.dumps(rows).encode()
+
+
+def stay(hospital: Hospital, row: StayRow) -> Json:
+    """Return a stay, moved to the file that its patient's was merged into."""
+    return {
+        "id": hospital.ids.stored(row.id),
+        "numVenue": row.visit,
+        "patient": {"ipp": row.patient and _survivor(hospital, row.patient)},
+        "etat": row.state,
+        "typeSejour": row.kind,
+        "dateEntree": _moment(row.began),
+        "dateSortie": _moment(row.ended),
+        "uf": None if row.unit is None else {"code": row.unit},
+        "etablissement": {"id": row.hospital},
+        "maj": _moment(row.changed),
+    }
+
+
+def _survivor(hospital: Hospital, patient: int) -> int | str:
+    merged = {row.id: row.replaced_by for row in hospital.patients}
+    return hospital.ids.stored(merged.get(patient) or patient)
+
+
+def _patient(hospital: Hospital, row: PatientRow) -> Json:
+    """Return a patient; several given names are told from one that has a blank."""
+    stored, several = hospital.ids.stored, hospital.ids is Ids.TEXTS
+    return {
+        "id": stored(row.id),
+        "dossier": "A" if row.replaced_by is None else "F",
+        "fusionVers": row.replaced_by and stored(row.replaced_by),
+        "noms": {
+            "naissance": row.birth_name,
+            "utilise": row.used_name,
+            "prenoms" if several else "prenomUtilise": row.given,
+        },
+        "sexe": row.sex,
+        "dateNaissance": row.born and f"{date.fromisoformat(row.born):%d/%m/%Y}",
+        "numeros": [
+            {"domaine": system, "valeur": value} for value, system in row.numbers
+        ],
+        "maj": _moment(row.changed),
+    }
+
+
+def _house(row: OrganizationRow) -> Json:
+    """Return an organization."""
+    return {
+        "id": row.code,
+        "nom": row.title,
+        "finess": row.finess,
+        "maj": _moment(row.changed),
+    }
+
+
+def _moment(text: str | None) -> str | None:
+    """Return a time as the API writes it, nothing as it is."""
+    return text and datetime.fromisoformat(text).strftime(MOMENT)
+
+
+NO_START, NO_END = _moment(tiny.NO_START), _moment(tiny.NO_END)
