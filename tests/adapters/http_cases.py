@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from adapters.contract import Page, RowFault
 from adapters.http import HttpAdapter
 from adapters.mapping.load import load_mapping
+from adapters.testing import asking
 from adapters.testing.hospital import Hospital
 from adapters.testing.stays import EDGES
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.hospital_http_rows import COLUMNS
 
 
 def opened_at(
@@ -19,7 +24,7 @@ def opened_at(
     changes: tuple[tuple[str, str], ...] = (),
     hospital: Hospital = EDGES,
     paging: str = OFFSET,
-    total: str = "total: total",
+    total: str = "total: nombre",
     source: str = ", timeout_seconds: 2",
 ) -> HttpAdapter:
     """Return an adapter on an address, its mapping changed in places."""
@@ -46,3 +51,14 @@ def api_and_adapter(
             yield api, adapter
         finally:
             adapter.close()
+
+
+def rows_of(page: Page) -> list[Any]:
+    """Return the rows of a page for comparing, columns by the suite's names of them."""
+    rows = tuple(
+        row._replace(column=COLUMNS.get(row.column, row.column))
+        if isinstance(row, RowFault)
+        else row
+        for row in page.rows
+    )
+    return asking.rows_of(replace(page, rows=rows))

@@ -37,7 +37,6 @@ from adapters.testing.asking import (
     dates,
     ids_of,
     patient,
-    rows_of,
     token,
 )
 from adapters.testing.hospital import Hospital, Ids
@@ -47,11 +46,13 @@ from demo.doors import KEY_HEADER
 from demo.hospital import fill, generate
 from demo.rows import Sejour
 from tests.adapters.group import PREFIXES, SHARED, GroupModel
+from tests.adapters.http_cases import rows_of
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, listens
 
+BEFORE = "before: entreeAvant"
 NEVER = "2024-03-31 02:30:00"
 SOUTH = replace(EDGES, stays=tuple(row for row in EDGES.stays if row.began != NEVER))
 OLDEST_FIRST = Sort(SortKey.DATE)
@@ -292,14 +293,19 @@ def test_an_api_that_does_not_sort_withdraws_the_key(two: Two) -> None:
 
 
 def test_what_the_api_cannot_be_asked_is_refused(two: Two) -> None:
-    by_day = (("before: avant", "before: avant\n        step: day"),)
+    by_day = (
+        (
+            f"{BEFORE}\n        format: '%d/%m/%Y %H:%M:%S'",
+            f"{BEFORE}\n        step: day",
+        ),
+    )
     adapter = two.opened(changes=by_day)
     with pytest.raises(NotAskableError):
         adapter.search(ask(dates("ge2024-03-14T10:00:00+01:00")))
 
 
 def test_an_api_that_sorts_otherwise_is_noticed(two: Two) -> None:
-    adapter = two.opened(changes=(("date: began", "date: -began"),))
+    adapter = two.opened(changes=(("date: entree", "date: -entree"),))
     with pytest.raises(
         SourceDataError, match="source south: the list is not in the order"
     ):

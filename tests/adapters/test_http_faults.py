@@ -32,7 +32,12 @@ LIST, ONE = f"{URL}/sejours", f"{URL}/sejours/1"
 SECRET = "Canari Jeanne"
 WORD = f'{{"erreur": "{SECRET}"}}'
 
-STAY_1 = {"stay_id": 1, "patient_id": 1, "state": "S", "hospital": "H1"}
+STAY_1 = {
+    "id": 1,
+    "patient": {"ipp": 1},
+    "etat": "S",
+    "etablissement": {"id": "H1"},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -106,21 +111,21 @@ def test_id_never_leads_elsewhere(
 
 NONSENSE = (
     *("", "null", "[]", "7", '"x"', "{", "<html>", '{"resultats": [', "{}", "NaN"),
-    '{"resultats": null, "total": 0}',
-    '{"resultats": {}, "total": 0}',
-    '{"resultats": [7], "total": 1}',
-    '{"resultats": [], "total": null}',
-    '{"resultats": [], "total": "many"}',
-    '{"resultats": [], "total": -1}',
-    '{"resultats": [], "total": true}',
-    '{"resultats": [], "total": 1.5}',
+    '{"resultats": null, "nombre": 0}',
+    '{"resultats": {}, "nombre": 0}',
+    '{"resultats": [7], "nombre": 1}',
+    '{"resultats": [], "nombre": null}',
+    '{"resultats": [], "nombre": "many"}',
+    '{"resultats": [], "nombre": -1}',
+    '{"resultats": [], "nombre": true}',
+    '{"resultats": [], "nombre": 1.5}',
     # Lies: more rows than the total, and fewer.
-    '{"resultats": [{"stay_id": 1}, {"stay_id": 2}], "total": 1}',
-    '{"resultats": [], "total": 9}',
+    '{"resultats": [{"id": 1}, {"id": 2}], "nombre": 1}',
+    '{"resultats": [], "nombre": 9}',
     # One stay, twice.
-    '{"resultats": [{"stay_id": 1}, {"stay_id": 1}], "total": 2}',
-    '{"resultats": [{"uf": 7}], "total": 1}',
-    '{"resultats": [{"uf": []}], "total": 1}',
+    '{"resultats": [{"id": 1}, {"id": 1}], "nombre": 2}',
+    '{"resultats": [{"uf": 7}], "nombre": 1}',
+    '{"resultats": [{"uf": []}], "nombre": 1}',
 )
 
 
@@ -145,8 +150,8 @@ def test_row_without_sense_is_told_the_integrator(
 def test_more_rows_than_asked_are_refused(
     adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
-    rows = [{**STAY_1, "stay_id": number} for number in range(5)]
-    source.get(LIST, json={"resultats": rows, "total": 5})
+    rows = [{**STAY_1, "id": number} for number in range(5)]
+    source.get(LIST, json={"resultats": rows, "nombre": 5})
     _fails(SourceDataError, lambda: adapter.search(ask(count=4)))
 
 
@@ -163,7 +168,7 @@ def test_answer_without_end_is_refused(
 def test_total_as_text_and_a_byte_order_mark_are_read(
     adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
-    source.get(LIST, body=b'\xef\xbb\xbf{"resultats": [], "total": "0"}')
+    source.get(LIST, body=b'\xef\xbb\xbf{"resultats": [], "nombre": "0"}')
     assert adapter.search(ask()).rows == ()
 
 
@@ -184,7 +189,7 @@ def test_source_away_for_a_moment(
     adapter: HttpAdapter, source: responses.RequestsMock, fault: Any
 ) -> None:
     source.get(LIST, **fault)
-    source.get(LIST, json={"resultats": [STAY_1], "total": 1})
+    source.get(LIST, json={"resultats": [STAY_1], "nombre": 1})
     assert len(adapter.search(ask()).rows) == 1
 
 
@@ -222,7 +227,7 @@ def test_a_link_leads_to_the_same_server(
     tmp_path: Path, source: responses.RequestsMock, link: Any
 ) -> None:
     adapter = opened_at(URL, tmp_path, paging="{next: suite.lien}")
-    page = {"resultats": [STAY_1], "total": 2, "suite": {"lien": link}}
+    page = {"resultats": [STAY_1], "nombre": 2, "suite": {"lien": link}}
     source.get(LIST, json=page)
     _fails(
         SourceDataError,
@@ -246,15 +251,15 @@ def test_a_link_is_read_beside_the_address_that_was_asked(
     tmp_path: Path, source: responses.RequestsMock, link: str, asked: str
 ) -> None:
     adapter = opened_at(URL, tmp_path, paging="{next: suite.lien}")
-    first = {"resultats": [STAY_1], "total": 3, "suite": {"lien": link}}
+    first = {"resultats": [STAY_1], "nombre": 3, "suite": {"lien": link}}
     source.get(LIST, json=first)
-    second = {"resultats": [{**STAY_1, "stay_id": 2}], "total": 3}
+    second = {"resultats": [{**STAY_1, "id": 2}], "nombre": 3}
     source.get(f"http://pas.invalid{asked}", json={**second, "suite": {"lien": "?p=3"}})
     page = adapter.search(ask(count=1))
     page = adapter.search(ask(count=1, after=page.last))
     assert [row.id for row in page.rows] == ["2"]  # type: ignore[union-attr]
     last = f"http://pas.invalid{asked.partition('?')[0]}?p=3"
-    source.get(last, json={"resultats": [{**STAY_1, "stay_id": 3}], "total": 3})
+    source.get(last, json={"resultats": [{**STAY_1, "id": 3}], "nombre": 3})
     page = adapter.search(ask(count=1, after=page.last))
     assert ([row.id for row in page.rows], page.more) == (["3"], False)  # type: ignore[union-attr]
 
@@ -339,7 +344,7 @@ def test_a_token_server_that_refuses_who_asks(
 def test_check_tells_what_is_wrong(
     adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
-    source.get(LIST, json={"resultats": [{"id": 1}], "total": 1})
+    source.get(LIST, json={"resultats": [{"numero": 1}], "nombre": 1})
     source.get(f"{URL}/patients", body="<html>")
     source.get(f"{URL}/etablissements", status=403)
     problems = [problem.text for problem in adapter.check()]
@@ -401,7 +406,7 @@ def _drip_headers(connection: socket.socket, ended: Event) -> None:
 
 
 def _half(connection: socket.socket, _: Event) -> None:
-    body = b'{"resultats": [], "total": 0'
+    body = b'{"resultats": [], "nombre": 0'
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + body)
 
 

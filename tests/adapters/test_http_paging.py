@@ -22,20 +22,20 @@ from adapters.testing.asking import (
     dates,
     ids_of,
     patient,
-    rows_of,
     text,
     token,
     walk,
 )
 from adapters.testing.stays import EDGES
-from tests.adapters.http_cases import api_and_adapter, opened_at
+from tests.adapters.http_cases import api_and_adapter, opened_at, rows_of
 from tests.hospital_http import SECRETS, answer
+from tests.hospital_http_rows import stay
 
 MODEL = EDGES.model()
 COUNTED = "counting: {path: /sejours/nombre, total: nombre}"
 BOTH_WAYS = ("{offset: debut}", "{page: page}", "{page: page, first: 1}")
 FORWARDS = ("{next: suite.lien}", "{token: {send: curseur, path: suite.curseur}}")
-TOTALS = ("total: total", COUNTED)
+TOTALS = ("total: nombre", COUNTED)
 
 
 def _everything() -> list[Any]:
@@ -118,33 +118,33 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
 
 # ----------------------------------------------------------- what can be asked
 
-DAYS = (
-    ("date: {from: du, before: avant}", "date: {from: du, before: avant, step: day}"),
-)
-UNTIL = (
-    ("date: {from: du, before: avant}", "date: {from: du, until: avant, step: minute}"),
-)
+BOTH = ("entreeDu", "entreeAvant")
+BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
+SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
+DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
+UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
 
 
 @pytest.mark.parametrize(
     ("changes", "asked", "sent"),
     [
-        (DAYS, "2024-03-14", {"du": "2024-03-14", "avant": "2024-03-15"}),
-        (DAYS, "gt2024-03", {"du": "2024-04-01"}),
-        (DAYS, "le2024-03-14", {"avant": "2024-03-15"}),
-        (DAYS, "ge2024-03-14T23:00Z", {"du": "2024-03-15"}),
-        (UNTIL, "lt2024-03-14T10:00", {"avant": "2024-03-14T09:59"}),
-        ((), "ge2024-10-27T01:30Z", {"du": "2024-10-27T03:00:00"}),
+        (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
+        (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
+        (DAYS, "le2024-03-14", {"entreeAvant": "2024-03-15"}),
+        (DAYS, "ge2024-03-14T23:00Z", {"entreeDu": "2024-03-15"}),
+        (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
+        (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
+        ((), "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
     ],
 )
 def test_bounds_are_written_as_the_source_takes_them(
     tmp_path: Path, changes: Any, asked: str, sent: dict[str, str]
 ) -> None:
     with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
-        api.strange = lambda _: answer({"resultats": [], "total": 0})
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
         adapter.search(ask(dates(asked)))
         (request,) = api.requests
-        assert {k: v for k, v in request.args.items() if k in ("du", "avant")} == sent
+        assert {k: v for k, v in request.args.items() if k in BOTH} == sent
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_what_cannot_be_asked_is_refused(
 
 
 def test_capabilities_say_what_can_be_asked(tmp_path: Path) -> None:
-    change = (("date: {from: du, before: avant}", "date: {from: du}"),)
+    change = ((BOUNDS, "date: {from: entreeDu}"),)
     adapter = opened_at("http://pas.invalid", tmp_path, changes=change)
     able = adapter.capabilities
     assert able[STAY].parameters["date"].prefixes == {Prefix.GE, Prefix.GT}
@@ -188,7 +188,7 @@ def test_several_values_repeat_the_parameter(tmp_path: Path) -> None:
         ),
     )
     with api_and_adapter(tmp_path, changes=change) as (api, adapter):
-        api.strange = lambda _: answer({"resultats": [], "total": 0})
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
         adapter.search(ask(token("status", "finished", "planned")))
         assert api.requests[0].args.getlist("etats") == ["S", "C", "P"]
 
@@ -202,7 +202,7 @@ def test_a_filter_that_the_source_passes_over_is_noticed(
     tmp_path: Path, criterion: Any
 ) -> None:
     with api_and_adapter(tmp_path) as (api, adapter):
-        page = {"resultats": [api._stay(EDGES.stays[7])], "total": 1}
+        page = {"resultats": [stay(EDGES, EDGES.stays[7])], "nombre": 1}
         api.strange = lambda _: answer(page)
         with pytest.raises(SourceDataError, match="not asked for"):
             adapter.search(ask(criterion))
@@ -213,7 +213,7 @@ def test_the_stays_of_another_patient_are_noticed(tmp_path: Path) -> None:
     with api_and_adapter(tmp_path, changes=change) as (api, adapter):
         assert ids_of(adapter.search(ask(patient("2"))))
         api.strange = lambda _: answer(
-            {"resultats": [api._stay(EDGES.stays[0])], "total": 1}
+            {"resultats": [stay(EDGES, EDGES.stays[0])], "nombre": 1}
         )
         with pytest.raises(SourceDataError, match="not asked for"):
             adapter.search(ask(patient("2")))

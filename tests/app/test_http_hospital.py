@@ -27,7 +27,7 @@ def _served(
     api: Api, directory: Path, redis: RedisServer, paging: str, profile: str = "full"
 ) -> Served:
     text = http_mapping_text(EDGES, paging=paging)
-    days = text.replace("before: avant}", "before: avant, step: day}")
+    days = text.replace(' %H:%M:%S"}', '", step: day}')
     mapping = days.replace("{env: PAS_URL}", f"'{api.url}'")  # type: ignore[attr-defined]
     return serve(EDGES, directory, redis.url, mapping=mapping, profile=profile)
 
