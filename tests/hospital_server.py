@@ -1,10 +1,11 @@
-"""The demo's HTTP API in a process of its own, with tiny hospitals that a test may change."""
+"""The demo's HTTP API in a process of its own, and tiny hospitals in it that tests change."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 import pytest
 
@@ -13,6 +14,35 @@ from demo.http import KEY_VARIABLE
 from tests.hospital_http import SECRETS
 from tests.hospital_http_rows import file_text
 from tests.live import ROOT, wait_until
+
+
+@contextmanager
+def demo_http(directory: Path, *options: str) -> Iterator[str]:
+    """Run `python -m demo.http` with its log in a directory, and yield its address."""
+    log = directory / "demo-http.log"
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "demo.http", "--port", "0", *options],
+            env={
+                **os.environ,
+                KEY_VARIABLE: SECRETS[KEY_VARIABLE],
+                "PYTHONPATH": str(ROOT),
+            },
+            stdout=written,
+            stderr=subprocess.STDOUT,
+        )
+
+    def settled() -> bool:
+        return log.read_bytes().endswith(b"\n") or process.poll() is not None
+
+    try:
+        wait_until(settled, log)
+        if process.poll() is not None:
+            pytest.fail(log.read_text())
+        yield log.read_text().split()[-1]
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 class ServedHospital:
@@ -41,46 +71,12 @@ class ServedHospital:
 
 
 class HospitalServer:
-    """`python -m demo.http` on a folder, from the block's beginning to its end."""
+    """A folder of hospitals that such a process serves at an address."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> "HospitalServer":
-        log = self._folder / "server.log"
-        with log.open("wb") as written:
-            self._process = subprocess.Popen(
-                [*_COMMAND, "--folder", str(self._folder)],
-                env={
-                    **os.environ,
-                    KEY_VARIABLE: SECRETS[KEY_VARIABLE],
-                    "PYTHONPATH": str(ROOT),
-                },
-                stdout=written,
-                stderr=subprocess.STDOUT,
-            )
-        wait_until(lambda: b"\n" in log.read_bytes() or not self._goes_on(), log)
-        if not self._goes_on():
-            pytest.fail(log.read_text())
-        self._url = log.read_text().split()[-1]
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.terminate()
-        self._process.wait(10)
+    def __init__(self, folder: Path, url: str) -> None:
+        self._folder, self._url = folder, url
 
     def new_hospital(self, name: str, hospital: Hospital) -> ServedHospital:
         """Serve one more hospital; its name is nobody else's."""
         file = self._folder / f"{name}.json"
         return ServedHospital(file, f"{self._url}/{name}", hospital)
-
-    def _goes_on(self) -> bool:
-        return self._process.poll() is None
-
-
-_COMMAND = (sys.executable, "-m", "demo.http", "--port", "0")

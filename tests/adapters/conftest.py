@@ -21,7 +21,7 @@ from tests.adapters.changeable import Changeable
 from tests.hospital_http import SECRETS
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import COLUMNS
-from tests.hospital_server import HospitalServer
+from tests.hospital_server import HospitalServer, demo_http
 from tests.hospital_sql import Tables, mapping_text
 
 
@@ -115,8 +115,9 @@ def hospital_server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[HospitalServer]:
     """Serve hospitals by the demo's API, in a process of its own."""
-    with HospitalServer(tmp_path_factory.mktemp("served")) as server:
-        yield server
+    folder = tmp_path_factory.mktemp("served")
+    with demo_http(folder, "--folder", str(folder)) as url:
+        yield HospitalServer(folder, url)
 
 
 @pytest.hookimpl(wrapper=True)

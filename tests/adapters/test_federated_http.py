@@ -1,9 +1,5 @@
 """Two hospitals as one, one in a database and one behind an HTTP API."""
 
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 import yaml
 
 from adapters import open_adapter
@@ -42,15 +37,14 @@ from adapters.testing.asking import (
 from adapters.testing.hospital import Hospital, Ids
 from adapters.testing.stays import EDGES
 from app.capabilities import compute_offer
-from demo.doors import KEY_HEADER
 from demo.hospital import fill, generate
 from demo.rows import Sejour
 from tests.adapters.group import PREFIXES, SHARED, GroupModel
 from tests.adapters.http_cases import rows_of
-from tests.hospital_http import Api, answer, serving
+from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.hospital_server import demo_http
 from tests.hospital_sql import Tables, mapping_text
-from tests.live import HOST, ROOT, free_ports, listens
 
 BEFORE = "before: entreeAvant"
 NEVER = "2024-03-31 02:30:00"
@@ -402,34 +396,16 @@ patient:
       fields: {id: {from: id}, replaced_by: {from: fusionVers, source: south}}
       search: {_id: {send: ids, several: comma}}
 """
-STAYS, KEY = 1000, "demo-key"
+STAYS = 1000
 UNSERVED = ("A", "AN", "X", "SUP")
 
 
 @pytest.fixture(scope="module")
-def demo_api() -> Iterator[str]:
+def demo_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve the demo hospital of seed 2 over HTTP, as a process."""
-    port = free_ports()
-    command = [sys.executable, "-m", "demo.http", "--port", str(port), "--seed", "2"]
-    process = subprocess.Popen(
-        [*command, "--stays", str(STAYS)],
-        env={**os.environ, "PAS_KEY": KEY, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    url = f"http://{HOST}:{port}"
-    try:
-        ends = time.monotonic() + 60
-        while not listens(port):
-            assert time.monotonic() < ends, "the hospital did not start"
-            time.sleep(0.1)
-        assert requests.get(
-            f"{url}/etablissements/2", headers={KEY_HEADER: KEY}, timeout=5
-        ).ok
+    directory = tmp_path_factory.mktemp("south")
+    with demo_http(directory, "--seed", "2", "--stays", str(STAYS)) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 @pytest.fixture(scope="module")
@@ -441,7 +417,7 @@ def demo_group(
     fill(north, STAYS, 1)
     file = directory / "demo.yaml"
     file.write_text(DEMO, encoding="utf-8")
-    environ = {"NORTH_URL": north, "SOUTH_URL": demo_api, "PAS_KEY": KEY}
+    environ = {"NORTH_URL": north, "SOUTH_URL": demo_api, **SECRETS}
     adapter = open_adapter(load_mapping(file, environ))
     yield adapter
     adapter.close()

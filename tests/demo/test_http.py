@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,11 +34,13 @@ from demo.hospital import generate
 from demo.http import application
 from demo.pas import Pas, hospital
 from demo.rows import Patient, Sejour
-from tests.hospital_http import serving
-from tests.live import ROOT, answers, free_ports
+from tests.hospital_http import SECRETS, serving
+from tests.hospital_server import demo_http
+from tests.live import ROOT
 
 MAPPING = ROOT / "mappings" / "group-a" / "group-a.yaml"
-KEY = "demo-key"
+KEY = SECRETS["PAS_KEY"]
+SMALL = ("--stays", "1000")
 UNSERVED = ("A", "AN", "X", "SUP")
 
 
@@ -152,8 +153,8 @@ def test_a_session_is_opened_by_who_knows_the_password() -> None:
     assert not door.lets_in(Headers({KEY_HEADER: KEY}))
 
 
-def test_it_runs_as_a_process() -> None:
-    with _running("--no-paging") as url:
+def test_it_runs_as_a_process(tmp_path: Path) -> None:
+    with demo_http(tmp_path, *SMALL, "--no-paging") as url:
         adapter = _adapter(url)
         assert list(adapter.check()) == []
         assert adapter.search(ask(count=3)).more
@@ -180,7 +181,7 @@ def test_without_its_key_it_says_where_the_key_goes() -> None:
 
 
 def test_a_session_that_ends_is_opened_again(tmp_path: Path) -> None:
-    with _running("--session", "1") as url:
+    with demo_http(tmp_path, *SMALL, "--session", "1") as url:
         adapter = HttpAdapter(_with_login(tmp_path, url, KEY))
         assert list(adapter.check()) == []
         for _ in range(3):
@@ -191,7 +192,7 @@ def test_a_session_that_ends_is_opened_again(tmp_path: Path) -> None:
 
 
 def test_a_login_that_is_refused_is_no_outage(tmp_path: Path) -> None:
-    with _running("--session", "1") as url:
+    with demo_http(tmp_path, *SMALL, "--session", "1") as url:
         adapter = HttpAdapter(_with_login(tmp_path, url, "other"))
         with pytest.raises(SourceDataError, match=r"the login was refused \(403\)"):
             adapter.search(ask())
@@ -214,23 +215,3 @@ def _with_login(directory: Path, url: str, password: str) -> SourceMapping:
     file = directory / "mapping.yaml"
     file.write_text(text.replace(key, login), "utf-8")
     return load_mapping(file, {"PAS_URL": url, "PAS_KEY": password})
-
-
-@contextmanager
-def _running(*options: str) -> Iterator[str]:
-    port = free_ports()
-    command = [sys.executable, "-m", "demo.http", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--stays", "1000", *options],
-        env={**os.environ, "PAS_KEY": KEY, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        ends = time.monotonic() + 30
-        while not answers(port):
-            assert time.monotonic() < ends, "the hospital did not start"
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(10)
