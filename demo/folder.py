@@ -66,6 +66,12 @@ class Folder:
             except FileNotFoundError:
                 return None
 
+    def close(self) -> None:
+        """Close the files that were read."""
+        with self._lock:
+            while self._kept:
+                self._kept.popitem()[1].file.close()
+
     def _read(self, name: str, path: Path) -> Pas:
         file = path.open("rb")
         try:

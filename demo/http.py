@@ -81,6 +81,15 @@ def application(
     return app
 
 
+def folder_application(folder: Folder, door: Door, **ways: bool) -> "WSGIApplication":
+    """Return the API of each hospital of a folder, below its name."""
+
+    def current() -> Pas | None:
+        return folder.hospital(request.root_path.strip("/"))
+
+    return below_a_name(application(current, door, **ways))
+
+
 def _guard(
     app: Flask, door: Door, refuse: Callable[[str, int], ResponseReturnValue]
 ) -> None:
@@ -111,12 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _api(told: argparse.Namespace, door: Door) -> "WSGIApplication":
     ways = {"paging": not told.no_paging, "errors_as_200": told.errors_as_200}
     if told.folder:
-        folder = Folder(told.folder)
-        return below_a_name(
-            application(
-                lambda: folder.hospital(request.root_path.strip("/")), door, **ways
-            )
-        )
+        return folder_application(Folder(told.folder), door, **ways)
     pas = hospital(generate(told.stays, told.seed))
     return application(lambda: pas, door, **ways)
 
