@@ -13,10 +13,7 @@ from werkzeug.test import Client
 
 from demo.doors import KEY_HEADER, LOGIN, USER, Key, Sessions
 from demo.folder import Folder, HospitalFileError, read_hospital
-from demo.hospital import generate
-from demo.http import application, folder_application
-from demo.pas import Pas, hospital
-from demo.rows import IdentifiantPatient, Identite, Row, Sejour
+from demo.http import folder_application
 
 KEY = "k-1"
 STAYS = [
@@ -24,16 +21,6 @@ STAYS = [
     {"id": 8, "etat": "S", "dateEntree": "01/01/1900 00:00:00", "uf": None},
     {"id": 9, "dateEntree": "31/03/2024 08:15:00.5", "uf": {"code": "0123"}},
 ]
-
-
-@pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    return list(generate(1000, 1))
-
-
-@pytest.fixture(scope="module")
-def pas(rows: list[Row]) -> Pas:
-    return hospital(rows)
 
 
 def _write(directory: Path, name: str, held: Any) -> None:
@@ -137,30 +124,6 @@ def test_a_session_is_opened_below_a_name(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "ids"),
-    [
-        ("", [9, 7, 8]),
-        ("&tri=entree", [7, 9, 8]),
-        ("&tri=-entree", [9, 7, 8]),
-        ("&tri=id", [7, 8, 9]),
-        ("&tri=-id", [9, 8, 7]),
-        ("&sansEtats=E,S", [9]),
-        ("&entreeDu=30/03/2024", [9, 7]),
-        ("&entreeDu=31/03/2024 08:15:00", [9]),
-        ("&entreeDu=31/03/2024 08:15:00.6", []),
-        ("&entreeAvant=30/03/2024 08:15:00", []),
-        ("&entreeAvant=30/03/2024 08:15:01", [7]),
-        ("&entreeAvant=01/01/2000", []),
-        ("&ufs=0123", [9]),
-        ("&ufs=123", []),
-        ("&lits=3", [9, 7, 8]),
-    ],
-)
-def test_stays_are_asked_for(client: Client, asked: str, ids: list[int]) -> None:
-    assert _ids(client, f"/north/sejours?nb=9{asked}") == ids
-
-
-@pytest.mark.parametrize(
     "asked", ["", "nb=x", "nb=1&tri=lit", "nb=1&entreeDu=2024-03-30", "nb=1&debut=x",
               "nb=1&entreeDu=30/03/2024,31/03/2024"],
 )  # fmt: skip
@@ -173,47 +136,3 @@ def test_what_the_api_does_not_understand_is_refused(
 def test_the_older_release_neither_sorts_nor_goes_on(folder: Folder) -> None:
     client = Client(folder_application(folder, Key(KEY), paging=False))
     assert _ids(client, "/north/sejours?nb=2&tri=id&debut=1") == [9, 7]
-
-
-# ----------------------------------------------------- the made-up hospital itself
-
-
-def test_a_national_number_is_shown_of_a_qualified_identity_only(
-    rows: list[Row], pas: Pas
-) -> None:
-    qualified = {
-        row.patient_id
-        for row in rows
-        if isinstance(row, Identite) and row.statut == "QUAL"
-    }
-    held = {
-        row.patient_id
-        for row in rows
-        if isinstance(row, IdentifiantPatient) and row.domaine == "INS-NIR"
-    }
-    shown = {
-        patient["id"]
-        for patient in pas.patients.values()
-        if any(number["domaine"] == "INS-NIR" for number in patient["numeros"])
-    }
-    assert shown == held & qualified
-    assert held - qualified
-
-
-def test_the_made_up_hospital_is_found_by_more_than_days(
-    rows: list[Row], pas: Pas
-) -> None:
-    client = Client(application(lambda: pas, Key(KEY)))
-    stays = [row for row in rows if isinstance(row, Sejour)]
-    of_unit = {row.sejour_id for row in stays if row.uf_courante == "0123"}
-    assert of_unit
-    assert {*_ids(client, "/sejours?nb=1000&ufs=0123")} == of_unit
-    times = [(row.maj_utc, row.sejour_id) for row in stays if row.maj_utc]
-    changed = sorted((time.replace(microsecond=0), id) for time, id in times)
-    found = _ids(client, "/sejours?nb=1000&tri=maj")
-    assert found[: len(changed)] == [id for _, id in changed]
-    number = next(iter(pas.patients.values()))["numeros"][0]["valeur"]
-    path = f"/patients?nb=9&numeros={number}&domaine"
-    assert _ids(client, f"{path}=IPP-CHU") == [1]
-    assert _ids(client, f"{path}=INS-NIR") == []
-    assert _ids(client, "/patients?nb=9&numeros=1&domaine=IPP") == [1]
