@@ -9,7 +9,7 @@ from adapters.contract import DateCriterion, DateValue, Limit, NotAskableError, 
 from adapters.mapping.checks import directives
 from adapters.mapping.http_model import SearchCall, Step
 from adapters.mapping.time_rule import TimeRule
-from adapters.mapping.times import to_local
+from adapters.mapping.times import in_format, to_local
 
 _STEPS: Mapping[Step, timedelta] = MappingProxyType(
     {
@@ -113,8 +113,8 @@ def _written(
     try:
         if "z" in directives(form) and rule is not None:
             zone = call.zone or rule.zone
-            return (instant - less).astimezone(zone).strftime(form)
-        return (local - less).strftime(form)
+            return in_format((instant - less).astimezone(zone), form)
+        return in_format(local - less, form)
     except OverflowError as error:
         raise _refusal(call, Limit.PREFIX) from error
 

@@ -19,6 +19,7 @@ from adapters.mapping.clocks import (
 from adapters.mapping.time_rule import TimeRule
 
 _DAY = timedelta(days=1)
+_DIRECTIVE = re.compile("%.", re.DOTALL)
 _ISO_DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}")
 
 
@@ -91,6 +92,14 @@ def to_local(instant: datetime, rule: TimeRule) -> datetime:
         return smallest(local, rule)
     except OverflowError:
         return LAST_TIME if instant.year > 5000 else FIRST_TIME
+
+
+def in_format(moment: date, form: str) -> str:
+    """Return a time in a strptime format, the year in the four digits that this reads."""
+    # By itself, strftime writes 999 on some systems: as a text it comes after 2024.
+    year = f"{moment.year:04}"
+    padded = _DIRECTIVE.sub(lambda at: year if at[0] == "%Y" else at[0], form)
+    return moment.strftime(padded)
 
 
 # ------------------------------------------------------------------ reading values

@@ -14,7 +14,7 @@ from functools import partial
 from uuid import UUID
 
 from adapters.mapping.time_rule import TimeRule
-from adapters.mapping.times import to_local
+from adapters.mapping.times import in_format, to_local
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
@@ -187,7 +187,7 @@ def day_bound(kind: Kind, format: str | None, instant: datetime) -> object:
     if kind in _LOCAL:
         midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as the column is
         return _held_time(kind, midnight)
-    return day.strftime(format) if format else day.isoformat()
+    return in_format(day, format) if format else day.isoformat()
 
 
 def _held_time(kind: Kind, local: datetime) -> datetime:
@@ -209,12 +209,12 @@ def _text(rule: TimeRule, local: datetime) -> str:
     """Write `local` as the column's text does, rounded up to what the text can say."""
     if rule.format is None:
         return _iso_text(local, with_time=rule.at is None)
-    text = local.strftime(rule.format)
+    text = in_format(local, rule.format)
     written = datetime.strptime(text, rule.format)  # noqa: DTZ007 - as the column is
     for step in _STEPS:
         if written >= local:
             break
-        later = (written + step).strftime(rule.format)
+        later = in_format(written + step, rule.format)
         written = datetime.strptime(later, rule.format)  # noqa: DTZ007
         text = later
     return text
@@ -223,6 +223,6 @@ def _text(rule: TimeRule, local: datetime) -> str:
 def _iso_text(local: datetime, *, with_time: bool) -> str:
     if not with_time:
         return local.date().isoformat()
-    text = local.strftime("%Y-%m-%d %H:%M:%S")
+    text = local.isoformat(" ", "seconds")
     # Text with and without a fraction then compares as the times do.
     return f"{text}.{local.microsecond:06d}".rstrip("0") if local.microsecond else text

@@ -75,6 +75,12 @@ STAYS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
     ("one patient or another", (patient("8", "2"),), (91, 90, 42, 27)),
     ("_id twice is and", (token("_id", "1"), token("_id", "2")), ()),
     ("no values", (TokenCriterion("_id", ()),), ()),
+    ("before years of four digits", (dates("lt0999-07"),), ()),
+    (
+        "since a year of three digits",
+        (dates("ge0999-07"), patient("4")),
+        (60, 61, 62, 63, 64, 65),
+    ),
     ("no values of dates", (dates(),), ()),
     ("no values of patients", (patient(), token("_id", "1")), ()),
 )
@@ -142,6 +148,7 @@ PATIENTS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] =
     ("month of birth", (dates("1950-02", parameter="birthdate"),), (1,)),
     ("born after", (dates("gt1999-12-31", parameter="birthdate"),), (3, 5)),
     ("born from", (dates("ge1999-12-31", parameter="birthdate"),), (3, 4, 5)),
+    ("born before years of four digits", (dates("lt0999", parameter="birthdate"),), ()),
     ("born before", (dates("lt1950-03-01", parameter="birthdate"),), (1,)),
     ("born up to", (dates("le1950-03-01", parameter="birthdate"),), (1, 2)),
     ("born in one of", (dates("1950", "2000-02", parameter="birthdate"),), (1, 2, 3)),

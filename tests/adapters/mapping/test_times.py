@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.mapping.clocks import FIRST_TIME, LAST_TIME
 from adapters.mapping.time_rule import Never, TimeRule, Twice
-from adapters.mapping.times import join_parts, read_day, to_instant, to_local
+from adapters.mapping.times import in_format, join_parts, read_day, to_instant, to_local
 
 PARIS = ZoneInfo("Europe/Paris")
 UTC_ZONE = ZoneInfo("UTC")
@@ -215,6 +215,13 @@ BOUNDS = (
 @pytest.mark.parametrize(("instant", "options", "expected"), BOUNDS)
 def test_search_bounds(instant: str, options: dict[str, Any], expected: str) -> None:
     assert to_local(local(instant), rule(**options)) == local(expected)
+
+
+@given(st.datetimes(), st.sampled_from(("%Y%m%d%H%M%S.%f", "%d/%m/%Y %%Y %H:%M:%S,%f")))
+def test_what_is_written_in_a_format_is_read_by_it(moment: datetime, form: str) -> None:
+    text = in_format(moment, form)
+    assert len(text) == len(in_format(datetime(2024, 3, 30), form))  # noqa: DTZ001
+    assert datetime.strptime(text, form) == moment  # noqa: DTZ007
 
 
 def test_search_bounds_at_the_ends_of_time() -> None:
