@@ -5,8 +5,9 @@ What its own people would say of it:
 - `/sejours`, `/patients`, `/etablissements` answer `{"nombre": …, "resultats": […]}`, `nb` rows
   at most from `debut` on; `/sejours/<id>` answers one row. Each request carries a key, or
   the token of a session that was opened with it (`demo.doors`).
-- Times are written 30/03/2024 08:15:00, as the clock on the wall showed them, the last
-  change (`maj`) in UTC. 01/01/1900 is a day that nobody knows.
+- Times are written 30/03/2024 08:15:00, with a fraction behind a point where a row has one,
+  as the clock on the wall showed them; the last change (`maj`) in UTC. 01/01/1900 is a day
+  that nobody knows.
 - What can be asked for, and in which order, stands in `demo.found`.
 
 `paging=False` makes the older release, which gives the first rows only and does not sort;

@@ -12,7 +12,8 @@ from adapters.testing.hospital import (
     Ids,
 )
 from demo.found import IPP
-from tests.hospital_http_rows import MOMENT, NO_END, NO_START
+from demo.pas import FRACTION, MOMENT
+from tests.hospital_http_rows import NO_END, NO_START
 
 OFFSET = "{offset: debut}"
 
@@ -41,6 +42,7 @@ def http_mapping_text(
         ("UNIT_URL", UNIT_URL),
         ("IPP_SYSTEM", IPP_SYSTEM),
         ("FINESS_SYSTEM", FINESS_SYSTEM),
+        ("FRACTION", FRACTION),
         ("MOMENT", MOMENT),
     ):
         text = text.replace(word, value)
@@ -85,17 +87,17 @@ encounter:
     patient_id: {from: patient.ipp}
     status: {from: etat, codes: states}
     class: {from: typeSejour, codes: kinds}
-    start: {from: dateEntree, format: "MOMENT", absent: [NO_START]}
-    end: {from: dateSortie, format: "MOMENT", absent: [NO_END]}
+    start: {from: dateEntree, format: "FRACTION", absent: [NO_START]}
+    end: {from: dateSortie, format: "FRACTION", absent: [NO_END]}
     visit_number: {from: numVenue}
     visit_number_system: {from: etablissement.id, codes: systems}
     functional_unit: {from: uf.code}
     organization_id: {from: etablissement.id}
-    last_updated: {from: maj, format: "MOMENT", time_zone: UTC}
+    last_updated: {from: maj, format: "FRACTION", time_zone: UTC}
   search:
     _id: {send: ids, several: comma}
     patient: {send: ipp, several: comma, merged: true}
-    date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}
+    date: {from: entreeDu, before: entreeAvant, format: "MOMENT"}
     identifier: {send: venues, several: comma, system: {send: etabs, codes: systems}}
     status: {send: etats, several: comma}
     class: {send: types, several: comma}
@@ -118,7 +120,7 @@ patient:
     gender: {from: sexe, codes: sexes}
     birth_date: {from: dateNaissance, format: "%d/%m/%Y"}
     replaced_by: {from: fusionVers}
-    last_updated: {from: maj, format: "MOMENT", time_zone: UTC}
+    last_updated: {from: maj, format: "FRACTION", time_zone: UTC}
   search:
     _id: {send: ids, several: comma}
     identifier: {send: numeros, several: comma, system: {send: domaine, codes: domains}}
@@ -135,7 +137,7 @@ organization:
     id: {from: id}
     name: {from: nom}
     identifiers: [{type: FINEJ, system: 'FINESS_SYSTEM', value: {from: finess}}]
-    last_updated: {from: maj, format: "MOMENT", time_zone: UTC}
+    last_updated: {from: maj, format: "FRACTION", time_zone: UTC}
   search:
     _id: {send: ids, several: comma}
     identifier: {send: finess, several: comma}

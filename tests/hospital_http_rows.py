@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable
 from datetime import date, datetime
-from typing import Any
 
 from adapters.testing import hospital as tiny
 from adapters.testing.hospital import (
@@ -13,10 +12,8 @@ from adapters.testing.hospital import (
     PatientRow,
     StayRow,
 )
+from demo.pas import FRACTION, Json
 
-Json = dict[str, Any]
-
-MOMENT = "%d/%m/%Y %H:%M:%S.%f"
 COLUMNS = {
     "id": "stay_id",
     "patient.ipp": "patient_id",
@@ -94,8 +91,12 @@ def _house(row: OrganizationRow) -> Json:
 
 
 def _moment(text: str | None) -> str | None:
-    """Return a time as the API writes it, nothing as it is."""
-    return text and datetime.fromisoformat(text).strftime(MOMENT)
+    return _written(text) if text else text
 
 
-NO_START, NO_END = _moment(tiny.NO_START), _moment(tiny.NO_END)
+def _written(text: str) -> str:
+    """Return a time as the API writes it."""
+    return datetime.fromisoformat(text).strftime(FRACTION)
+
+
+NO_START, NO_END = _written(tiny.NO_START), _written(tiny.NO_END)
