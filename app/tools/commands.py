@@ -52,8 +52,8 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
 def _describe_new(new: argparse.ArgumentParser) -> None:
     new.description = (
         "Write a first mapping file from the catalogue of a database: its tables, columns and "
-        "keys, and how often codes occur. The file is then tried on the first rows; nothing "
-        "of a person is written or printed. "
+        "keys, and how often codes occur. The file is then tried on ids, codes and times of the "
+        "first rows; names, days of birth, numbers and addresses of people are never read. "
         f"Guesses and open questions are comments marked '# ?'. {STATUSES}"
     )
     new.add_argument(

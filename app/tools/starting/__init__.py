@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     except AdapterError as error:
         raise CannotRunError(f"the catalogue cannot be read: {error}") from error
     text = written(draft)
-    tried = try_out(text, {variable: url})
+    tried = try_out(draft, {variable: url})
     _hand_over(text, tried, options.out, as_json=options.json)
     _tell(options, text, tried, variable)
     if may_write:
@@ -165,5 +165,6 @@ def _tell(options: argparse.Namespace, text: str, tried: Tried, variable: str) -
             f"next: answer them, put the address of the database into {variable}, and run"
         )
         said.append(f"    encounters mapping check {options.out}")
+        said.append("and then with --live: it also reads what was left alone here, people")
     for line in (*tried.served, *(f"warning: {t}" for t in tried.troubles), *said):
         print(line, file=sys.stderr)

@@ -13,6 +13,7 @@ from adapters.sql.tables import Catalogue, Table, TableColumn
 from app.tools.starting.codes import entries
 from app.tools.starting.data import data
 from app.tools.starting.draft import CodeTable, Draft, Found, Part
+from app.tools.starting.personal import is_list_of_codes, may_show
 from app.tools.starting.references import References
 from app.tools.starting.tables import Roles
 from app.tools.starting.words import meaning
@@ -72,14 +73,24 @@ class Builder:
         return len(known & {w for c in columns for w in meaning(c.name).words}) >= _MANY
 
     def counts(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
-        """Return the codes of a column, None where it holds no codes."""
+        """Return the codes of a column, None where it holds no codes.
+
+        None as well, and nothing is asked, where it may identify people.
+        """
         key = (table.name, column.name)
         if key not in self._counts:
-            found = code_counts(self.database, table, column.name)
+            found = self._asked(table, column)
             seen = {count.code for count in found or ()}
             rest = tuple(CodeCount(c, 0) for c in column.choices if c not in seen)
             self._counts[key] = None if found is None else found + rest
         return self._counts[key]
+
+    def _asked(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
+        if not may_show(table, column):
+            return None
+        # In a list of codes each stands once.
+        often = not is_list_of_codes(table)
+        return code_counts(self.database, table, column.name, often=often)
 
     def code_table(
         self, habit: str, name: str, table: Table, column: TableColumn

@@ -10,6 +10,9 @@ from app.tools.starting.select import Select
 
 Value = str | list["Value"] | dict[str, "Value"]
 
+VISIT_NUMBER_SYSTEM = "visit_number_system"
+"""The constant that visit numbers need."""
+
 
 class Found(NamedTuple):
     """A column of a table, and the place of that table in the SELECT."""

@@ -1,8 +1,8 @@
 """The SELECT of a section, put together column by column, join by join."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.references import Reference
@@ -85,6 +85,11 @@ class Select:
     def drop(self, name: str) -> None:
         """Read a column or expression no more."""
         del self._columns[name]
+
+    def only(self, names: Container[str]) -> "Select":
+        """Return the statement with some of its columns; its tables and rows are the same."""
+        kept = {name: of for name, of in self._columns.items() if name in names}
+        return replace(self, _columns=kept)
 
     @property
     def read(self) -> frozenset[str]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 
+from adapters.contract import ResourceType
 from adapters.sql.samples import some_times
 from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Part, Value
+from app.tools.starting.personal import TRIED, may_show
 from app.tools.starting.select import Cell
 from app.tools.starting.times import Writing, writing_of
+from app.tools.starting.unseen import unseen_writing
 
 _CLOCKS = {
     4: ("%H%M", "0000"),
@@ -40,7 +43,7 @@ def put_time(
     clock: TableColumn | None = None,
 ) -> None:
     """Fill a slot of times, with the time of day where that is in a column of its own."""
-    writing = writing_of(builder.database, found.table, found.column)
+    writing = _writing(builder, slot, found)
     joined = _with_clock(builder, part, writing, found, clock)
     from_, writing, question = joined or _alone(part, writing, found)
     options: dict[str, Value] = {"from": from_}
@@ -60,9 +63,22 @@ def put_time(
     put(slot, options, writing.question or question)
 
 
+def _writing(builder: Builder, slot: str, found: Found) -> Writing:
+    """Return how a column writes its times; those of people are not looked at for it."""
+    looks = slot in TRIED[ResourceType.ENCOUNTER] and may_show(
+        found.table, found.column
+    )
+    if looks:
+        return writing_of(builder.database, found.table, found.column)
+    is_typed = builder.catalogue.dialect != "sqlite"
+    return unseen_writing(
+        builder.database, found.table, found.column, is_typed=is_typed
+    )
+
+
 def put_day(builder: Builder, part: Part, slot: str, found: Found) -> None:
     """Fill a slot of days."""
-    writing = writing_of(builder.database, found.table, found.column)
+    writing = _writing(builder, slot, found)
     from_, writing, question = _alone(part, writing, found)
     options: dict[str, Value] = {"from": from_}
     if writing.format:
@@ -153,6 +169,8 @@ def _with_clock(
 def _clock_format(
     builder: Builder, table: Table, clock: TableColumn
 ) -> tuple[str, str] | None:
+    if not may_show(table, clock):
+        return None
     values = some_times(builder.database, table, clock.name)
     lengths = {len(text) for value in values if (text := str(value).strip())}
     return _CLOCKS.get(lengths.pop()) if len(lengths) == 1 else None
