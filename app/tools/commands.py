@@ -62,7 +62,8 @@ def _describe_new(new: argparse.ArgumentParser) -> None:
         required=True,
         metavar="URL",
         help="the address of the database, or env:NAME for the environment variable that "
-        "holds it, so that no password is seen",
+        "holds it, so that no password is seen; of an HTTP system an answer of its list of stays, "
+        "saved as a file .json (then --patient and --organization name such files too)",
     )
     _add_tables(new, "stay", "tables of stays, in place of those that are guessed")
     _add_tables(

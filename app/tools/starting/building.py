@@ -6,7 +6,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from adapters.contract import ResourceType
-from adapters.mapping.slots import LISTS, SLOTS
+from adapters.mapping.slots import LISTS, SLOTS, UNSERVED
 from adapters.sql.database import Database
 from adapters.sql.samples import CodeCount, code_counts
 from adapters.sql.tables import Catalogue, Table, TableColumn
@@ -54,13 +54,17 @@ CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass
 class Builder:
-    """The database, what it says of itself, and the draft that grows."""
+    """The database, what it says of itself, and the draft that grows.
+
+    `computes` tells that the file can say how values are made of columns, by SQL.
+    """
 
     database: Database
     catalogue: Catalogue
     references: References
     roles: Roles
     draft: Draft
+    computes: bool = True
     _counts: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
         default_factory=dict
     )
@@ -101,6 +105,9 @@ class Builder:
             return ""
         found = entries(habit, counts, french=self.is_french)
         otherwise = ""
+        if habit == "status" and not self.computes:
+            # What is not served has to be left out by the API itself: nobody asked it to.
+            found = tuple(e if e.made not in UNSERVED else e.unknown() for e in found)
         if habit == "class":
             otherwise = class_by_name(table) or "UNK"
         elif habit in _UNKNOWN:

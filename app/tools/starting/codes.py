@@ -32,6 +32,10 @@ class Entry:
             return self
         return replace(self, made="finished", is_sure=False)
 
+    def unknown(self) -> Self:
+        """Return the entry with nothing made of its code."""
+        return replace(self, made="")
+
     def or_else(self, made: str) -> Self:
         """Return the entry, or a guess for a code that nobody could guess."""
         return self if self.made else replace(self, made=made, is_sure=False)

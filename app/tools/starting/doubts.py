@@ -20,7 +20,7 @@ def doubts(
         if column := columns.get(slot):
             yield marked(builder, table, column, slot)
     start, planned = columns.get("start"), columns.get("planned")
-    if start and planned:
+    if start and planned and builder.computes:
         both = f"COALESCE({start.name}, {planned.name})"
         yield f"start: have planned stays {planned.name} alone? Then read {both}"
     yield from _expected_ends(builder, part, columns)
@@ -30,6 +30,11 @@ def doubts(
 
 def marked(builder: Builder, table: Table, column: TableColumn, said: str) -> str:
     """Return the question about a column that seems to mark rows as deleted or so."""
+    if not builder.computes:
+        told = builder.told(table, column)
+        counts = f" ({told})" if told else ""
+        seems = f"{column.name}{counts} seems to mark rows that were {said}"
+        return f"{seems}: can the API leave them out (fixed)?"
     if column.holds in DAYS:
         seems = f"{column.name} seems to say when a row was {said}"
         return f"{seems}: add WHERE {column.written} IS NULL to rows?"
@@ -57,7 +62,7 @@ def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
     """Leave out rows of nobody: free slots of a calendar are no stays."""
     table = part.select.table
     counted = rows_with(builder.database, table, patient)
-    if counted and counted[1] < counted[0]:
+    if counted and counted[1] < counted[0] and builder.computes:
         part.select.filled_only("{0} IS NOT NULL", table.by_name[patient])
         part.questions.append(
             f"rows without {patient} ({counted[0] - counted[1]}) are left out:"
@@ -75,7 +80,11 @@ def _expected_ends(
         return
     codes = builder.draft.codes[str(said.value["codes"])]
     going = [e.code for e in codes.entries if e.made in ("planned", "in-progress")]
-    if not going or (isinstance(ended.value, dict) and "absent" in ended.value):
+    if (
+        not builder.computes
+        or not going
+        or (isinstance(ended.value, dict) and "absent" in ended.value)
+    ):
         return
     table = part.select.table
     counted = rows_with(builder.database, table, end.name, status.name, going)

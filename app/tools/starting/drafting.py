@@ -24,13 +24,15 @@ def draft_of(
     references: References,
     roles: Roles,
     variable: str,
+    kind: str = "sql",
 ) -> Draft:
-    """Return a draft of the whole file.
+    """Return a draft of the whole file for a `kind` of source.
 
     Raises SourceUnavailableError when the database goes away meanwhile.
     """
-    draft = Draft("My hospital", variable)
-    builder = Builder(database, catalogue, references, roles, draft)
+    draft = Draft("My hospital", variable, kind)
+    computes = kind == "sql"
+    builder = Builder(database, catalogue, references, roles, draft, computes)
     draft.sections[ResourceType.ENCOUNTER] = stays(builder)
     if roles.patient is not None:
         draft.sections[ResourceType.PATIENT] = [patients(builder, roles.patient)]

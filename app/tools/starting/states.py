@@ -31,6 +31,10 @@ def put_status(builder: Builder, part: Part, columns: Columns) -> None:
     """Fill status from a column of states, or by the dates."""
     if _coded(builder, part, columns, "status", {"STATUS"}):
         return
+    if not builder.computes:
+        question = "no field looks like a state: are all of them over?"
+        part.put_unsearched("status", "finished", question)
+        return
     template, cells = _by_dates(part, columns)
     name = part.select.express("status_by_dates", template, *cells)
     builder.draft.codes.setdefault("status_by_dates", _BY_DATES)

@@ -143,7 +143,7 @@ class _Stays:
     def _or_else(self, slot: str, column: TableColumn) -> None:
         """Read the next likely column where a start is empty, and the other is not."""
         rival = next(iter(self._instead(slot)), None)
-        if slot != "start" or rival is None:
+        if slot != "start" or rival is None or not self._builder.computes:
             return
         counted = rows_with(self._builder.database, self._table, column.name)
         if counted and counted[1] < counted[0]:

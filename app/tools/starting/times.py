@@ -101,7 +101,7 @@ def writing_of(database: Database, table: Table, column: TableColumn) -> Writing
 def _of_texts(texts: Sequence[str], outer: Sequence[str], writing: Writing) -> Writing:
     fillers = {t: None for t in (*outer, *texts) if _is_all(t, "9") or _is_all(t, "0")}
     texts = [text for text in texts if text and text not in fillers]
-    read = {form: sum(_reads(text, form) for text in texts) for form in FORMATS}
+    read = {form: sum(reads(text, form) for text in texts) for form in FORMATS}
     form = likeliest(read)
     absent = (*_sentinels([*outer, *texts], form), *fillers)
     return of_forms(read, len(texts), replace(writing, absent=absent))
@@ -129,14 +129,19 @@ def of_forms(read: Mapping[str, int], number: int, writing: Writing) -> Writing:
         is_utc=writing.is_utc or form.endswith("Z"),
         question=_doubt(number, form, read),
     )
-    if form in _PLAIN or form.endswith("%z"):
-        return found
-    if form.startswith("%Y"):
-        return replace(found, format=form)
-    absent = tuple(_iso(text, form) for text in found.absent)
-    whole = "%S" in form or not found.has_clock
+    is_known = form in _PLAIN or form.endswith("%z")
+    return found if is_known else replace(found, format=form)
+
+
+def sorted_by_sql(writing: Writing) -> Writing:
+    """Return how a column is read whose texts do not sort: as dates that SQL makes of them."""
+    form = writing.format
+    if not form or form.startswith("%Y"):
+        return writing
+    absent = tuple(_iso(text, form) for text in writing.absent)
+    whole = "%S" in form or not writing.has_clock
     return replace(
-        found,
+        writing,
         format="" if whole else "%Y-%m-%d %H:%M",
         rearranged=_rearranged(form),
         absent=absent,
@@ -155,7 +160,8 @@ def _doubt(number: int, form: str, read: Mapping[str, int]) -> str:
     return f"{rest} of {number} texts are written otherwise" if rest else ""
 
 
-def _reads(text: str, form: str) -> bool:
+def reads(text: str, form: str) -> bool:
+    """Tell whether a text is written in a format."""
     return _read(text, form) is not None
 
 

@@ -1,6 +1,7 @@
 """Slots of times and days: their columns, formats, zones, and times of day apart."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from adapters.contract import ResourceType
 from adapters.sql.samples import some_times
@@ -9,7 +10,7 @@ from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Part, Value
 from app.tools.starting.personal import TRIED, may_show
 from app.tools.starting.select import Cell
-from app.tools.starting.times import Writing, writing_of
+from app.tools.starting.times import Writing, sorted_by_sql, writing_of
 from app.tools.starting.unseen import unseen_writing
 
 _CLOCKS = {
@@ -68,12 +69,10 @@ def _writing(builder: Builder, slot: str, found: Found) -> Writing:
     looks = slot in TRIED[ResourceType.ENCOUNTER] and may_show(
         found.table, found.column
     )
-    if looks:
-        return writing_of(builder.database, found.table, found.column)
+    of = (builder.database, found.table, found.column)
     is_typed = builder.catalogue.dialect != "sqlite"
-    return unseen_writing(
-        builder.database, found.table, found.column, is_typed=is_typed
-    )
+    writing = writing_of(*of) if looks else unseen_writing(*of, is_typed=is_typed)
+    return sorted_by_sql(writing) if builder.computes else writing
 
 
 def put_day(builder: Builder, part: Part, slot: str, found: Found) -> None:
@@ -98,7 +97,7 @@ def put_changed(
     if chosen is None:
         return
     put_time(builder, part, "last_updated", Found(table, chosen))
-    if changed and created:
+    if changed and created and builder.computes:
         or_else(part, "last_updated", "last_changed", changed, created)
 
 
@@ -140,10 +139,12 @@ def _with_clock(
     writing: Writing,
     found: Found,
     clock: TableColumn | None,
-) -> tuple[str, Writing, str] | None:
+) -> tuple[Value, Writing, str] | None:
     """Join a day and its time of day in the SELECT, where the database can."""
     if clock is None or writing.has_clock:
         return None
+    if not builder.computes:
+        return _as_pair(builder, part, writing, found, clock)
     cells = Cell(found.place, found.column), Cell(found.place, clock)
     name = f"{found.column.name}_{clock.name}"
     sql = _SQL.get(builder.catalogue.dialect)
@@ -164,6 +165,18 @@ def _with_clock(
         question=writing.question,
     )
     return part.select.express(name, template, *cells), whole, _SLOW
+
+
+def _as_pair(
+    builder: Builder, part: Part, writing: Writing, found: Found, clock: TableColumn
+) -> tuple[list[Value], Writing, str] | None:
+    """Read a day and its time of day as they are, where both are texts."""
+    form = _clock_format(builder, found.table, clock)
+    if form is None:
+        return None
+    pair: list[Value] = [part.read(found), part.read(found._replace(column=clock))]
+    joined = f"{writing.format or '%Y-%m-%d'} {form[0]}"
+    return pair, replace(writing, format=joined, has_clock=True), ""
 
 
 def _clock_format(

@@ -49,6 +49,13 @@ def try_out(draft: Draft, environ: Mapping[str, str]) -> Tried:
     return Tried((), tuple(_opened(without_people(draft), environ, _served)))
 
 
+def load(draft: Draft, environ: Mapping[str, str]) -> Tried:
+    """Load a file whose source is not asked."""
+    with tempfile.TemporaryDirectory() as directory:
+        loaded = _loaded(draft, environ, Path(directory) / "mapping.yaml")
+    return Tried(tuple(loaded) if isinstance(loaded, list) else ())
+
+
 def without_people(draft: Draft) -> Draft:
     """Return a draft with the slots of ids, references, codes and times alone."""
     kept = {
@@ -91,13 +98,22 @@ def _opened(
     """Return what an adapter answers that serves a draft, or why none can be made."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "mapping.yaml"
-        file.write_text(written(draft), encoding="utf-8")
-        try:
-            mapping = load_mapping(file, environ)
-        except MappingError as error:
-            return [f"line {p.mark.line}: {p.text}" for p in error.problems]
-    with closing(open_adapter(_by_any_account(mapping))) as adapter:
+        loaded = _loaded(draft, environ, file)
+    if isinstance(loaded, list):
+        return loaded
+    with closing(open_adapter(_by_any_account(loaded))) as adapter:
         return [text.replace(f"{file}:", "line ") for text in ask(adapter)]
+
+
+def _loaded(
+    draft: Draft, environ: Mapping[str, str], file: Path
+) -> SourceMapping | list[str]:
+    """Return the mapping of a draft, or what is wrong with it."""
+    file.write_text(written(draft), encoding="utf-8")
+    try:
+        return load_mapping(file, environ)
+    except MappingError as error:
+        return [f"line {p.mark.line}: {p.text}" for p in error.problems]
 
 
 def _fit(adapter: Adapter) -> Iterator[str]:

@@ -87,6 +87,12 @@ class _Looked:
         return tuple(text for text, n in zip(texts, counts, strict=False) if n)
 
 
+def is_no_day(text: str, form: str) -> bool:
+    """Tell whether a text in a format is a day that stands for none."""
+    days = {_written(form, *day) for day in _NONE}
+    return text in days or text in (_filled(form, "0"), _filled(form, "9"))
+
+
 def _days() -> tuple[str, ...]:
     return tuple(form for form in FORMATS if "%H" not in form)
 

@@ -16,7 +16,7 @@ from app.tools.starting.codes import entries
 from app.tools.starting.guesses import instead, slots
 from app.tools.starting.personal import may_show
 from app.tools.starting.references import References
-from app.tools.starting.times import Writing, writing_of
+from app.tools.starting.times import Writing, sorted_by_sql, writing_of
 from app.tools.starting.unseen import unseen_writing
 from app.tools.starting.words import MEANINGS, common_words, meaning
 
@@ -215,7 +215,8 @@ def written(database: Database, tmp_path: Path, *values: object) -> tuple[object
     return both[0]
 
 
-def _said(it: Writing) -> tuple[object, ...]:
+def _said(writing: Writing) -> tuple[object, ...]:
+    it = sorted_by_sql(writing)
     return it.format, it.has_clock, bool(it.rearranged), it.absent, bool(it.question)
 
 
