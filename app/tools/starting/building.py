@@ -109,7 +109,9 @@ class Builder:
             # What is not served has to be left out by the API itself: nobody asked it to.
             found = tuple(e if e.made not in UNSERVED else e.unknown() for e in found)
         if habit == "class":
+            # A comment would be served by `otherwise`, and nobody would see it.
             otherwise = class_by_name(table) or "UNK"
+            found = tuple(e.or_else(otherwise) for e in found)
         elif habit in _UNKNOWN:
             found = tuple(e.or_else(_UNKNOWN[habit]) for e in found)
         chosen = self._free(name, table)

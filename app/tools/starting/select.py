@@ -4,6 +4,8 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from adapters.sql.database import Database
+from adapters.sql.samples import different
 from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.references import Reference
 from app.tools.starting.words import meaning
@@ -104,6 +106,20 @@ class Select:
     def filled_only(self, template: str, column: TableColumn) -> None:
         """Leave out rows by a condition on a column, {0} in its template."""
         self._where.append((template, Cell(0, column)))
+
+    def doubts(self, database: Database) -> Iterator[str]:
+        """Yield a question for each joined table whose key nothing keeps unique."""
+        for join in self._joins:
+            if join.table.is_unique(join.key):
+                continue
+            counted = different(database, join.table, join.key)
+            if counted is None or counted[1] == counted[2]:
+                said = "nothing keeps unique"
+                asked = "has it one row for each, and will it?"
+            else:
+                said = f"{counted[1] - counted[2]} rows repeat"
+                asked = "which of them counts? As it is, ids occur twice"
+            yield f"{join.table.name} is joined by {join.key}, which {said}: {asked}"
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the statement."""

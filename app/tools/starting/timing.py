@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from adapters.contract import ResourceType
-from adapters.sql.samples import some_times
+from adapters.sql.samples import rows_with, some_times
 from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Part, Value
@@ -31,7 +31,11 @@ _SQL = {
 _FILLED = "COALESCE(NULLIF(TRIM({{1}}), ''), '{0}')"
 """A time of day as text, midnight where it is blank."""
 
-_SLOW = "made of more than a column, so that it sorts: no index helps"
+_SLOW = (
+    "made by an expression, so that it sorts: only an index of that expression helps"
+)
+_MANY = 1000
+_EXPRESSED = "Only an index of that expression makes it fast"
 _DAYS = "days without a time of day: which time do they stand for?"
 _CLOCK = "on the hospital's clock, or in UTC (time_zone: UTC)?"
 
@@ -97,8 +101,16 @@ def put_changed(
     if chosen is None:
         return
     put_time(builder, part, "last_updated", Found(table, chosen))
-    if changed and created and builder.computes:
+    if changed and created and builder.computes and _has_gaps(builder, table, changed):
         or_else(part, "last_updated", "last_changed", changed, created)
+
+
+def _has_gaps(builder: Builder, table: Table, column: TableColumn) -> bool:
+    """Tell whether rows may have nothing in a column: not where many all have something."""
+    if not column.nullable:
+        return False
+    counted = rows_with(builder.database, table, column.name)
+    return counted is None or counted[0] < _MANY or counted[1] < counted[0]
 
 
 def or_else(
@@ -119,7 +131,9 @@ def or_else(
     part.select.drop(column.name)
     cells = Cell(0, column), Cell(0, other)
     made = part.select.express(name, "COALESCE({0}, {1})", *cells)
-    part.put(slot, {**line.value, "from": made}, line.question or question)
+    asked = line.question or question
+    said = f"{asked} {_EXPRESSED}" if asked else ""
+    part.put(slot, {**line.value, "from": made}, said)
 
 
 def _alone(part: Part, writing: Writing, found: Found) -> tuple[str, Writing, str]:

@@ -86,6 +86,8 @@ def _entry(entry: Entry, allowed: Sequence[str]) -> str:
         told = f"{rows}, " if rows else ""
         return f"# ? {code}:".ljust(24) + f" # {told}which one: {', '.join(allowed)}"
     mark = "# " if entry.is_sure else "# ? "
+    if entry.is_open:
+        rows += f", which one: {', '.join(allowed)}"
     line = f"{code}: {entry.made}"
     return line.ljust(24) + f" {mark}{rows}" if rows or not entry.is_sure else line
 
