@@ -103,6 +103,11 @@ def _describe_explain(explain: argparse.ArgumentParser) -> None:
         help="a search, such as 'Encounter?patient=42&date=ge2024'; values of a request"
         " or statement are shown as placeholders on purpose: they may be a patient's",
     )
+    explain.add_argument(
+        "--values",
+        action="store_true",
+        help="show what each placeholder stands for, as you typed it and the source gets it",
+    )
     _add_json(explain)
 
 
