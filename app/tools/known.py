@@ -8,6 +8,7 @@ from adapters.mapping.model import KnownFinding
 from app.tools.report import Finding, Severity
 
 _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
+_ANYTHING = "…"
 _NO_MORE = "nothing says this there any more: take the entry away"
 
 
@@ -40,8 +41,15 @@ def _fits(entry: KnownFinding, finding: Finding) -> bool:
     The whole text has to fit: a code that is new beside a known one is a new finding.
     """
     both = f"{finding.element} ← {finding.source}"
-    at = entry.at in (finding.source, finding.element, both)
-    return at and _bare(entry.says) == _bare(finding.text)
+    places = (finding.source, finding.element, both)
+    at = any(_matches(entry.at, place) for place in places)
+    return at and _matches(_bare(entry.says), _bare(finding.text))
+
+
+def _matches(said: str, text: str) -> bool:
+    """Tell whether a text is what was said, "…" standing for anything."""
+    pattern = ".*".join(map(re.escape, said.split(_ANYTHING)))
+    return re.fullmatch(pattern, text) is not None
 
 
 def _bare(text: str) -> str:

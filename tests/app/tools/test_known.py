@@ -98,9 +98,22 @@ def finding(text: str, source: str = "t.c") -> Finding:
         ("Encounter.status ← t.c", "7 of 20 rows  are odd", True),
         ("t.d", "12 of 1,000 rows are odd", False),
         ("t.c", "rows are odd", False),
+        ("t.c", "… are odd", True),
+        ("…", "… rows …", True),
+        ("u.…", "… rows …", False),
         ("t.c", "12 of 1,000 rows are odd: 'X1'", False),
     ],
-    ids=["column", "element", "both", "elsewhere", "part", "more"],
+    ids=[
+        "column",
+        "element",
+        "both",
+        "elsewhere",
+        "part",
+        "end",
+        "all",
+        "other-table",
+        "more",
+    ],
 )
 def test_what_an_entry_means(at: str, says: str, fits: bool) -> None:
     entry = KnownFinding(at, says, "so", Mark("f", 9, 3))
