@@ -25,7 +25,7 @@ from adapters.contract import (
     SearchQuery,
     SourceUnavailableError,
 )
-from adapters.inspection import Inspectable, Look
+from adapters.inspection import Inspectable, Look, with_values
 from adapters.lanes import Lane
 
 FAILURES = 5
@@ -162,6 +162,10 @@ class GuardedAdapter:
     def explain(self, query: SearchQuery) -> str:
         """Return what would be sent to the source, values as placeholders."""
         return self._adapter.explain(query)
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return the same with its values, as far as the adapter tells them."""
+        return with_values(self._adapter)(query)
 
     def check(self) -> Iterable[Problem]:
         """Tell whether the source answers and still fits the mapping."""

@@ -26,7 +26,7 @@ from adapters.contract import (
 from adapters.federated.merge import merged, placed, question
 from adapters.federated.parts import Part, common
 from adapters.guarded import Guard, Listener, guarded
-from adapters.inspection import Inspectable, Look, Observation
+from adapters.inspection import Inspectable, Look, Observation, with_values
 from adapters.lanes import Lane
 from adapters.mapping.model import Mark, PartMapping, SourceConfig, SourceMapping
 
@@ -103,14 +103,19 @@ class FederatedAdapter:
 
     def explain(self, query: SearchQuery) -> str:
         """Return what each source would be asked, after its name."""
-        asked = [
-            (part, own)
+        return self._told(query, lambda adapter: adapter.explain)
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return the same with the values of the search."""
+        return self._told(query, with_values)
+
+    def _told(
+        self, query: SearchQuery, how: Callable[[Adapter], Callable[[SearchQuery], str]]
+    ) -> str:
+        return "\n\n".join(
+            f"-- {part.name or part.prefix}\n{part.named(partial(how(part.adapter), own))}"
             for index, part in self._concerned(query)
             if (own := question(query, index, keyless=part.keyless(query)))
-        ]
-        return "\n\n".join(
-            f"-- {part.name or part.prefix}\n{part.named(partial(part.adapter.explain, own))}"
-            for part, own in asked
         )
 
     def check(self) -> Iterable[Problem]:

@@ -123,6 +123,13 @@ class HttpAdapter:
             return "nothing is asked: nothing can match"
         return question.explained(query.count)
 
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return the request of a page with its values."""
+        question = Question.of(self._sections[query.resource_type], query)
+        if question is None:
+            return "nothing is asked: nothing can match"
+        return question.explained(query.count, hidden=False)
+
     def check(self) -> Iterable[Problem]:
         """Tell whether the source answers, and whether its rows are where the mapping says."""
         for kind, section in self._sections.items():

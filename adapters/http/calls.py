@@ -46,11 +46,13 @@ class Question:
         values = (*self.list.fixed.items(), *self.asked)
         return Call(self.list.method.upper(), self.list.counting.path, values)
 
-    def explained(self, size: int) -> str:
-        """Return the request in words; values of the search are not shown."""
+    def explained(self, size: int, *, hidden: bool = True) -> str:
+        """Return the request in words; values of the search are not shown while `hidden`."""
         known = {*self.list.fixed.items(), *self.order}
         values = self.call((), size).values
-        shown = [f"{n}={v if (n, v) in known else '?'}" for n, v in values]
+        shown = [
+            f"{n}={'?' if hidden and (n, v) not in known else v}" for n, v in values
+        ]
         return f"{self.list.method.upper()} {self.list.path} {' '.join(shown)}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from adapters.contract import ResourceType
+from adapters.contract import Adapter, ResourceType, SearchQuery
 from adapters.mapping.model import Mark
 from adapters.mapping.places import Place
 from adapters.mapping.problems import MappingProblem
@@ -70,3 +70,16 @@ class Inspectable(Protocol):
 
     def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
         """Yield what there is to look at of these types; each is asked before the next."""
+
+
+@runtime_checkable
+class Legible(Protocol):
+    """An adapter that tells the values of what it would send, beside the placeholders."""
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return what would be sent, and what each placeholder stands for."""
+
+
+def with_values(adapter: Adapter) -> Callable[[SearchQuery], str]:
+    """Return what explains a search with its values, as far as the adapter tells them."""
+    return adapter.explain_values if isinstance(adapter, Legible) else adapter.explain

@@ -1,4 +1,8 @@
-"""Fields and items that no row of a sample fills: dead lines of the mapping."""
+"""Fields and items that no row of a sample fills: dead lines of the mapping.
+
+A column or a list that is empty in the source leaves nothing to mend, and is a note. One
+that has values of which nothing comes is a warning.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,7 +10,7 @@ from adapters.inspection import Observation, Weight
 from adapters.mapping.cells import Cell, CellError, Reader, Row, compile_cell
 from adapters.mapping.items import counting, item_positions, item_reader
 from adapters.mapping.model import ItemMapping, Mark, ResourceMapping
-from adapters.mapping.slots import LISTS, SLOTS
+from adapters.mapping.slots import LISTS, SLOTS, ListSlot
 
 Sampled = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]]]
 """Rows, each with the rows of the items that have a SELECT or a list of their own."""
@@ -40,13 +44,19 @@ def never_filled(
         read = compile_cell(Cell(field, slot.name, positions), slot.kind)
         if not any(_gives(read, row) for row, _ in rows):
             source = ", ".join(names.get(name, name) for name in field.columns)
-            yield _seen(field.mark, f"{kind}.{slot.element}", source, text)
+            own = [row for row, _ in rows]
+            weight = _weight(own, positions, field.columns)
+            yield _seen(field.mark, f"{kind}.{slot.element}", source, text, weight)
     for listed in LISTS[kind]:
         for item in section.items.get(listed.name, ()):
             own = _own(item, rows)
             if not any(map(_giver(item_reader(item, listed, positions)), own)):
                 why = _why(item, own, positions)
-                yield _seen(item.mark, f"{kind}.{listed.element}", "", text + why)
+                there = item_positions(item, positions)
+                columns = _content(item, listed)
+                weight = Weight.WARNING if why else _weight(own, there, columns)
+                element = f"{kind}.{listed.element}"
+                yield _seen(item.mark, element, "", text + why, weight)
 
 
 def _own(item: ItemMapping, rows: Sampled) -> list[Row]:
@@ -82,5 +92,24 @@ def _gives(read: Reader, row: Row) -> bool:
         return True
 
 
-def _seen(mark: Mark, element: str, source: str, text: str) -> Observation:
-    return Observation(mark, element, source, text, Weight.WARNING)
+def _content(item: ItemMapping, listed: ListSlot) -> list[str]:
+    """Return the columns without which an item says nothing."""
+    wanted = [item.fields[name] for name in listed.content if name in item.fields]
+    return [column for of in (*wanted, *item.lines) for column in of.columns]
+
+
+def _weight(
+    rows: Sequence[Row], positions: Mapping[str, int], columns: Sequence[str]
+) -> Weight:
+    """Return how much it matters that nothing comes of the columns in these rows."""
+    places = [positions[name] for name in columns if name in positions]
+    cells = (row[place] for row in rows for place in places)
+    has_any = any(cell is not None and str(cell).strip() for cell in cells)
+    return Weight.WARNING if has_any else Weight.NOTE
+
+
+def _seen(
+    mark: Mark, element: str, source: str, text: str, weight: Weight
+) -> Observation:
+    why = ": it is empty in the source" if weight is Weight.NOTE else ""
+    return Observation(mark, element, source, text + why, weight)

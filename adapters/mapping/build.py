@@ -1,6 +1,6 @@
 """A checked document → the typed values of `model`. Nothing can go wrong here any more."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from adapters.mapping.model import (
     CodeTable,
     DateReading,
     FieldMapping,
+    KnownFinding,
     ResourceMapping,
     SourceConfig,
     SourceMapping,
@@ -53,6 +54,7 @@ def build_mapping(doc: Document) -> SourceMapping:
         resources={},
         codes=codes,
         date_reading=DateReading(data.get("date", DateReading.START)),
+        known=tuple(_known(doc)),
     )
     sections = {
         path: _section(doc, path, kind, codes) for path, kind, _ in doc.sections()
@@ -61,6 +63,11 @@ def build_mapping(doc: Document) -> SourceMapping:
         return replace(whole, parts=tuple(build_parts(doc, whole, sources, sections)))
     found = {section.resource_type: section for section in sections.values()}
     return replace(whole, resources=MappingProxyType(found))
+
+
+def _known(doc: Document) -> Iterator[KnownFinding]:
+    for index, said in enumerate(doc.data.get("accepted", ())):
+        yield KnownFinding(**said, mark=place(doc.root, ("known", index)))
 
 
 def _source(doc: Document, path: KeyPath) -> SourceConfig:

@@ -50,6 +50,14 @@ class LocalTimesShape(Shape):
     never = word(NEVER, "a way to read an hour that never happens")
 
 
+class KnownShape(Shape):
+    """A finding of the check that is known and meant to stay."""
+
+    at = Text(required=True)
+    says = Text(required=True)
+    because = Text(required=True)
+
+
 class ConstantsShape(Shape):
     """Values of the deployment that no row holds: the fields of `Constants`."""
 

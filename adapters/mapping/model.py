@@ -157,6 +157,16 @@ class DateReading(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class KnownFinding:
+    """What a check says at a place of source or resource, and why it is meant to stay."""
+
+    at: str
+    says: str
+    because: str
+    mark: Mark
+
+
+@dataclass(frozen=True)
 class SourceMapping:
     """A whole mapping file, checked.
 
@@ -176,6 +186,7 @@ class SourceMapping:
     codes: Mapping[str, CodeTable] = field(default_factory=dict)
     date_reading: DateReading = DateReading.START
     parts: tuple["PartMapping", ...] = ()
+    known: tuple[KnownFinding, ...] = ()
     read: Reader = field(default=from_disk, compare=False, repr=False)
 
     @property

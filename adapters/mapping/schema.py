@@ -24,6 +24,7 @@ from adapters.mapping.file_shapes import (
     CodeTableShape,
     ConditionShape,
     ConstantsShape,
+    KnownShape,
     LocalTimesShape,
 )
 from adapters.mapping.http_schema import http_section_shape
@@ -224,6 +225,7 @@ class MappingShape(Shape):
     encounter = Section(ResourceType.ENCOUNTER, required=True)
     patient = Section(ResourceType.PATIENT)
     organization = Section(ResourceType.ORGANIZATION)
+    accepted = Listed(Part(KnownShape), data_key="known")
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def refuse_two_or_none(self, _data: Any, original: Any, **_: Any) -> None:

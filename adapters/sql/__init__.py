@@ -127,11 +127,20 @@ class SqlAdapter:
 
     def explain(self, query: SearchQuery) -> str:
         """Return the statements of a page in the order in which they would be sent."""
-        section = self._section(query.resource_type)
+        return "\n\n".join(self._pages.text(shape) for shape, _ in self._sent(query))
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return them with the values of their placeholders."""
+        limit = query.count + 1
         return "\n\n".join(
-            self._pages.text(page_shape(section, leg, wanted.condition))
-            for leg, wanted in legs_of(section, query)
+            f"{self._pages.text(shape)}\n{self._pages.legend(shape, values, limit)}"
+            for shape, values in self._sent(query)
         )
+
+    def _sent(self, query: SearchQuery) -> Iterator[tuple[Shape, tuple[object, ...]]]:
+        section = self._section(query.resource_type)
+        for leg, wanted in legs_of(section, query):
+            yield page_shape(section, leg, wanted.condition), wanted.values
 
     def check(self) -> Iterable[Problem]:
         """Tell whether the database answers, has the columns, and is safe from changes."""

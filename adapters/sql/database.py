@@ -162,6 +162,12 @@ class Database:
         """Return the statement as it is sent, values as placeholders."""
         return self._compile(shape).text
 
+    def legend(self, shape: Shape, values: tuple[object, ...], limit: int) -> str:
+        """Return what each placeholder of a statement stands for, a line each."""
+        bound = self._compile(shape).bind(values, limit)
+        named = bound.items() if isinstance(bound, dict) else enumerate(bound, 1)
+        return "\n".join(f"-- {name}: {value!r}" for name, value in named)
+
     def close(self) -> None:
         """Close the connections; one that is in use is closed when its answer is in."""
         self._closed = True

@@ -1,7 +1,8 @@
 """Small looks into a table: how often codes occur, how times are written.
 
-For columns that hold codes or times, and no others: neither names nor numbers of people
-are ever asked for. Each look is one bounded statement, and gives up rather than last.
+Values are asked for of columns that hold codes or times, and of no others: what may
+identify people is counted at most. Each look is one bounded statement, and gives up
+rather than last.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,12 @@ from adapters.sql.tables import Table
 MOST_CODES = 60
 """A column with more different values holds no codes."""
 
+_FEW, _OFTEN = 5, 3
+"""More different values than a few are codes where each has so many rows."""
+
+_LONG = 60
+"""As much of a text as is looked at."""
+
 SOME = 300
 """How many times are looked at to tell how they are written."""
 
@@ -31,13 +38,16 @@ class CodeCount:
 
 
 def code_counts(
-    database: Database, table: Table, column: str
+    database: Database, table: Table, column: str, *, often: bool = False
 ) -> tuple[CodeCount, ...] | None:
     """Return the codes of a column, the commonest first.
 
-    None where the column holds something else: texts too long or too many of them; or
-    where the database would take too long to say.
+    None where the column holds something else: texts too long or too many of them, or,
+    with `often`, too few rows for each; or where the database would take too long to say.
+    It is first counted: of a column that holds something else no value is read.
     """
+    if not _are_codes(database, table, column, often=often):
+        return None
     cell = _cell(column)
     counted = (
         sa.select(cell, sa.func.count())
@@ -56,6 +66,23 @@ def code_counts(
     if len(rows) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
         return None
     return tuple(sorted(counts, key=lambda count: (-count.rows, count.code)))
+
+
+def _are_codes(database: Database, table: Table, column: str, *, often: bool) -> bool:
+    cell = _cell(column)
+    told = (
+        sa.func.count(cell),
+        sa.func.count(cell.distinct()),
+        sa.func.max(sa.func.char_length(_text(cell))),
+    )
+    try:
+        ((filled, values, longest),) = _fetch(
+            database, sa.select(*told).select_from(_rows(table))
+        )
+    except (SourceTimedOutError, SourceDataError):
+        return False
+    rare = often and values > _FEW and filled < _OFTEN * values
+    return values <= MOST_CODES and (longest or 0) <= LONGEST_CODE and not rare
 
 
 def some_times(database: Database, table: Table, column: str) -> tuple[object, ...]:
@@ -79,6 +106,47 @@ def first_and_last(database: Database, table: Table, column: str) -> tuple[objec
     except (SourceTimedOutError, SourceDataError):
         return ()
     return () if first is None else (first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a text is written: `like` as SQL has it, `parts` as start, lowest and highest."""
+
+    like: str
+    parts: tuple[tuple[int, str, str], ...] = ()
+
+
+def written_like(
+    database: Database,
+    table: Table,
+    column: str,
+    shapes: Sequence[Shape],
+    rows: int | None = None,
+) -> tuple[int, ...] | None:
+    """Return how many values there are, and how many have each of the shapes.
+
+    Of all rows, or of some. None where the database would not say. No value is read.
+    """
+    cell = _cell(column)
+    some = sa.select(_text(cell).label("written")).select_from(_rows(table))
+    texts = some.where(cell.is_not(None)).limit(rows).subquery()
+    text: sa.ColumnElement[str] = texts.c.written
+    filled = sa.case((text != "", 1))
+    told = [sa.func.count(sa.case((_has(text, shape), 1))) for shape in shapes]
+    asked = sa.select(sa.func.count(filled), *told)
+    try:
+        ((*counted,),) = _fetch(database, asked)
+    except (SourceTimedOutError, SourceDataError):
+        return None
+    return tuple(counted)
+
+
+def _has(text: sa.ColumnElement[str], shape: Shape) -> sa.ColumnElement[bool]:
+    within = [
+        sa.func.substr(text, start, len(lowest)).between(lowest, highest)
+        for start, lowest, highest in shape.parts
+    ]
+    return sa.and_(text.like(shape.like), *within)
 
 
 def rows_with(
@@ -134,6 +202,10 @@ def are_different(database: Database, table: Table, column: str) -> bool:
 
 def _fetch(database: Database, statement: sa.Executable) -> list[Any]:
     return database.ask(lambda connection: list(connection.execute(statement)))
+
+
+def _text(cell: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
+    return sa.func.rtrim(sa.cast(cell, sa.String(_LONG)))
 
 
 def _cell(column: str) -> sa.ColumnElement[Any]:

@@ -12,6 +12,7 @@ from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile, profile_of
+from app.tools.known import settle
 from app.tools.live import check_live
 from app.tools.report import (
     CANNOT_RUN,
@@ -33,14 +34,16 @@ def run(options: argparse.Namespace) -> int:
     refused: list[CannotRunError] = []
     for file in options.file:
         own = list(check(file))
-        if options.live and not any(map(_is_error, own)):
+        is_whole = not any(map(_is_error, own))
+        if options.live and is_whole:
             try:
-                own = list(
-                    _with_each_remedy_once(sorted([*own, *check_live(file)], key=_rank))
-                )
+                own += check_live(file)
             except CannotRunError as error:
                 refused.append(error)
-        found += own
+        known = load_mapping(file, None).known if is_whole else ()
+        all_told = options.live and not refused
+        own = list(settle(own, known, all_told=all_told))
+        found += _ranked(own) if options.live else own
     names = ", ".join(map(str, options.file))
     fine = "" if refused else f"{names}: nothing to mend"
     status = report(found, as_json=options.json, fine=fine)
@@ -55,6 +58,10 @@ def _summary(found: list[Finding]) -> str:
     counts = Counter(finding.severity for finding in found)
     told = [(counts[severity], severity) for severity in Severity if counts[severity]]
     return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in told)
+
+
+def _ranked(findings: Iterable[Finding]) -> Iterator[Finding]:
+    return _with_each_remedy_once(sorted(findings, key=_rank))
 
 
 def _rank(finding: Finding) -> tuple[int, bool]:

@@ -52,8 +52,8 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
 def _describe_new(new: argparse.ArgumentParser) -> None:
     new.description = (
         "Write a first mapping file from the catalogue of a database: its tables, columns and "
-        "keys, and how often codes occur. The file is then tried on the first rows; nothing "
-        "of a person is written or printed. "
+        "keys, and how often codes occur. The file is then tried on ids, codes and times of the "
+        "first rows; names, days of birth, numbers and addresses of people are never read. "
         f"Guesses and open questions are comments marked '# ?'. {STATUSES}"
     )
     new.add_argument(
@@ -62,7 +62,8 @@ def _describe_new(new: argparse.ArgumentParser) -> None:
         required=True,
         metavar="URL",
         help="the address of the database, or env:NAME for the environment variable that "
-        "holds it, so that no password is seen",
+        "holds it, so that no password is seen; of an HTTP system an answer of its list of stays, "
+        "saved as a file .json (then --patient and --organization name such files too)",
     )
     _add_tables(new, "stay", "tables of stays, in place of those that are guessed")
     _add_tables(
@@ -107,6 +108,11 @@ def _describe_explain(explain: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a search, such as 'Encounter?patient=42&date=ge2024'; values of a request"
         " or statement are shown as placeholders on purpose: they may be a patient's",
+    )
+    explain.add_argument(
+        "--values",
+        action="store_true",
+        help="show what each placeholder stands for, as you typed it and the source gets it",
     )
     _add_json(explain)
 

@@ -15,6 +15,7 @@ from adapters.contract import (
     Prefix,
     ResourceType,
 )
+from adapters.inspection import with_values
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.parameters import PARAMETERS
@@ -136,7 +137,8 @@ def _show_search(
     except ServiceError as error:
         return _show(options, error.text, refused=True)
     try:
-        sent = adapter.explain(search.query)
+        explain = with_values(adapter) if options.values else adapter.explain
+        sent = explain(search.query)
     except NotAskableError as error:
         limit = LIMITS[error.limit] if error.limit else "cannot be asked here"
         text = f"Parameter '{error.parameter}' {limit}."

@@ -35,6 +35,7 @@ _API, _API_SECTION = (
 _OF_MAPPINGS = (
     _Told(_FILE, "", "File"),
     _Told(_FILE, "local_times.", "LocalTimes"),
+    _Told(_FILE, "known.", "Known"),
     _Told(_FILE, "constants.", "Constants"),
     _Told(_FILE, "source.", "SqlSource"),
     _Told(_FILE, "codes.NAME.", "CodeTable"),

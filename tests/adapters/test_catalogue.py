@@ -13,12 +13,14 @@ from adapters.sql.catalogue import read_catalogue
 from adapters.sql.database import Database
 from adapters.sql.samples import (
     CodeCount,
+    Shape,
     are_different,
     code_counts,
     different,
     first_and_last,
     rows_with,
     some_times,
+    written_like,
 )
 from adapters.sql.tables import Catalogue, ForeignKey, Holds, TableIndex
 from tests.databases import NewDatabase
@@ -30,9 +32,11 @@ CREATE TABLE stays (
   house CHAR(2) NOT NULL, number INTEGER NOT NULL, ward_id INTEGER, state VARCHAR(3),
   began TIME_, born DATE, noted VARCHAR(200), "Select" VARCHAR(9),
   PRIMARY KEY (house, number), FOREIGN KEY (ward_id) REFERENCES wards (ward_id));
+CREATE TABLE seldom (code VARCHAR(3));
 CREATE INDEX stays_began ON stays (began, number);
 CREATE VIEW open_stays AS SELECT number, state FROM stays WHERE state = 'E';
 INSERT INTO wards VALUES (1, '0123');
+INSERT INTO seldom VALUES ('a'), ('b'), ('c'), ('d'), ('e'), ('f');
 INSERT INTO stays VALUES
   ('H1', 1, 1, 'E', '2024-03-30 08:15:00', '1957-12-24', 'a text that is much too long', NULL),
   ('H1', 2, 1, 'S', '2024-03-31 08:15:00', '1957-12-25', 'x', NULL),
@@ -79,10 +83,11 @@ def catalogue(database: Database) -> Catalogue:
 
 
 def test_tables_views_and_keys(catalogue: Catalogue, kind: str) -> None:
-    assert [t.name for t in catalogue.tables] == ["open_stays", "stays", "wards"]
+    names = [table.name for table in catalogue.tables]
+    assert names == ["open_stays", "seldom", "stays", "wards"]
     assert catalogue.dialect == ("mysql" if kind == "mariadb" else kind)
     stays = catalogue.by_name["stays"]
-    assert [t.is_view for t in catalogue.tables] == [True, False, False]
+    assert [t.is_view for t in catalogue.tables] == [True, False, False, False]
     assert stays.primary_key == ("house", "number")
     assert stays.foreign_keys == (ForeignKey(("ward_id",), "wards", ("ward_id",)),)
     assert TableIndex(("began", "number"), unique=False) in stays.indexes
@@ -129,6 +134,26 @@ def test_codes_are_counted_and_texts_are_not(
         CodeCount("E", 1),
     )
     assert code_counts(database, stays, "noted") is None
+    # Three values in three rows come back too seldom to be codes, if there were more.
+    assert code_counts(database, stays, "state", often=True) is not None
+
+
+def test_values_that_hardly_come_back_are_no_codes(
+    database: Database, catalogue: Catalogue
+) -> None:
+    stays = catalogue.by_name["seldom"]
+    assert code_counts(database, stays, "code", often=True) is None
+    assert len(code_counts(database, stays, "code") or ()) == 6
+
+
+def test_shapes_are_counted_and_no_value_is_read(
+    database: Database, catalogue: Catalogue
+) -> None:
+    stays = catalogue.by_name["stays"]
+    iso = Shape("____-__-__%", ((1, "1900", "2000"), (9, "01", "25")))
+    counted = written_like(database, stays, "born", [iso, Shape("1957-12-24%")])
+    assert counted == (3, 2, 1)
+    assert written_like(database, stays, "noted", [Shape("x")], 2) in ((1, 1), (2, 1))
 
 
 def test_times_and_their_outermost(database: Database, catalogue: Catalogue) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.docs.pages import Block, every_block
+from tests.docs.resident import client
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 
 PORTS = (8000, 8001, 8010)
@@ -101,11 +102,17 @@ class _Terminal:
         first = free_ports(len(PORTS))
         self._ports = dict(zip(PORTS, range(first, first + len(PORTS)), strict=True))
         self._running: list[str] = []
-        _make_scripts(directory / ".venv" / "bin", self._ports)
+        self._door = directory / "resident.socket"
+        _make_scripts(directory / ".venv" / "bin", self._ports, self._door)
 
     @contextmanager
     def opened(self) -> "Iterator[_Terminal]":
         """Open the shell; what was started in it ends with the block."""
+        resident = subprocess.Popen(
+            [sys.executable, "-m", "tests.docs.resident", str(self._door)],
+            cwd=ROOT,
+            env=_environ(),
+        )
         self._shell = subprocess.Popen(
             ["bash", "--norc"],
             cwd=self._root,
@@ -121,6 +128,8 @@ class _Terminal:
             for name in [*self._running]:
                 self._end(name)
             self._shell.communicate("exit\n", timeout=_SECONDS)
+            resident.kill()
+            resident.wait(_SECONDS)
 
     def path(self, name: str) -> Path:
         """Return the path of a file as seen from where the shell is."""
@@ -200,7 +209,7 @@ def _environ() -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 
-def _make_scripts(folder: Path, ports: dict[int, int]) -> None:
+def _make_scripts(folder: Path, ports: dict[int, int], door: Path) -> None:
     folder.mkdir(parents=True)
     python = shlex.quote(sys.executable)
     scripts = {
@@ -209,6 +218,9 @@ def _make_scripts(folder: Path, ports: dict[int, int]) -> None:
             exec {python} "$@"
             """,
         "encounters": f"""\
+            if [ "$1" = mapping ] && [ -S {shlex.quote(str(door))} ]
+            then exec {client(door)} "$@"
+            fi
             [ "$1" != demo ] || set -- "$@" --port {ports[8000]}
             exec {python} -m app.cli "$@"
             """,

@@ -1,4 +1,4 @@
-"""`encounters mapping new`: a first mapping file from the catalogue of a database."""
+"""`encounters mapping new`: a first mapping file from a catalogue, or from saved answers."""
 
 import argparse
 import os
@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from adapters.contract import AdapterError
+from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalogue import read_catalogue
 from adapters.sql.database import AddressError, Database
 from adapters.sql.tables import Catalogue, Table
 from app.tools.report import FINDINGS, FINE, CannotRunError, print_json
+from app.tools.starting.asking import draft_of_answers
+from app.tools.starting.draft import Draft
 from app.tools.starting.drafting import draft_of
 from app.tools.starting.references import References
 from app.tools.starting.tables import Finder, Roles
-from app.tools.starting.trying import Tried, try_out
+from app.tools.starting.trying import Tried, load, try_out
 from app.tools.starting.writing import named, written
 from app.tools.unanswered import MARK, marked_lines
 
@@ -30,12 +32,14 @@ _MAY_WRITE = "this account may change tables: the service needs one that may onl
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read the catalogue, write a first mapping, and say what is left to do."""
-    url, variable = _address(options.source)
+    """Read what the source says of itself, write a first mapping, and say what is left."""
     if options.out is not None and options.out.exists():
         raise CannotRunError(
             f"{options.out} is there already: name another file with --out"
         )
+    if options.source.endswith(".json"):
+        return _from_answers(options)
+    url, variable = _address(options.source)
     try:
         with closing(Database(url, _SECONDS, 1)) as database:
             catalogue = read_catalogue(database, options.schema)
@@ -48,13 +52,32 @@ def run(options: argparse.Namespace) -> int:
         ) from error
     except AdapterError as error:
         raise CannotRunError(f"the catalogue cannot be read: {error}") from error
-    text = written(draft)
-    tried = try_out(text, {variable: url})
-    _hand_over(text, tried, options.out, as_json=options.json)
-    _tell(options, text, tried, variable)
+    status = _finish(options, draft, try_out(draft, {variable: url}))
     if may_write:
         print(f"warning: {_MAY_WRITE}", file=sys.stderr)
-    return FINDINGS if roles.patient is None or tried.troubles else FINE
+    return status
+
+
+def _from_answers(options: argparse.Namespace) -> int:
+    """Write a first mapping of an HTTP API from answers that somebody saved."""
+    kinds = (options.patient, options.organization)
+    if options.stay or options.schema or any(len(files) > 1 for files in kinds):
+        raise CannotRunError(
+            "saved answers are one file each: --from stays.json --patient patients.json"
+        )
+    further = zip((ResourceType.PATIENT, ResourceType.ORGANIZATION), kinds, strict=True)
+    files = {kind: Path(given[0]) for kind, given in further if given}
+    files = {ResourceType.ENCOUNTER: Path(options.source), **files}
+    draft = draft_of_answers(files, _VARIABLE)
+    return _finish(options, draft, load(draft, {_VARIABLE: "http://127.0.0.1"}))
+
+
+def _finish(options: argparse.Namespace, draft: Draft, tried: Tried) -> int:
+    text = written(draft)
+    _hand_over(text, tried, options.out, as_json=options.json)
+    _tell(options, text, tried, draft.variable)
+    whole = ResourceType.PATIENT in draft.sections and not tried.troubles
+    return FINE if whole else FINDINGS
 
 
 def _address(source: str) -> tuple[str, str]:
@@ -77,8 +100,9 @@ def _address(source: str) -> tuple[str, str]:
 def _refuse_http(url: str) -> None:
     if re.match(r"https?:", url, re.IGNORECASE):
         raise CannotRunError(
-            "an HTTP system has no catalogue: mappings/guide.md shows how to describe one,"
-            " under 'A hospital behind an HTTP API'"
+            "an HTTP system has no catalogue: save an answer of its list of stays, and give"
+            " that file (--from stays.json); mappings/guide.md shows the rest, under 'A"
+            " hospital behind an HTTP API'"
         )
 
 
@@ -162,8 +186,11 @@ def _tell(options: argparse.Namespace, text: str, tried: Tried, variable: str) -
         )
     if options.out is not None:
         said.append(
-            f"next: answer them, put the address of the database into {variable}, and run"
+            f"next: answer them, put the address of the source into {variable}, and run"
         )
         said.append(f"    encounters mapping check {options.out}")
+        said.append(
+            "and then with --live: it also reads what was left alone here, people"
+        )
     for line in (*tried.served, *(f"warning: {t}" for t in tried.troubles), *said):
         print(line, file=sys.stderr)

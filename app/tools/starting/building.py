@@ -6,13 +6,14 @@ from functools import cached_property
 from types import MappingProxyType
 
 from adapters.contract import ResourceType
-from adapters.mapping.slots import LISTS, SLOTS
+from adapters.mapping.slots import LISTS, SLOTS, UNSERVED
 from adapters.sql.database import Database
 from adapters.sql.samples import CodeCount, code_counts
 from adapters.sql.tables import Catalogue, Table, TableColumn
 from app.tools.starting.codes import entries
 from app.tools.starting.data import data
 from app.tools.starting.draft import CodeTable, Draft, Found, Part
+from app.tools.starting.personal import is_list_of_codes, may_show
 from app.tools.starting.references import References
 from app.tools.starting.tables import Roles
 from app.tools.starting.words import meaning
@@ -53,13 +54,17 @@ CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass
 class Builder:
-    """The database, what it says of itself, and the draft that grows."""
+    """The database, what it says of itself, and the draft that grows.
+
+    `computes` tells that the file can say how values are made of columns, by SQL.
+    """
 
     database: Database
     catalogue: Catalogue
     references: References
     roles: Roles
     draft: Draft
+    computes: bool = True
     _counts: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
         default_factory=dict
     )
@@ -72,14 +77,24 @@ class Builder:
         return len(known & {w for c in columns for w in meaning(c.name).words}) >= _MANY
 
     def counts(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
-        """Return the codes of a column, None where it holds no codes."""
+        """Return the codes of a column, None where it holds no codes.
+
+        None as well, and nothing is asked, where it may identify people.
+        """
         key = (table.name, column.name)
         if key not in self._counts:
-            found = code_counts(self.database, table, column.name)
+            found = self._asked(table, column)
             seen = {count.code for count in found or ()}
             rest = tuple(CodeCount(c, 0) for c in column.choices if c not in seen)
             self._counts[key] = None if found is None else found + rest
         return self._counts[key]
+
+    def _asked(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
+        if not may_show(table, column):
+            return None
+        # In a list of codes each stands once.
+        often = not is_list_of_codes(table)
+        return code_counts(self.database, table, column.name, often=often)
 
     def code_table(
         self, habit: str, name: str, table: Table, column: TableColumn
@@ -90,8 +105,13 @@ class Builder:
             return ""
         found = entries(habit, counts, french=self.is_french)
         otherwise = ""
+        if habit == "status" and not self.computes:
+            # What is not served has to be left out by the API itself: nobody asked it to.
+            found = tuple(e if e.made not in UNSERVED else e.unknown() for e in found)
         if habit == "class":
+            # A comment would be served by `otherwise`, and nobody would see it.
             otherwise = class_by_name(table) or "UNK"
+            found = tuple(e.or_else(otherwise) for e in found)
         elif habit in _UNKNOWN:
             found = tuple(e.or_else(_UNKNOWN[habit]) for e in found)
         chosen = self._free(name, table)

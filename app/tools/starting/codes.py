@@ -16,12 +16,16 @@ _A_WORD = 3
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A code of the source; `made` is what it becomes, "" where nobody can guess."""
+    """A code of the source; `made` is what it becomes, "" where nobody can guess.
+
+    `is_open` tells that it becomes what all others become, as nobody could guess.
+    """
 
     code: str
     made: str
     rows: int
     is_sure: bool = True
+    is_open: bool = False
 
     def as_most(self) -> Self:
         """Return the entry for a state that most stays have: they are over.
@@ -32,9 +36,15 @@ class Entry:
             return self
         return replace(self, made="finished", is_sure=False)
 
+    def unknown(self) -> Self:
+        """Return the entry with nothing made of its code."""
+        return replace(self, made="")
+
     def or_else(self, made: str) -> Self:
         """Return the entry, or a guess for a code that nobody could guess."""
-        return self if self.made else replace(self, made=made, is_sure=False)
+        return (
+            self if self.made else replace(self, made=made, is_sure=False, is_open=True)
+        )
 
 
 def _habits(made: Mapping[str, str]) -> Mapping[str, str]:

@@ -1,14 +1,16 @@
 """What a table of stays leaves open: marks of deletion, parts, ends too early, rivals."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from adapters.contract import ResourceType
 from adapters.sql.samples import rows_with
-from adapters.sql.tables import Table, TableColumn
+from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Part
 from app.tools.starting.guesses import others
 from app.tools.starting.habits import DAYS
+from app.tools.starting.select import Cell
+from app.tools.starting.words import meaning
 
 
 def doubts(
@@ -20,16 +22,26 @@ def doubts(
         if column := columns.get(slot):
             yield marked(builder, table, column, slot)
     start, planned = columns.get("start"), columns.get("planned")
-    if start and planned:
+    if start and planned and builder.computes:
         both = f"COALESCE({start.name}, {planned.name})"
-        yield f"start: have planned stays {planned.name} alone? Then read {both}"
+        yield (
+            f"start: have planned stays {planned.name} alone? Then read {both}; it is searched"
+            " and sorted fast where the database has an index of that very expression"
+        )
     yield from _expected_ends(builder, part, columns)
+    yield from _emergencies(builder, table, columns)
+    yield from part.select.doubts(builder.database)
     kind, read = ResourceType.ENCOUNTER, part.select.read
     yield from others(table, kind, builder.references, read)
 
 
 def marked(builder: Builder, table: Table, column: TableColumn, said: str) -> str:
     """Return the question about a column that seems to mark rows as deleted or so."""
+    if not builder.computes:
+        told = builder.told(table, column)
+        counts = f" ({told})" if told else ""
+        seems = f"{column.name}{counts} seems to mark rows that were {said}"
+        return f"{seems}: can the API leave them out (fixed)?"
     if column.holds in DAYS:
         seems = f"{column.name} seems to say when a row was {said}"
         return f"{seems}: add WHERE {column.written} IS NULL to rows?"
@@ -57,12 +69,29 @@ def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
     """Leave out rows of nobody: free slots of a calendar are no stays."""
     table = part.select.table
     counted = rows_with(builder.database, table, patient)
-    if counted and counted[1] < counted[0]:
+    if counted and counted[1] < counted[0] and builder.computes:
         part.select.filled_only("{0} IS NOT NULL", table.by_name[patient])
         part.questions.append(
             f"rows without {patient} ({counted[0] - counted[1]}) are left out:"
             " are they free slots, or stays of people nobody knows yet?"
         )
+
+
+def _emergencies(
+    builder: Builder, table: Table, columns: Mapping[str, TableColumn]
+) -> Iterator[str]:
+    """Ask about columns that may mark emergencies among stays of another class."""
+    if "EMERGENCY" in meaning(table.bare).known:
+        return
+    for column in table.columns:
+        is_class = column in columns.values()
+        if is_class or "EMERGENCY" not in meaning(column.name).known:
+            continue
+        if told := builder.told(table, column):
+            yield (
+                f"class: {column.name} ({told}) may mark emergencies: does one of its codes? Then"
+                " read the class by a CASE on it in rows"
+            )
 
 
 def _expected_ends(
@@ -75,12 +104,44 @@ def _expected_ends(
         return
     codes = builder.draft.codes[str(said.value["codes"])]
     going = [e.code for e in codes.entries if e.made in ("planned", "in-progress")]
-    if not going or (isinstance(ended.value, dict) and "absent" in ended.value):
+    if (
+        not builder.computes
+        or not going
+        or (isinstance(ended.value, dict) and "absent" in ended.value)
+    ):
         return
     table = part.select.table
     counted = rows_with(builder.database, table, end.name, status.name, going)
-    if counted and counted[1]:
+    if not counted or not counted[1]:
+        return
+    number, every = counted[1], counted[0]
+    over = [e.code for e in codes.entries if e.made == "finished"]
+    if number == every and over and status.holds is Holds.TEXT:
+        _put_end_of_the_past(part, status, end, over)
         yield (
-            f"end: {counted[1]} stays that are planned or in progress have a {end.name}:"
+            f"end: all {number} stays that are planned or in progress have a {end.name}:"
+            " it seems to be the expected one, and is read when the stay is over"
+        )
+    else:
+        yield (
+            f"end: {number} stays that are planned or in progress have a {end.name}:"
             " is it the expected one? Then read it by a CASE on the state in rows"
         )
+
+
+def _put_end_of_the_past(
+    part: Part, status: TableColumn, end: TableColumn, over: Sequence[str]
+) -> None:
+    """Read an end only of stays that are over, where it is expected before."""
+    line = part.line("end")
+    if line is None or not isinstance(line.value, dict):
+        return
+    if line.value["from"] != end.name:
+        return
+    codes = ", ".join("'" + code.replace("'", "''") + "'" for code in over)
+    plain = codes.replace("{", "{{").replace("}", "}}")
+    template = f"CASE WHEN {{0}} IN ({plain}) THEN {{1}} END"
+    part.lines.remove(line)
+    part.select.drop(end.name)
+    name = part.select.express("ended", template, Cell(0, status), Cell(0, end))
+    part.put("end", {**line.value, "from": name}, line.question)

@@ -10,6 +10,9 @@ from app.tools.starting.select import Select
 
 Value = str | list["Value"] | dict[str, "Value"]
 
+VISIT_NUMBER_SYSTEM = "visit_number_system"
+"""The constant that visit numbers need."""
+
 
 class Found(NamedTuple):
     """A column of a table, and the place of that table in the SELECT."""
@@ -42,7 +45,8 @@ class Item:
 class Part:
     """A section, or one entry of a section with several sources.
 
-    `questions` stand above it.
+    `questions` stand above it. `asked` are lines that say how its rows are asked for, where
+    that is not by the SELECT, and `left` lines that stand at its end.
     `searchable` are the slots that the source can compare.
     """
 
@@ -52,6 +56,8 @@ class Part:
     lists: dict[str, list[Item]] = field(default_factory=dict)
     questions: list[str] = field(default_factory=list)
     searchable: set[str] = field(default_factory=set)
+    asked: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def read(self, found: Found) -> str:
         """Read a column and return its name in the SELECT."""
@@ -91,7 +97,10 @@ class Draft:
 
     name: str
     variable: str
+    kind: str = "sql"
+    profile: str = "full"
     source_zone: str = ""
+    source_questions: tuple[str, ...] = ()
     systems: dict[str, tuple[str, str]] = field(default_factory=dict)
     codes: dict[str, CodeTable] = field(default_factory=dict)
     sections: dict[ResourceType, list[Part]] = field(default_factory=dict)

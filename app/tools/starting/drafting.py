@@ -6,7 +6,7 @@ from adapters.contract import ResourceType
 from adapters.sql.database import Database
 from adapters.sql.tables import Catalogue, Table
 from app.tools.starting.building import Builder
-from app.tools.starting.draft import Draft, Part
+from app.tools.starting.draft import VISIT_NUMBER_SYSTEM, Draft, Part
 from app.tools.starting.houses import organizations
 from app.tools.starting.people import patients
 from app.tools.starting.references import References
@@ -24,13 +24,15 @@ def draft_of(
     references: References,
     roles: Roles,
     variable: str,
+    kind: str = "sql",
 ) -> Draft:
-    """Return a draft of the whole file.
+    """Return a draft of the whole file for a `kind` of source.
 
     Raises SourceUnavailableError when the database goes away meanwhile.
     """
-    draft = Draft("My hospital", variable)
-    builder = Builder(database, catalogue, references, roles, draft)
+    draft = Draft("My hospital", variable, kind)
+    computes = kind == "sql"
+    builder = Builder(database, catalogue, references, roles, draft, computes)
     draft.sections[ResourceType.ENCOUNTER] = stays(builder)
     if roles.patient is not None:
         draft.sections[ResourceType.PATIENT] = [patients(builder, roles.patient)]
@@ -62,7 +64,7 @@ def _systems(draft: Draft) -> None:
             "the system of the visit numbers (urn:oid:…); where each hospital counts for"
             " itself, a field visit_number_system says it, by a code table"
         )
-        draft.systems["visit_number_system"] = (_VISIT_SYSTEM, question)
+        draft.systems[VISIT_NUMBER_SYSTEM] = (_VISIT_SYSTEM, question)
     if "functional_unit" in keys:
         question = "the address that was agreed with the clients"
         draft.systems["functional_unit_extension"] = (_UNIT_EXTENSION, question)

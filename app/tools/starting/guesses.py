@@ -9,7 +9,7 @@ from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.habits import HABITS, choose, rivals
 from app.tools.starting.references import References
 
-_OWN: Mapping[ResourceType, frozenset[str]] = MappingProxyType(
+OWN: Mapping[ResourceType, frozenset[str]] = MappingProxyType(
     {
         ResourceType.ENCOUNTER: frozenset({"STAY"}),
         ResourceType.PATIENT: frozenset({"PATIENT", "PERSON"}),
@@ -24,7 +24,7 @@ def slots(
     table: Table, kind: ResourceType, references: References
 ) -> Mapping[str, TableColumn]:
     """Return the likeliest column of each slot of a resource."""
-    return choose(table, HABITS[kind], _OWN[kind], references.of(table).keys())
+    return choose(table, HABITS[kind], OWN[kind], references.of(table).keys())
 
 
 def instead(
@@ -33,7 +33,7 @@ def instead(
     """Return the columns that could fill a slot as well as the chosen one."""
     keys = references.of(table).keys()
     chosen = slots(table, kind, references)
-    return rivals(table, HABITS[kind], _OWN[kind], keys, chosen)
+    return rivals(table, HABITS[kind], OWN[kind], keys, chosen)
 
 
 def others(

@@ -141,26 +141,28 @@ def _guesses(
 ) -> Iterator[tuple[int, str, TableColumn]]:
     known = tuple(habits)
     for column in table.columns:
-        said = _said(column)
+        heard = said(column)
         for habit in known:
-            sure = _sure(habit, column, said, own | neutral)
+            sure = _sure(habit, column, heard, own | neutral)
             if sure >= LEAST and (habit.kind == "ref" or column.name not in keys):
                 # `evaluation_type` of evaluations goes before their `visit_type`.
                 yield sure + _OWN * bool(habit.meanings & own), habit.slot, column
 
 
-def _said(column: TableColumn) -> Meaning:
+def said(column: TableColumn) -> Meaning:
     """Return what a column says of itself: its name, or else its comment."""
-    said = meaning(column.name)
+    named = meaning(column.name)
     short = column.comment if len(column.comment) <= _LONGEST_COMMENT else ""
-    return said if said.known or not short else meaning(short)
+    return named if named.known or not short else meaning(short)
 
 
-def _sure(habit: Habit, column: TableColumn, said: Meaning, own: frozenset[str]) -> int:
+def _sure(
+    habit: Habit, column: TableColumn, heard: Meaning, own: frozenset[str]
+) -> int:
     may_hold, neutral = _KINDS[habit.kind]
-    if column.holds not in may_hold or not habit.meanings <= said.known:
+    if column.holds not in may_hold or not habit.meanings <= heard.known:
         return 0
-    left = said.known - habit.meanings - neutral - own
+    left = heard.known - habit.meanings - neutral - own
     if left & STRANGE:
         return 0
-    return habit.sure - _LEFT_OVER * len(left) - _UNKNOWN * said.unknown
+    return habit.sure - _LEFT_OVER * len(left) - _UNKNOWN * heard.unknown

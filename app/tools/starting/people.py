@@ -110,6 +110,7 @@ class _Patients:
                 return
 
     def _doubts(self) -> Iterator[str]:
+        yield from self._part.select.doubts(self._builder.database)
         if found := self._sight.first("deleted"):
             yield marked(self._builder, found.table, found.column, "deleted")
         kind, references = ResourceType.PATIENT, self._builder.references

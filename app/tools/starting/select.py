@@ -1,9 +1,11 @@
 """The SELECT of a section, put together column by column, join by join."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from adapters.sql.database import Database
+from adapters.sql.samples import different
 from adapters.sql.tables import Table, TableColumn
 from app.tools.starting.references import Reference
 from app.tools.starting.words import meaning
@@ -86,6 +88,11 @@ class Select:
         """Read a column or expression no more."""
         del self._columns[name]
 
+    def only(self, names: Container[str]) -> "Select":
+        """Return the statement with some of its columns; its tables and rows are the same."""
+        kept = {name: of for name, of in self._columns.items() if name in names}
+        return replace(self, _columns=kept)
+
     @property
     def read(self) -> frozenset[str]:
         """The columns of the first table that are read, or that something leads by."""
@@ -99,6 +106,20 @@ class Select:
     def filled_only(self, template: str, column: TableColumn) -> None:
         """Leave out rows by a condition on a column, {0} in its template."""
         self._where.append((template, Cell(0, column)))
+
+    def doubts(self, database: Database) -> Iterator[str]:
+        """Yield a question for each joined table whose key nothing keeps unique."""
+        for join in self._joins:
+            if join.table.is_unique(join.key):
+                continue
+            counted = different(database, join.table, join.key)
+            if counted is None or counted[1] == counted[2]:
+                said = "nothing keeps unique"
+                asked = "has it one row for each, and will it?"
+            else:
+                said = f"{counted[1] - counted[2]} rows repeat"
+                asked = "which of them counts? As it is, ids occur twice"
+            yield f"{join.table.name} is joined by {join.key}, which {said}: {asked}"
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the statement."""

@@ -6,7 +6,8 @@ from adapters.sql.tables import Holds, TableColumn
 from app.tools.starting.building import Builder, class_by_name
 from app.tools.starting.codes import Entry
 from app.tools.starting.draft import CodeTable, Found, Part
-from app.tools.starting.habits import DAYS
+from app.tools.starting.habits import DAYS, STRANGE
+from app.tools.starting.personal import is_list_of_codes
 from app.tools.starting.select import Cell
 from app.tools.starting.words import meaning
 
@@ -29,6 +30,10 @@ Columns = Mapping[str, TableColumn]
 def put_status(builder: Builder, part: Part, columns: Columns) -> None:
     """Fill status from a column of states, or by the dates."""
     if _coded(builder, part, columns, "status", {"STATUS"}):
+        return
+    if not builder.computes:
+        question = "no field looks like a state: are all of them over?"
+        part.put_unsearched("status", "finished", question)
         return
     template, cells = _by_dates(part, columns)
     name = part.select.express("status_by_dates", template, *cells)
@@ -57,7 +62,8 @@ def _coded(
     if (column := columns.get(slot)) is not None:
         return builder.coded(part, slot, Found(table, column))
     for lead in builder.references.of(table).values():
-        if not meaning(lead.column).known & words:
+        known = meaning(lead.column).known
+        if not known & words or known & STRANGE or not is_list_of_codes(lead.target):
             continue
         shown = [c for c in lead.target.columns if meaning(c.name).known & {"CODE"}]
         shown += [c for c in lead.target.columns if _is_label(c)]

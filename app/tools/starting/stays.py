@@ -1,5 +1,7 @@
 """The section encounter: one part for each table that looks like stays."""
 
+from collections.abc import Iterator
+
 from adapters.contract import ResourceType
 from adapters.sql.samples import different, rows_with
 from adapters.sql.tables import Table, TableColumn
@@ -143,7 +145,7 @@ class _Stays:
     def _or_else(self, slot: str, column: TableColumn) -> None:
         """Read the next likely column where a start is empty, and the other is not."""
         rival = next(iter(self._instead(slot)), None)
-        if slot != "start" or rival is None:
+        if slot != "start" or rival is None or not self._builder.computes:
             return
         counted = rows_with(self._builder.database, self._table, column.name)
         if counted and counted[1] < counted[0]:
@@ -184,12 +186,25 @@ class _Stays:
         column = self._columns.get("organization_id")
         if leads:
             self._put("organization_id", self._table.by_name[leads[0].column])
+            for question in _other_house(self._builder, self._part, leads[0].column):
+                self._ask(question)
         elif column is not None:
             question = "nothing says where it leads: is it the id of an organization?"
             self._put("organization_id", column, question)
         else:
             text = "is it one for all stays (organization_id: hospital-1)?"
             self._ask(f"organization_id: no column says the hospital; {text}")
+
+
+def _other_house(builder: Builder, part: Part, chosen: str) -> Iterator[str]:
+    """Ask whose a stay is where the table of its unit says an organization too."""
+    table = part.select.tables[-1]
+    leads = builder.references.leading(table, builder.roles.organization)
+    if leads and table is not part.select.table:
+        yield (
+            f"organization_id: {table.name}.{leads[0].column} says one too, that of the"
+            f" unit: is the stay that one's, or {chosen}'s?"
+        )
 
 
 def _is_framework(table: Table) -> bool:

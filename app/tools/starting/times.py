@@ -13,7 +13,7 @@ from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.habits import DAYS
 from app.tools.starting.words import meaning
 
-_FORMATS = (
+FORMATS = (
     "%Y-%m-%d",
     "%Y-%m-%d %H:%M",
     "%Y-%m-%d %H:%M:%S",
@@ -43,7 +43,7 @@ _FORMATS = (
     "%m/%d/%Y %H:%M",
     "%m/%d/%Y %H:%M:%S",
 )
-_LENGTHS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "T": 1, "Z": 1}
+LENGTHS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "T": 1, "Z": 1}
 _PLAIN = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"})
 """Formats that a text without `format` is compared by."""
 
@@ -101,28 +101,47 @@ def writing_of(database: Database, table: Table, column: TableColumn) -> Writing
 def _of_texts(texts: Sequence[str], outer: Sequence[str], writing: Writing) -> Writing:
     fillers = {t: None for t in (*outer, *texts) if _is_all(t, "9") or _is_all(t, "0")}
     texts = [text for text in texts if text and text not in fillers]
-    read = {form: sum(_reads(text, form) for text in texts) for form in _FORMATS}
-    form = max(_FORMATS, key=lambda form: read[form])
-    if not texts or read[form] < _NEAR_ALL * len(texts):
+    read = {form: sum(reads(text, form) for text in texts) for form in FORMATS}
+    form = likeliest(read)
+    absent = (*_sentinels([*outer, *texts], form), *fillers)
+    return of_forms(read, len(texts), replace(writing, absent=absent))
+
+
+def likeliest(read: Mapping[str, int]) -> str:
+    """Return the format that reads most texts; the first of several."""
+    return max(FORMATS, key=lambda form: read[form])
+
+
+def of_forms(read: Mapping[str, int], number: int, writing: Writing) -> Writing:
+    """Return how texts are written of which each format reads so many.
+
+    `writing` has what is known beside that.
+    """
+    form = likeliest(read)
+    if not number or read[form] < _NEAR_ALL * number:
         question = "no usual format fits its texts: say format"
-        return replace(writing, is_text=True, absent=tuple(fillers), question=question)
+        return replace(writing, is_text=True, question=question)
     found = replace(
         writing,
         is_text=True,
         has_clock="%H" in form,
         has_zone=form.endswith("%z"),
         is_utc=writing.is_utc or form.endswith("Z"),
-        absent=(*_sentinels([*outer, *texts], form), *fillers),
-        question=_doubt(texts, form, read),
+        question=_doubt(number, form, read),
     )
-    if form in _PLAIN or form.endswith("%z"):
-        return found
-    if form.startswith("%Y"):
-        return replace(found, format=form)
-    absent = tuple(_iso(text, form) for text in found.absent)
-    whole = "%S" in form or not found.has_clock
+    is_known = form in _PLAIN or form.endswith("%z")
+    return found if is_known else replace(found, format=form)
+
+
+def sorted_by_sql(writing: Writing) -> Writing:
+    """Return how a column is read whose texts do not sort: as dates that SQL makes of them."""
+    form = writing.format
+    if not form or form.startswith("%Y"):
+        return writing
+    absent = tuple(_iso(text, form) for text in writing.absent)
+    whole = "%S" in form or not writing.has_clock
     return replace(
-        found,
+        writing,
         format="" if whole else "%Y-%m-%d %H:%M",
         rearranged=_rearranged(form),
         absent=absent,
@@ -133,15 +152,16 @@ def _is_all(text: str, digit: str) -> bool:
     return digit in text and set(text) <= {digit, *"-/: "}
 
 
-def _doubt(texts: Sequence[str], form: str, read: Mapping[str, int]) -> str:
+def _doubt(number: int, form: str, read: Mapping[str, int]) -> str:
     swapped = form.replace("%d/%m", "%m/%d")
     if swapped != form and read.get(swapped) == read[form]:
         return "is the day before the month?"
-    rest = len(texts) - read[form]
-    return f"{rest} of {len(texts)} texts are written otherwise" if rest else ""
+    rest = number - read[form]
+    return f"{rest} of {number} texts are written otherwise" if rest else ""
 
 
-def _reads(text: str, form: str) -> bool:
+def reads(text: str, form: str) -> bool:
+    """Tell whether a text is written in a format."""
     return _read(text, form) is not None
 
 
@@ -157,7 +177,7 @@ def _read(text: str, form: str) -> datetime | None:
 @lru_cache
 def _length(form: str) -> int:
     return sum(
-        _LENGTHS.get(letter, 2) if letter else 1
+        LENGTHS.get(letter, 2) if letter else 1
         for letter in (m[1] if m[0] == "%" else "" for m in re.findall(r"%.|.", form))
     )
 
@@ -181,11 +201,11 @@ def _rearranged(form: str) -> str:
     for part in re.findall(r"%.|.", form):
         if part[0] == "%" and len(part) == 2:
             place[part[1]] = at
-            at += _LENGTHS[part[1]]
+            at += LENGTHS[part[1]]
         else:
             at += 1
     cut = {
-        letter: f"SUBSTR({{0}}, {start}, {_LENGTHS[letter]})"
+        letter: f"SUBSTR({{0}}, {start}, {LENGTHS[letter]})"
         for letter, start in place.items()
     }
     day = f"{cut['Y']} || '-' || {cut['m']} || '-' || {cut['d']}"

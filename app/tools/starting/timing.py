@@ -1,13 +1,17 @@
 """Slots of times and days: their columns, formats, zones, and times of day apart."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from adapters.sql.samples import some_times
+from adapters.contract import ResourceType
+from adapters.sql.samples import rows_with, some_times
 from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Part, Value
+from app.tools.starting.personal import TRIED, may_show
 from app.tools.starting.select import Cell
-from app.tools.starting.times import Writing, writing_of
+from app.tools.starting.times import Writing, sorted_by_sql, writing_of
+from app.tools.starting.unseen import unseen_writing
 
 _CLOCKS = {
     4: ("%H%M", "0000"),
@@ -27,7 +31,11 @@ _SQL = {
 _FILLED = "COALESCE(NULLIF(TRIM({{1}}), ''), '{0}')"
 """A time of day as text, midnight where it is blank."""
 
-_SLOW = "made of more than a column, so that it sorts: no index helps"
+_SLOW = (
+    "made by an expression, so that it sorts: only an index of that expression helps"
+)
+_MANY = 1000
+_EXPRESSED = "Only an index of that expression makes it fast"
 _DAYS = "days without a time of day: which time do they stand for?"
 _CLOCK = "on the hospital's clock, or in UTC (time_zone: UTC)?"
 
@@ -40,7 +48,7 @@ def put_time(
     clock: TableColumn | None = None,
 ) -> None:
     """Fill a slot of times, with the time of day where that is in a column of its own."""
-    writing = writing_of(builder.database, found.table, found.column)
+    writing = _writing(builder, slot, found)
     joined = _with_clock(builder, part, writing, found, clock)
     from_, writing, question = joined or _alone(part, writing, found)
     options: dict[str, Value] = {"from": from_}
@@ -60,9 +68,20 @@ def put_time(
     put(slot, options, writing.question or question)
 
 
+def _writing(builder: Builder, slot: str, found: Found) -> Writing:
+    """Return how a column writes its times; those of people are not looked at for it."""
+    looks = slot in TRIED[ResourceType.ENCOUNTER] and may_show(
+        found.table, found.column
+    )
+    of = (builder.database, found.table, found.column)
+    is_typed = builder.catalogue.dialect != "sqlite"
+    writing = writing_of(*of) if looks else unseen_writing(*of, is_typed=is_typed)
+    return sorted_by_sql(writing) if builder.computes else writing
+
+
 def put_day(builder: Builder, part: Part, slot: str, found: Found) -> None:
     """Fill a slot of days."""
-    writing = writing_of(builder.database, found.table, found.column)
+    writing = _writing(builder, slot, found)
     from_, writing, question = _alone(part, writing, found)
     options: dict[str, Value] = {"from": from_}
     if writing.format:
@@ -82,8 +101,16 @@ def put_changed(
     if chosen is None:
         return
     put_time(builder, part, "last_updated", Found(table, chosen))
-    if changed and created:
+    if changed and created and builder.computes and _has_gaps(builder, table, changed):
         or_else(part, "last_updated", "last_changed", changed, created)
+
+
+def _has_gaps(builder: Builder, table: Table, column: TableColumn) -> bool:
+    """Tell whether rows may have nothing in a column: not where many all have something."""
+    if not column.nullable:
+        return False
+    counted = rows_with(builder.database, table, column.name)
+    return counted is None or counted[0] < _MANY or counted[1] < counted[0]
 
 
 def or_else(
@@ -104,7 +131,9 @@ def or_else(
     part.select.drop(column.name)
     cells = Cell(0, column), Cell(0, other)
     made = part.select.express(name, "COALESCE({0}, {1})", *cells)
-    part.put(slot, {**line.value, "from": made}, line.question or question)
+    asked = line.question or question
+    said = f"{asked} {_EXPRESSED}" if asked else ""
+    part.put(slot, {**line.value, "from": made}, said)
 
 
 def _alone(part: Part, writing: Writing, found: Found) -> tuple[str, Writing, str]:
@@ -124,10 +153,12 @@ def _with_clock(
     writing: Writing,
     found: Found,
     clock: TableColumn | None,
-) -> tuple[str, Writing, str] | None:
+) -> tuple[Value, Writing, str] | None:
     """Join a day and its time of day in the SELECT, where the database can."""
     if clock is None or writing.has_clock:
         return None
+    if not builder.computes:
+        return _as_pair(builder, part, writing, found, clock)
     cells = Cell(found.place, found.column), Cell(found.place, clock)
     name = f"{found.column.name}_{clock.name}"
     sql = _SQL.get(builder.catalogue.dialect)
@@ -150,9 +181,23 @@ def _with_clock(
     return part.select.express(name, template, *cells), whole, _SLOW
 
 
+def _as_pair(
+    builder: Builder, part: Part, writing: Writing, found: Found, clock: TableColumn
+) -> tuple[list[Value], Writing, str] | None:
+    """Read a day and its time of day as they are, where both are texts."""
+    form = _clock_format(builder, found.table, clock)
+    if form is None:
+        return None
+    pair: list[Value] = [part.read(found), part.read(found._replace(column=clock))]
+    joined = f"{writing.format or '%Y-%m-%d'} {form[0]}"
+    return pair, replace(writing, format=joined, has_clock=True), ""
+
+
 def _clock_format(
     builder: Builder, table: Table, clock: TableColumn
 ) -> tuple[str, str] | None:
+    if not may_show(table, clock):
+        return None
     values = some_times(builder.database, table, clock.name)
     lengths = {len(text) for value in values if (text := str(value).strip())}
     return _CLOCKS.get(lengths.pop()) if len(lengths) == 1 else None

@@ -41,6 +41,8 @@ class Meaning(NamedTuple):
 @lru_cache(4096)
 def meaning(name: str) -> Meaning:
     """Return what the words of a name mean."""
+    if "." in name:
+        return _of_path(name)
     words = tuple(_words(name))
     found = [MEANINGS.get(word) for word in words]
     known = frozenset(m for m in found if m)
@@ -48,6 +50,16 @@ def meaning(name: str) -> Meaning:
         m is None and not w.isdigit() for m, w in zip(found, words, strict=True)
     )
     return Meaning(known, unknown, words)
+
+
+def _of_path(path: str) -> Meaning:
+    """Return what the last name of a path means, among those that stand around it."""
+    around, _, last = path.rpartition(".")
+    outer, inner = meaning(around), meaning(last)
+    # `names.given`: what stands around is a group of names.
+    known = outer.known - {"FAMILY"} if "GIVEN" in inner.known else outer.known
+    unknown = outer.unknown + inner.unknown
+    return Meaning(known | inner.known, unknown, outer.words + inner.words)
 
 
 def _words(name: str) -> Iterator[str]:

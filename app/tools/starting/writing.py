@@ -15,9 +15,11 @@ _WIDTH = 104
 _MOST_NAMES = 60
 
 _HEAD = """\
-# A first mapping, written from the catalogue of the database. It can be loaded as it is.
+# A first mapping, written from {}. It can be loaded as it is.
 # "# ?" marks a guess to look at or a question to answer: mend the line, then take the
 # mark away. `encounters mapping check` says whether the file is still whole."""
+
+_FROM = {"sql": "the catalogue of the database", "http": "saved answers of the API"}
 
 
 def written(draft: Draft) -> str:
@@ -26,11 +28,11 @@ def written(draft: Draft) -> str:
 
 
 def _file(draft: Draft) -> Iterator[str]:
-    yield _HEAD
+    yield _HEAD.format(_FROM[draft.kind])
     yield "mapping: 1"
     yield from _line("name", draft.name, "the name that clients are shown")
     yield from _line(
-        "profile", "full", "what clients are offered: full, group-a or group-b"
+        "profile", draft.profile, "what clients are offered: full, group-a or group-b"
     )
     zone = "the hospital's own zone; times without a zone are read in it"
     yield from _line("time_zone", "Europe/Paris", zone)
@@ -41,13 +43,15 @@ def _file(draft: Draft) -> Iterator[str]:
             yield from _line(key, value, question, indent=2)
     yield ""
     yield "source:"
-    yield "  kind: sql"
+    yield f"  kind: {draft.kind}"
     yield f"  url: {{env: {draft.variable}}}"
+    yield from comments(draft.source_questions, "  ", "# ? ")
     if draft.source_zone:
         question = "tables with create_uid and write_uid are of a system that keeps UTC"
         yield from _line("time_zone", draft.source_zone, question, indent=2)
-    yield ""
-    yield "codes:"
+    if draft.codes:
+        yield ""
+        yield "codes:"
     for name, table in draft.codes.items():
         yield from _codes(name, table)
     for kind, parts in draft.sections.items():
@@ -55,7 +59,7 @@ def _file(draft: Draft) -> Iterator[str]:
         yield from _section(kind, parts)
     if draft.notes:
         yield ""
-        yield from _comments(draft.notes, "", "# ")
+        yield from comments(draft.notes, "", "# ")
 
 
 def _codes(name: str, table: CodeTable) -> Iterator[str]:
@@ -82,6 +86,8 @@ def _entry(entry: Entry, allowed: Sequence[str]) -> str:
         told = f"{rows}, " if rows else ""
         return f"# ? {code}:".ljust(24) + f" # {told}which one: {', '.join(allowed)}"
     mark = "# " if entry.is_sure else "# ? "
+    if entry.is_open:
+        rows += f", which one: {', '.join(allowed)}"
     line = f"{code}: {entry.made}"
     return line.ljust(24) + f" {mark}{rows}" if rows or not entry.is_sure else line
 
@@ -90,7 +96,9 @@ def _section(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:
     yield f"{kind.lower()}:"
     if len(parts) == 1:
         yield from _part(parts[0], 2)
-        yield from _words(kind, parts)
+        if not parts[0].asked:
+            yield from _words(kind, parts)
+        yield from (f"  {line}" for line in parts[0].left)
         yield from _unread(parts[0], 2)
         return
     yield from _words(kind, parts)
@@ -103,8 +111,11 @@ def _section(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:
 
 def _part(part: Part, indent: int) -> Iterator[str]:
     space = " " * indent
-    yield from _comments(part.questions, space, "# ? ")
-    yield from _rows(part.select.lines(), indent)
+    yield from comments(part.questions, space, "# ? ")
+    if part.asked:
+        yield from (f"{space}{line}" for line in part.asked)
+    else:
+        yield from _rows(part.select.lines(), indent)
     yield f"{space}fields:"
     width = max(len(line.key) for line in part.lines) + 1
     for line in part.lines:
@@ -124,10 +135,10 @@ def _rows(lines: Iterable[str], indent: int, start: str = "") -> Iterator[str]:
 
 def _item(item: Item, indent: int) -> Iterator[str]:
     space = " " * indent
-    yield from _comments([item.question] if item.question else [], space, "# ? ")
+    yield from comments([item.question] if item.question else [], space, "# ? ")
     if item.select is None:
         value = _flow({line.key: line.value for line in item.lines})
-        yield from _comments(
+        yield from comments(
             [q for line in item.lines if (q := line.question)], space, "# ? "
         )
         if len(space) + len(value) <= _WIDTH:
@@ -174,7 +185,7 @@ def _unread(part: Part, indent: int) -> Iterator[str]:
     ]
     if names:
         told = f"nothing reads of {part.select.table.name}: {named(names)}"
-        yield from _comments([told], " " * indent, "# ")
+        yield from comments([told], " " * indent, "# ")
 
 
 def named(names: Sequence[str]) -> str:
@@ -192,11 +203,12 @@ def _line(
     elif len(text) + len(question) + 6 <= _WIDTH:
         yield f"{text}  # ? {question}"
     else:
-        yield from _comments([question], " " * indent, "# ? ")
+        yield from comments([question], " " * indent, "# ? ")
         yield text
 
 
-def _comments(texts: Iterable[str], space: str, mark: str) -> Iterator[str]:
+def comments(texts: Iterable[str], space: str, mark: str) -> Iterator[str]:
+    """Yield texts as comments, each begun with a mark, in lines that are not too long."""
     for text in texts:
         further = "#" + " " * (len(mark) - 1)
         yield from textwrap.wrap(

@@ -28,6 +28,7 @@ from adapters.mapping.schema import (
     CodeTableShape,
     ConstantsShape,
     DateOptions,
+    KnownShape,
     LocalTimesShape,
     MappingShape,
     PartsOptions,
@@ -71,6 +72,7 @@ def test_keys_of_the_file() -> None:
         *below("constants", ConstantsShape),
         *below("source", SqlSource),
         *below("codes.NAME", CodeTableShape),
+        *below("known", KnownShape),
     ]
     assert sorted(keys_under("### The file")) == sorted(expected)
 

@@ -152,6 +152,18 @@ DEFECTS = {
         old="    functional_unit: {from: unit}\n",
         new="    functional_unit: {from: unit}\n    organization_id: {from: nobody}\n",
         sql=("ALTER TABLE stays ADD nobody VARCHAR(8)",),
+        severity="note",
+        source="stays.nobody",
+    ),
+    "a field that has what stands for none": Defect(
+        "rows has it",
+        "organization_id:",
+        old="    functional_unit: {from: unit}\n",
+        new="    functional_unit: {from: unit}\n    organization_id: {from: nobody, absent: [X]}\n",
+        sql=(
+            "ALTER TABLE stays ADD nobody VARCHAR(8)",
+            "UPDATE stays SET nobody = 'X'",
+        ),
         severity="warning",
         source="stays.nobody",
     ),

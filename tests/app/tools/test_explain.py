@@ -146,3 +146,30 @@ def test_openapi_tells_what_this_deployment_offers(
         "When the stay began. Prefixes eq, gt, lt, ge, le. It takes whole days."
     )
     assert "status" not in texts
+
+
+def test_values_are_shown_to_who_asks_for_them(
+    hospital: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{hospital.parent / 'pas.db'}")
+    search = "Encounter?patient=42&date=ge2024-03-30"
+    hidden = explained(capsys, hospital, search)[1]
+    status, told = explained(capsys, hospital, search, "--values")
+    assert status == 0
+    assert told.startswith(hidden.rstrip("\n").partition("\n\n")[0])
+    legend = [line for line in told.splitlines() if line.startswith("-- ")]
+    assert len(legend) == told.count("?")
+    assert "-- 1: '42'" in legend or "-- 1: 42" in legend
+    assert any(line.endswith(": '2024-03-30 00:00:00'") for line in legend)
+    assert "2024-03-30" not in hidden
+
+
+def test_values_of_a_request_are_shown_in_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    search = "Encounter?patient=42&date=ge2024-03-30"
+    status, told = explained(capsys, GROUP_A, search, "--values")
+    assert status == 0
+    assert told == (
+        "GET /sejours sansEtats=A,AN,X,SUP ipp=42 entreeDu=30/03/2024 nb=10\n"
+    )

@@ -14,8 +14,10 @@ from adapters.sql.samples import CodeCount
 from adapters.sql.tables import Catalogue, Holds, Table, TableColumn
 from app.tools.starting.codes import entries
 from app.tools.starting.guesses import instead, slots
+from app.tools.starting.personal import may_show
 from app.tools.starting.references import References
-from app.tools.starting.times import writing_of
+from app.tools.starting.times import Writing, sorted_by_sql, writing_of
+from app.tools.starting.unseen import unseen_writing
 from app.tools.starting.words import MEANINGS, common_words, meaning
 
 STAY, PATIENT, _ = ResourceType
@@ -152,6 +154,41 @@ def test_the_way_to_a_unit_is_the_shortest(linked: References) -> None:
     assert around == ()
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ("sejour statut", True),
+        ("sejour type_sejour", True),
+        ("identite sexe_naissance", True),
+        ("identifiant_patient type_identifiant", True),
+        ("adresse type_adresse", True),
+        ("patient statut_ins", True),
+        ("type_venue libelle", True),
+        ("visit_type name", True),
+        ("employe libelle", False),
+        ("sejour libelle", False),
+        ("identite_nom nom_usage", False),
+        ("adresse adresse_usuelle", False),
+        ("patient nom", False),
+        ("patient nom_actif", False),
+        ("patient code_ipp", False),
+        ("patient numero", False),
+        ("patient deces_commentaire", False),
+        ("patient date_naissance", False),
+        ("classe_medecin nom", False),
+    ],
+)
+def test_whose_values_may_be_asked_for(names: str, shown: bool) -> None:
+    table, name = names.split()
+    column = TableColumn(name, name, "TEXT", Holds.TEXT)
+    assert may_show(Table(table, table, table, None, (column,)), column) is shown
+
+
+def test_a_comment_tells_where_a_name_says_nothing() -> None:
+    column = TableColumn("ZZ1", "ZZ1", "TEXT", Holds.TEXT, comment="Nom de naissance")
+    assert not may_show(Table("T", "T", "T", None, (column,)), column)
+
+
 # ------------------------------------------------------------------ times
 
 
@@ -171,7 +208,15 @@ def written(database: Database, tmp_path: Path, *values: object) -> tuple[object
         )
         connection.commit()
     (found,) = read_catalogue(database).tables
-    it = writing_of(database, found, found.columns[0])
+    seen = writing_of(database, found, found.columns[0])
+    unseen = unseen_writing(database, found, found.columns[0], is_typed=False)
+    both = (_said(seen), _said(unseen))
+    assert both[0] == both[1], "values that are read, and shapes that are counted"
+    return both[0]
+
+
+def _said(writing: Writing) -> tuple[object, ...]:
+    it = sorted_by_sql(writing)
     return it.format, it.has_clock, bool(it.rearranged), it.absent, bool(it.question)
 
 

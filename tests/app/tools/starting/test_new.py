@@ -308,12 +308,19 @@ def test_gnu_health_is_three_tables_of_stays(
     text = file.read_text("utf-8")
     assert "time_zone: UTC" in text
     assert "rows without patient (13) are left out" in text
-    assert "76 stays that are planned or in progress have a discharge_date" in text
+    assert "all 76 stays that are planned or in progress have a discharge_date" in text
+    assert "organization_id: gnuhealth_hospital_unit.institution says one too" in text
+    assert "class: urgency (a: 123, c: 39, b: 38) may mark emergencies" in text
+    assert "joined by party, which nothing keeps unique" in text
+    # What would be served as any other class is written, and asked.
+    assert "urgent: IMP              # ? 84 rows, which one: EMER" in text
     with opened(gnuhealth_url, file) as adapter:
         found = stays(adapter)
         assert not faults(adapter, STAY)
         assert not faults(adapter, PATIENT)
     assert {id[:4] for id in found} == {"inp-", "eva-", "app-"}
+    going = [stay for stay in found.values() if stay.status != "finished"]
+    assert {stay.end for stay in going if stay.id.startswith("inp-")} == {None}
     assert found["inp-1"].start is not None
     assert found["inp-1"].start.isoformat() == "2025-10-26T02:30:00+02:00"
 
