@@ -32,6 +32,8 @@ timeout = 60
 graceful_timeout = 30
 # Longer than a proxy keeps an idle connection (60 s), so that the proxy closes first.
 keepalive = 75
+# Fewer than the file descriptors that a process usually may have (1024).
+worker_connections = 512
 # Heartbeats on a disk that stalls would have healthy workers killed.
 worker_tmp_dir = str(MEMORY) if os.access(MEMORY, os.W_OK) else None
 
@@ -58,6 +60,12 @@ def when_ready(arbiter: Any) -> None:
     operations.start()
     if _shared:
         check_before_reload(arbiter, _shared, operations)
+
+
+def post_fork(_arbiter: object, worker: Any) -> None:
+    """Tell a new worker what it waits for."""
+    worker.request_seconds = float(_settings.request_seconds)
+    worker.most_body = _settings.max_body_bytes
 
 
 def on_exit(_arbiter: object) -> None:
