@@ -6,6 +6,7 @@ counts as come, and is refused there (RFC 9112, 6.3).
 """
 
 import re
+import sys
 
 HEAD_BYTES = 65536
 """The longest head, and the longest trailer section, that is waited for."""
@@ -49,15 +50,18 @@ class Arrival:
         if end < 0:
             return False
         head, self._at = data[: end + 2], end + len(_END)
-        # Several lengths, or none that is a number, are refused by the parser.
-        if len(_FRAME.findall(head)) == 1:
-            length = _LENGTH.search(head)
-            self._length = int(length[1]) if length else 0
-            self._chunked = _CHUNKED.search(head) is not None
-            self.wants_go_ahead = (
-                head.partition(b"\r\n")[0].endswith(b" HTTP/1.1")
-                and _GO_AHEAD.search(head) is not None
-            )
+        frames, length = len(_FRAME.findall(head)), _LENGTH.search(head)
+        self._chunked = frames == 1 and _CHUNKED.search(head) is not None
+        if frames == 1 and length:
+            self._length = int(length[1])
+        elif frames and not self._chunked:
+            # Several lengths, or none that is a number: nothing after it can be trusted.
+            self._length = sys.maxsize
+        self.wants_go_ahead = (
+            frames == 1
+            and head.partition(b"\r\n")[0].endswith(b" HTTP/1.1")
+            and _GO_AHEAD.search(head) is not None
+        )
         return True
 
     def _is_there(self, data: bytes) -> bool:
