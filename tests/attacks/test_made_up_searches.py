@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from hypothesis import given
@@ -217,8 +217,6 @@ def test_huge_forms_are_refused(services: Mapping[str, Served], name: str) -> No
 def test_reads_of_odd_ids_are_those_of_the_model(
     services: Mapping[str, Served], kind: str, id: str
 ) -> None:
-    from urllib.parse import quote
-
     answers = {
         name: served.get(f"{kind}/{quote(id, safe='')}")
         for name, served in services.items()
