@@ -26,12 +26,14 @@ register_request_log(application)
 register_errors(application)
 
 @application.post("/body")
+@application.post("/fhir/v3/body")
 def body():
     return {"read": len(request.get_data())}
 
 @application.get("/long")
+@application.get("/fhir/v3/long")
 def long():
-    return Response(bytes(64_000_000))
+    return Response(bytes(16_000_000))
 
 @application.get("/scheme")
 def scheme():
