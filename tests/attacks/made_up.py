@@ -2,12 +2,15 @@
 
 import os
 import string
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from adapters.testing.hospital import UNIT_URL
 from app.parameters import SEARCH_PARAMETERS
+from tests.serving import BASE_URL
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 """How many examples each attack takes; 0 for as few as `make test` has time for."""
@@ -135,28 +138,49 @@ def _bent(draw: st.DrawFn) -> str:
 DATES = st.tuples(st.sampled_from(_PREFIXES), st.sampled_from(_DAYS) | _bent()).map(
     "".join
 )
-GOOD = st.sampled_from(
-    ["1", "2", "37", "finished", "EMER", "IMP", "male", "Dupont", "H1"]
-)
+_CODES = ("finished", "planned", "in-progress", "EMER", "IMP", "UNK", "male", "unknown")
+_NAMES = ("Du", "é", "LE", "cœur", "a", "ø", "Müller")
+PLAUSIBLE: Mapping[str, tuple[str, ...]] = {
+    "_id": ("1", "2,3", "37", "H1", "1,abc"),
+    "patient": ("1", "Patient/2", "3,4", f"{BASE_URL}/Patient/1", "http://x/Patient/1"),
+    "date": _DAYS,
+    "birthdate": _DAYS,
+    "status": _CODES[:3],
+    "class": _CODES[3:6],
+    "gender": _CODES[6:],
+    "identifier": ("A\\\\B", "000000007", "|1", "urn:oid:1.2|1", "1"),
+    "service-provider._extension": (
+        f"{UNIT_URL}|é",
+        f"{UNIT_URL}|0123",
+        f"{UNIT_URL}|'",
+    ),
+    **dict.fromkeys(("name", "family", "given"), _NAMES),
+}
+"""Values that find something in the hospital of edge cases, by parameter."""
+
+GOOD = st.sampled_from(sorted({each for some in PLAUSIBLE.values() for each in some}))
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 VALUES = st.sampled_from(SQL) | DATES | GOOD | TEXTS
 
-_MODIFIERS = ("", "", "", ":exact", ":contains", ":missing", ":not", ":x", ":")
+_MODIFIERS = ("", ":exact", ":contains", ":missing", ":not", ":x", ":")
 _CONTROLS = (
     *("_count", "_sort", "_summary", "_elements", "_format", "_pretty", "_include"),
     *("_lastUpdated", "_has", "_index", "_searchAfter", "access_token", ""),
 )
 
 
-def pairs(kind: str, most: int = 4) -> st.SearchStrategy[list[tuple[str, str]]]:
+def pairs(kind: str, most: int = 3) -> st.SearchStrategy[list[tuple[str, str]]]:
     """Return lists of names and values for a search of one resource type."""
-    known = st.tuples(
-        st.sampled_from(sorted(SEARCH_PARAMETERS[kind])),  # type: ignore[index]
-        st.sampled_from(_MODIFIERS),
-    ).map("".join)
+    names = st.sampled_from(sorted(SEARCH_PARAMETERS[kind]))  # type: ignore[index]
+    known = names.flatmap(
+        lambda name: st.tuples(
+            st.just(name), st.sampled_from(PLAUSIBLE[name]) | st.sampled_from(SQL)
+        )
+    )
+    modified = st.tuples(names, st.sampled_from(_MODIFIERS)).map("".join)
+    odd = st.tuples(modified | st.sampled_from(_CONTROLS) | TEXTS, VALUES)
     # Mostly what is known: a name that is not ends every search alike.
-    names = known | known | known | st.sampled_from(_CONTROLS) | TEXTS
-    return st.lists(st.tuples(names, VALUES), max_size=most)
+    return st.lists(known | known | known | odd, max_size=most)
 
 
 JSON: st.SearchStrategy[Any] = st.recursive(
