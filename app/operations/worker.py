@@ -11,28 +11,29 @@ import logging
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 from gunicorn import util
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
-from werkzeug.exceptions import BadRequest, ClientDisconnected
 
 from app.errors import UNEXPECTED, Answer, IssueCode, answer_for_status
+from app.operations.bodies import Application, guard_bodies
 from app.operations.connections import Connection, Progress, Waiting
 from app.operations.logs import REQUEST_ID_HEADER
 from app.outcomes import CONTENT_TYPE
 from app.schemas.outcome import Issue, outcome_body
 from app.transport import SECURITY_HEADERS
 
-Application: TypeAlias = Callable[[dict[str, Any], Any], Iterable[bytes]]
-
 SEND_SECONDS = 5.0
 GOODBYE_SECONDS = 2.0
 """How long a client may take to close, so that it gets its last answer whole."""
+
+
+MOST_LEAVING = 128
+"""How many may be about to close, before the first of them is left to itself."""
 
 
 class LateRequestError(errors.ParseException):
@@ -97,11 +98,18 @@ class OutcomeWorker(ThreadWorker):
             client, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
+        try:
+            conn = Connection(
+                self.cfg, client, address, listener.getsockname(), self._say_goodbye
+            )
+        except OSError as error:
+            # Of a client that has gone again no TLS connection can be made.
+            data = {"reason": type(error).__name__}
+            _log.warning("connection not taken", extra={"data": data})
+            client.close()
+            return
         self.nr_conns += 1
-        server = listener.getsockname()
-        self.enqueue_req(
-            Connection(self.cfg, client, address, server, self._say_goodbye)
-        )
+        self.enqueue_req(conn)
 
     def enqueue_req(self, conn: Connection) -> None:
         """Give a thread to the next request of a connection, when it has arrived."""
@@ -170,7 +178,7 @@ class OutcomeWorker(ThreadWorker):
             return
         conn.due = time.monotonic() + GOODBYE_SECONDS
         self._leaving.add(conn)
-        if len(self._leaving) > self.worker_connections:
+        if len(self._leaving) > MOST_LEAVING:
             self._leaving.oldest().close()
 
     def _on_goodbye(self, conn: Connection) -> None:
@@ -214,45 +222,3 @@ def refusal_bytes(answer: Answer, request_id: str) -> bytes:
     head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
     head += [f"{name}: {value}" for name, value in headers]
     return "\r\n".join([*head, "", ""]).encode("ascii") + body
-
-
-def guard_bodies(application: Application) -> Application:
-    """Return the application; a body that gunicorn cannot read is a 400 to it.
-
-    A broken chunk comes to light while the application reads the body, as an error of
-    gunicorn's that the framework would take for a bug and answer with 500.
-    """
-
-    def guarded(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        environ["wsgi.input"] = _GuardedBody(environ["wsgi.input"])
-        return application(environ, start_response)
-
-    return guarded
-
-
-class _GuardedBody:
-    """A request body that fails in the framework's words."""
-
-    def __init__(self, body: Any) -> None:
-        self._body = body
-
-    def read(self, size: int | None = None) -> bytes:
-        return self._guarded(self._body.read, size)
-
-    def readline(self, size: int | None = None) -> bytes:
-        return self._guarded(self._body.readline, size)
-
-    def readlines(self, _hint: int | None = None) -> list[bytes]:
-        return list(self)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.readline, b"")
-
-    @staticmethod
-    def _guarded(read: Callable[[int | None], bytes], size: int | None) -> bytes:
-        try:
-            return read(size)
-        except errors.ParseException as error:
-            raise BadRequest from error
-        except OSError as error:
-            raise ClientDisconnected from error
