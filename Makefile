@@ -21,7 +21,13 @@ test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)
 
 .PHONY: fuzz
 fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMPLES=1000)
-	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 tests/app/test_attacks_described.py
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
+		tests/app/test_attacks_described.py tests/attacks/test_made_up_searches.py \
+		tests/attacks/test_made_up_tokens.py tests/attacks/test_made_up_links.py
+
+.PHONY: faults
+faults: .venv/test.stamp ## Let everything around the service fail for a while (SECONDS=120)
+	@FAULT_SECONDS=$(or $(SECONDS),120) $(BIN)/python -m pytest -s -n 0 tests/attacks/test_storms.py
 
 .PHONY: lint
 lint: .venv/test.stamp ## Check style, types and the rules of the architecture

@@ -32,9 +32,10 @@ from app.stored import (
     unpack_page,
     unpack_target,
 )
+from app.timed_redis import end_in_time
 
 REDIS_SECONDS = 0.25
-"""How long Redis may take: its library's own defaults hang for seconds."""
+"""How long Redis may take for an answer: its library's own defaults hang for seconds."""
 
 _PAGE = b"page"
 _CURSOR_LENGTH = 32
@@ -67,8 +68,8 @@ def connect(url: str) -> redis.Redis:
         "protocol": 2,
     }
     if is_sentinel(url):
-        return SentinelAddress.read(url).client(**options)
-    return redis.Redis.from_url(url, **options)
+        return end_in_time(SentinelAddress.read(url).client(**options))
+    return end_in_time(redis.Redis.from_url(url, **options))
 
 
 class PageStore:
@@ -114,6 +115,8 @@ class PageStore:
             pipeline.hget(key, place)
         pipeline.expire(key, life)
         written = self._run("keep", pipeline)[2:-1:2]
+        if not all(isinstance(raw, bytes) for raw in written):
+            raise _away()
         return tuple(
             PageLink(target.direction, target.index, raw[:_CURSOR_LENGTH].decode())
             for target, raw in zip(targets, written, strict=True)
@@ -151,6 +154,8 @@ class PageStore:
         pipeline.hgetall(_key(page_id))
         pipeline.expire(_key(page_id), self._idle)
         fields: dict[bytes, bytes] = self._run("load", pipeline)[0]
+        if not isinstance(fields, dict):
+            raise _away()
         sealed = fields.pop(_PAGE, None)
         if sealed is None:
             raise gone_page()
@@ -202,11 +207,10 @@ class PageStore:
         try:
             with STORE_SECONDS.labels(step).time(), phase(Phase.REDIS):
                 answers: list[Any] = pipeline.execute()
-        except redis.RedisError as error:
+        except (redis.RedisError, TypeError) as error:
+            # A TypeError: an answer of another kind than the command has.
             STORE_ERRORS.labels(step).inc()
-            raise UnavailableError(
-                "The pages of searches cannot be reached at present."
-            ) from error
+            raise _away() from error
         return answers
 
 
@@ -218,6 +222,10 @@ def unknown_page() -> UnknownResourceError:
 def gone_page() -> GonePageError:
     """Return the answer to pages that are no longer kept (decision 14)."""
     return GonePageError("This page is no longer kept: search again.")
+
+
+def _away() -> UnavailableError:
+    return UnavailableError("The pages of searches cannot be reached at present.")
 
 
 def _key(page_id: str) -> str:

@@ -149,6 +149,13 @@ SETTINGS: tuple[Setting, ...] = (
         default="65536",
     ),
     Setting(
+        "request_seconds",
+        kinds.whole(1, 300),
+        "How long a request may take to arrive, from its first byte to its last, and an "
+        "answer to be taken.",
+        default="10",
+    ),
+    Setting(
         "audit",
         kinds.audit_target(),
         "Where one AuditEvent a request is written.",

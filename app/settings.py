@@ -56,6 +56,7 @@ class Settings:
     page_idle_minutes: int
     page_life_minutes: int
     max_body_bytes: int
+    request_seconds: int
     audit: str
     audit_key: str | None = field(repr=False)
     audit_patients: AuditPatients

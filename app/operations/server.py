@@ -6,6 +6,8 @@ environment, like all others (`app.settings`). A faulty setting ends the start.
 
 import os
 import sys
+from collections.abc import Callable
+from ssl import SSLContext
 from typing import Any
 
 from app.operations.beside import operations
@@ -20,6 +22,7 @@ except SettingsError as error:
     sys.exit(str(error))
 
 _shared = Shared.of(os.environ)
+_contexts: list[SSLContext] = []
 
 proc_name = "encounters"
 bind = _settings.bind
@@ -32,6 +35,8 @@ timeout = 60
 graceful_timeout = 30
 # Longer than a proxy keeps an idle connection (60 s), so that the proxy closes first.
 keepalive = 75
+# Fewer than the file descriptors that a process usually may have (1024).
+worker_connections = 512
 # Heartbeats on a disk that stalls would have healthy workers killed.
 worker_tmp_dir = str(MEMORY) if os.access(MEMORY, os.W_OK) else None
 
@@ -58,6 +63,22 @@ def when_ready(arbiter: Any) -> None:
     operations.start()
     if _shared:
         check_before_reload(arbiter, _shared, operations)
+
+
+def post_fork(_arbiter: object, worker: Any) -> None:
+    """Tell a new worker what it waits for."""
+    worker.request_seconds = float(_settings.request_seconds)
+    worker.most_body = _settings.max_body_bytes
+
+
+def ssl_context(_config: object, make: Callable[[], SSLContext]) -> SSLContext:
+    """Return what connections are encrypted by, where gunicorn ends TLS.
+
+    A worker makes it once: that reads certificates, and all connections would wait for it.
+    """
+    if not _contexts:
+        _contexts.append(make())
+    return _contexts[0]
 
 
 def on_exit(_arbiter: object) -> None:

@@ -1,32 +1,48 @@
-"""gunicorn's worker, taught to refuse in FHIR's words (decision 20).
+"""gunicorn's worker, taught to refuse in FHIR's words (decision 20), and not to wait.
 
 What gunicorn refuses never reaches the application: a request line that is too long, a
 header that cannot be read. Here such an answer becomes an OperationOutcome, and the log
-line loses the bytes that were sent, which may name a patient.
+line loses the bytes that were sent, which may name a patient. Threads get requests that
+have arrived (`app.operations.connections`), and hand over answers in bounded time.
 """
 
+import errno
 import logging
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Iterator
+import time
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 from gunicorn import util
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
-from werkzeug.exceptions import BadRequest, ClientDisconnected
 
 from app.errors import UNEXPECTED, Answer, IssueCode, answer_for_status
+from app.operations.bodies import Application, guard_bodies
+from app.operations.connections import Connection, Progress, Waiting
 from app.operations.logs import REQUEST_ID_HEADER
 from app.outcomes import CONTENT_TYPE
 from app.schemas.outcome import Issue, outcome_body
 from app.transport import SECURITY_HEADERS
 
-Application: TypeAlias = Callable[[dict[str, Any], Any], Iterable[bytes]]
-
 SEND_SECONDS = 5.0
+GOODBYE_SECONDS = 2.0
+"""How long a client may take to close, so that it gets its last answer whole."""
+
+
+MOST_LEAVING = 128
+"""How many may be about to close, before the first of them is left to itself."""
+
+
+class LateRequestError(errors.ParseException):
+    """A request that did not arrive in time."""
+
+
+class BrokenOffError(errors.ParseException):
+    """A request whose rest never comes."""
+
 
 REFUSALS: tuple[tuple[type[Exception], Answer], ...] = (
     # The application's own faults, though gunicorn derives them from a client's.
@@ -38,6 +54,7 @@ REFUSALS: tuple[tuple[type[Exception], Answer], ...] = (
     (errors.LimitRequestHeaders, answer_for_status(431)),
     (errors.ExpectationFailed, answer_for_status(417)),
     (errors.UnsupportedTransferCoding, answer_for_status(501)),
+    (LateRequestError, answer_for_status(408)),
     (
         errors.ParseException,
         Answer(400, IssueCode.STRUCTURE, "This is not a well-formed HTTP request."),
@@ -49,12 +66,24 @@ _log = logging.getLogger(__name__)
 
 
 class OutcomeWorker(ThreadWorker):
-    """A gthread worker whose own errors are OperationOutcomes."""
+    """A gthread worker whose own errors are OperationOutcomes, and that waits for nobody.
+
+    gunicorn's configuration sets `request_seconds` and `most_body`, in bytes.
+    """
+
+    request_seconds: float
+    most_body: int
 
     def load_wsgi(self) -> None:
         """Load the application, the bodies of its requests guarded."""
         super().load_wsgi()
         self.wsgi: Application = guard_bodies(self.wsgi)
+
+    def run(self) -> None:
+        """Work until told to stop."""
+        self._arriving = Waiting(self.poller, self._on_bytes)
+        self._leaving = Waiting(self.poller, self._on_goodbye)
+        super().run()
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Take connections or not; a worker that stops refuses them at once."""
@@ -63,22 +92,114 @@ class OutcomeWorker(ThreadWorker):
             for listener in self.sockets:
                 listener.close()
 
+    def accept(self, listener: socket.socket) -> None:
+        """Take a connection, and wait for its first request."""
+        try:
+            client, address = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        try:
+            conn = Connection(
+                self.cfg, client, address, listener.getsockname(), self._say_goodbye
+            )
+        except OSError as error:
+            # Of a client that has gone again no TLS connection can be made.
+            data = {"reason": type(error).__name__}
+            _log.warning("connection not taken", extra={"data": data})
+            client.close()
+            return
+        self.nr_conns += 1
+        self.enqueue_req(conn)
+
+    def enqueue_req(self, conn: Connection) -> None:
+        """Give a thread to the next request of a connection, when it has arrived."""
+        conn.begin(self.most_body, self.request_seconds)
+        progress = conn.receive()
+        if progress is Progress.PARTLY:
+            self._arriving.add(conn)
+        else:
+            self._go_on(conn, progress)
+
+    def murder_pending(self) -> None:
+        """Close what is due; gunicorn's loop calls this all the time."""
+        for conn in self._arriving.late():
+            self._give_up(conn, LateRequestError())
+        if not self.alive:
+            for conn in self._arriving.silent():
+                self._give_up(conn, LateRequestError())
+        while len(self._arriving) and self.nr_conns >= self.worker_connections:
+            self._give_up(self._arriving.oldest(), LateRequestError())
+        for conn in self._leaving.late():
+            conn.close()
+
+    def handle_request(self, req: Any, conn: Connection) -> Any:
+        """Answer a request, in a thread; the client takes the answer in time or not."""
+        # The loop has let the client go ahead already.
+        req._expected_100_continue = False
+        if not conn.arrival.complete:
+            req.force_close()
+        conn.sock.settimeout(self.request_seconds)
+        try:
+            return super().handle_request(req, conn)
+        except TimeoutError as error:
+            _log.warning("answer not taken")
+            raise ConnectionResetError(errno.ECONNRESET, "answer not taken") from error
+
     def handle_error(
         self, _req: object, client: socket.socket, _addr: object, exc: Exception
     ) -> None:
         """Answer what the application could not; the log never shows what was sent."""
-        answer, request_id = refusal_of(exc), secrets.token_hex(16)
-        data = {"request_id": request_id, "status": answer.status}
-        if answer is UNEXPECTED:
-            _log.error("request failed", exc_info=exc, extra={"data": data})
+        _refuse(client, exc, SEND_SECONDS)
+
+    def _on_bytes(self, conn: Connection) -> None:
+        progress = conn.receive()
+        if progress is not Progress.PARTLY:
+            self._arriving.remove(conn)
+            self._go_on(conn, progress)
+
+    def _go_on(self, conn: Connection, progress: Progress) -> None:
+        if progress is Progress.ARRIVED:
+            super().enqueue_req(conn)
         else:
-            data["reason"] = type(exc).__name__
-            _log.warning("request refused", extra={"data": data})
-        try:
-            client.settimeout(SEND_SECONDS)
-            util.write(client, refusal_bytes(answer, request_id))
-        except OSError:
-            _log.debug("refusal not sent", extra={"data": data})
+            self._give_up(conn, BrokenOffError())
+
+    def _give_up(self, conn: Connection, error: errors.ParseException) -> None:
+        self.nr_conns -= 1
+        if conn.is_silent():
+            conn.close()
+        else:
+            # At once or not at all: the loop does not wait for a client.
+            _refuse(conn.sock, error, 0)
+            conn.close(graceful=True)
+
+    def _say_goodbye(self, conn: Connection) -> None:
+        if not conn.end_answers():
+            conn.close()
+            return
+        conn.due = time.monotonic() + GOODBYE_SECONDS
+        self._leaving.add(conn)
+        if len(self._leaving) > MOST_LEAVING:
+            self._leaving.oldest().close()
+
+    def _on_goodbye(self, conn: Connection) -> None:
+        if conn.has_gone():
+            self._leaving.remove(conn)
+            conn.close()
+
+
+def _refuse(client: socket.socket, exc: Exception, seconds: float) -> None:
+    answer, request_id = refusal_of(exc), secrets.token_hex(16)
+    data = {"request_id": request_id, "status": answer.status}
+    if answer is UNEXPECTED:
+        _log.error("request failed", exc_info=exc, extra={"data": data})
+    else:
+        data["reason"] = type(exc).__name__
+        _log.warning("request refused", extra={"data": data})
+    try:
+        client.settimeout(seconds)
+        util.write(client, refusal_bytes(answer, request_id))
+    except OSError:
+        _log.debug("refusal not sent", extra={"data": data})
 
 
 def refusal_of(error: Exception) -> Answer:
@@ -101,45 +222,3 @@ def refusal_bytes(answer: Answer, request_id: str) -> bytes:
     head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
     head += [f"{name}: {value}" for name, value in headers]
     return "\r\n".join([*head, "", ""]).encode("ascii") + body
-
-
-def guard_bodies(application: Application) -> Application:
-    """Return the application; a body that gunicorn cannot read is a 400 to it.
-
-    A broken chunk comes to light while the application reads the body, as an error of
-    gunicorn's that the framework would take for a bug and answer with 500.
-    """
-
-    def guarded(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        environ["wsgi.input"] = _GuardedBody(environ["wsgi.input"])
-        return application(environ, start_response)
-
-    return guarded
-
-
-class _GuardedBody:
-    """A request body that fails in the framework's words."""
-
-    def __init__(self, body: Any) -> None:
-        self._body = body
-
-    def read(self, size: int | None = None) -> bytes:
-        return self._guarded(self._body.read, size)
-
-    def readline(self, size: int | None = None) -> bytes:
-        return self._guarded(self._body.readline, size)
-
-    def readlines(self, _hint: int | None = None) -> list[bytes]:
-        return list(self)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.readline, b"")
-
-    @staticmethod
-    def _guarded(read: Callable[[int | None], bytes], size: int | None) -> bytes:
-        try:
-            return read(size)
-        except errors.ParseException as error:
-            raise BadRequest from error
-        except OSError as error:
-            raise ClientDisconnected from error

@@ -28,7 +28,8 @@ def _issue(issue: Issue) -> Element:
             "severity": issue.severity,
             "code": issue.code,
             "diagnostics": issue.diagnostics,
-            "location": list(issue.location),
+            # A name that a client made up may end in blanks, which no text of FHIR does.
+            "location": [place.strip() for place in issue.location],
         }
     )
 

@@ -172,3 +172,13 @@ def test_02_the_first_handling_counts(served: Served) -> None:
         'handling = "lenient"',
     ):
         assert served.get("Encounter?foo=1", Prefer=lenient).status_code == 200
+
+
+def test_02_a_name_that_ends_in_blanks_is_refused_in_fhirs_words(
+    served: Served,
+) -> None:
+    for path in ("Encounter?%20=1", "Encounter?nom%C2%A0=1", "Encounter?%09=1"):
+        answer = served.get(path)
+        assert answer.status_code == 400
+        (issue,) = answer.get_json(force=True)["issue"]
+        assert issue["code"] == "not-supported"

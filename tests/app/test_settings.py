@@ -144,6 +144,8 @@ BAD = [
     ("PAGE_LIFE_MINUTES", "1441"),
     ("MAX_BODY_BYTES", "1023"),
     ("MAX_BODY_BYTES", "1048577"),
+    ("REQUEST_SECONDS", "0"),
+    ("REQUEST_SECONDS", "301"),
     ("AUDIT", "audit.jsonl"),
     ("AUDIT", "/nowhere/audit.jsonl"),
     ("AUDIT", "/"),

@@ -3,27 +3,20 @@
 import http.client
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
-from cryptography.x509.oid import NameOID
 
+from tests.app.operations.standin import THREADS, standing_in
+from tests.certificates import certify
 from tests.docs.pages import OPERATORS, blocks, section
 from tests.live import HOST, free_ports, listens, wait_until
 
@@ -53,26 +46,6 @@ class _Echo(BaseHTTPRequestHandler):
         """Write nothing."""
 
 
-def certify(directory: Path, name: str) -> None:
-    """Write a certificate that vouches for itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))])
-    certificate = (
-        x509.CertificateBuilder(subject, subject, key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(address, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    clear = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (directory / f"{name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
-    (directory / f"{name}.key").write_bytes(key.private_bytes(*clear))
-
-
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[int]:
     """Return the port of a server that stands for the service."""
@@ -85,8 +58,19 @@ def upstream() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def proxy(upstream: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """Run the nginx of the page before the echo; its log tells of no patient."""
+    directory = tmp_path_factory.mktemp("nginx")
+    with nginx(directory, upstream) as made:
+        yield made
+    logged = (directory / "encounters.log").read_text()
+    assert "200" in logged
+    assert "4711" not in logged
+
+
+@contextmanager
+def nginx(directory: Path, upstream: int) -> Iterator[Proxy]:
     """Run the nginx of the page, its files and ports moved."""
-    directory, port = tmp_path_factory.mktemp("nginx"), free_ports()
+    port = free_ports()
     for name in ("encounters", "clients"):
         certify(directory, name)
     (shown,) = blocks(section(OPERATORS.read_text("utf-8"), "HTTPS"), "nginx")
@@ -113,19 +97,22 @@ def proxy(upstream: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     yield Proxy(port, directory)
     process.terminate()
     process.wait(60)
-    logged = (directory / "encounters.log").read_text()
-    assert "200" in logged
-    assert "4711" not in logged
 
 
-def ask(proxy: Proxy, client: str | None) -> tuple[int, str]:
-    """Search through the proxy; return the status and the body."""
-    port, directory = proxy
+def trust(directory: Path, client: str | None) -> ssl.SSLContext:
+    """Return what a client trusts, and shows where it has a certificate."""
     trusted = ssl.create_default_context(cafile=directory / "encounters.pem")
     if client is not None:
         trusted.load_cert_chain(
             directory / f"{client}.pem", directory / f"{client}.key"
         )
+    return trusted
+
+
+def ask(proxy: Proxy, client: str | None) -> tuple[int, str]:
+    """Search through the proxy; return the status and the body."""
+    port, directory = proxy
+    trusted = trust(directory, client)
     connection = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
     lies = {"X-Forwarded-For": "198.51.100.1", "X-Forwarded-Proto": "gopher"}
     connection.request("GET", "/fhir/v3/Encounter?patient=4711", headers=lies)
@@ -147,3 +134,33 @@ def test_without_a_certificate_of_ours_nobody_is_let_in(
     proxy: Proxy, client: str | None
 ) -> None:
     assert ask(proxy, client)[0] == 400
+
+
+HEAD = b"POST /fhir/v3/body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
+STALLED = (
+    HEAD[:20],
+    HEAD,
+    HEAD + b"half",
+    b"GET /fhir/v3/long HTTP/1.1\r\nHost: x\r\n\r\n",
+)
+
+
+def test_through_it_no_client_that_stalls_holds_a_thread(tmp_path: Path) -> None:
+    for name in ("service", "nginx"):
+        (tmp_path / name).mkdir()
+    with (
+        standing_in(tmp_path / "service", REQUEST_SECONDS="300") as service,
+        nginx(tmp_path / "nginx", service.port) as (port, directory),
+        ExitStack() as stack,
+    ):
+        trusted = trust(directory, "clients")
+        for sent in STALLED * THREADS:
+            plain = socket.create_connection((HOST, port), 60)
+            client = trusted.wrap_socket(plain, server_hostname=HOST)
+            # None of them reads what comes.
+            stack.enter_context(client).sendall(sent)
+        for _ in range(2):
+            good = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
+            with closing(good):
+                good.request("POST", "/fhir/v3/body", b"whole")
+                assert good.getresponse().read() == b'{"read":5}\n'

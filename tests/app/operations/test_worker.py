@@ -1,102 +1,22 @@
 """What gunicorn refuses, over raw sockets against a real gunicorn (decision 20)."""
 
 import json
-import os
 import re
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from tests.app import provider
-from tests.live import ROOT, answers, free_ports, wait_until
+from tests.app.operations.standin import Answer, Gunicorn, exchange, standing_in
 from tests.validity.client import check_answer
 
 CANARY = b"MARTIN-1987"
 
-# It stands in for the service: reads the body, and can fail as an application fails.
-APPLICATION = """
-from flask import Flask, Response, request
-from app.operations.logs import register_request_log
-from app.outcomes import register_errors
-
-application = Flask(__name__)
-register_request_log(application)
-register_errors(application)
-
-@application.post("/body")
-def body():
-    return {"read": len(request.get_data())}
-
-@application.get("/scheme")
-def scheme():
-    return request.scheme
-
-@application.get("/bad-header")
-def bad_header():
-    answer = Response("x")
-    answer.headers._list.append(("X-Bad\\x01", "y"))
-    return answer
-"""
-
-
-class Gunicorn(NamedTuple):
-    """A running gunicorn and where its log goes."""
-
-    port: int
-    log: Path
-
-
-class Answer(NamedTuple):
-    """One answer, read until the server closed the connection."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
 
 @pytest.fixture(scope="module")
 def gunicorn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gunicorn]:
-    folder = tmp_path_factory.mktemp("gunicorn")
-    (folder / "standin.py").write_text(APPLICATION)
-    log, port = folder / "log", free_ports()
-    home = folder / "home"
-    home.mkdir()
-    chosen = {"BIND": f"127.0.0.1:{port}", "WORKERS": "1", "THREADS": "4"}
-    environ = os.environ | provider.environ(folder / "standin.py", **chosen)
-    environ |= {"PYTHONPATH": f"{ROOT}:{folder}", "HOME": str(home)}
-    environ.pop("XDG_RUNTIME_DIR", None)
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:app.operations.server"]
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [*command, "standin:application"],
-            cwd=folder,
-            env=environ,
-            stdout=file,
-            stderr=file,
-        )
-    try:
-        wait_until(lambda: answers(port), log)
-        yield Gunicorn(port, log)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0, log.read_text()
-    assert list(home.iterdir()) == [], "gunicorn wrote into the home directory"
-
-
-def exchange(port: int, request: bytes) -> Answer:
-    with socket.create_connection(("127.0.0.1", port), 10) as connection:
-        connection.sendall(request)
-        data = b"".join(iter(lambda: connection.recv(65536), b""))
-    head, _, body = data.partition(b"\r\n\r\n")
-    first, *lines = head.decode("ascii").split("\r\n")
-    headers = dict(line.split(": ", 1) for line in lines)
-    return Answer(int(first.split()[1]), headers, body)
+    with standing_in(tmp_path_factory.mktemp("gunicorn")) as started:
+        yield started
 
 
 def issue(answer: Answer) -> dict[str, str]:

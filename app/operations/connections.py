@@ -1,0 +1,171 @@
+"""Connections of a gunicorn worker: requests come in, and goodbyes are said, without threads.
+
+gunicorn gives a thread to every connection that shows a first byte, and waits there, for
+ever, for the others; and it waits in its one loop, two seconds each, for clients to close. A
+few clients that stall would hold all of it. Here the loop itself takes what comes, whenever
+it comes: a thread gets a request that is there, and the loop never waits for anybody.
+"""
+
+import selectors
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from typing import Any, NoReturn
+
+from gunicorn import http, util
+from gunicorn.http import errors
+from gunicorn.sock import ssl_wrap_socket
+from gunicorn.workers.gthread import TConn
+
+from app.operations.arrival import Arrival
+
+GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
+READ_BYTES = 65536
+MOST_DROPPED = 1048576
+"""How much a client may still send after its last answer."""
+
+_NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Progress(Enum):
+    """What the bytes of a connection have become."""
+
+    PARTLY = auto()
+    ARRIVED = auto()
+    ENDED = auto()
+
+
+class Connection(TConn):
+    """A client's connection; `due` is when it is no longer waited for."""
+
+    def __init__(
+        self,
+        config: Any,
+        client: socket.socket,
+        address: Any,
+        server: Any,
+        say_goodbye: Callable[["Connection"], None],
+    ) -> None:
+        super().__init__(config, client, address, server)
+        self.sock: Any = ssl_wrap_socket(client, config) if config.is_ssl else client
+        # A thread reads what has arrived, and nothing else.
+        self.parser = http.get_parser(config, _NothingElse(), address)
+        self.data_ready = True
+        self.due = 0.0
+        self.arrival = Arrival(0)
+        self._dropped = 0
+        self._say_goodbye = say_goodbye
+
+    def begin(self, most_body: int, seconds: float) -> None:
+        """Wait for a request, so long."""
+        self.sock.setblocking(False)
+        self.arrival, self.due = Arrival(most_body), time.monotonic() + seconds
+
+    def receive(self) -> Progress:
+        """Take what has come of the request, without waiting."""
+        kept = self.parser.unreader
+        while not self.arrival.has_come(kept.buf.getvalue()):
+            try:
+                data = self.sock.recv(READ_BYTES)
+            except _NOTHING_YET:
+                self._let_go_ahead()
+                return Progress.PARTLY
+            except OSError:
+                data = b""
+            if not data:
+                return Progress.ENDED
+            kept.buf.seek(0, 2)
+            kept.buf.write(data)
+        return Progress.ARRIVED
+
+    def is_silent(self) -> bool:
+        """Tell whether nothing of a request has come."""
+        return not self.parser.unreader.buf.getvalue()
+
+    def has_gone(self) -> bool:
+        """Drop what comes after the last answer; tell whether the client has closed."""
+        try:
+            data = self.sock.recv(READ_BYTES)
+        except _NOTHING_YET:
+            return False
+        except OSError:
+            return True
+        self._dropped += len(data)
+        return not data or self._dropped > MOST_DROPPED
+
+    def close(self, graceful: bool = False) -> None:
+        """Close it; gracefully so that the client gets the last answer whole."""
+        if graceful:
+            self._say_goodbye(self)
+        else:
+            util.close(self.sock)
+
+    def end_answers(self) -> bool:
+        """Say that no more comes; tell whether there is still a client to hear it."""
+        try:
+            self.sock.setblocking(False)
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            return False
+        return True
+
+    def _let_go_ahead(self) -> None:
+        if self.arrival.wants_go_ahead:
+            self.arrival.wants_go_ahead = False
+            try:
+                self.sock.send(GO_AHEAD)
+            except OSError:
+                # Then the client waits in vain, as long as any other.
+                return
+
+
+class Waiting:
+    """Connections in the order in which they are due, watched by a poller."""
+
+    def __init__(self, poller: Any, seen: Callable[[Connection], None]) -> None:
+        self._poller = poller
+        self._seen = seen
+        self._connections: dict[Connection, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def add(self, connection: Connection) -> None:
+        """Wait for bytes of a connection; it is due later than all others."""
+        self._connections[connection] = None
+        self._poller.register(
+            connection.sock, selectors.EVENT_READ, lambda _: self._seen(connection)
+        )
+
+    def remove(self, connection: Connection) -> None:
+        """Wait no longer."""
+        del self._connections[connection]
+        self._poller.unregister(connection.sock)
+
+    def late(self) -> Iterator[Connection]:
+        """Take out those that are due, one after the other."""
+        now = time.monotonic()
+        while self._connections and next(iter(self._connections)).due <= now:
+            yield self.oldest()
+
+    def oldest(self) -> Connection:
+        """Take out the one that has waited longest."""
+        first = next(iter(self._connections))
+        self.remove(first)
+        return first
+
+    def silent(self) -> Iterator[Connection]:
+        """Take out those of which nothing has come."""
+        for each in [each for each in self._connections if each.is_silent()]:
+            self.remove(each)
+            yield each
+
+
+class _NothingElse:
+    """Stands where a thread would read a socket."""
+
+    def recv(self, _size: int) -> NoReturn:
+        """Refuse: what has not arrived by now is more than is waited for."""
+        raise errors.LimitRequestHeaders("request not complete")

@@ -1,0 +1,78 @@
+"""Connections to Redis whose answers end in time, however they come, and whatever they are.
+
+A time-out of a socket starts anew with each byte: a Redis that drips its answers would
+hold a thread for minutes.
+"""
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import redis
+from redis.sentinel import SentinelConnectionPool
+
+
+class _TimedSocket:
+    """A socket whose answer to what was sent last may take so many seconds in all."""
+
+    def __init__(self, sock: Any, seconds: float) -> None:
+        self._sock = sock
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+
+    def sendall(self, data: bytes) -> None:
+        self._ends = time.monotonic() + self._seconds
+        self._sock.settimeout(self._seconds)
+        self._sock.sendall(data)
+
+    def recv(self, size: int) -> bytes:
+        data: bytes = self._in_time(self._sock.recv)(size)
+        return data
+
+    def recv_into(self, *args: Any) -> int:
+        count: int = self._in_time(self._sock.recv_into)(*args)
+        return count
+
+    def _in_time(self, receive: Callable[..., Any]) -> Callable[..., Any]:
+        # Without any patience the library looks whether something is there at all.
+        if self._sock.gettimeout() != 0:
+            left = self._ends - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._sock.settimeout(left)
+        return receive
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+
+class _Timed:
+    """What makes a kind of connection a timed one."""
+
+    def _connect(self) -> Any:
+        sock = super()._connect()  # type: ignore[misc]
+        return _TimedSocket(sock, self.socket_timeout)  # type: ignore[attr-defined]
+
+    def read_response(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().read_response(*args, **options)  # type: ignore[misc]
+        except (ValueError, RecursionError) as error:
+            # Numbers that are none, texts that are not UTF-8, lists without an end.
+            raise redis.InvalidResponse("the answer makes no sense") from error
+
+
+@cache
+def _timed(kind: type) -> type:
+    return type(kind.__name__, (_Timed, kind), {})
+
+
+def end_in_time(client: redis.Redis) -> redis.Redis:
+    """Return a client that has not connected yet, each of its answers bounded as a whole."""
+    clients = [client]
+    if isinstance(client.connection_pool, SentinelConnectionPool):
+        clients += client.connection_pool.sentinel_manager.sentinels
+    for each in clients:
+        pool = each.connection_pool
+        pool.connection_class = _timed(pool.connection_class)
+    return client

@@ -1,0 +1,109 @@
+"""A real gunicorn as the service runs it, around an application of a few lines."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.app import provider
+from tests.live import HOST, ROOT, answers, free_ports, wait_until
+
+THREADS = 4
+
+# It stands in for the service: reads the body, and can fail as an application fails.
+APPLICATION = """
+from flask import Flask, Response, request
+from app.operations.logs import register_request_log
+from app.outcomes import register_errors
+
+application = Flask(__name__)
+register_request_log(application)
+register_errors(application)
+
+@application.post("/body")
+@application.post("/fhir/v3/body")
+def body():
+    return {"read": len(request.get_data())}
+
+@application.get("/long")
+@application.get("/fhir/v3/long")
+def long():
+    return Response(bytes(16_000_000))
+
+@application.get("/scheme")
+def scheme():
+    return request.scheme
+
+@application.get("/bad-header")
+def bad_header():
+    answer = Response("x")
+    answer.headers._list.append(("X-Bad\\x01", "y"))
+    return answer
+"""
+
+
+class Gunicorn(NamedTuple):
+    """A running gunicorn and where its log goes."""
+
+    port: int
+    log: Path
+
+
+class Answer(NamedTuple):
+    """One answer, read until the server closed the connection."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+@contextmanager
+def standing_in(folder: Path, *options: str, **settings: str) -> Iterator[Gunicorn]:
+    """Run it, with options of gunicorn; it ends in good order and leaves nothing."""
+    (folder / "standin.py").write_text(APPLICATION)
+    log, port = folder / "log", free_ports()
+    home = folder / "home"
+    home.mkdir()
+    chosen = {"BIND": f"{HOST}:{port}", "WORKERS": "1", "THREADS": str(THREADS)}
+    environ = os.environ | provider.environ(
+        folder / "standin.py", **{**chosen, **settings}
+    )
+    environ |= {"PYTHONPATH": f"{ROOT}:{folder}", "HOME": str(home)}
+    environ.pop("XDG_RUNTIME_DIR", None)
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:app.operations.server"]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, *options, "standin:application"],
+            cwd=folder,
+            env=environ,
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        wait_until(lambda: "--certfile" in options or answers(port), log)
+        yield Gunicorn(port, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, log.read_text()
+    assert list(home.iterdir()) == [], "gunicorn wrote into the home directory"
+
+
+def exchange(port: int, request: bytes, seconds: float = 10) -> Answer:
+    """Send a request over a connection of its own; return the answer."""
+    with socket.create_connection((HOST, port), seconds) as connection:
+        connection.sendall(request)
+        return read_answer(connection)
+
+
+def read_answer(connection: socket.socket) -> Answer:
+    """Read one answer, until the server closes."""
+    data = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("ascii").split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return Answer(int(first.split()[1]), headers, body)

@@ -1,0 +1,166 @@
+"""Made-up tokens: 401 or 403, and never a fault of ours, whatever they are made of."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.app import provider
+from tests.attacks.made_up import JSON, TEXTS, tried
+from tests.serving import Served
+
+COUNTS = Counter[int]()
+ODD = st.sampled_from(
+    [
+        *(None, True, [], {}, [[]], ["RS256"], {"a": 1}, "", "none", "RS256 ", "rs256"),
+        *(0, -1, 1e308, float("nan"), float("inf"), 2**70, "\0", "é", "a" * 5000),
+        *("rsa-1", "RSA-1", ["b64"], ["exp"], ["crit"], {"kty": "oct", "k": "AA"}),
+    ]
+)
+HEADERS = st.dictionaries(
+    st.sampled_from(
+        [
+            "alg",
+            "kid",
+            "typ",
+            "cty",
+            "crit",
+            "b64",
+            "zip",
+            "jku",
+            "jwk",
+            "x5u",
+            "x5c",
+            "epk",
+        ]
+    ),
+    ODD | JSON,
+    max_size=4,
+)
+CLAIMS = st.dictionaries(
+    st.sampled_from(
+        [
+            *("iss", "aud", "sub", "client_id", "azp", "scope", "scp", "permissions"),
+            *("exp", "nbf", "iat", "jti", "cnf", "act"),
+        ]
+    ),
+    ODD | JSON,
+    min_size=1,
+    max_size=4,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counted() -> Iterator[None]:
+    yield
+    print(f"made-up tokens: {dict(COUNTS)}")
+
+
+def asked(served: Served, authorization: str) -> int:
+    """Ask with an Authorization header; return the status."""
+    answer = served.get("Encounter/1", Authorization=authorization)
+    COUNTS[answer.status_code] += 1
+    return answer.status_code
+
+
+def part(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def signed(header: Any, payload: bytes) -> str:
+    """Return a token with a right signature around anything."""
+    whole = {"alg": "RS256", "kid": "rsa-1", **header}
+    text = f"{part(json.dumps(whole).encode())}.{part(payload)}"
+    key = provider.rsa().private_key
+    return f"{text}.{part(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
+
+
+@tried(60)
+@given(
+    st.sampled_from(["", "Bearer ", "bearer ", "Bearer  ", "Basic ", "Bearer\t"]), TEXTS
+)
+@example("Bearer ", "")
+@example("Bearer ", "." * 5000)
+@example("Bearer ", "a" * 100_000)
+@example("Bearer ", "..")
+@example("Bearer ", "\x00")
+@example("Bearer ", "ÿ.ÿ.ÿ")
+def test_whatever_stands_in_the_header_is_401(
+    served: Served, scheme: str, text: str
+) -> None:
+    latin = text.encode("latin-1", "ignore").decode("latin-1")
+    line = "".join(sign for sign in latin if sign not in "\r\n")
+    assert asked(served, scheme + line) == 401
+
+
+@tried(60)
+@given(st.lists(st.binary(max_size=20).map(part) | TEXTS, min_size=1, max_size=6))
+def test_parts_that_are_no_token_are_401(served: Served, parts: list[str]) -> None:
+    line = ".".join(parts).encode("latin-1", "ignore").decode("latin-1")
+    assert asked(served, f"Bearer {''.join(line.splitlines())}") == 401
+
+
+@tried(60)
+@given(HEADERS, st.booleans())
+def test_nonsense_in_the_header_of_a_token_is_401(
+    served: Served, header: dict[str, Any], right: bool
+) -> None:
+    payload = json.dumps(provider.claims()).encode()
+    token = signed(header, payload)
+    if not right:
+        token = token[:-8] + "AAAAAAAA"
+    assert asked(served, f"Bearer {token}") in ((200, 401) if right else (401,))
+
+
+@tried(60)
+@given(CLAIMS)
+def test_nonsense_in_the_claims_of_a_signed_token_lets_nobody_in(
+    served: Served, changed: dict[str, Any]
+) -> None:
+    payload = json.dumps({**provider.claims(), **changed}).encode()
+    status = asked(served, f"Bearer {signed({}, payload)}")
+    assert status in (200, 401, 403)
+    # Whoever a token is not for, or whose time is over or unknown, is not let in.
+    for name in ("iss", "exp"):
+        if name in changed and not isinstance(changed[name], (str, int, float)):
+            assert status == 401
+
+
+PAYLOADS = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "a list": b"[]",
+    "a text": b'"x"',
+    "a number": b"1",
+    "null": b"null",
+    "not a number": b"NaN",
+    "bytes": b"\xff\xfe\x00",
+    "a deep list": b"[" * 100_000,
+    "a deep object": b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    "a claim twice": json.dumps(provider.claims()).encode()[:-1] + b',"exp":0}',
+    "a huge number": b'{"exp":' + b"9" * 10_000 + b"}",
+    "a lone half of a sign": b'{"sub":"\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_a_signed_payload_that_is_no_object_of_claims_is_401(
+    served: Served, name: str
+) -> None:
+    assert asked(served, f"Bearer {signed({}, PAYLOADS[name])}") == 401
+
+
+@pytest.mark.parametrize("client", ["\ud800", "\0", "a" * 100_000, "é", " ", "x\ny"])
+def test_a_clients_odd_name_does_no_harm(served: Served, client: str) -> None:
+    payload = json.dumps({**provider.claims(), "client_id": client}).encode()
+    bearer = f"Bearer {signed({}, payload)}"
+    assert asked(served, bearer) in (200, 401)
+    found = served.post("Encounter/_search", {"_count": "3"}, Authorization=bearer)
+    assert found.status_code in (200, 401)
