@@ -20,8 +20,8 @@ from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql.database import COUNTS
 from adapters.sql.dialects.base import CONNECT_SECONDS
 from app.operations import metrics
-from app.operations.audit import Digests
 from app.operations.audit_sinks import TURN_SECONDS
+from app.operations.digests import Digests
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
