@@ -80,6 +80,7 @@ def collecting() -> Iterator[Collector]:
             yield collector
         finally:
             collector.goes_on.set()
+        assert collector.canaries() == []
 
 
 def _spans(sent: ExportTraceServiceRequest) -> Iterator[Span]:

@@ -17,6 +17,7 @@ import psutil
 from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
+from tests.canaries import canaries_in
 from tests.hospital_http import answer, serving
 from tests.live import HOST, ROOT, free_ports, wait_until
 
@@ -50,7 +51,9 @@ class Running:
 
     def operations(self, path: str) -> Answered:
         """Ask on the operations port."""
-        return self._get(self.port + 1, path)
+        answered = self._get(self.port + 1, path)
+        assert canaries_in(answered.body.decode()) == []
+        return answered
 
     def part(self, name: str) -> Any:
         """Return a part of what `/ready` tells, None as long as it tells nothing."""
