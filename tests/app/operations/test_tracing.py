@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 import responses
+from opentelemetry.sdk.trace.export import SpanExportResult
 
 from adapters.testing.stays import CANARIES, EDGES
 from app.operations.candidate import RefusedError, pass_candidate
 from app.operations.phases import Phase
 from app.operations.shared import Shared
-from app.operations.tracing import EXTENSION
+from app.operations.tracing import EXTENSION, Sender
 from app.settings import SettingsError
 from tests.adapters.test_federated_http import group_text
 from tests.app import provider
@@ -287,3 +288,21 @@ def test_a_standard_variable_that_cannot_be_used_is_refused(
     with pytest.raises(RefusedError, match=r"OTEL_….* cannot be used: max_queue"):
         pass_candidate(shared, settings, {})
     shared.remove()
+
+
+def test_who_wants_to_end_tries_a_collector_that_is_away_no_more(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+    sender = Sender()
+    collector.status, before = 400, collector.asked
+    try:
+        assert sender.export(()) is SpanExportResult.FAILURE
+        assert sender.export(()) is SpanExportResult.FAILURE
+        assert collector.asked == before + 2
+        sender.end()
+        assert sender.export(()) is SpanExportResult.FAILURE
+        assert collector.asked == before + 2
+    finally:
+        collector.status = 200
+    sender.shutdown()
