@@ -47,6 +47,10 @@ format: .venv/test.stamp ## Write the code in the one style
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)
 
+.PHONY: audit
+audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked
+	@.ci/audit $(ARGS)
+
 .PHONY: clean
 clean: ## Remove the environment, the demo and all that tools leave
 	@rm -rf .venv .demo build .*_cache .hypothesis *.egg-info
