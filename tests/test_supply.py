@@ -1,8 +1,8 @@
 """What `make audit` says: licences that are allowed, weaknesses that are known or not asked."""
 
 import json
-import subprocess
-import sys
+import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,19 @@ from tests.live import ROOT
 LOCKS = sorted(str(lock) for lock in ROOT.glob("requirements*.lock"))
 
 
-def run(script: str, *arguments: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / ".ci" / script), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+def main_of(script: str) -> Callable[[Any], int]:
+    found: Callable[[Any], int] = runpy.run_path(str(ROOT / ".ci" / script))["main"]
+    return found
 
 
-def test_the_licence_of_every_locked_package_is_allowed() -> None:
+check_licences, tell_weaknesses = main_of("licences.py"), main_of("weaknesses.py")
+
+
+def test_the_licence_of_every_locked_package_is_allowed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert len(LOCKS) == 3
-    status, said = run("licences.py", *LOCKS)
+    status, said = check_licences(LOCKS), capsys.readouterr().out
     assert status == 0, said
     assert "flask" in said
     assert "opentelemetry-sdk" in said
@@ -42,22 +42,22 @@ def test_the_licence_of_every_locked_package_is_allowed() -> None:
         ("Summary: none", "tells no licence"),
     ],
 )
-def test_another_licence_is_told(tmp_path: Path, licence: str, fault: str) -> None:
+def test_another_licence_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    licence: str,
+    fault: str,
+) -> None:
     package = tmp_path / "made_up-1.0.dist-info"
     package.mkdir()
     told = f"Metadata-Version: 2.4\nName: made-up\nVersion: 1.0\n{licence}\n"
     (package / "METADATA").write_text(told)
+    monkeypatch.syspath_prepend(tmp_path)
     lock = tmp_path / "requirements.lock"
     lock.write_text("made-up==1.0 \\\n    --hash=sha256:0\n")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / ".ci" / "licences.py"), str(lock)],
-        env={"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == (1 if fault else 0), done.stderr
-    assert fault in done.stdout
+    assert check_licences([str(lock)]) == bool(fault)
+    assert fault in capsys.readouterr().out
 
 
 def package(**more: Any) -> dict[str, Any]:
@@ -81,10 +81,14 @@ SKIPPED = {"name": "unknown", "skip_reason": "not found"}
     ids=["none", "one", "one and unknown", "unknown", "empty", "away"],
 )
 def test_what_could_not_be_asked_about_is_not_fine(
-    tmp_path: Path, packages: list[Any] | None, status: int, said: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    packages: list[Any] | None,
+    status: int,
+    said: str,
 ) -> None:
     answer = tmp_path / "answer"
     told = "" if packages is None else json.dumps({"dependencies": packages})
     answer.write_text(told)
-    ended, shown = run("weaknesses.py", str(answer))
-    assert (ended, said in shown) == (status, True), shown
+    assert tell_weaknesses(answer) == status
+    assert said in capsys.readouterr().out
