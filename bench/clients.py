@@ -7,9 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import quote
 
 import requests
+
+from adapters import open_adapter
+from adapters.contract import (
+    GoneError,
+    NotFoundError,
+    ResourceType,
+    SourceDataError,
+)
+from adapters.mapping.load import load_mapping
 
 SECONDS = 30.0
 """How long a client waits for an answer."""
@@ -17,6 +27,11 @@ SECONDS = 30.0
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 SQL = "' OR 1=1 --"
 JSON = {"Content-Type": "application/json"}
+NO_ANSWER = 0
+REFUSED = 503
+REPEATS = 3
+"""How often a client that is told to come again does so."""
+
 PAGES = 6
 """How far a walk goes before it turns back."""
 
@@ -26,6 +41,7 @@ class Tally:
     """What all clients were told, by kind of client and status, and what was wrong."""
 
     answers: Counter[tuple[str, int]] = field(default_factory=Counter)
+    refused: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -33,6 +49,8 @@ class Tally:
         """Count an answer."""
         with self.lock:
             self.answers[kind, status] += 1
+            if status == REFUSED and fits:
+                self.refused += 1
             if not fits:
                 self.wrong[f"{kind} was told {status}"] += 1
 
@@ -44,7 +62,10 @@ class Tally:
 
 @dataclass
 class Client:
-    """One client: it has a kind, a token, and dice of its own."""
+    """One client: it has a kind, a token, and dice of its own.
+
+    `faulty` are the paths of rows that cannot be mapped, which are 500 (decision 16).
+    """
 
     kind: str
     base_url: str
@@ -52,6 +73,7 @@ class Client:
     tally: Tally
     dice: random.Random
     stays: int
+    faulty: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.session = requests.Session()
@@ -65,7 +87,25 @@ class Client:
         form: str | bytes | None = None,
         **headers: str,
     ) -> requests.Response:
-        """Send a request; an answer that has another status than those is wrong."""
+        """Send a request; an answer that has another status than those is wrong.
+
+        Told to come again (503 with Retry-After), a client does.
+        """
+        for _ in range(REPEATS):
+            answer = self._send(path, fits, method, form, headers)
+            if answer.status_code != REFUSED:
+                break
+            time.sleep(float(answer.headers.get("Retry-After", 1)))
+        return answer
+
+    def _send(
+        self,
+        path: str,
+        fits: Sequence[int],
+        method: str,
+        form: str | bytes | None,
+        headers: Mapping[str, str],
+    ) -> requests.Response:
         sent = {"Authorization": f"Bearer {self.token}", **headers}
         if form is not None:
             sent = {**FORM, **sent}
@@ -73,7 +113,9 @@ class Client:
         answer = self.session.request(
             method, address, headers=sent, data=form, timeout=SECONDS
         )
-        self.tally.count(self.kind, answer.status_code, fits=answer.status_code in fits)
+        again = answer.status_code == REFUSED and "Retry-After" in answer.headers
+        fitting = again or answer.status_code in fits
+        self.tally.count(self.kind, answer.status_code, fits=fitting)
         return answer
 
     def id(self) -> int:
@@ -81,11 +123,27 @@ class Client:
         return self.dice.randint(1, self.stays)
 
 
+def faulty_paths(mapping: Path, url: str, stays: int) -> frozenset[str]:
+    """Return the paths of the rows that the hospital has, and that cannot be mapped."""
+    adapter = open_adapter(load_mapping(mapping, {"PAS_URL": url}))
+    found = set()
+    for kind in (ResourceType.ENCOUNTER, ResourceType.PATIENT):
+        for id in range(1, stays + 1):
+            try:
+                adapter.read(kind, str(id))
+            except SourceDataError:
+                found.add(f"{kind}/{id}")
+            except (NotFoundError, GoneError):
+                continue
+    adapter.close()
+    return frozenset(found)
+
+
 def read(client: Client) -> None:
     """Read resources, some of which are not there, and some of which are known."""
     kind = client.dice.choice(("Encounter", "Encounter", "Patient", "Organization"))
     path = f"{kind}/{client.id() if kind != 'Organization' else 2}"
-    found = client.ask(path, (200, 404, 410))
+    found = client.ask(path, (500,) if path in client.faulty else (200, 404, 410))
     if found.status_code == 200:
         tag = {"If-None-Match": found.headers["ETag"]}
         client.ask(path, (304,), **tag)
@@ -138,7 +196,11 @@ def blunder(client: Client) -> None:
         client.ask(path, bad)
     client.ask("Encounter/1", bad, method="DELETE")
     client.ask("Encounter/_search", bad, method="POST", form=b"{}", **JSON)
-    client.ask("Encounter/_search", bad, method="POST", form="date=" + "x" * 70_000)
+    try:
+        client.ask("Encounter/_search", bad, method="POST", form="date=" + "x" * 70_000)
+    except requests.ConnectionError:
+        # The answer comes before the body is read, and then the connection ends: it may be lost.
+        client.tally.count(client.kind, NO_ANSWER, fits=True)
     garble(client)
 
 
@@ -177,7 +239,7 @@ def run(
     while time.monotonic() < until:
         try:
             do(client)
-        except (requests.RequestException, OSError) as error:
+        except (requests.RequestException, OSError, KeyError) as error:
             client.tally.fault(client.kind, type(error).__name__)
         time.sleep(pause * client.dice.uniform(0.5, 1.5))
 

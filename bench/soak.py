@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 import requests
 
-from bench.clients import KINDS, SECONDS, Client, Tally, run
+from bench.clients import KINDS, SECONDS, Client, Tally, faulty_paths, run
 from bench.sampling import MB, Course, Named, Sample, courses, shared_files, take
 from demo.deployments import deployment
 from demo.hospital import fill
@@ -41,6 +41,9 @@ ROTATE_SECONDS = 60.0
 WARM_SHARE = 0.25
 """The part of the time after which nothing may grow any more."""
 
+MOST_REFUSED = 0.001
+"""Which share of all may be told to come again, on a machine that does other work too."""
+
 SETTINGS = {
     # So that pages end as fast as they are made, well within the warm-up.
     "ENCOUNTERS_PAGE_IDLE_MINUTES": "1",
@@ -58,6 +61,7 @@ class Soaked:
     directory: DemoDirectory
     processes: Sequence[Named]
     shared: Path
+    faulty: frozenset[str]
 
 
 def start(stack: ExitStack, port: int) -> Soaked:
@@ -83,7 +87,13 @@ def start(stack: ExitStack, port: int) -> Soaked:
     processes = _processes()
     master = next(each.process for each in processes if each.name == "service: master")
     shared = Path(master.environ()["ENCOUNTERS_MAPPING"]).parent
-    return Soaked(addresses, directory, processes, shared)
+    return Soaked(
+        addresses,
+        directory,
+        processes,
+        shared,
+        faulty_paths(deployment("").mapping, url, STAYS),
+    )
 
 
 def _wait_for(port: int) -> None:
@@ -127,7 +137,8 @@ def clients(soaked: Soaked, tally: Tally, each: int) -> list[tuple[str, Client]]
             token = issue_token(soaked.directory, client=f"{kind}-{number}")
             dice = random.Random(f"{kind}-{number}")
             base_url = soaked.addresses.base_url
-            made.append((kind, Client(kind, base_url, token, tally, dice, STAYS)))
+            client = Client(kind, base_url, token, tally, dice, STAYS, soaked.faulty)
+            made.append((kind, client))
     return made
 
 
@@ -215,6 +226,8 @@ def main() -> int:
     show(tally, found)
     print(f"shared files: {before[0]} → {after[0]}, {before[1]:,} → {after[1]:,} bytes")
     faults = [f"{what}: {count:,}" for what, count in sorted(tally.wrong.items())]
+    if tally.refused > MOST_REFUSED * sum(tally.answers.values()):
+        faults.append(f"too many were told to come again: {tally.refused:,}")
     # Redis keeps pages of its own choosing, and the token server is the demo's.
     ours = [course for course in found if course.name.startswith("service")]
     faults += [fault for course in ours for fault in course.faults]
