@@ -13,12 +13,7 @@ from urllib.parse import quote
 import requests
 
 from adapters import open_adapter
-from adapters.contract import (
-    GoneError,
-    NotFoundError,
-    ResourceType,
-    SourceDataError,
-)
+from adapters.contract import GoneError, NotFoundError, ResourceType, SourceDataError
 from adapters.mapping.load import load_mapping
 
 SECONDS = 30.0
