@@ -40,6 +40,10 @@ lint: .venv/test.stamp ## Check style, types and the rules of the architecture
 bench: .venv/test.stamp ## Measure pages by their depth (ARGS="--stays 1000000")
 	@$(BIN)/python -m bench.depth $(ARGS)
 
+.PHONY: soak
+soak: .venv/test.stamp ## Let clients of all kinds at the whole service, and watch what it holds (MINUTES=20)
+	@$(BIN)/python -m bench.soak $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
+
 .PHONY: format
 format: .venv/test.stamp ## Write the code in the one style
 	@$(BIN)/ruff check --fix .
@@ -48,6 +52,10 @@ format: .venv/test.stamp ## Write the code in the one style
 .PHONY: lock
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)
+
+.PHONY: audit
+audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked
+	@.ci/audit $(ARGS)
 
 .PHONY: clean
 clean: ## Remove the environment, the demo and all that tools leave

@@ -27,6 +27,7 @@ from adapters.contract import (
 )
 from adapters.inspection import Inspectable, Look, with_values
 from adapters.lanes import Lane
+from adapters.outward import Kind, outward
 
 FAILURES = 5
 """After how many calls in a row without an answer a source is left alone."""
@@ -98,7 +99,11 @@ class Guard:
         """
         try:
             # As a context: the library's `call` would let one question in at a time.
-            with self._turn(), self._breaker.calling():
+            with (
+                self._turn(),
+                self._breaker.calling(),
+                outward(Kind.SOURCE, self._source, call),
+            ):
                 return self._heard(call, question)
         except pybreaker.CircuitBreakerError as error:
             raise _left_alone() from error

@@ -7,6 +7,8 @@ and holds up nobody who asks other sources only.
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
@@ -38,7 +40,7 @@ class Lane:
         """
         self._enter()
         waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque(
-            (Future(), call) for call in calls
+            (Future(), partial(copy_context().run, call)) for call in calls
         )
         futures = [future for future, _ in waiting]
         entered = 1

@@ -46,9 +46,11 @@ def create_app(
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False
-    adapter = adapter or open_adapter(mapping, SourceCounts())
+    adapter = adapter or open_adapter(mapping, _counts(mapping))
     app.extensions[EXTENSION] = _join(settings, mapping, adapter)
     register_request_log(app)
+    if settings.tracing:
+        _trace(app)
     register_metrics(app)
     register_errors(app)
     register_transport(app, settings)
@@ -59,6 +61,17 @@ def create_app(
     for view in (encounter, patient, organization, bundle, metadata):
         app.register_blueprint(view.blueprint, url_prefix=PATH)
     return app
+
+
+def _counts(mapping: SourceMapping) -> SourceCounts:
+    return SourceCounts({n: s.connections for n, s in mapping.sources.items()})
+
+
+def _trace(app: Flask) -> None:
+    # Here: its packages are an extra.
+    from app.operations.tracing import open_tracing, register_tracing
+
+    register_tracing(app, open_tracing())
 
 
 def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Service:

@@ -226,5 +226,7 @@ def _introspection(
         claims,
         client_id=settings.introspection_client_id or "",
         client_secret=settings.introspection_client_secret or "",
+        # The others are left to who needs no answer of the provider.
+        at_once=max(1, settings.threads // 2),
         clock=clock,
     )

@@ -9,6 +9,7 @@ import requests
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
+from adapters.outward import Kind, outward
 from adapters.timed import NOW, TimedAdapter
 
 MAX_ANSWER_BYTES = 262144
@@ -56,15 +57,19 @@ class Provider:
         # hold the thread for ever.
         NOW.left = left = _until(time.monotonic() + self._timeout)
         try:
-            with self._session.request(
-                method,
-                self._url,
-                data=form,
-                auth=auth,
-                timeout=self._timeout,
-                allow_redirects=False,
-                stream=True,
-            ) as response:
+            with (
+                outward(Kind.HTTP, "identity provider", method) as told,
+                self._session.request(
+                    method,
+                    self._url,
+                    data=form,
+                    auth=auth,
+                    timeout=self._timeout,
+                    allow_redirects=False,
+                    stream=True,
+                ) as response,
+            ):
+                told.answered(response.status_code)
                 if response.status_code != requests.codes.ok:
                     raise IdentityError(f"status {response.status_code}")
                 return _object(_body(response, left))

@@ -17,6 +17,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from adapters.outward import Kind, outward
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
 from app.operations.metrics import STORE_ERRORS, STORE_SECONDS
 from app.operations.phases import Phase, phase
@@ -205,7 +206,11 @@ class PageStore:
 
     def _run(self, step: str, pipeline: "redis.client.Pipeline") -> list[Any]:
         try:
-            with STORE_SECONDS.labels(step).time(), phase(Phase.REDIS):
+            with (
+                STORE_SECONDS.labels(step).time(),
+                phase(Phase.REDIS),
+                outward(Kind.STORE, "redis", step),
+            ):
                 answers: list[Any] = pipeline.execute()
         except (redis.RedisError, TypeError) as error:
             # A TypeError: an answer of another kind than the command has.

@@ -180,6 +180,12 @@ SETTINGS: tuple[Setting, ...] = (
         default=AuditFailure.REFUSE.value,
     ),
     Setting(
+        "audit_addresses",
+        kinds.flag(),
+        "Whether audit events name the network address that a request came from.",
+        default="true",
+    ),
+    Setting(
         "client_requests_per_minute",
         kinds.whole_or_off(1, 100_000_000),
         "How many requests a minute are answered to one client.",
@@ -238,5 +244,11 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.one_of(LogLevel),
         "From which level up log lines are written.",
         default=LogLevel.INFO.value,
+    ),
+    Setting(
+        "tracing",
+        kinds.flag(),
+        "Whether spans of requests are sent (OpenTelemetry); needs the extra `tracing`.",
+        default="false",
     ),
 )

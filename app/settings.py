@@ -6,6 +6,7 @@ a file that holds it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -23,6 +24,9 @@ __all__ = [
     "Settings",
     "SettingsError",
 ]
+
+
+_TRACING = "opentelemetry.exporter.otlp.proto.http"
 
 
 class SettingsError(Exception):
@@ -61,6 +65,7 @@ class Settings:
     audit_key: str | None = field(repr=False)
     audit_patients: AuditPatients
     audit_failure: AuditFailure
+    audit_addresses: bool
     client_requests_per_minute: int | None
     address_requests_per_minute: int | None
     plain_http: PlainHttp
@@ -71,6 +76,7 @@ class Settings:
     workers: int
     threads: int
     log_level: LogLevel
+    tracing: bool
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
@@ -152,6 +158,22 @@ def _check_audit(values: _Values) -> list[str]:
     return [f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT needs it."]
 
 
+def _check_tracing(values: _Values) -> list[str]:
+    if not values.get("tracing") or _has_tracing():
+        return []
+    return [
+        f"{PREFIX}TRACING needs the extra 'tracing', which is not installed: see "
+        "docs/operators.md."
+    ]
+
+
+def _has_tracing() -> bool:
+    try:
+        return find_spec(_TRACING) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def _check_plain_http(values: _Values) -> list[str]:
     refused = values.get("plain_http") is PlainHttp.REFUSE
     if not (refused and values.get("base_url", "").startswith("http://")):
@@ -164,5 +186,6 @@ _CHECKS: tuple[Callable[[_Values], list[str]], ...] = (
     _check_introspection,
     _check_page_life,
     _check_audit,
+    _check_tracing,
     _check_plain_http,
 )

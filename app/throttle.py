@@ -18,6 +18,7 @@ from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import FixedWindowRateLimiter
 from werkzeug.exceptions import TooManyRequests
 
+from adapters.outward import Kind, outward
 from app.operations.metrics import THROTTLED
 
 WINDOW_SECONDS = 60
@@ -125,7 +126,8 @@ class _Counts:
         names = (kind, name, str(minute))
         if self._ask_again_at is None or self._monotonic() >= self._ask_again_at:
             try:
-                taken = self._shared.hit(item, *names, cost=cost)
+                with outward(Kind.STORE, "redis", "throttle"):
+                    taken = self._shared.hit(item, *names, cost=cost)
             except redis.RedisError as error:
                 self._lost(error)
             else:

@@ -58,7 +58,15 @@ def register_transport(app: Flask, settings: Settings) -> None:
 
 
 def requester(proxies: Sequence[Network]) -> str:
-    """Return the address that this request comes from; of IPv6 its network.
+    """Return the address that this request comes from; of IPv6 its network."""
+    found = requesting_address(proxies)
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, _SITE_BITS), strict=False))
+    return str(found)
+
+
+def requesting_address(proxies: Sequence[Network]) -> _Address | None:
+    """Return the address that this request comes from, None where nothing tells it.
 
     Trusted proxies say whom they speak for, the one next to us last: who they name is
     asked for in turn as long as it is one of them.
@@ -72,9 +80,7 @@ def requester(proxies: Sequence[Network]) -> str:
         found = address
         if not _is_one_of(address, proxies):
             break
-    if isinstance(found, IPv6Address):
-        return str(ip_network((found, _SITE_BITS), strict=False))
-    return str(found)
+    return found
 
 
 def _is_https(peer: _Address | None, proxies: Sequence[Network]) -> bool:

@@ -19,6 +19,10 @@ from demo.processes import Family
 from demo.state import DemoDirectory
 
 ANSWER_SECONDS = 1.0
+
+LET_THROUGH = frozenset({"ENCOUNTERS_OPERATIONS_BIND", "ENCOUNTERS_TRACING"})
+"""What who starts the demo may set of the service, to look at it: both are off by themselves."""
+
 SEED = 1
 
 
@@ -136,7 +140,11 @@ def start_service(
 
 def _environ(added: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a child: the settings of this demo and no other's."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("ENCOUNTERS_")}
+    kept = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith("ENCOUNTERS_") or name in LET_THROUGH
+    }
     paths = [str(PROJECT), *filter(None, [kept.get("PYTHONPATH")])]
     return kept | {"PYTHONPATH": os.pathsep.join(paths)} | dict(added)
 

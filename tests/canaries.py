@@ -1,6 +1,8 @@
-"""Names and numbers that no log line and no error may hold, looked for in the whole run."""
+"""Names and numbers that may stand in nothing that operators see, looked for in the whole run."""
 
 import logging
+
+from prometheus_client import CollectorRegistry, generate_latest
 
 from adapters.testing.stays import CANARIES as EDGE_CANARIES
 from app.operations.logs import JsonFormatter
@@ -13,6 +15,11 @@ def canaries_in(text: str) -> list[str]:
     """Return the canaries that a text holds, whatever the case of its letters."""
     lower = text.lower()
     return [each for each in CANARIES if each in lower]
+
+
+def canaries_counted(registry: CollectorRegistry) -> list[str]:
+    """Return the canaries that `/metrics` would tell of what was counted."""
+    return canaries_in(generate_latest(registry).decode())
 
 
 class CanaryWatch(logging.Handler):

@@ -4,8 +4,9 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from prometheus_client import REGISTRY
 
-from tests.canaries import CanaryWatch
+from tests.canaries import CanaryWatch, canaries_counted
 from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
     new_postgresql,
     postgresql_server,
@@ -24,12 +25,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def canary_watch() -> Iterator[CanaryWatch]:
-    """Look through every log line of the run, from those on that a service writes."""
+    """Look through every log line of the run, and at its end through all counts.
+
+    What probes tell and what is traced is looked through where it is asked for
+    (`tests.app.operations.running`, `tests.collector`).
+    """
     watch, root = CanaryWatch(), logging.getLogger()
     root.addHandler(watch)
     root.setLevel(logging.INFO)
     yield watch
     root.removeHandler(watch)
+    assert canaries_counted(REGISTRY) == []
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,14 @@
 import logging
 
 import pytest
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from prometheus_client import CollectorRegistry, Counter
 
 from adapters.testing.stays import CANARIES, EDGES
-from tests.canaries import CanaryWatch
+from tests.canaries import CanaryWatch, canaries_counted
+from tests.collector import collecting
 from tests.validity import InvalidBodyError
 from tests.validity.client import check_answer
 
@@ -36,6 +41,32 @@ def test_what_the_service_would_not_write_is_none(canary_watch: CanaryWatch) -> 
     except ValueError:
         logging.getLogger("app.views").exception("failed")
     assert canary_watch.taken() == []
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_a_canary_in_a_label_is_found(canary: str) -> None:
+    registry = CollectorRegistry()
+    counter = Counter("seen", "What was seen.", ("what",), registry=registry)
+    counter.labels("nobody").inc()
+    assert canaries_counted(registry) == []
+    counter.labels(canary.upper()).inc()
+    assert canary.lower() in canaries_counted(registry)
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_a_canary_in_a_span_is_found(canary: str) -> None:
+    with pytest.raises(AssertionError):
+        _trace(canary)
+
+
+def _trace(told: str) -> None:
+    with collecting() as collector:
+        sender = BatchSpanProcessor(OTLPSpanExporter(f"{collector.address}/v1/traces"))
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(sender)
+        span = provider.get_tracer("test").start_span("read", attributes={"id": told})
+        span.end()
+        provider.shutdown()
 
 
 @pytest.mark.parametrize("canary", CANARIES)

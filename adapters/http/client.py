@@ -17,6 +17,7 @@ import requests
 import urllib3
 
 from adapters.contract import SourceDataError, SourceUnavailableError
+from adapters.outward import Kind, outward
 from adapters.timed import NOW, TimedAdapter
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
@@ -153,17 +154,23 @@ class Client:
         left = until.left()
         NOW.left = until.left
         try:
-            with self._session().request(
-                call.method,
-                self.address(call.path),
-                params=list(call.values) if is_get else None,
-                data=list(call.values) if not is_get and call.json is None else None,
-                json=None if call.json is None else dict(call.json),
-                headers={"Accept": "application/json", **headers},
-                timeout=(min(_CONNECT_SECONDS, left), left),
-                allow_redirects=False,
-                stream=True,
-            ) as response:
+            with (
+                outward(Kind.HTTP, "source", call.method) as told,
+                self._session().request(
+                    call.method,
+                    self.address(call.path),
+                    params=list(call.values) if is_get else None,
+                    data=list(call.values)
+                    if not is_get and call.json is None
+                    else None,
+                    json=None if call.json is None else dict(call.json),
+                    headers={"Accept": "application/json", **headers},
+                    timeout=(min(_CONNECT_SECONDS, left), left),
+                    allow_redirects=False,
+                    stream=True,
+                ) as response,
+            ):
+                told.answered(response.status_code)
                 body = _body(response, until)
                 return Answer(response.status_code, body, _retry_after(response))
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:

@@ -14,6 +14,7 @@ from adapters.contract import SourceDataError, SourceUnavailableError
 from adapters.http.answers import at
 from adapters.http.client import Answer, Call, Deadline
 from adapters.mapping.http_model import Basic, HttpSource, Login, OAuth2
+from adapters.outward import Kind, outward
 from adapters.timed import NOW, TimedAdapter
 
 Send = Callable[[Call, Mapping[str, str], Deadline], Answer]
@@ -102,9 +103,12 @@ def credentials_of(source: HttpSource, send: Send) -> Credentials:
 def _token(oauth2: OAuth2, until: Deadline) -> tuple[Mapping[str, str], float]:
     more = {"audience": oauth2.audience} if oauth2.audience else {}
     try:
-        with OAuth2Session(
-            oauth2.client_id, oauth2.client_secret, scope=oauth2.scope
-        ) as session:
+        with (
+            outward(Kind.HTTP, "token server", "POST"),
+            OAuth2Session(
+                oauth2.client_id, oauth2.client_secret, scope=oauth2.scope
+            ) as session,
+        ):
             session.trust_env = False
             session.mount("http://", TimedAdapter())
             session.mount("https://", TimedAdapter())

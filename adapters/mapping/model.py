@@ -195,6 +195,12 @@ class SourceMapping:
         return (*self.resources.values(), *(part.section for part in self.parts))
 
     @property
+    def sources(self) -> Mapping[str, SourceConfig]:
+        """Every source by the name that logs and counts have for it."""
+        named = {part.name: part.mapping.source for part in self.parts}
+        return named or {self.name: self.source}
+
+    @property
     def fingerprint(self) -> str:
         """A digest of what a stored walk depends on: source, rows, filters, order.
 

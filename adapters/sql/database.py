@@ -18,6 +18,7 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
+from adapters.outward import Kind, outward
 from adapters.sql.columns import Column
 from adapters.sql.dialects import Cursor, dialect_of
 from adapters.sql.dialects.plans import Origin, Plan
@@ -75,7 +76,8 @@ class Database:
         statement = self._compile(shape)
         bound = statement.bind(values, limit)
         text = statement.text
-        return self._ask(lambda cursor: self._dialect.fetch(cursor, text, bound))
+        with outward(Kind.STORE, self._engine.dialect.name, "SELECT"):
+            return self._ask(lambda cursor: self._dialect.fetch(cursor, text, bound))
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""

@@ -5,14 +5,11 @@ from the request and its answer. What a client sent stands there as keyed digest
 that is no parameter of ours is not written.
 """
 
-import base64
 import logging
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
-from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +21,9 @@ from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from app.errors import UnavailableError
 from app.forms import Pairs
 from app.operations.audit_sinks import FileSink, Sink, StreamSink
+from app.operations.digests import Digests
 from app.operations.logs import request_id
-from app.operations.metrics import AUDIT_FAILURES
+from app.operations.metrics import AUDIT_EVENTS, AUDIT_FAILURES
 from app.operations.phases import Phase, phase
 from app.outcomes import error_response
 from app.parameters import SEARCH_PARAMETERS
@@ -33,6 +31,7 @@ from app.presentation import PRESENTATION
 from app.schemas.audit_event import Reported, audit_event
 from app.setting_kinds import AUDIT_OFF, AUDIT_STDOUT
 from app.settings import AuditFailure, AuditPatients, Settings
+from app.transport import requesting_address
 
 MOST_VALUES = 100
 """How many values of one request have a digest each; longer lists have one together."""
@@ -40,8 +39,6 @@ MOST_VALUES = 100
 OTHER = "(other)"
 """What stands in place of a name that is no parameter of ours."""
 
-_DIGEST_BYTES = 18
-_REMEMBERED = 8192
 _COMMA = re.compile(r"(?<!\\),")
 _MODIFIERS = frozenset({"", "exact", "contains"})
 _NAMES = frozenset(
@@ -63,21 +60,6 @@ _INTERACTIONS = {
 _log = logging.getLogger(__name__)
 
 
-class Digests:
-    """Keyed digests: BLAKE2b of 18 bytes as base64, equal for equal texts."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key.encode()
-        # A walk names the same patients on page after page.
-        self.remembered = lru_cache(_REMEMBERED)(self.of)
-
-    def of(self, text: str) -> str:
-        """Return the digest of a text."""
-        encoded = text.encode("utf-8", "backslashreplace")
-        hashed = blake2b(encoded, key=self._key, digest_size=_DIGEST_BYTES)
-        return base64.b64encode(hashed.digest()).decode()
-
-
 class Trail:
     """Writes the audit events of a deployment. Thread-safe."""
 
@@ -89,6 +71,8 @@ class Trail:
         self._clear = settings.audit_patients is AuditPatients.CLEAR
         self._refuse = settings.audit_failure is AuditFailure.REFUSE
         self._about = (mapping, settings.base_url, site)
+        self._addresses = settings.audit_addresses
+        self._proxies = settings.trusted_proxies
         self._lock = threading.Lock()
         self.failures = 0
 
@@ -98,6 +82,7 @@ class Trail:
             event = audit_event(self._reported(response.status_code), *self._about)
             try:
                 self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+                AUDIT_EVENTS.inc()
             except OSError as error:
                 self._count(error)
                 if self._refuse:
@@ -129,12 +114,17 @@ class Trail:
             interaction=_INTERACTIONS.get(view),
             resource_type=kind,
             client=None if client is None else client.id,
+            address=self._address(),
             asked=tuple(self._asked(kind or "")),
             shown=shown.references,
             patients=patients,
             clear=self._clear,
             bundle=shown.bundle,
         )
+
+    def _address(self) -> str | None:
+        found = requesting_address(self._proxies) if self._addresses else None
+        return None if found is None else str(found)
 
     def _asked(self, kind: str) -> Iterator[tuple[str, str]]:
         parts = [_Asked(kind, g.get("pairs", ()))]

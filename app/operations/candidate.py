@@ -51,7 +51,7 @@ def pass_candidate(
         service: Service = app.extensions[EXTENSION]
         problems = tuple(service.adapter.check())
         service.adapter.close()
-    except (MappingError, AdapterError, OSError) as error:
+    except (MappingError, AdapterError, SettingsError, OSError) as error:
         raise RefusedError(str(error)) from error
     # A source that is down now may be up soon: until then the answer is 503.
     if lasting := [p.text for p in problems if p.serious and not p.outage]:
@@ -65,9 +65,8 @@ def _away(problems: Iterable[Problem], title: str) -> tuple[str, ...]:
 
 
 def _wide(mapping: SourceMapping, threads: int) -> tuple[str, ...]:
-    named = {part.name: part.mapping.source for part in mapping.parts}
-    sources = named or {mapping.name: mapping.source}
-    return tuple(sorted(n for n, s in sources.items() if s.connections >= threads))
+    sources = mapping.sources.items()
+    return tuple(sorted(n for n, s in sources if s.connections >= threads))
 
 
 def main() -> int:

@@ -22,6 +22,9 @@ from app.operations.phases import start_watch, stop_watch
 
 REQUEST_ID_HEADER = "X-Request-Id"
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""The methods that are named; any other may hold anything."""
+
 _OURS = ("app.", "adapters.", "demo.")
 _SERVER_SAYS = (
     "Starting gunicorn",
@@ -33,7 +36,6 @@ _SERVER_SAYS = (
 )
 """What gunicorn tells of itself: addresses of ours, signals and processes, no request."""
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PLACES = 12
 
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -68,6 +70,8 @@ def logging_config(level: str) -> dict[str, Any]:
         "loggers": {
             **{prefix.rstrip("."): ours for prefix in _OURS},
             "gunicorn.error": server,
+            # What it says of each batch is said once by `app.operations.tracing`.
+            "opentelemetry": {"level": "CRITICAL"},
         },
     }
 
@@ -148,7 +152,7 @@ def _access_data(response: Response) -> dict[str, object]:
     client, watch = g.get("client"), g.get("watch")
     spent = {} if watch is None else watch.spent()
     return {
-        "method": request.method if request.method in _METHODS else "other",
+        "method": request.method if request.method in METHODS else "other",
         "route": request.url_rule.rule if request.url_rule else None,
         "status": response.status_code,
         "duration_ms": round(sum(spent.values()) * 1000, 1),

@@ -6,12 +6,14 @@ environment says before this module is first imported: `PROMETHEUS_MULTIPROC_DIR
 """
 
 import re
+from collections.abc import Mapping
 from time import perf_counter
 
 from flask import Flask, Response, g, request
 from prometheus_client import Counter, Gauge, Histogram
 
 from adapters.contract import ResourceType, RowFault
+from app.operations.phases import Stopwatch
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 # From the first quote to the last: a code may hold one.
@@ -28,6 +30,12 @@ REQUEST_SECONDS = Histogram(
     ("route", "method"),
     buckets=_SECONDS,
 )
+PHASE_SECONDS = Histogram(
+    "encounters_phase_seconds",
+    "How long each phase of a request took, where there was one, by route template.",
+    ("route", "phase"),
+    buckets=_SECONDS,
+)
 SOURCE_SECONDS = Histogram(
     "encounters_source_seconds",
     "How long calls to a source took, by source, call, and whether it answered.",
@@ -37,6 +45,12 @@ SOURCE_SECONDS = Histogram(
 SOURCE_CALLS = Gauge(
     "encounters_source_calls",
     "Calls to a source under way.",
+    ("source",),
+    multiprocess_mode="livesum",
+)
+SOURCE_CONNECTIONS = Gauge(
+    "encounters_source_connections",
+    "How many calls to a source, counts aside, there may be under way.",
     ("source",),
     multiprocess_mode="livesum",
 )
@@ -67,6 +81,10 @@ THROTTLED = Counter(
     "Requests refused because too many came, by what was counted.",
     ("by",),
 )
+AUDIT_EVENTS = Counter(
+    "encounters_audit_events",
+    "Audit events written.",
+)
 AUDIT_FAILURES = Counter(
     "encounters_audit_failures",
     "Audit events that could not be written.",
@@ -74,7 +92,14 @@ AUDIT_FAILURES = Counter(
 
 
 class SourceCounts:
-    """Counts calls to sources: what `adapters.guarded` tells of them."""
+    """Counts calls to sources: what `adapters.guarded` tells of them.
+
+    `connections` is how many calls to each source there may be at once.
+    """
+
+    def __init__(self, connections: Mapping[str, int]) -> None:
+        for source, count in connections.items():
+            SOURCE_CONNECTIONS.labels(source).set(count)
 
     def under_way(self, source: str, change: int) -> None:
         """Take in that so many more calls are under way, or fewer."""
@@ -91,7 +116,7 @@ class SourceCounts:
 
 
 def register_metrics(app: Flask) -> None:
-    """Count every request of `app`, from before everything else to its answer."""
+    """Count every request of `app`; to be registered after its log, which times phases."""
     app.before_request(_begin)
     app.after_request(_count_request)
 
@@ -112,4 +137,8 @@ def _count_request(response: Response) -> Response:
     method = str(request.method) if request.url_rule else "any"
     REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
     REQUEST_SECONDS.labels(route, method).observe(perf_counter() - g.counted_since)
+    watch: Stopwatch = g.watch
+    for phase, took in watch.spent().items():
+        if took:
+            PHASE_SECONDS.labels(route, phase).observe(took)
     return response

@@ -2,13 +2,16 @@
 
 It holds the mapping that is served, what is said of one that was refused, and the counts
 for `/metrics`: nothing of patients, and no secret. `encounters serve` makes it; the processes
-that it becomes find it in their environment.
+that it becomes find it in their environment. They hold it locked as long as one of them lives:
+what a service that was killed has left, the next start takes away.
 """
 
+import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -18,6 +21,7 @@ from app.setting_table import PREFIX
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - in a directory of our own, that only we may read
 
+_BEGINS = "encounters-run-"
 _DIRECTORY = f"{PREFIX}SHARED_DIRECTORY"
 _MAPPING = f"{PREFIX}MAPPING"
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
@@ -34,8 +38,12 @@ class Shared:
     def made(cls, file: Path) -> Self:
         """Make the directory, in memory where the machine lets us."""
         # Counts on a disk that stalls would hold up the answers.
-        within = MEMORY if os.access(MEMORY, os.W_OK) else None
-        shared = cls(Path(tempfile.mkdtemp(prefix="encounters-", dir=within)), file)
+        within = MEMORY if os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+        _clear(within)
+        hidden = Path(tempfile.mkdtemp(prefix=f".{_BEGINS}", dir=within))
+        # Locked before it can be taken for one that was left.
+        os.set_inheritable(_lock(hidden), True)
+        shared = cls(hidden.rename(hidden.with_name(hidden.name[1:])), file)
         shared.counts.mkdir()
         return shared
 
@@ -77,3 +85,26 @@ class Shared:
     def refused(self) -> Path:
         """What is wrong with the last one that was refused, a line each."""
         return self.directory / "refused"
+
+
+def _clear(within: Path) -> None:
+    """Take away what services have left that ended without taking it away."""
+    for left in within.glob(f"{_BEGINS}*"):
+        # Another's, or one that a service that runs holds, or that has just gone.
+        with suppress(OSError):
+            held = _lock(left)
+            try:
+                shutil.rmtree(left)
+            finally:
+                os.close(held)
+
+
+def _lock(directory: Path) -> int:
+    """Lock a directory for as long as the returned descriptor is open anywhere."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -32,6 +32,9 @@ _REQUEST_ID = {
     "system": "https://profiles.ihe.net/ITI/BALP/CodeSystem/BasicAuditEntityType",
     "code": "XrequestId",
 }
+_IP_ADDRESS = "2"
+"""Of the codes of network-type."""
+
 _ACTIONS = {"read": "R", "search-type": "E", "capabilities": "R"}
 
 
@@ -42,7 +45,7 @@ class Reported:
     `interaction` is a code of FHIR's restful-interaction, `resource_type` what was asked
     for. `asked` holds names of parameters with digests of their values, `shown` the
     references of what was returned; `patients` are references where `clear`, digests
-    otherwise. Digests are base64.
+    otherwise. Digests are base64. `address` is the IP address of who asked.
     """
 
     recorded: datetime
@@ -51,6 +54,7 @@ class Reported:
     interaction: str | None = None
     resource_type: str | None = None
     client: str | None = None
+    address: str | None = None
     asked: Sequence[tuple[str, str]] = ()
     shown: Sequence[str] = ()
     patients: Sequence[str] = ()
@@ -69,7 +73,7 @@ def audit_event(told: Reported, mapping: str, base_url: str, site: str) -> Eleme
         "recorded": told.recorded.isoformat(timespec="milliseconds"),
         "outcome": _outcome(told.status),
         "outcomeDesc": _described(told.status),
-        "agent": [_agent(told.client)],
+        "agent": [_agent(told.client, told.address)],
         "source": {
             "site": site,
             "identifier": {"value": base_url},
@@ -112,9 +116,13 @@ def _asked(resource_type: str | None, asked: Sequence[tuple[str, str]]) -> Eleme
     return entity
 
 
-def _agent(client: str | None) -> Element:
+def _agent(client: str | None, address: str | None) -> Element:
     agent: Element = {"requestor": True}
-    return {"userId": {"value": client}, **agent} if client else agent
+    if client:
+        agent = {"userId": {"value": client}, **agent}
+    if address:
+        agent["network"] = {"address": address, "type": _IP_ADDRESS}
+    return agent
 
 
 def _outcome(status: int) -> str:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from adapters.mapping.load import load_mapping
-from app.settings import Settings
+from app.operations.audit import open_trail
+from app.settings import AuditFailure, AuditPatients, Settings
 from tests.app.changing import SEAL_KEYS
 from tests.live import ROOT
 
@@ -30,12 +31,17 @@ def given(group: str, stage: str, etc: Path) -> Given:
     shipped = ROOT / "mappings" / f"group-{group}"
     text = (shipped / f"{stage}.env").read_text("utf-8")
     text = text.replace("/etc/encounters", str(etc))
+    text = text.replace("/var/log/encounters", str(etc / "log"))
     lines = (line for line in text.splitlines() if line and line[0] != "#")
     variables = dict(line.split("=", 1) for line in lines)
     mapping = Path(variables["ENCOUNTERS_MAPPING"])
     mapping.parent.mkdir()
     mapping.write_bytes((shipped / mapping.name).read_bytes())
     Path(variables["ENCOUNTERS_SEAL_KEYS_FILE"]).write_text(SEAL_KEYS[0])
+    Path(variables["ENCOUNTERS_AUDIT_KEY_FILE"]).write_text(
+        mapping.parent.name.ljust(40, "k")
+    )
+    Path(variables["ENCOUNTERS_AUDIT"]).parent.mkdir(parents=True)
     return Given(variables, Settings.from_environ(variables))
 
 
@@ -54,7 +60,7 @@ def test_settings_and_mapping_are_whole(group: str, stage: str, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "name",
-    ["base_url", "bind", "mapping", "redis_url"],
+    ["base_url", "bind", "mapping", "redis_url", "audit", "audit_key"],
 )
 def test_each_group_has_its_own_in_each_environment(name: str, tmp_path: Path) -> None:
     values = {
@@ -63,6 +69,18 @@ def test_each_group_has_its_own_in_each_environment(name: str, tmp_path: Path) -
         for stage in STAGES
     }
     assert len(values) == 4
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_answer_leaves_without_its_audit_event(
+    group: str, stage: str, tmp_path: Path
+) -> None:
+    settings = given(group, stage, tmp_path).settings
+    trail = open_trail(settings, mapping="", site="")
+    assert trail is not None
+    assert settings.audit_failure is AuditFailure.REFUSE
+    assert settings.audit_patients is AuditPatients.DIGEST
 
 
 @pytest.mark.parametrize("name", ["issuer", "audience", "key_set_url"])

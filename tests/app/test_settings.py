@@ -65,6 +65,7 @@ def test_defaults(mapping):
     assert (read.audit, read.audit_key) == ("off", None)
     assert read.audit_patients is AuditPatients.DIGEST
     assert read.audit_failure is AuditFailure.REFUSE
+    assert (read.audit_addresses, read.tracing) == (True, False)
 
 
 def test_every_fault_is_told_at_once(mapping):
@@ -154,6 +155,7 @@ BAD = [
     ("AUDIT_KEY", f"secret {'A' * 32}"),
     ("AUDIT_PATIENTS", "names"),
     ("AUDIT_FAILURE", "ignore"),
+    ("AUDIT_ADDRESSES", "hashed"),
     ("CLIENT_REQUESTS_PER_MINUTE", "0"),
     ("CLIENT_REQUESTS_PER_MINUTE", "none"),
     ("ADDRESS_REQUESTS_PER_MINUTE", "100000001"),
@@ -172,6 +174,7 @@ BAD = [
     ("THREADS", "129"),
     ("THREADS", "x"),
     ("LOG_LEVEL", "loud"),
+    ("TRACING", "otlp"),
 ]
 
 

@@ -10,7 +10,7 @@ import signal
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,16 @@ from demo.people import (
     CANARY_PATIENT,
     CANARY_PHONE,
 )
-from tests.demo.running import STAYS, Demo, offline_token, started
-from tests.live import HOST
+from tests.collector import Collector, collecting
+from tests.demo.running import PORTS, STAYS, Demo, offline_token, started
+from tests.live import HOST, free_ports, wait_until
 from tests.validity.client import QUOTING, check_response
 
 VISIT = "CANARI-V-7731"
+OPERATIONS = PORTS
+"""The port after those of the demo."""
+ENDPOINTS = "app.operations.endpoints"
+ID = "encounters.request_id"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 NOT_WRITTEN = re.compile(r"hospital-\d+\.sqlite.*|redis\.sock|lock")
 SECRETS = re.compile(r".*\.(key|secret|pem)")
@@ -42,7 +47,9 @@ class Journey:
     demo: Demo
     directory: Path
     token: str
+    collector: Collector
     errors: list[str] = field(default_factory=list)
+    operations: list[str] = field(default_factory=list)
     statuses: set[int] = field(default_factory=set)
 
     def ask(
@@ -79,6 +86,23 @@ class Journey:
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         self.statuses.add(int(answer.split()[1]))
         self.errors.append(answer.decode())
+
+    def look(self) -> int:
+        """Ask on the operations port, keep what is told, and return whether it is ready."""
+        found = {}
+        with requests.Session() as session:
+            session.trust_env = False
+            for path in ("live", "metrics", "ready"):
+                address = f"http://{HOST}:{self.demo.port + OPERATIONS}/{path}"
+                found[path] = session.get(address, timeout=60)
+                self.operations.append(f"{found[path].headers} {found[path].text}")
+        return found["ready"].status_code
+
+    def look_until(self, status: int) -> None:
+        """Let the service look after itself until it finds this, and keep what it tells."""
+        watching = next(p for p in self.demo.family() if ENDPOINTS in p.cmdline())
+        watching.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.look() == status, self.demo.log, 60)
 
     @contextmanager
     def frozen(self, word: str) -> Iterator[None]:
@@ -216,6 +240,8 @@ def meet_outages(journey: Journey) -> None:
     with journey.without_table("identite"):
         for path in searches:
             assert journey.fhir(path).status_code in {502, 503}
+        journey.look_until(503)
+    journey.look_until(200)
     with journey.frozen("redis-server"):
         assert journey.ask(following).status_code == 503
         assert (
@@ -248,8 +274,15 @@ def travelled(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     """Return a journey through everything, its demo stopped."""
     folder = tmp_path_factory.mktemp("canaries")
     directory = folder / "demo"
-    with started(directory, folder / "said.log") as demo:
-        journey = Journey(demo, directory, offline_token(directory))
+    with ExitStack() as stack:
+        collector = stack.enter_context(collecting())
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        port = free_ports(OPERATIONS + 1)
+        patch.setenv("ENCOUNTERS_OPERATIONS_BIND", f"{HOST}:{port + OPERATIONS}")
+        patch.setenv("ENCOUNTERS_TRACING", "true")
+        patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+        demo = stack.enter_context(started(directory, folder / "said.log", port))
+        journey = Journey(demo, directory, offline_token(directory), collector)
         journey.hospital(
             f"UPDATE sejour SET num_venue = '{VISIT}' WHERE sejour_id = (SELECT "
             f"sejour_id FROM sejour WHERE patient_id = {CANARY_PATIENT} "
@@ -257,6 +290,7 @@ def travelled(tmp_path_factory: pytest.TempPathFactory) -> Journey:
         )
         for travel in JOURNEYS:
             travel(journey)
+            journey.look()
         assert demo.stop() == 0
     return journey
 
@@ -304,6 +338,26 @@ def test_nothing_that_is_written_holds_a_canary(travelled: Journey) -> None:
     } == {}
 
 
+def test_nothing_that_operators_are_told_holds_a_canary(travelled: Journey) -> None:
+    told = travelled.operations
+    assert sum("encounters_row_faults_total{" in each for each in told) >= 1
+    assert sum("identite" in each for each in told) >= 1
+    assert [each for each in told if leaks(each, travelled)] == []
+
+
+def test_no_trace_holds_a_canary(travelled: Journey) -> None:
+    sent = travelled.collector.text()
+    assert leaks(sent, travelled) == []
+    assert str(CANARY_PATIENT) not in re.findall(r'"stringValue": "([^"]*)"', sent)
+    names = {span.name for span in travelled.collector.spans}
+    assert {
+        "SELECT sqlite",
+        "keep redis",
+        "load redis",
+        "search Demo hospital",
+    } <= names
+
+
 def test_no_error_that_a_client_was_told_holds_a_canary(travelled: Journey) -> None:
     assert len(travelled.errors) > 25
     assert [text for text in travelled.errors if leaks(text, travelled)] == []
@@ -314,7 +368,7 @@ def test_the_search_would_find_a_leak(travelled: Journey) -> None:
     assert len(leaks(f"Bearer {travelled.token}", travelled)) == 2
 
 
-def test_each_request_of_the_journey_has_one_line_and_one_event(
+def test_each_request_of_the_journey_has_one_line_one_event_and_one_span(
     travelled: Journey,
 ) -> None:
     files = written(travelled)
@@ -323,3 +377,6 @@ def test_each_request_of_the_journey_has_one_line_and_one_event(
     events = re.findall(r'"value":"(\w+)"},"type":\{[^}]*"XrequestId"', audit)
     assert lines
     assert sorted(lines) == sorted(events)
+    spans = [span.attributes for span in travelled.collector.spans]
+    traced = [each[ID] for each in spans if ID in each]
+    assert sorted(lines) == sorted(traced)

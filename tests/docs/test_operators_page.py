@@ -19,9 +19,10 @@ from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql.database import COUNTS
 from adapters.sql.dialects.base import CONNECT_SECONDS
+from app import introspection
 from app.operations import metrics
-from app.operations.audit import Digests
 from app.operations.audit_sinks import TURN_SECONDS
+from app.operations.digests import Digests
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
@@ -93,6 +94,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         REDIS_SECONDS,
         TURN_SECONDS,
         float(identity.default or 0),
+        introspection.TURN_SECONDS,
         server["timeout"],
         server["graceful_timeout"],
     ]

@@ -1,6 +1,10 @@
 """Opaque tokens: asked for at the provider (RFC 7662, decision 22)."""
 
+import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from urllib.parse import parse_qs
 
 import pytest
@@ -191,3 +195,71 @@ def test_the_memory_of_answers_is_bounded(auth, mock, monkeypatch):
     assert len(auth._tokens.cache._entries) == 10
     assert auth.recall(bearer("opaque-0")) is None
     assert auth.recall(bearer("opaque-10"))
+
+
+class Hanging:
+    """A provider that answers when it is told to, well or not."""
+
+    def __init__(self):
+        self.asked, self.goes_on, self.well = threading.Semaphore(0), Event(), False
+
+    def answer(self, request):
+        self.asked.release()
+        self.goes_on.wait(60)
+        return (200, {}, json.dumps(good())) if self.well else (503, {}, "")
+
+
+@pytest.fixture
+def hanging(mock):
+    made = Hanging()
+    mock.add_callback(responses.POST, INTROSPECTION_URL, callback=made.answer)
+    yield made
+    made.goes_on.set()
+
+
+def begun(auth, hanging, number):
+    """Ask about so many tokens at once, and wait until all of them are asked about."""
+    threads = ThreadPoolExecutor(number)
+    asked = [
+        threads.submit(auth.authenticate, bearer(f"hung-{n}")) for n in range(number)
+    ]
+    assert all(hanging.asked.acquire(timeout=60) for _ in range(number))
+    threads.shutdown(wait=False)
+    return asked
+
+
+def test_who_finds_no_turn_is_told_so_and_others_are_known(make, mock, clock):
+    auth = make(THREADS="4")
+    mock.get(provider.KEY_SET_URL, json=provider.key_set(rsa()))
+    says(mock, **good())
+    auth.authenticate(bearer(TOKEN))
+    mock.remove(responses.POST, INTROSPECTION_URL)
+    hanging = Hanging()
+    mock.add_callback(responses.POST, INTROSPECTION_URL, callback=hanging.answer)
+    asked = begun(auth, hanging, 2)
+    with pytest.raises(UnavailableError):
+        auth.authenticate(bearer("another"))
+    assert auth.authenticate(bearer(TOKEN)).id == "client-1"
+    assert auth.authenticate(bearer(sign())).id == "client-1"
+    hanging.goes_on.set()
+    assert {type(each.exception(60)) for each in asked} == {UnavailableError}
+
+
+def test_nobody_waits_for_a_turn_while_the_provider_does_not_answer(make, hanging):
+    auth = make(THREADS="4", KEY_SET_URL=None)
+    hanging.goes_on.set()
+    with pytest.raises(UnavailableError):
+        auth.authenticate(bearer(TOKEN))
+    assert hanging.asked.acquire(timeout=60)
+    hanging.goes_on.clear()
+    asked = begun(auth, hanging, 2)
+    began = time.monotonic()
+    for _ in range(50):
+        with pytest.raises(UnavailableError):
+            auth.authenticate(bearer("another"))
+    # One that waited would have waited a second.
+    assert time.monotonic() - began < 25
+    hanging.well = True
+    hanging.goes_on.set()
+    assert [each.result(60).id for each in asked] == ["client-1"] * 2
+    assert auth.authenticate(bearer("another")).id == "client-1"

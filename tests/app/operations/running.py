@@ -17,6 +17,7 @@ import psutil
 from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
+from tests.canaries import canaries_in
 from tests.hospital_http import answer, serving
 from tests.live import HOST, ROOT, free_ports, wait_until
 
@@ -43,14 +44,16 @@ class Running:
     port: int
     log: Path
 
-    def get(self, path: str) -> Answered:
-        """Ask the service as a client."""
+    def get(self, path: str, token: str | None = None) -> Answered:
+        """Ask the service as a client, with a signed token unless another is given."""
         path = re.sub("^https://[^/]+/fhir/v3/", "", path)
-        return self._get(self.port, f"/fhir/v3/{path}")
+        return self._get(self.port, f"/fhir/v3/{path}", token)
 
     def operations(self, path: str) -> Answered:
         """Ask on the operations port."""
-        return self._get(self.port + 1, path)
+        answered = self._get(self.port + 1, path)
+        assert canaries_in(answered.body.decode()) == []
+        return answered
 
     def part(self, name: str) -> Any:
         """Return a part of what `/ready` tells, None as long as it tells nothing."""
@@ -86,9 +89,9 @@ class Running:
         children = psutil.Process(self.process.pid).children()
         return [child for child in children if "gunicorn" in _command(child)]
 
-    def _get(self, port: int, path: str) -> Answered:
+    def _get(self, port: int, path: str, token: str | None = None) -> Answered:
         headers = {
-            "Authorization": provider.bearer(provider.sign()),
+            "Authorization": provider.bearer(token or provider.sign()),
             "X-Forwarded-Proto": "https",
         }
         request = urllib.request.Request(f"http://{HOST}:{port}{path}", headers=headers)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import responses
+from prometheus_client import REGISTRY
 
 from adapters.testing.stays import EDGES
 from tests.app.answers import raw
@@ -276,6 +277,54 @@ def test_no_audit_unless_it_is_set(audit: Audit) -> None:
     assert not audited.file.exists()
 
 
+# ------------------------------------------------------------------------ from where
+
+PROXY, CLIENT, CLIENT_6 = "10.1.0.7", "192.0.2.7", "2001:db8::7:1"
+WAYS = [
+    (CLIENT, None, CLIENT),
+    # Nobody is believed who is no trusted proxy.
+    (CLIENT, "198.51.100.1", CLIENT),
+    (PROXY, CLIENT, CLIENT),
+    (PROXY, f"198.51.100.1, {CLIENT}", CLIENT),
+    (PROXY, f"{CLIENT}, 10.1.0.8", CLIENT),
+    # All of it: only limits count networks.
+    (PROXY, CLIENT_6, CLIENT_6),
+    (f"::ffff:{CLIENT}", None, CLIENT),
+    (PROXY, None, PROXY),
+    (PROXY, "a name", PROXY),
+    ("", CLIENT, None),
+]
+
+
+def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
+    audited = audit(TRUSTED_PROXIES="10.1.0.0/16")
+    for peer, told, _ in WAYS:
+        _ask_from(audited.served, peer, told)
+    networks = [event["agent"][0].get("network") for event in audited.events()]
+    assert networks == [
+        known and {"address": known, "type": "2"} for _, _, known in WAYS
+    ]
+
+
+def test_the_address_can_be_left_out(audit: Audit) -> None:
+    audited = audit(AUDIT_ADDRESSES="false")
+    _ask_from(audited.served, CLIENT, None)
+    assert audited.last()["agent"] == [
+        {"userId": {"value": "client-1"}, "requestor": True}
+    ]
+    assert CLIENT not in audited.file.read_text()
+
+
+def _ask_from(served: Served, peer: str, told: str | None) -> None:
+    named = {} if told is None else {"X-Forwarded-For": told}
+    served.http.get(
+        "/fhir/v3/Encounter/1",
+        base_url="https://encounters.example.org",
+        headers={**served.headers, **named},
+        environ_base={"REMOTE_ADDR": peer},
+    )
+
+
 # -------------------------------------------------------------------- a sink that fails
 
 
@@ -288,6 +337,20 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
         return [each.data for each in told]  # type: ignore[attr-defined]
 
     return data
+
+
+def counted(name: str) -> float:
+    return REGISTRY.get_sample_value(f"encounters_audit_{name}_total") or 0.0
+
+
+def test_events_are_counted_and_so_are_those_that_were_not_written(
+    audited: Audited, audit: Audit
+) -> None:
+    events, failures = counted("events"), counted("failures")
+    audited.served.get("Encounter/1")
+    assert (counted("events"), counted("failures")) == (events + 1, failures)
+    audit(AUDIT="/dev/full").served.get("Encounter/1")
+    assert (counted("events"), counted("failures")) == (events + 1, failures + 1)
 
 
 def test_a_full_disk_refuses_every_answer(

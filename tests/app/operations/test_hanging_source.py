@@ -90,6 +90,8 @@ def test_others_are_answered_while_a_source_hangs(
         assert service.operations("/live").status == 200
         under_way = service.metric('encounters_source_calls{source="south"}')
         assert under_way == CONNECTIONS
+        pool = service.metric('encounters_source_connections{source="south"}')
+        assert pool == CONNECTIONS
         assert not any(future.done() for future in hanging)
         south.goes_on.set()
         assert {future.result(PATIENCE).status for future in hanging} == {200}

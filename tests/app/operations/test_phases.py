@@ -5,6 +5,7 @@ from contextvars import copy_context
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from app.operations import phases
 from app.operations.phases import Phase, phase, start_watch, stop_watch
@@ -119,3 +120,32 @@ def test_the_parts_of_a_request_are_its_whole(
     # Each is rounded to a tenth.
     assert abs(sum(parts.values()) - whole) < 0.5
     assert min(parts.values()) >= 0
+
+
+def counted(route: str, phase: Phase) -> tuple[float, float]:
+    """Return how many requests had a phase, and the seconds that it took them."""
+    labels = {"route": f"/fhir/v3/{route}", "phase": phase.value}
+    count, total = (
+        REGISTRY.get_sample_value(f"encounters_phase_seconds_{part}", labels) or 0.0
+        for part in ("count", "sum")
+    )
+    return count, total
+
+
+def test_the_phases_of_a_route_are_counted(
+    served: Served, access: Callable[[], dict[str, Any]]
+) -> None:
+    before = {each: counted("Encounter/<id>", each) for each in Phase}
+    served.get("Encounter/1")
+    line = access()
+    for each in Phase:
+        (requests, seconds), (more, later) = (
+            before[each],
+            counted("Encounter/<id>", each),
+        )
+        # A read keeps no page: it has no phase of Redis.
+        assert more - requests == (each is not Phase.REDIS)
+        # The log is written a moment later, and rounded.
+        took, logged = (later - seconds) * 1000, line[f"{each}_ms"]
+        assert took <= logged + 0.06
+        assert each is Phase.PARSE or took >= logged - 0.06
