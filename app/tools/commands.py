@@ -1,4 +1,4 @@
-"""The commands under `encounters mapping`: what each takes, and where it is."""
+"""The tools' commands, `encounters mapping` and the operators': what each takes, where it is."""
 
 import argparse
 import os
@@ -47,6 +47,34 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
             "starting",
         )
     )
+
+
+def describe_settings(commands: Any) -> None:
+    """Add `encounters settings`."""
+    settings = _command(
+        commands,
+        "settings",
+        "say what the service is set up with, and from where, without its secrets",
+        "effective",
+    )
+    _add_json(settings)
+
+
+def describe_doctor(commands: Any) -> None:
+    """Add `encounters doctor`."""
+    doctor = _command(
+        commands,
+        "doctor",
+        "look at all that the service stands on, and say what to do",
+        "doctor",
+    )
+    doctor.add_argument(
+        "--seconds",
+        type=float,
+        default=20.0,
+        help="how long each check may take (default: %(default)g); they run side by side",
+    )
+    _add_json(doctor)
 
 
 def _describe_new(new: argparse.ArgumentParser) -> None:

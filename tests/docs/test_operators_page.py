@@ -42,7 +42,7 @@ def test_generated_parts_are_up_to_date(name: str, part: Callable[[], str]) -> N
 def test_every_setting_is_in_the_table() -> None:
     rows = table(PAGE, "Variable")
     assert [row[0] for row in rows] == [setting.name for setting in SETTINGS]
-    assert {row[0] for row in rows if row[3] == "yes"} == {
+    assert {row[0] for row in rows if row[4] == "yes"} == {
         setting.name for setting in SETTINGS if setting.secret
     }
 
