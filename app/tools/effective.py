@@ -13,8 +13,8 @@ from app.tools.report import FINDINGS, FINE, print_json
 HIDDEN = "(hidden)"
 
 _OVERRIDES = "GUNICORN_CMD_ARGS"
-_OURS = frozenset({"SHARED_DIRECTORY", "REDACT_KEY"})
-"""What `encounters serve` tells its own processes, and what a tool is told."""
+OURS = frozenset({"SHARED_DIRECTORY", "REDACT_KEY"})
+"""Names under the prefix for the processes that `serve` starts, and for a tool."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ def left_alone(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each variable under our prefix that is no setting, and a sentence on it."""
     names = [setting.name for setting in SETTINGS]
     files = [f"{setting.name}_FILE" for setting in SETTINGS if setting.secret]
-    known = {*names, *files, *(f"{PREFIX}{name}" for name in _OURS)}
+    known = {*names, *files, *(f"{PREFIX}{name}" for name in OURS)}
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known:
             near = get_close_matches(name, [*names, *files], n=1, cutoff=0.85)
