@@ -20,10 +20,13 @@ _EXPIRED = 10
 _DAY = 86400
 
 
-def certificate(url: str, authorities: str = "") -> Iterator[Seen]:
+def certificate(
+    url: str, authorities: str = "", *, for_us: bool = True
+) -> Iterator[Seen]:
     """Yield what there is to say of the certificate behind an https address.
 
-    Without `authorities` (a file) those of `certifi` count, as for requests.
+    Without `authorities` (a file) those of `certifi` count, as for requests. One that is
+    not `for_us` may be vouched for by somebody whom only others know.
     """
     parts = urlsplit(url)
     if parts.scheme != "https":
@@ -39,7 +42,7 @@ def certificate(url: str, authorities: str = "") -> Iterator[Seen]:
         ):
             shown = secure.getpeercert() or {}
     except ssl.SSLCertVerificationError as refused:
-        yield _refused(refused)
+        yield _refused(refused, for_us=for_us)
     except OSError as away:
         yield note(f"no certificate was shown ({type(away).__name__})")
     else:
@@ -47,7 +50,7 @@ def certificate(url: str, authorities: str = "") -> Iterator[Seen]:
         yield _lasting(int((ends - time.time()) // _DAY))
 
 
-def _refused(refused: ssl.SSLCertVerificationError) -> Seen:
+def _refused(refused: ssl.SSLCertVerificationError, *, for_us: bool) -> Seen:
     # The library's own words may hold the name of the host.
     if refused.verify_code == _EXPIRED:
         return error("its certificate has expired", "renew it there")
@@ -55,6 +58,8 @@ def _refused(refused: ssl.SSLCertVerificationError) -> Seen:
         text = "its certificate is another host's"
         return error(text, "let the setting and the certificate have the same name")
     text = "nobody whom we know vouches for its certificate"
+    if not for_us:
+        return note(text, "if it is of your own authority: clients must know that one")
     return error(text, "send the whole chain there; authorities are those of certifi")
 
 

@@ -100,7 +100,7 @@ def _public(settings: Settings) -> Iterator[Seen]:
         yield fine("is answered by the service")
     finally:
         metadata.close()
-    yield from certificate(settings.base_url)
+    yield from certificate(settings.base_url, for_us=False)
 
 
 def _through_proxy(told: str, *, is_open: bool) -> Seen:
@@ -108,6 +108,11 @@ def _through_proxy(told: str, *, is_open: bool) -> Seen:
     match told:
         case "status 401" if not is_open:
             return fine("is answered by the service")
+        case "status 400":
+            text = (
+                "is answered by the proxy, which may want a client's certificate (400)"
+            )
+            return note(text, "curl --cert … --key … asks as a client does")
         case "status 403":
             text = "refuses what its proxy passes on (403): it takes it for plain HTTP"
             return error(
@@ -119,6 +124,9 @@ def _through_proxy(told: str, *, is_open: bool) -> Seen:
         case _ if told.startswith("status"):
             text = f"is answered by somebody else ({told})"
             return error(text, f"ENCOUNTERS_BASE_URL and the proxy's paths: {remedy}")
+    if told == "SSLError":
+        text = "was not asked: its certificate is none that this machine takes"
+        return note(text, "curl --cacert … asks in its place")
     text = f"cannot be reached from here ({told})"
     return note(text, "before the start, or where this machine may not, that is so")
 

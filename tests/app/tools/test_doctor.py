@@ -373,6 +373,8 @@ def test_a_proxy_that_is_not_trusted_and_a_service_that_is_not_ready(
         assert found["settings"][0][0] is ERROR
         (away,) = told(capsys, (f"{BASE_URL}/metadata", 502))["public address"]
         assert away == (ERROR, "is answered by the proxy alone (status 502)")
+        # A proxy that wants certificates of clients has none of ours.
+        assert told(capsys, (f"{BASE_URL}/metadata", 400))["public address"] == []
         (keys,) = told(capsys, (KEY_SET_URL, 500))["key set"]
         assert keys[1].startswith("cannot be had (status 500)")
     finally:
@@ -416,6 +418,8 @@ def test_a_certificate_is_told_by_its_days(tmp_path: Path) -> None:
             assert (seen.severity, seen.text) == (severity, says)
             (unknown,) = certificate(f"https://{HOST}:{port}")
             assert unknown.severity is ERROR
+            (theirs,) = certificate(f"https://{HOST}:{port}", for_us=False)
+            assert theirs.severity is NOTE
             (other,) = certificate(f"https://localhost:{port}", str(file))
             assert other.severity is ERROR
             assert "localhost" not in other.text + unknown.text
