@@ -10,8 +10,8 @@ from pathlib import Path
 import requests
 
 from app.identity import IdentityError, Provider
-from app.operations.audit import audit_file
 from app.operations.shared import MEMORY
+from app.setting_readers import AUDIT_OFF, AUDIT_STDOUT
 from app.setting_table import SETTINGS
 from app.settings import PlainHttp, Settings
 from app.tools.doctor.certificates import certificate
@@ -67,26 +67,29 @@ def _disk(settings: Settings) -> Iterator[Seen]:
         if left < LEAST_MEMORY:
             text = f"{MEMORY} has {left // 1024} KiB left: counts of metrics lie there"
             yield error(text, "make room, or give the container more (--shm-size=64m)")
-    file = audit_file(settings)
-    if file is None:
+    if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
         yield fine("nothing is written to a disk")
-        return
+    else:
+        yield _audit(Path(os.path.realpath(settings.audit)))
+
+
+def _audit(path: Path) -> Seen:
+    """Look without opening: a file that root makes is none that the service may write."""
+    place = path if path.exists() else path.parent
+    remedy = "see ENCOUNTERS_AUDIT: its directory, its owner, its disk"
     try:
-        file.check()
+        left = shutil.disk_usage(place).free
     except OSError as refused:
         text = f"the audit file cannot be written ({refused.strerror})"
-        yield error(text, "see ENCOUNTERS_AUDIT: its directory, its owner, its disk")
-        return
-    finally:
-        file.close()
-    left = shutil.disk_usage(Path(settings.audit).parent).free
+        return error(text, remedy)
+    if not os.access(place, os.W_OK):
+        return error("the audit file may not be written by this account", remedy)
     told = f"{left / _GIB:.1f} GiB left for audit events"
     if left < LEAST_EVENTS * EVENT_BYTES:
-        yield warning(
+        return warning(
             f"{told}: fewer than {LEAST_EVENTS} pages", "make room, or rotate"
         )
-    else:
-        yield fine(told)
+    return fine(told)
 
 
 def _public(settings: Settings) -> Iterator[Seen]:

@@ -103,7 +103,7 @@ def _answers(client: redis.Redis) -> Iterator[Seen]:
             text, f"put it nearer; beyond {REDIS_SECONDS} s it counts as away"
         )
     else:
-        yield fine(f"answers in {took:.1f} ms")
+        yield fine(f"answers in {took:.2g} ms")
 
 
 def _takes_pages(client: redis.Redis) -> Iterator[Seen]:

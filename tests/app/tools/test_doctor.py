@@ -28,6 +28,7 @@ from app.tools.doctor.store import store_checks
 from app.tools.report import Severity
 from tests.app import provider
 from tests.databases import NewDatabase
+from tests.docs.pages import OPERATORS, section, table
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
@@ -157,6 +158,10 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_told(
     text = capsys.readouterr().out
     assert status == 1
     found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
+    page = section(OPERATORS.read_text("utf-8"), "Looking at a deployment")
+    rows = table(page, "Check")
+    told = {name for row in rows for name in row[0].split(", ")}
+    assert set(found) == told - {"one for each", "introspection"}
     late = found["source"][-1]
     assert late["text"] == "did not end within 2.5 seconds"
     assert late["severity"] == "error"
