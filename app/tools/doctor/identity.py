@@ -42,7 +42,7 @@ def _key_set(
         yield error(text, "is ENCOUNTERS_KEY_SET_URL right, and let through?")
     else:
         yield from _pace(time.monotonic() - began, settings.identity_timeout_seconds)
-        yield fine(f"{len(keys)} keys that can be used")
+        yield fine(f"{len(keys)} key{'s' * (len(keys) > 1)} that can be used")
         if told.date:
             # It counts whole seconds.
             off = parsedate_to_datetime(told.date).timestamp() + 0.5 - clock()

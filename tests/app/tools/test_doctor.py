@@ -118,7 +118,7 @@ def test_where_all_is_well_it_says_so(
         "public address  ok       is answered by the service",
         "source          ok       answers, and has all that the mapping names",
         "redis           ok       takes pages and gives them back",
-        "key set         ok       1 keys that can be used",
+        "key set         ok       1 key that can be used",
         "key set         ok       its clock agrees with ours",
     ):
         assert text in told
@@ -166,7 +166,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_told(
     assert late["text"] == "did not end within 2.5 seconds"
     assert late["severity"] == "error"
     assert found["redis"][-1]["text"].startswith("does not answer (ConnectionError)")
-    assert found["key set"][1]["text"] == "1 keys that can be used"
+    assert found["key set"][1]["text"] == "1 key that can be used"
     assert found["operations port"][0]["severity"] == "note"
     assert "canary" not in text
     assert f"{port}" not in text
@@ -210,6 +210,18 @@ def test_redis_that_would_lose_or_refuse_pages(
         assert of_redis(settings)[0][0] is ERROR
         client.execute_command("AUTH", "hush")
         client.config_set("requirepass", "")
+
+
+def test_sentinels_that_are_too_few_and_away(deployed: Deployed) -> None:
+    first = free_ports(2)
+    url = f"redis+sentinel://:canary@{HOST}:{first},{HOST}:{first + 1}/pages"
+    few, away = of_redis(deployed(REDIS_URL=url))
+    assert few == (
+        WARNING,
+        "2 sentinels are named: fewer than 3 choose no master safely",
+    )
+    assert away[0] is ERROR
+    assert away[1].startswith("does not answer (MasterNotFoundError)")
 
 
 def test_a_clock_that_is_wrong(deployed: Deployed) -> None:
