@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from app.tools.report import CANNOT_RUN, CannotRunError
+
+_LONGEST = 600
+"""How many seconds a check of `doctor` may be given."""
 
 STATUSES = "Exit status: 0 fine, 1 something was found, 2 it could not run."
 
@@ -70,11 +74,19 @@ def describe_doctor(commands: Any) -> None:
     )
     doctor.add_argument(
         "--seconds",
-        type=float,
+        type=_seconds,
         default=20.0,
         help="how long each check may take (default: %(default)g); they run side by side",
     )
     _add_json(doctor)
+
+
+def _seconds(text: str) -> float:
+    if not (re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) and 0 < float(text) <= _LONGEST):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds up to {_LONGEST}"
+        )
+    return float(text)
 
 
 def _describe_new(new: argparse.ArgumentParser) -> None:

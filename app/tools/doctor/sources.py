@@ -22,6 +22,9 @@ from app.tools.doctor.clocks import compared
 from app.tools.doctor.rounds import Check, Seen, error, fine, note, warning
 from app.tools.report import Severity
 
+CLOSE_SECONDS = 0.01
+"""How exactly a database keeps the time-out of a statement."""
+
 _UP = "is it up, are address and account right, does a firewall stand between?"
 
 
@@ -99,7 +102,8 @@ def _database(
 ) -> Iterator[Seen]:
     try:
         with closing(Database(source.url, source.timeout_seconds, 1)) as database:
-            told = database.vitals()
+            writes = source.may_write and database.may_write()
+            database.vitals()
             began, now = time.monotonic(), clock()
             told = database.vitals()
             took = time.monotonic() - began
@@ -110,7 +114,7 @@ def _database(
         yield note("this kind of database is not asked for version, clock and limits")
         return
     yield fine(f"{told.version}, answers in {1000 * took:.1f} ms")
-    yield from _account(source, told)
+    yield from _account(source, told, writes=writes)
     if told.now is not None:
         yield compared(told.now.timestamp() - now)
     yield from _limit(source, told)
@@ -119,10 +123,15 @@ def _database(
         yield from _encrypted(source, secure=told.encrypted)
 
 
-def _account(source: SourceConfig, told: Vitals) -> Iterator[Seen]:
-    if source.may_write:
-        text = f"{source.mark}: the mapping lets an account in that may change tables"
+def _account(source: SourceConfig, told: Vitals, *, writes: bool) -> Iterator[Seen]:
+    # Where the mapping allows no writer, one has been told of as a problem.
+    if writes:
+        text = "the account may change tables, and the mapping lets it (may_write)"
         yield warning(text, "give it one that only reads, and take may_write away")
+    elif source.may_write:
+        yield note(
+            f"{source.mark}: the account only reads: may_write can be taken away"
+        )
     elif told.writable:
         text = "this account may change the file, which is opened for reading only"
         yield note(text, "chown and chmod the file: reading is all that is needed")
@@ -131,9 +140,9 @@ def _account(source: SourceConfig, told: Vitals) -> Iterator[Seen]:
 
 
 def _limit(source: SourceConfig, told: Vitals) -> Iterator[Seen]:
-    wanted = source.timeout_seconds
-    if told.statement_seconds is not None and told.statement_seconds != wanted:
-        text = f"would let a statement run {told.statement_seconds:g} s, not {wanted:g}"
+    wanted, kept = source.timeout_seconds, told.statement_seconds
+    if kept is not None and abs(kept - wanted) > CLOSE_SECONDS:
+        text = f"would let a statement run {kept:g} s, not {wanted:g}"
         remedy = "a pooler between that forgets settings of a session? Go past it"
         yield error(text, remedy)
 

@@ -128,9 +128,11 @@ def _fault(refused: redis.RedisError) -> Seen:
 
 
 def _memory(told: Mapping[str, Any]) -> Iterator[Seen]:
-    most, used = int(told["maxmemory"]), int(told["used_memory"])
-    policy, lost = str(told["maxmemory_policy"]), int(told.get("evicted_keys", 0))
-    yield fine(f"Redis {told['redis_version']}, {used / _MIB:.1f} MiB in use")
+    # A Redis that somebody else runs may leave out any of these.
+    most, used = int(told.get("maxmemory", 0)), int(told.get("used_memory", 0))
+    policy = str(told.get("maxmemory_policy", "noeviction"))
+    lost = int(told.get("evicted_keys", 0))
+    yield fine(f"Redis {told.get('redis_version', '')}, {used / _MIB:.1f} MiB in use")
     enough = "CONFIG SET maxmemory-policy noeviction, with memory for all pages"
     if policy != "noeviction" and most:
         text = (
@@ -151,7 +153,7 @@ def _memory(told: Mapping[str, Any]) -> Iterator[Seen]:
 
 
 def _room(told: Mapping[str, Any], ours: int) -> Iterator[Seen]:
-    most, used = int(told.get("maxclients", 0)), int(told["connected_clients"])
+    most, used = int(told.get("maxclients", 0)), int(told.get("connected_clients", 0))
     if most and used + ours > most:
         text = f"takes {most} connections, {used} are in use: this instance may want {ours}"
         yield warning(text, "raise maxclients")

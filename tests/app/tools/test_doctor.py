@@ -252,13 +252,6 @@ def test_a_file_that_the_account_may_change(deployed: Deployed, tmp_path: Path) 
     ]
 
 
-def test_a_mapping_that_lets_writers_in(deployed: Deployed) -> None:
-    settings = deployed(("connections: 2", "connections: 2, may_write: true"))
-    ((severity, text),) = of_source(settings)
-    assert severity is WARNING
-    assert text.endswith("lets an account in that may change tables")
-
-
 def test_a_column_that_has_gone(deployed: Deployed) -> None:
     settings = deployed(("s.visit,", "s.visit AS venue,"))
     severities, texts = zip(*of_source(settings), strict=True)
@@ -279,6 +272,13 @@ def test_a_mapping_that_is_refused(deployed: Deployed) -> None:
     assert "'ful' is not a profile" in text
 
 
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "601", "x"])
+def test_a_time_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(["doctor", "--seconds", text])
+    assert refused.value.code == 2
+
+
 @pytest.fixture(scope="module")
 def pas(new_postgresql: NewDatabase) -> str:
     """Return a hospital in PostgreSQL, as its owner."""
@@ -295,6 +295,16 @@ def test_an_account_of_a_database_that_may_write(deployed: Deployed, pas: str) -
     ((severity, text),) = of_source(deployed(pas=pas, WORKERS="1"))
     assert severity is ERROR
     assert "the account of the source may change tables" in text
+
+
+def test_a_mapping_that_lets_a_writer_in(deployed: Deployed, pas: str) -> None:
+    lets = ("connections: 2", "connections: 2, may_write: true")
+    text = "the account may change tables, and the mapping lets it (may_write)"
+    assert of_source(deployed(lets, pas=pas, WORKERS="1")) == [(WARNING, text)]
+    only_reads = pas.replace("postgres:@", "doctored:@")
+    ((severity, text),) = of_source(deployed(lets, pas=only_reads, WORKERS="1"))
+    assert severity is NOTE
+    assert text.endswith("the account only reads: may_write can be taken away")
 
 
 def test_an_account_with_fewer_connections_than_we_may_want(
