@@ -1,4 +1,4 @@
-"""The console script `encounters`: serve, demo, token, mapping.
+"""The console script `encounters`: serve, settings, doctor, demo, token, mapping.
 
 Exit status: 0 fine, 1 it could not go on, 2 the command or the settings are at fault.
 Each command imports what it needs, so that none pays for another.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from app.tools.commands import describe_mapping
+from app.tools.commands import describe_doctor, describe_mapping, describe_settings
 
 if TYPE_CHECKING:
     from app.operations.candidate import Passed
@@ -47,6 +47,8 @@ def _parser() -> argparse.ArgumentParser:
             "serve", help="start the service, set up by environment variables"
         )
     )
+    describe_settings(commands)
+    describe_doctor(commands)
     _describe_demo(
         commands.add_parser(
             "demo", help="start the service with a made-up hospital, Redis and tokens"

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from http.cookiejar import DefaultCookiePolicy
+from typing import NamedTuple
 
 import orjson
 import requests
@@ -20,6 +21,13 @@ _KEPT_CONNECTIONS = 10
 
 class IdentityError(Exception):
     """The provider did not answer, or not as it should; the text names no host."""
+
+
+class Answered(NamedTuple):
+    """An answer; `date` is the time that it says it was given, "" where it says none."""
+
+    object: dict[str, object]
+    date: str
 
 
 class Provider:
@@ -40,11 +48,15 @@ class Provider:
 
     def get(self) -> dict[str, object]:
         """Return the object that stands at the address. Raises IdentityError."""
+        return self.told().object
+
+    def told(self) -> Answered:
+        """Return that object, and when it was told. Raises IdentityError."""
         return self._ask("GET", None, None)
 
     def post(self, form: dict[str, str], auth: AuthBase) -> dict[str, object]:
         """Return the answer to a form. Raises IdentityError."""
-        return self._ask("POST", form, auth)
+        return self._ask("POST", form, auth).object
 
     def close(self) -> None:
         """Give connections back."""
@@ -52,7 +64,7 @@ class Provider:
 
     def _ask(
         self, method: str, form: dict[str, str] | None, auth: AuthBase | None
-    ) -> dict[str, object]:
+    ) -> Answered:
         # The time-out of a request is for each single read: a provider that drips would
         # hold the thread for ever.
         NOW.left = left = _until(time.monotonic() + self._timeout)
@@ -72,7 +84,8 @@ class Provider:
                 told.answered(response.status_code)
                 if response.status_code != requests.codes.ok:
                     raise IdentityError(f"status {response.status_code}")
-                return _object(_body(response, left))
+                date = response.headers.get("Date", "")
+                return Answered(_object(_body(response, left)), date)
         except (requests.RequestException, HTTPError, OSError) as error:
             raise IdentityError(type(error).__name__) from error
 

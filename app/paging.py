@@ -6,11 +6,12 @@ digest makes a link that is written twice the same link. Redis itself forgets a 
 when its life is over (decision 11).
 """
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -24,11 +25,14 @@ from app.operations.phases import Phase, phase
 from app.sentinels import SentinelAddress, is_sentinel
 from app.stamps import Stamps, derived_key
 from app.stored import (
+    READ,
+    WRITTEN,
     Direction,
     FormatError,
     Start,
     StoredSearch,
     pack_page,
+    pack_place,
     pack_target,
     unpack_page,
     unpack_target,
@@ -38,8 +42,12 @@ from app.timed_redis import end_in_time
 REDIS_SECONDS = 0.25
 """How long Redis may take for an answer: its library's own defaults hang for seconds."""
 
+Kept = TypeVar("Kept")
+
 _PAGE = b"page"
 _CURSOR_LENGTH = 32
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ def connect(url: str) -> redis.Redis:
 
 
 class PageStore:
-    """Keeps pages and their links. Times are in seconds."""
+    """Keeps pages and their links. Times are in seconds; `version` is the format written."""
 
     def __init__(
         self,
@@ -84,8 +92,10 @@ class PageStore:
         idle: int,
         life: int,
         clock: Callable[[], float] = time.time,
+        version: int = WRITTEN,
     ) -> None:
         self._redis = client
+        self._version = version
         self._seal = MultiFernet([Fernet(key) for key in seal_keys])
         self._place_key = derived_key(seal_keys[0], b"place")
         self._stamps = Stamps(seal_keys, clock)
@@ -109,7 +119,8 @@ class PageStore:
         """
         key, life = _key(page.id), self._life_left(page.search)
         pipeline = self._redis.pipeline(transaction=False)
-        pipeline.hset(key, _PAGE, self._sealed(pack_page(page.search, page.start)))
+        packed = pack_page(page.search, page.start, self._version)
+        pipeline.hset(key, _PAGE, self._sealed(packed))
         for target in targets:
             place = self._place(target)
             pipeline.hsetnx(key, place, self._written(page, target))
@@ -144,7 +155,7 @@ class PageStore:
         cursor = link.cursor.encode()
         for raw in fields.values():
             if raw.startswith(cursor):
-                target_id, start = unpack_target(self._opened(raw[_CURSOR_LENGTH:]))
+                target_id, start = self._read(unpack_target, raw[_CURSOR_LENGTH:])
                 return KeptPage(target_id, page.search, start)
         raise gone_page()
 
@@ -160,10 +171,7 @@ class PageStore:
         sealed = fields.pop(_PAGE, None)
         if sealed is None:
             raise gone_page()
-        try:
-            search, start = unpack_page(self._opened(sealed))
-        except FormatError as error:
-            raise gone_page() from error
+        search, start = self._read(unpack_page, sealed)
         self._end_in_time(page_id, search)
         return KeptPage(page_id, search, start), fields
 
@@ -187,15 +195,24 @@ class PageStore:
         cursor = self._stamps.issue(
             client, page.id, target.direction, str(target.index)
         )
-        sealed = self._sealed(pack_target(self.new_id(client), target))
-        return cursor.encode() + sealed
+        packed = pack_target(self.new_id(client), target, self._version)
+        return cursor.encode() + self._sealed(packed)
 
     def _place(self, target: Start) -> bytes:
-        packed = pack_target("", target)
-        return blake2b(packed, key=self._place_key, digest_size=16).digest()
+        return blake2b(pack_place(target), key=self._place_key, digest_size=16).digest()
 
     def _sealed(self, raw: bytes) -> bytes:
         return self._seal.encrypt(raw)
+
+    def _read(self, unpack: Callable[[bytes], Kept], sealed: bytes) -> Kept:
+        try:
+            return unpack(self._opened(sealed))
+        except FormatError as error:
+            data = {"format": error.version, "reads": sorted(READ)}
+            _log.warning("page of another format", extra={"data": data})
+            raise GonePageError(
+                "This page was kept by another version of the service: search again."
+            ) from error
 
     def _opened(self, sealed: bytes) -> bytes:
         try:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app import setting_kinds as kinds
 from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
+from app.setting_readers import AUDIT_OFF
 
 PREFIX = "ENCOUNTERS_"
 DEFAULT_SCOPES = (
@@ -159,7 +160,7 @@ SETTINGS: tuple[Setting, ...] = (
         "audit",
         kinds.audit_target(),
         "Where one AuditEvent a request is written.",
-        default=kinds.AUDIT_OFF,
+        default=AUDIT_OFF,
     ),
     Setting(
         "audit_key",

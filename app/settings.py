@@ -4,15 +4,16 @@
 a file that holds it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
-from app.setting_kinds import AUDIT_OFF, Network
+from app.setting_readers import AUDIT_OFF, Network
 from app.setting_table import PREFIX, SETTINGS, Setting
+from app.setting_values import Given, look_up
 
 __all__ = [
     "SETTINGS",
@@ -81,49 +82,25 @@ class Settings:
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
         """Read every setting, or raise SettingsError with every fault at once."""
-        values: _Values = {}
-        faults: list[str] = []
-        for setting in SETTINGS:
-            try:
-                values[setting.field] = _read(setting, environ)
-            except ValueError as fault:
-                faults.append(str(fault))
-        faults += [text for check in _CHECKS for text in check(values)]
-        if faults:
-            raise SettingsError(tuple(faults))
-        return cls(**values)
+        given = [look_up(setting, environ) for setting in SETTINGS]
+        if faults := faults_of(given):
+            raise SettingsError(faults)
+        return cls(**_values(given))
 
 
 _Values: TypeAlias = dict[str, Any]
 
 
-def _read(setting: Setting, environ: Mapping[str, str]) -> object:
-    # An empty variable is one that was not given: compose files write them so.
-    # Variables that no row names are let be: clusters add some under our prefix.
-    text = _given(setting, environ) or setting.default
-    if text is None and setting.required:
-        raise ValueError(f"{setting.name} is missing: {setting.sentence}")
-    if text is None:
-        return None
-    try:
-        return setting.kind.read(text)
-    except (ValueError, KeyError) as error:
-        takes, kind = setting.kind.takes, setting.kind.name
-        fault = f"{setting.name} cannot be read: expected {takes} ({kind})."
-        raise ValueError(fault) from error
+def faults_of(given: Iterable[Given]) -> tuple[str, ...]:
+    """Return what is wrong with settings, each by itself and with one another."""
+    looked_up = tuple(given)
+    values = _values(looked_up)
+    apart = [each.fault for each in looked_up if each.fault]
+    return (*apart, *(text for check in _CHECKS for text in check(values)))
 
 
-def _given(setting: Setting, environ: Mapping[str, str]) -> str:
-    text = environ.get(setting.name, "").strip()
-    path = environ.get(f"{setting.name}_FILE", "").strip() if setting.secret else ""
-    if text and path:
-        raise ValueError(f"{setting.name} and {setting.name}_FILE are both given.")
-    if not path:
-        return text
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{setting.name}_FILE names no file to be read.") from error
+def _values(given: Iterable[Given]) -> _Values:
+    return {each.setting.field: each.value for each in given if not each.fault}
 
 
 def _check_key_source(values: _Values) -> list[str]:

@@ -2,6 +2,13 @@
 
 Never an answer. The question is kept as the client put it, and is read again for each
 page; a position is kept in the source's full precision (decisions 11 and 12).
+
+All that is kept is a JSON array that begins with the version of its format, whichever
+comes after this one. While a deployment is upgraded, workers of two releases share one
+Redis: so a release writes only what the release before it can read.
+
+2   of a page; where a link leads has no version
+3   of both
 """
 
 from collections.abc import Callable, Mapping
@@ -17,12 +24,21 @@ import orjson
 from adapters.contract import Group, Key, Position, ResourceType
 from app.forms import Pairs
 
-FORMAT = 2
-"""The version of what is written; another one is read as gone."""
+WRITTEN = 2
+"""The format that this release writes."""
+
+READ = frozenset({2, 3})
+"""The formats that it reads: the one to come is read before any release writes it."""
+
+_UNVERSIONED = 2
 
 
 class FormatError(ValueError):
-    """What was kept was written by another version."""
+    """What was kept is of a format that this release does not read."""
+
+    def __init__(self, version: object) -> None:
+        super().__init__(f"format {version} is not one of {sorted(READ)}")
+        self.version = version
 
 
 class Direction(StrEnum):
@@ -60,11 +76,11 @@ class StoredSearch:
     born: int
 
 
-def pack_page(search: StoredSearch, start: Start) -> bytes:
+def pack_page(search: StoredSearch, start: Start, version: int = WRITTEN) -> bytes:
     """Write a page's question and start."""
     return orjson.dumps(
         [
-            FORMAT,
+            version,
             search.client,
             search.resource_type,
             search.pairs,
@@ -79,10 +95,7 @@ def pack_page(search: StoredSearch, start: Start) -> bytes:
 
 def unpack_page(raw: bytes) -> tuple[StoredSearch, Start]:
     """Read what `pack_page` wrote. Raises FormatError."""
-    values: list[Any] = orjson.loads(raw)
-    if values[0] != FORMAT:
-        raise FormatError(f"format {values[0]} is not {FORMAT}")
-    client, kind, pairs, lenient, total, fingerprint, born, start = values[1:]
+    client, kind, pairs, lenient, total, fingerprint, born, start = _versioned(raw)
     question = tuple((name, text) for name, text in pairs)
     search = StoredSearch(
         client, ResourceType(kind), question, lenient, total, fingerprint, born
@@ -90,15 +103,32 @@ def unpack_page(raw: bytes) -> tuple[StoredSearch, Start]:
     return search, _read_start(start)
 
 
-def pack_target(page_id: str, start: Start) -> bytes:
+def pack_target(page_id: str, start: Start, version: int = WRITTEN) -> bytes:
     """Write where a link leads."""
-    return orjson.dumps([page_id, _start(start)])
+    told = [page_id, _start(start)]
+    return orjson.dumps(told if version == _UNVERSIONED else [version, *told])
 
 
 def unpack_target(raw: bytes) -> tuple[str, Start]:
-    """Read what `pack_target` wrote."""
-    page_id, start = orjson.loads(raw)
+    """Read what `pack_target` wrote. Raises FormatError."""
+    told = orjson.loads(raw)
+    is_versioned = not isinstance(told[0], str)
+    page_id, start = _versioned(raw) if is_versioned else told
     return page_id, _read_start(start)
+
+
+def pack_place(start: Start) -> bytes:
+    """Write a place, the same in every format: links to it are known by it."""
+    return pack_target("", start, _UNVERSIONED)
+
+
+def _versioned(raw: bytes) -> list[Any]:
+    """Return what stands behind the version."""
+    told: list[Any]
+    version, *told = orjson.loads(raw)
+    if version not in READ:
+        raise FormatError(version)
+    return told
 
 
 def _start(start: Start) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from flask import Flask, Response, g, request
 
 from app.errors import Headers, SecurityError
-from app.setting_kinds import Network
+from app.setting_readers import Network
 from app.settings import PlainHttp, Settings
 
 SECURITY_HEADERS: Headers = (

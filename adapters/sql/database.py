@@ -22,6 +22,7 @@ from adapters.outward import Kind, outward
 from adapters.sql.columns import Column
 from adapters.sql.dialects import Cursor, dialect_of
 from adapters.sql.dialects.plans import Origin, Plan
+from adapters.sql.dialects.vitals import Vitals
 from adapters.sql.statements import Shape, Statement, compile_shape
 
 Answer = TypeVar("Answer")
@@ -114,6 +115,11 @@ class Database:
     def may_write(self) -> bool:
         """Tell whether the account that is used here could change a table elsewhere."""
         return self._ask(self._dialect.may_write)
+
+    def vitals(self) -> Vitals | None:
+        """Return how the database is, None for a kind that is not asked."""
+        vitals = self._dialect.vitals
+        return self._ask(vitals) if vitals else None
 
     def ask(self, question: Callable[[sa.Connection], Answer]) -> Answer:
         """Return what a question finds out over one connection, by SQLAlchemy's means.

@@ -29,7 +29,7 @@ from app.outcomes import error_response
 from app.parameters import SEARCH_PARAMETERS
 from app.presentation import PRESENTATION
 from app.schemas.audit_event import Reported, audit_event
-from app.setting_kinds import AUDIT_OFF, AUDIT_STDOUT
+from app.setting_readers import AUDIT_OFF, AUDIT_STDOUT
 from app.settings import AuditFailure, AuditPatients, Settings
 from app.transport import requesting_address
 

@@ -1,7 +1,8 @@
-"""The commands under `encounters mapping`: what each takes, and where it is."""
+"""The tools' commands, `encounters mapping` and the operators': what each takes, where it is."""
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from app.tools.report import CANNOT_RUN, CannotRunError
+
+_LONGEST = 600
+"""How many seconds a check of `doctor` may be given."""
 
 STATUSES = "Exit status: 0 fine, 1 something was found, 2 it could not run."
 
@@ -47,6 +51,42 @@ def describe_mapping(parser: argparse.ArgumentParser) -> None:
             "starting",
         )
     )
+
+
+def describe_settings(commands: Any) -> None:
+    """Add `encounters settings`."""
+    settings = _command(
+        commands,
+        "settings",
+        "say what the service is set up with, and from where, without its secrets",
+        "effective",
+    )
+    _add_json(settings)
+
+
+def describe_doctor(commands: Any) -> None:
+    """Add `encounters doctor`."""
+    doctor = _command(
+        commands,
+        "doctor",
+        "look at all that the service stands on, and say what to do",
+        "doctor",
+    )
+    doctor.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=20.0,
+        help="how long each check may take (default: %(default)g); they run side by side",
+    )
+    _add_json(doctor)
+
+
+def _seconds(text: str) -> float:
+    if not (re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) and 0 < float(text) <= _LONGEST):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds up to {_LONGEST}"
+        )
+    return float(text)
 
 
 def _describe_new(new: argparse.ArgumentParser) -> None:

@@ -1,6 +1,8 @@
 """What MariaDB does with texts and times of its own accord, and that nobody notices."""
 
+import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from sqlalchemy.engine import make_url
@@ -9,6 +11,7 @@ from adapters import open_adapter
 from adapters.contract import Adapter, NotFoundError, RowFault, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.sql.columns import Kind
+from adapters.sql.database import Database
 from adapters.sql.dialects import DIALECTS
 from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
 from tests.mariadb_server import MariaServer
@@ -174,3 +177,17 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(
     for number in mariadb_server.connections():
         mariadb_server.run(f"KILL {number}")
     assert len(ids_of(adapter.search(ask()))) == len(ALL)
+
+
+def test_it_tells_how_it_is(mariadb_server: MariaServer) -> None:
+    with closing(Database(mariadb_server.new_database(), 2.5, 1)) as database:
+        told = database.vitals()
+    assert told is not None
+    assert told.version.startswith("MariaDB 1")
+    assert told.now is not None
+    assert abs(told.now.timestamp() - time.time()) < 60
+    assert told.statement_seconds == 2.5
+    assert told.most is not None
+    assert told.used is not None
+    assert 1 <= told.used <= told.most
+    assert (told.own_most, told.encrypted) == (None, False)

@@ -1,7 +1,5 @@
 """Redis over TLS and behind Sentinel: the same pages, and a failover in mid-walk."""
 
-import datetime
-import ipaddress
 import shutil
 import subprocess
 import time
@@ -12,10 +10,6 @@ from pathlib import Path
 import pytest
 import redis
 import responses
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from adapters.testing.stays import EDGES
 from app.paging import connect
@@ -23,6 +17,7 @@ from app.sentinels import SentinelAddress
 from demo.processes import redis_server as server_program
 from tests.live import HOST, free_ports, listens
 from tests.serving import Served, ids, link, serve
+from tests.tls import certificate_for
 
 PATIENCE = 60.0
 SENTINELS = 3
@@ -149,44 +144,12 @@ def test_an_address_of_sentinels_says_all_that_is_needed() -> None:
 # ------------------------------------------------------------------------------ TLS
 
 
-def certificate(directory: Path) -> Path:
-    """Write a key and a certificate of our own for this machine; return the latter."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]),
-            critical=False,
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (directory / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    file = directory / "cert.pem"
-    file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    return file
-
-
 @pytest.fixture
 def secure(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """Start a Redis that speaks TLS only; yield its address and its certificate."""
     if WITH_TLS is None:
         pytest.skip("no redis-server is installed: that of the wheel has no TLS")
-    port, file = free_ports(), certificate(tmp_path)
+    port, file = free_ports(), certificate_for(tmp_path)
     with ExitStack() as stack:
         begin(
             stack,

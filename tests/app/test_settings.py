@@ -1,6 +1,8 @@
 """Settings: what is read, what is refused, what is never shown."""
 
+import re
 from dataclasses import fields
+from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -189,6 +191,28 @@ def test_every_setting_that_can_be_bad_is_tried():
     tried = {f"ENCOUNTERS_{name}" for name, _ in BAD}
     words = {s.name for s in SETTINGS if s.kind.name in {"text", "URL"}}
     assert tried | words == NAMES
+
+
+RANGES = [
+    (setting, *re.findall(r"[0-9.]+", setting.kind.takes))
+    for setting in SETTINGS
+    if setting.kind.name in {"number", "whole number"}
+]
+
+
+@pytest.mark.parametrize(
+    ("setting", "low", "high"), RANGES, ids=[setting.field for setting, *_ in RANGES]
+)
+def test_a_range_holds_both_its_ends_and_nothing_beyond(mapping, setting, low, high):
+    short = setting.name.removeprefix("ENCOUNTERS_")
+    step = Decimal(1 if setting.kind.name == "whole number" else "0.001")
+    wide = {"PAGE_IDLE_MINUTES": "1", "PAGE_LIFE_MINUTES": "1440"}
+    for end in (low, high):
+        read = Settings.from_environ(environ(mapping, **{**wide, short: end}))
+        assert getattr(read, setting.field) == float(end)
+    for beyond in (Decimal(low) - step, Decimal(high) + step):
+        (fault,) = faults(environ(mapping, **{short: str(beyond)}))
+        assert fault.startswith(f"{setting.name} cannot be read: expected {low} to ")
 
 
 GOOD = [

@@ -24,8 +24,8 @@ source: {kind: sql, url: {env: PAS_URL}}
 _STAMP = re.compile(r"\b[a-z2-7]{32}\b")
 
 _SETTINGS = """\
-| Variable | Takes | Default | Secret | What it is |
-|---|---|---|---|---|
+| Variable | Type | Takes | Default | Secret | What it is |
+|---|---|---|---|---|---|
 """
 
 _MINIMAL = {
@@ -49,8 +49,9 @@ def _setting(setting: Setting) -> str:
     if setting.default is not None:
         default = f"`{setting.default}`" if setting.default else "none"
     secret = "yes" if setting.secret else "no"
-    takes = f"{setting.kind.name}: {setting.kind.takes}"
-    cells = (f"`{setting.name}`", takes, default, secret, setting.sentence)
+    kind = setting.kind
+    told = (kind.name, kind.takes, default, secret, setting.sentence)
+    cells = (f"`{setting.name}`", *told)
     return f"| {' | '.join(cells)} |\n"
 
 

@@ -26,6 +26,8 @@ from app.operations.digests import Digests
 from app.paging import REDIS_SECONDS
 from app.setting_table import PREFIX, SETTINGS
 from app.settings import Settings
+from app.tools.effective import OURS
+from bench.capacity import Plan, plan
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written
 from tests.docs.running import Demo
 from tests.docs.update import PARTS
@@ -43,7 +45,7 @@ def test_generated_parts_are_up_to_date(name: str, part: Callable[[], str]) -> N
 def test_every_setting_is_in_the_table() -> None:
     rows = table(PAGE, "Variable")
     assert [row[0] for row in rows] == [setting.name for setting in SETTINGS]
-    assert {row[0] for row in rows if row[3] == "yes"} == {
+    assert {row[0] for row in rows if row[4] == "yes"} == {
         setting.name for setting in SETTINGS if setting.secret
     }
 
@@ -51,7 +53,61 @@ def test_every_setting_is_in_the_table() -> None:
 def test_variables_that_the_page_names_are_settings() -> None:
     named = set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE))
     secrets = {f"{setting.name}_FILE" for setting in SETTINGS if setting.secret}
-    assert named <= {setting.name for setting in SETTINGS} | secrets
+    ours = {f"{PREFIX}{name}" for name in OURS}
+    assert named <= {setting.name for setting in SETTINGS} | secrets | ours
+
+
+def test_every_variable_that_the_code_reads_by_its_name_is_on_the_page() -> None:
+    read = {
+        name
+        for folder in ("app", "adapters")
+        for module in (ROOT / folder).rglob("*.py")
+        for name in _variables(ast.parse(module.read_text("utf-8")))
+    }
+    told = {name for name in read if f"`{name}`" in PAGE}
+    assert {"GUNICORN_CMD_ARGS", "PROMETHEUS_MULTIPROC_DIR"} <= read
+    assert read == told
+
+
+def _variables(module: ast.Module) -> Iterator[str]:
+    """Yield the names of variables that are read or set by a text or a constant."""
+    constants: dict[str, ast.expr] = {
+        target.id: node.value
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[key, *_]):
+                pass
+            case ast.Subscript(value=of, slice=key):
+                pass
+            case _:
+                continue
+        if isinstance(key, ast.Name):
+            key = constants.get(key.id, key)
+        if ast.unparse(of).endswith("environ"):
+            yield from re.findall(r"\b[A-Z]+_[A-Z_]+\b", _text(key))
+
+
+def _text(key: ast.expr) -> str:
+    """Return the text of a constant, with our prefix where it stands in one."""
+    if isinstance(key, ast.JoinedStr):
+        return "".join(map(_text, key.values))
+    if isinstance(key, ast.FormattedValue):
+        return PREFIX if ast.unparse(key.value) == "PREFIX" else ""
+    return str(key.value) if isinstance(key, ast.Constant) else ""
+
+
+def test_the_capacity_table_is_by_the_formulas_of_the_page() -> None:
+    # 100 a second at 200 ms: 20 calls under way, at six tenths 34 connections of 2 workers.
+    assert plan(100, 200) == Plan(2, 17, 34)
+    assert plan(100, 200).at_the_database == 2 * (17 + COUNTS) == 38
+    assert plan(600, 1).workers == 4
+    source = SourceConfig("sql", Mark("", 1, 1))
+    assert plan(1, 1).connections == source.connections
 
 
 def test_the_minimal_settings_start(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from bench import capacity
 from tests.docs import generated
 from tests.docs.following import Typed, follow
 from tests.docs.pages import GUIDE, OPERATORS, README, rewritten
@@ -16,6 +17,7 @@ PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("settings", generated.settings_table),
     ("refused-settings", generated.refused_settings),
     ("refused-mapping", generated.refused_mapping),
+    ("capacity", capacity.table),
 )
 """The parts of docs/operators.md."""
 

@@ -10,6 +10,7 @@ from sqlalchemy.pool import QueuePool
 
 from adapters.sql.columns import Column
 from adapters.sql.dialects.plans import Origin, Plan
+from adapters.sql.dialects.vitals import Vitals
 from adapters.sql.idiom import Idiom
 
 CONNECT_SECONDS = 3
@@ -45,7 +46,7 @@ class Dialect:
     change a table. `start` runs before each statement. `timed_out` and `unknown` tell a
     time-out, and a statement that can never run, from outages. `fetch` runs a
     statement and returns its rows; a time that Python cannot hold comes as text, a text
-    that is not UTF-8 as bytes.
+    that is not UTF-8 as bytes. `vitals` asks how the database is, where that is told.
     """
 
     engine: Callable[[URL, float, int, float], Engine]
@@ -59,6 +60,7 @@ class Dialect:
     plan: Callable[[Any, str, Any], Plan] | None = None
     origins: Callable[[Any, str], Mapping[str, Origin]] | None = None
     text_index: str = ""
+    vitals: Callable[[Any], Vitals] | None = None
 
 
 def pooled(url: URL | str, connections: int, wait: float, **options: Any) -> Engine:

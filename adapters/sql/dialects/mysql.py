@@ -20,6 +20,7 @@ from adapters.sql.dialects.base import (
 from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
 from adapters.sql.dialects.origins import mysql_origins
 from adapters.sql.dialects.plans import mysql_plan
+from adapters.sql.dialects.vitals import mysql_vitals
 from adapters.sql.idiom import Idiom, Text
 
 _TIMESTAMP = 7
@@ -178,4 +179,5 @@ MYSQL = Dialect(
     unknown=_unknown,
     plan=mysql_plan,
     origins=mysql_origins,
+    vitals=mysql_vitals,
 )

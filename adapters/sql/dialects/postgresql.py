@@ -24,6 +24,7 @@ from adapters.sql.dialects.base import (
 from adapters.sql.dialects.folding import translated
 from adapters.sql.dialects.origins import postgresql_origins
 from adapters.sql.dialects.plans import postgresql_plan
+from adapters.sql.dialects.vitals import postgresql_vitals
 from adapters.sql.idiom import Idiom
 
 _KINDS: Mapping[int, Kind] = {
@@ -196,6 +197,7 @@ POSTGRESQL = Dialect(
     fetch=_fetch,
     plan=postgresql_plan,
     origins=postgresql_origins,
+    vitals=postgresql_vitals,
     text_index="CREATE EXTENSION IF NOT EXISTS pg_trgm;\n"
     "CREATE INDEX {name} ON {table} USING gin ((' ' || lower({column})) gin_trgm_ops);",
 )

@@ -12,6 +12,7 @@ from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import Cursor, Dialect, pooled, run
 from adapters.sql.dialects.origins import sqlite_origins
 from adapters.sql.dialects.plans import sqlite_plan
+from adapters.sql.dialects.vitals import sqlite_vitals
 from adapters.sql.idiom import Idiom
 from adapters.words import fold
 
@@ -119,4 +120,5 @@ SQLITE = Dialect(
     fetch=_fetch,
     plan=sqlite_plan,
     origins=sqlite_origins,
+    vitals=sqlite_vitals,
 )

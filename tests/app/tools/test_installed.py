@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from adapters.testing.stays import EDGES
-from tests.hospital_sql import Tables
-from tests.live import ROOT
+from tests.app import provider
+from tests.hospital_sql import Tables, mapping_text
+from tests.live import ROOT, free_ports
 
 PROJECT = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "wsgi.py")
 PACKAGES = ("app", "adapters", "demo", "mappings")
@@ -44,10 +45,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def encounters(site: Path, tmp_path: Path) -> Run:
     """Run the installed console script in an empty directory."""
 
-    def run(*arguments: object, **environ: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        *arguments: object, under: tuple[str, ...] = ("mapping",), **environ: str
+    ) -> "subprocess.CompletedProcess[str]":
         kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
         return subprocess.run(
-            [sys.executable, "-P", "-m", "app.cli", "mapping", *map(str, arguments)],
+            [sys.executable, "-P", "-m", "app.cli", *under, *map(str, arguments)],
             cwd=tmp_path,
             env={**kept, "PYTHONPATH": str(site), **environ},
             capture_output=True,
@@ -118,3 +121,25 @@ def test_new_writes_a_file_that_passes(encounters: Run, tmp_path: Path) -> None:
     assert "pas.db" not in told.stdout + told.stderr
     told = encounters("check", "pas.yaml")
     assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_settings_and_doctor_look_at_a_deployment(
+    site: Path, encounters: Run, tmp_path: Path
+) -> None:
+    Tables(f"sqlite:///{tmp_path / 'pas.db'}", EDGES).close()
+    (tmp_path / "hospital.yaml").write_text(mapping_text(EDGES), "utf-8")
+    nobody = f"127.0.0.1:{free_ports()}"
+    changed = {
+        "BASE_URL": f"https://{nobody}/fhir/v3",
+        "KEY_SET_URL": f"https://{nobody}/keys",
+        "REDIS_URL": f"redis://{nobody}",
+    }
+    environ = provider.environ(tmp_path / "hospital.yaml", **changed)
+    environ["PAS_URL"] = f"sqlite:///{tmp_path / 'pas.db'}"
+    told = encounters(under=("settings",), **environ)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "ENCOUNTERS_SEAL_KEYS" in told.stdout
+    told = encounters("--json", under=("doctor",), **environ)
+    assert (told.returncode, told.stderr) == (1, "")
+    checks = [check["check"] for check in json.loads(told.stdout)["checks"]]
+    assert {"source", "redis", "key set", "disk"} < set(checks)
