@@ -71,11 +71,12 @@ def quoted(code: str) -> str:
 
 def as_they_come(made: Mapping[str, Any]) -> Mapping[object, Any]:
     """Return codes by the texts and by the whole numbers that a row holds."""
-    numbers = {code: int(code) for code in made if code.isdecimal()}
-    whole = {
-        number: made[code] for code, number in numbers.items() if code == str(number)
-    }
-    return {**made, **whole}
+    found: dict[object, Any] = {}
+    for code, value in made.items():
+        found[code] = value
+        if code.isdecimal() and code == str(int(code)):
+            found[int(code)] = value
+    return found
 
 
 def presence(absent: frozenset[str]) -> Callable[[object], object]:
