@@ -2,7 +2,9 @@
 
 import os
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import redis
 from flask import Flask
@@ -33,6 +35,14 @@ PATH = "/fhir/v3"
 """The version of the interface is in the path (spec 9)."""
 
 
+class _Application(Flask):
+    """Flask, told that no function here is a coroutine: it asks before every call."""
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function."""
+        return func
+
+
 def create_app(
     settings: Settings | None = None, adapter: Adapter | None = None
 ) -> Flask:
@@ -43,7 +53,7 @@ def create_app(
     """
     settings = settings or Settings.from_environ(os.environ)
     mapping = load_mapping(settings.mapping, os.environ)
-    app = Flask(__name__, static_folder=None)
+    app = _Application(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False
     adapter = adapter or open_adapter(mapping, _counts(mapping))

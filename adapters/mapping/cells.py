@@ -19,7 +19,7 @@ from adapters.mapping.model import CodeTable, FieldMapping
 from adapters.mapping.slots import Kind
 from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.times import join_parts, read_day, to_instant
-from adapters.mapping.values import as_text, presence, quoted
+from adapters.mapping.values import PLAIN, as_text, as_they_come, presence, quoted
 
 Row: TypeAlias = Sequence[object]
 Reader: TypeAlias = Callable[[Row], Any]
@@ -161,12 +161,12 @@ def _coded(cell: Cell, codes: CodeTable, kind: Kind) -> Reader:
     other = None if codes.otherwise is None else _constant(codes.otherwise, kind)(())
     nothing = () if kind is Kind.PARTS and other is None else other
     (index,) = cell.indexes
-    plain = not cell.field.absent
+    known = {} if cell.field.absent else as_they_come(made)
 
     def read(row: Row) -> Any:
         value = row[index]
-        if plain and type(value) is str and value in made:
-            return made[value]
+        if type(value) in PLAIN and value in known:
+            return known[value]
         text = clean(row)
         if text is None:
             return nothing

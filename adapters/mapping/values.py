@@ -11,6 +11,10 @@ LONGEST_CODE = 20
 """A text that is longer is no code, and is not quoted in a fault (decision 16)."""
 
 
+PLAIN = frozenset({str, int})
+"""Types whose values are looked up as they come; a bool is written otherwise."""
+
+
 def as_text(value: object) -> str:
     """Return a value as a person would write it, without trailing blanks.
 
@@ -65,14 +69,27 @@ def quoted(code: str) -> str:
     return repr(code)
 
 
+def as_they_come(made: Mapping[str, Any]) -> Mapping[object, Any]:
+    """Return codes by the texts and by the whole numbers that a row holds."""
+    found: dict[object, Any] = {}
+    for code, value in made.items():
+        found[code] = value
+        if code.isdecimal() and code == str(int(code)):
+            found[int(code)] = value
+    return found
+
+
 def presence(absent: frozenset[str]) -> Callable[[object], object]:
     """Return the function that takes away trailing blanks and what is no value.
 
     A sentinel day is also the midnight that some databases make of it.
     """
     nothing = absent | {""}
+    years = {int(text[:4]) for text in absent if text[:4].isdecimal()}
 
     def present(value: object) -> object:
+        if isinstance(value, date) and value.year not in years:
+            return value  # written out, it begins with its year
         if isinstance(value, str):
             value = value.rstrip()
         written = str(value)

@@ -60,6 +60,7 @@ class SqlAdapter:
         Raises SourceDataError where the address of the source cannot be spoken to.
         """
         self._mapping = mapping
+        self._fingerprint = mapping.fingerprint
         self._pages: Database
         self._counts: Database
         if beside is None:
@@ -80,7 +81,7 @@ class SqlAdapter:
     @property
     def fingerprint(self) -> str:
         """A digest of source, rows and order."""
-        return self._mapping.fingerprint
+        return self._fingerprint
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""

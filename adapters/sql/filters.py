@@ -6,7 +6,7 @@ kind of number.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from adapters.contract import (
     Criterion,
@@ -73,7 +73,7 @@ class Survivors:
     replaced_by: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filters:
     """The filters of one section; `item_columns` are those of each second SELECT."""
 
@@ -91,7 +91,7 @@ class Filters:
         """
         parts = [self._of(criterion, implied) for criterion in query.criteria]
         if not any(criterion.parameter == "status" for criterion in query.criteria):
-            parts.append(self._served())
+            parts.append(self._served)
         return all_of(parts)
 
     def need_start(self, query: SearchQuery) -> bool:
@@ -106,8 +106,9 @@ class Filters:
         """Return what the row of one resource meets."""
         return self.columns.equal(self.section.fields["id"], [id])
 
+    @cached_property
     def _served(self) -> Filter:
-        """Return what keeps hidden and removed rows out (decision 17)."""
+        """What keeps hidden and removed rows out (decision 17)."""
         status = self.section.fields.get("status")
         if status is None or status.codes is None or not status.columns:
             return ALWAYS

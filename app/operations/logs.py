@@ -100,8 +100,7 @@ class JsonFormatter(logging.Formatter):
             line = {**data, **line}
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = describe_error(record.exc_info[1])
-        # The standard library's writer takes any text, half characters included.
-        return json.dumps(line, default=_type_name)
+        return _write(line)
 
 
 def describe_error(error: BaseException) -> dict[str, object]:
@@ -178,3 +177,7 @@ def _event(record: logging.LogRecord) -> str:
 def _type_name(value: object) -> str:
     kind = type(value)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+_write = json.JSONEncoder(default=_type_name).encode
+"""The standard library's writer takes any text, half characters included."""

@@ -42,6 +42,16 @@ SEARCH_SCOPES: Mapping[ResourceType, str] = {
 }
 """The scope that searching needs (spec 5.2; decision 9 for Organization)."""
 
+_CONDITIONS = frozenset(
+    {
+        "HTTP_IF_MATCH",
+        "HTTP_IF_NONE_MATCH",
+        "HTTP_IF_MODIFIED_SINCE",
+        "HTTP_IF_UNMODIFIED_SINCE",
+    }
+)
+"""Headers of a conditional read, as WSGI names them."""
+
 _FORM = "application/x-www-form-urlencoded"
 
 _NO_PRECONDITIONS = {"HTTP_IF_MATCH": "", "HTTP_IF_UNMODIFIED_SINCE": ""}
@@ -114,8 +124,9 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     response.set_etag(sha256(response.get_data()).hexdigest()[:32], weak=True)
     if joined.offer.resources[resource_type].dated and record.last_updated:
         response.last_modified = record.last_updated
-    _check_preconditions(response)
-    response.make_conditional(request.environ | _NO_PRECONDITIONS)
+    if not _CONDITIONS.isdisjoint(request.environ):
+        _check_preconditions(response)
+        response.make_conditional(request.environ | _NO_PRECONDITIONS)
     return response
 
 
@@ -173,7 +184,10 @@ def _is_form() -> bool:
 
 def is_lenient() -> bool:
     """Whether the client wants unknown parameters ignored (decision 2)."""
-    preferences = re.sub('[ "]', "", request.headers.get("Prefer", "")).lower()
+    given = request.headers.get("Prefer")
+    if given is None:
+        return False
+    preferences = re.sub('[ "]', "", given).lower()
     told = [each for each in re.split("[,;]", preferences) if each[:9] == "handling="]
     # The first one counts (RFC 7240, 2).
     return told[:1] == ["handling=lenient"]

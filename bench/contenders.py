@@ -1,0 +1,229 @@
+"""Who is compared: each a server of its own on the same database, with the same token."""
+
+import http.client
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from cryptography.fernet import Fernet
+
+from bench.cluster import Database, free_port
+from bench.tokens import AUDIENCE, ISSUER, Identity
+
+ROOT = Path(__file__).parents[1]
+PEERS = Path(__file__).parent / "peers"
+BASE_URL = "https://bench.example.org/fhir/v3"
+WORKERS, THREADS = 2, 16
+START_SECONDS = 60
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A server to start; `missing` says why it cannot be."""
+
+    name: str
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    port: int
+    about: str
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """One that is started; `seconds` is what its start took, to the first answer."""
+
+    contender: Contender
+    process: "subprocess.Popen[bytes]"
+    seconds: float
+
+    def processes(self) -> list[psutil.Process]:
+        """Return its processes, those of gunicorn's and node's workers too."""
+        return tree(self.process.pid)
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the processes that answer: those that have no children of their own."""
+        return [each for each in self.processes() if not each.children()]
+
+    def cpu(self) -> float:
+        """Return the seconds of CPU that all its processes have used."""
+        return cpu_of(self.processes())
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """Return a process and all that it started."""
+    parent = psutil.Process(pid)
+    return [parent, *parent.children(recursive=True)]
+
+
+def cpu_of(processes: Sequence[psutil.Process]) -> float:
+    """Return the seconds of CPU of some processes, as the operating system counts them."""
+    total = 0
+    for process in processes:
+        try:
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2]
+        except OSError:
+            continue
+        total += sum(map(int, fields.split()[11:13]))
+    return total / _TICKS
+
+
+def memory_of(process: psutil.Process) -> float:
+    """Return the proportional share of memory (PSS) of a process, in MB."""
+    rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+    (line,) = (line for line in rollup.splitlines() if line.startswith("Pss:"))
+    return int(line.split()[1]) / 1024
+
+
+@contextmanager
+def started(contender: Contender, log: Path) -> Iterator[Running]:
+    """Start a contender, wait for its first answer, and end it."""
+    began = time.monotonic()
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            contender.command,
+            env={**os.environ, **contender.environ},
+            # gunicorn reads gunicorn.conf.py where it stands: ours is ours alone.
+            cwd=log.parent,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        while not _answers(contender.port):
+            if process.poll() is not None or time.monotonic() > began + START_SECONDS:
+                raise SystemExit(f"{contender.name}: {log.read_text()[-2000:]}")
+            time.sleep(0.01)
+        yield Running(contender, process, time.monotonic() - began)
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status > 0
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def contenders(
+    database: Database, redis: str, identity: Identity, bodies: Path
+) -> list[Contender]:
+    """Return everybody, those that cannot be started here too."""
+    return [
+        _flask("floor", {"FLOOR_BODIES": str(bodies)}, "bare Flask, constant bodies"),
+        _flask(
+            "handwritten",
+            {"BENCH_DATABASE": database.libpq, "BENCH_BASE_URL": BASE_URL},
+            "Flask, psycopg, a dict literal, orjson; no token, no cursor",
+        ),
+        ours(
+            {"PAS_URL": database.sqlalchemy},
+            ROOT / "mappings/demo/demo.yaml",
+            redis,
+            identity,
+        ),
+        _node("node", 1, database, identity),
+        _node("node ×2", 2, database, identity),
+        _hapi(database, identity),
+    ]
+
+
+def ours(
+    source: Mapping[str, str],
+    mapping: Path,
+    redis: str,
+    identity: Identity,
+    *,
+    threads: int = THREADS,
+) -> Contender:
+    """Return the service as shipped: every setting that is not said here is its default."""
+    port = free_port()
+    settings = {
+        "BASE_URL": BASE_URL,
+        "ISSUER": ISSUER,
+        "AUDIENCE": AUDIENCE,
+        "KEY_SET_URL": identity.key_set_url,
+        "MAPPING": str(mapping),
+        "REDIS_URL": redis,
+        "SEAL_KEYS": Fernet.generate_key().decode(),
+        "BIND": f"127.0.0.1:{port}",
+        "OPERATIONS_BIND": f"127.0.0.1:{free_port()}",
+        "PLAIN_HTTP": "loopback",
+        "WORKERS": str(WORKERS),
+        "THREADS": str(threads),
+        # Counted as ever; the bench asks more than a client may.
+        "CLIENT_REQUESTS_PER_MINUTE": "100000000",
+        "ADDRESS_REQUESTS_PER_MINUTE": "100000000",
+    }
+    named = {f"ENCOUNTERS_{name}": text for name, text in settings.items()}
+    command = [sys.executable, "-m", "app.cli", "serve"]
+    environ = {**named, **source, "PYTHONPATH": str(ROOT)}
+    return Contender("ours", command, environ, port, "the service as shipped")
+
+
+def _flask(module: str, environ: Mapping[str, str], about: str) -> Contender:
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread"]
+    command += ["--workers", str(WORKERS), "--threads", str(THREADS)]
+    command += ["--keep-alive", "75", "--log-level", "warning", "--no-control-socket"]
+    command += ["--bind", f"127.0.0.1:{port}", f"bench.{module}:create_app()"]
+    environ = {**environ, "PYTHONPATH": str(ROOT)}
+    return Contender(module, command, environ, port, about)
+
+
+def _peer(port: int, identity: Identity) -> dict[str, str]:
+    return {
+        "PORT": str(port),
+        "PUBLIC_KEY": str(identity.public_key),
+        "ISSUER": ISSUER,
+        "AUDIENCE": AUDIENCE,
+        "BASE_URL": BASE_URL,
+        "NODE_ENV": "production",
+    }
+
+
+def _node(
+    name: str, processes: int, database: Database, identity: Identity
+) -> Contender:
+    port, place = free_port(), PEERS / "node"
+    missing = ""
+    if shutil.which("node") is None:
+        missing = "there is no node on this machine"
+    elif not (place / "node_modules").is_dir():
+        missing = "not built: `make peers`"
+    environ = _peer(port, identity)
+    environ |= {"DATABASE_URL": database.libpq, "PROCESSES": str(processes)}
+    about = f"node-fhir-server-core 2.2.5, {processes} process(es), plain objects"
+    command = ["node", str(place / "server.js")]
+    return Contender(name, command, environ, port, about, missing)
+
+
+def _hapi(database: Database, identity: Identity) -> Contender:
+    port, built = free_port(), PEERS / "hapi" / "target"
+    missing = ""
+    if shutil.which("java") is None:
+        missing = "there is no Java on this machine"
+    elif not list(built.glob("hapi-*.jar")):
+        missing = "not built: `make peers`"
+    classes = f"{built}/classes:{built}/dependency/*"
+    command = ["java", "-Xmx512m", "-cp", classes, "bench.Peer"]
+    environ = {**_peer(port, identity), "JDBC_URL": database.jdbc}
+    about = "HAPI FHIR plain server (RestfulServer, STU3) on Jetty, one process"
+    return Contender("hapi", command, environ, port, about, missing)

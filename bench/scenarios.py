@@ -1,0 +1,121 @@
+"""What is asked: the same stays of every contender, each in its own words."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import psycopg
+
+from bench.cluster import Database
+from bench.handwritten import SERVED, UNIT
+
+SAMPLE = 500
+"""How many different requests a scenario has."""
+
+WINDOW = 250
+"""How many stays a window of days has, about."""
+
+_WHOLE = (
+    "etat IN ('P','PA','E','EC','R','S','T','F') AND maj_utc IS NOT NULL"
+    " AND num_venue <> '' AND date_entree IS NOT NULL AND uf_courante <> ''"
+)
+"""Stays with nothing missing or unknown: peers have no answer to the others."""
+
+
+class Call(NamedTuple):
+    """One request; without a form it is a GET."""
+
+    path: str
+    form: Sequence[tuple[str, str]] = ()
+
+    @property
+    def body(self) -> str:
+        """Return the form as it is sent."""
+        return urlencode(self.form)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A kind of request; `items` are what its requests are about."""
+
+    name: str
+    title: str
+    items: Sequence[Sequence[str]]
+    warm: int = 1
+
+    def call(self, contender: str, item: Sequence[str]) -> Call:
+        """Return the request about one item, as a contender takes it."""
+        if contender == "floor":
+            return Call(f"/{self.name}", [("_count", "100")] * (self.name != "read"))
+        root, unit = _WORDS[contender.partition(" ")[0]]
+        if self.name == "read":
+            return Call(f"{root}/Encounter/{item[0]}")
+        path = f"{root}/Encounter/_search"
+        if self.name == "patient":
+            return Call(path, [("patient", f"Patient/{item[0]}")])
+        if self.name == "page":
+            value = f"{UNIT}|{item[0]}" if unit.startswith("service") else item[0]
+            return Call(path, [(unit, value), ("_count", "100")])
+        bounds = [("date", f"ge{item[0]}"), ("date", f"lt{item[1]}")]
+        if contender.startswith("node"):
+            bounds = [("from", item[0]), ("before", item[1])]
+        return Call(path, [*bounds, ("_count", "100")])
+
+
+_UNIT = "service-provider._extension"
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "ours": ("/fhir/v3", _UNIT),
+    "handwritten": ("/fhir/v3", _UNIT),
+    "node": ("/3_0_1", "functional-unit"),
+    "hapi": ("/fhir", "functional-unit"),
+}
+"""Where each has its resources, and what it calls the unit of a stay."""
+
+
+def scenarios(database: Database) -> list[Scenario]:
+    """Return the scenarios of this hospital: stays, patients, units and days drawn once."""
+    drawn = random.Random(1)
+    with psycopg.connect(database.libpq) as connection:
+
+        def some(statement: str) -> list[tuple[str, ...]]:
+            rows = connection.execute(statement.encode()).fetchall()
+            drawn.shuffle(rows)
+            return [tuple(map(str, row)) for row in rows[:SAMPLE]]
+
+        reads = some(
+            f"SELECT sejour_id FROM sejour WHERE sejour_id % 97 = 0 AND {_WHOLE}"
+        )
+        patients = some(
+            f"SELECT patient_id FROM sejour WHERE {SERVED} GROUP BY patient_id"
+            f" HAVING count(*) = 10 AND bool_and(coalesce({_WHOLE}, false))"
+        )
+        units = some(
+            "SELECT u.code FROM (SELECT DISTINCT uf_courante AS code FROM sejour) u,"
+            f" LATERAL (SELECT bool_and(coalesce({_WHOLE}, false)) AS whole,"
+            "  count(*) AS found FROM (SELECT * FROM sejour WHERE uf_courante = u.code"
+            f"   AND {SERVED} AND date_entree IS NOT NULL"
+            "   ORDER BY date_entree DESC, sejour_id DESC LIMIT 101) s) first"
+            " WHERE first.whole AND first.found = 101"
+        )
+        windows = some(
+            "SELECT began, began + length FROM (SELECT"
+            "  date_trunc('day', min(date_entree)) AS first, max(date_entree) AS last,"
+            f"  count(*) AS stays FROM sejour WHERE {SERVED}) all_of_them,"
+            f" LATERAL (SELECT ceil({WINDOW} / (stays / extract(day FROM last - first)))"
+            "   * interval '1 day' AS length) chosen,"
+            " LATERAL generate_series(first, last, length) AS began,"
+            " LATERAL (SELECT bool_and(coalesce(whole, false)) AS whole, count(*) AS found"
+            f"  FROM (SELECT {_WHOLE} AS whole FROM sejour WHERE date_entree >= began"
+            f"   AND date_entree < began + length AND {SERVED}"
+            "   ORDER BY date_entree DESC, sejour_id DESC LIMIT 101) s) of_window"
+            " WHERE of_window.whole AND of_window.found = 101"
+        )
+    days = [tuple(text.replace(" ", "T") for text in pair) for pair in windows]
+    return [
+        Scenario("read", "read by id", reads),
+        Scenario("patient", "patient's stays, 10 rows", patients),
+        Scenario("page", "page of 100 of a unit, with its total", units),
+        Scenario("window", "two-sided date window, page of 100", days),
+    ]
