@@ -20,13 +20,14 @@ from app.operations.audit import open_trail, register_audit
 from app.operations.logs import register_request_log
 from app.operations.metrics import SourceCounts, register_metrics
 from app.outcomes import register_errors
-from app.paging import PageStore, connect
+from app.paging import PageStore
 from app.parameters import context_of
 from app.schemas.resources import resource_schemas
 from app.service import EXTENSION, Service
 from app.settings import Settings
 from app.stamps import derived_key
 from app.throttle import Throttle
+from app.timed_redis import connect
 from app.transport import register_transport
 from app.views import bundle, encounter, metadata, organization, patient
 from app.walks import Walks

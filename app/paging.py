@@ -15,14 +15,11 @@ from typing import Any, TypeVar
 
 import redis
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from adapters.outward import Kind, outward
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
 from app.operations.metrics import STORE_ERRORS, STORE_SECONDS
 from app.operations.phases import Phase, phase
-from app.sentinels import SentinelAddress, is_sentinel
 from app.stamps import Stamps, derived_key
 from app.stored import (
     READ,
@@ -37,10 +34,6 @@ from app.stored import (
     unpack_page,
     unpack_target,
 )
-from app.timed_redis import end_in_time
-
-REDIS_SECONDS = 0.25
-"""How long Redis may take for an answer: its library's own defaults hang for seconds."""
 
 Kept = TypeVar("Kept")
 
@@ -66,19 +59,6 @@ class KeptPage:
     id: str
     search: StoredSearch
     start: Start
-
-
-def connect(url: str) -> redis.Redis:
-    """Return a client of the Redis at `url` that never waits long and never repeats."""
-    options: dict[str, Any] = {
-        "socket_timeout": REDIS_SECONDS,
-        "socket_connect_timeout": REDIS_SECONDS,
-        "retry": Retry(NoBackoff(), 0),
-        "protocol": 2,
-    }
-    if is_sentinel(url):
-        return end_in_time(SentinelAddress.read(url).client(**options))
-    return end_in_time(redis.Redis.from_url(url, **options))
 
 
 class PageStore:

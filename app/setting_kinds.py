@@ -1,4 +1,4 @@
-"""The kinds of values that a setting can have: their names, their ranges, their readers."""
+"""What a setting is, and the kinds of values it can have: their names, ranges, readers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from app import setting_readers as readers
 from app.setting_readers import AUDIT_OFF, AUDIT_STDOUT, BASE_PATH
+
+PREFIX = "ENCOUNTERS_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +127,23 @@ def _within(
         return value
 
     return checked
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One environment variable and the field of `Settings` that it becomes.
+
+    Without a default it is absent unless given; `required` makes that a fault.
+    """
+
+    field: str
+    kind: Kind
+    sentence: str
+    default: str | None = None
+    required: bool = False
+    secret: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the variable."""
+        return PREFIX + self.field.upper()

@@ -1,36 +1,14 @@
 """Every setting, as one table: name, kind, default, and the operators' sentence."""
 
-from dataclasses import dataclass
-
 from app import setting_kinds as kinds
 from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
+from app.setting_kinds import Setting
 from app.setting_readers import AUDIT_OFF
 
-PREFIX = "ENCOUNTERS_"
 DEFAULT_SCOPES = (
     "PATIENT_GAM_SEARCH=ORGANIZATION_READ PATIENT_READ PATIENT_SEARCH "
     "ENCOUNTER_READ ENCOUNTER_SEARCH"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One environment variable and the field of `Settings` that it becomes.
-
-    Without a default it is absent unless given; `required` makes that a fault.
-    """
-
-    field: str
-    kind: kinds.Kind
-    sentence: str
-    default: str | None = None
-    required: bool = False
-    secret: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the variable."""
-        return PREFIX + self.field.upper()
 
 
 SETTINGS: tuple[Setting, ...] = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from app.setting_table import Setting
+from app.setting_kinds import Setting
 
 
 class Origin(StrEnum):

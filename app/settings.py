@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from app.setting_choices import AuditFailure, AuditPatients, LogLevel, PlainHttp
+from app.setting_kinds import PREFIX, Setting
 from app.setting_readers import AUDIT_OFF, Network
-from app.setting_table import PREFIX, SETTINGS, Setting
+from app.setting_table import SETTINGS
 from app.setting_values import Given, look_up
 
 __all__ = [

@@ -10,7 +10,27 @@ from functools import cache
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from redis.sentinel import SentinelConnectionPool
+
+from app.sentinels import SentinelAddress, is_sentinel
+
+REDIS_SECONDS = 0.25
+"""How long Redis may take for an answer: its library's own defaults hang for seconds."""
+
+
+def connect(url: str) -> redis.Redis:
+    """Return a client of the Redis at `url` that never waits long and never repeats."""
+    options: dict[str, Any] = {
+        "socket_timeout": REDIS_SECONDS,
+        "socket_connect_timeout": REDIS_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+    if is_sentinel(url):
+        return _ending_in_time(SentinelAddress.read(url).client(**options))
+    return _ending_in_time(redis.Redis.from_url(url, **options))
 
 
 class _TimedSocket:
@@ -67,8 +87,7 @@ def _timed(kind: type) -> type:
     return type(kind.__name__, (_Timed, kind), {})
 
 
-def end_in_time(client: redis.Redis) -> redis.Redis:
-    """Return a client that has not connected yet, each of its answers bounded as a whole."""
+def _ending_in_time(client: redis.Redis) -> redis.Redis:
     clients = [client]
     if isinstance(client.connection_pool, SentinelConnectionPool):
         clients += client.connection_pool.sentinel_manager.sentinels

@@ -40,8 +40,8 @@ from app.operations.readiness import (
 )
 from app.operations.scrape import CONTENT_TYPE, Scraper
 from app.operations.shared import Shared
-from app.paging import connect
 from app.settings import AuditFailure, Settings, SettingsError
+from app.timed_redis import connect
 
 ALONE_SECONDS = 1.0
 """How long this process outlives the one that started it, at most."""

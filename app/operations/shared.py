@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from adapters.mapping.kept import SUFFIX
-from app.setting_table import PREFIX
+from app.setting_kinds import PREFIX
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - in a directory of our own, that only we may read
 

@@ -5,7 +5,8 @@ import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
-from app.setting_table import PREFIX, SETTINGS
+from app.setting_kinds import PREFIX
+from app.setting_table import SETTINGS
 from app.setting_values import Given, Origin, look_up
 from app.settings import faults_of
 from app.tools.report import FINDINGS, FINE, print_json

@@ -10,8 +10,9 @@ import pytest
 import responses
 
 from adapters.testing.stays import EDGES
-from app.paging import PageStore, connect
+from app.paging import PageStore
 from app.service import EXTENSION
+from app.timed_redis import connect
 from tests.app import provider
 from tests.app.answers import pages, parameters, refused
 from tests.app.changing import SEAL_KEYS, Changing

@@ -12,8 +12,8 @@ import redis
 import responses
 
 from adapters.testing.stays import EDGES
-from app.paging import connect
 from app.sentinels import SentinelAddress
+from app.timed_redis import connect
 from demo.processes import redis_server as server_program
 from tests.live import HOST, free_ports, listens
 from tests.serving import Served, ids, link, serve

@@ -10,8 +10,9 @@ from cryptography.fernet import Fernet
 
 from adapters.contract import Group, Position, ResourceType
 from app.errors import UnavailableError
-from app.paging import KeptPage, PageStore, connect
+from app.paging import KeptPage, PageStore
 from app.stored import Start, StoredSearch
+from app.timed_redis import connect
 from tests.live import HOST
 
 NONSENSE = {

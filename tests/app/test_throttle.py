@@ -11,9 +11,9 @@ import redis
 from werkzeug.exceptions import TooManyRequests
 from werkzeug.test import TestResponse
 
-from app.paging import connect
 from app.service import EXTENSION
 from app.throttle import AWAY_SECONDS, Throttle
+from app.timed_redis import connect
 from tests.app import provider
 from tests.app.answers import HOST, pages, raw, refused
 from tests.app.conftest import Mapped

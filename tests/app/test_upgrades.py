@@ -14,9 +14,10 @@ import responses
 from adapters.contract import Group, Position
 from adapters.mapping.load import load_mapping
 from adapters.testing.stays import EDGES
-from app.paging import KeptPage, PageLink, PageStore, connect
+from app.paging import KeptPage, PageLink, PageStore
 from app.service import EXTENSION, Service
 from app.stored import READ, WRITTEN, Direction, Start
+from app.timed_redis import connect
 from tests.app.changing import DATED, NEWEST_FIRST, Changing
 from tests.docs.pages import OPERATORS, section, table
 from tests.hospital_sql import mapping_text

@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.setting_table import SETTINGS, Setting
+from app.setting_kinds import Setting
+from app.setting_table import SETTINGS
 from tests.docs.commands import run_page
 from tests.docs.pages import README, blocks
 from tests.docs.running import Demo

@@ -23,9 +23,10 @@ from app import introspection
 from app.operations import metrics
 from app.operations.audit_sinks import TURN_SECONDS
 from app.operations.digests import Digests
-from app.paging import REDIS_SECONDS
-from app.setting_table import PREFIX, SETTINGS
+from app.setting_kinds import PREFIX
+from app.setting_table import SETTINGS
 from app.settings import Settings
+from app.timed_redis import REDIS_SECONDS
 from app.tools.effective import OURS
 from bench.capacity import Plan, plan
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written

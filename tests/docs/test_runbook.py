@@ -9,7 +9,8 @@ import requests
 import yaml
 
 from app.cli import _parser
-from app.setting_table import PREFIX, SETTINGS
+from app.setting_kinds import PREFIX
+from app.setting_table import SETTINGS
 from tests.docs.pages import DOCS, OPERATORS, blocks, section, table
 from tests.live import ROOT
 

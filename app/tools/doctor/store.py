@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import redis
 
-from app.paging import REDIS_SECONDS, connect
 from app.sentinels import SentinelAddress, is_sentinel
 from app.setting_readers import is_loopback
 from app.settings import Settings
+from app.timed_redis import REDIS_SECONDS, connect
 from app.tools.doctor.certificates import certificate
 from app.tools.doctor.clocks import compared
 from app.tools.doctor.rounds import Check, Seen, error, fine, note, warning
