@@ -190,5 +190,5 @@ def test_26_a_change_and_a_deletion_are_seen_at_once(hospital: Changing) -> None
     assert served.search("Encounter", {"status": "planned"})["total"] == 0
 
 
-def test_what_has_no_body_has_no_type(served: Served) -> None:
+def test_24_what_has_no_body_has_no_type(served: Served) -> None:
     assert "Content-Type" not in raw(served, "OPTIONS", "Encounter/1").headers
