@@ -28,7 +28,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with an answer of each list of the API of group A."""
     folder = tmp_path_factory.mktemp("saved")
     pas = hospital(generate(1000, 1))
-    client = application(pas, Key("k"), paging=False).test_client()
+    client = application(lambda: pas, Key("k"), paging=False).test_client()
     for kind in KINDS:
         answer = client.get(f"/{kind}?nb=300", headers={"X-Cle-Api": "k"})
         (folder / f"{kind}.json").write_bytes(answer.data)
