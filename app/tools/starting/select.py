@@ -117,7 +117,8 @@ class Select:
                 said = "nothing keeps unique"
                 asked = "has it one row for each, and will it?"
             else:
-                said = f"{counted[1] - counted[2]} rows repeat"
+                number = counted[1] - counted[2]
+                said = f"{number} row{'s repeat' if number > 1 else ' repeats'}"
                 asked = "which of them counts? As it is, ids occur twice"
             yield f"{join.table.name} is joined by {join.key}, which {said}: {asked}"
 

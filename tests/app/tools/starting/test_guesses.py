@@ -16,6 +16,7 @@ from app.tools.starting.codes import entries
 from app.tools.starting.guesses import instead, slots
 from app.tools.starting.personal import may_show
 from app.tools.starting.references import References
+from app.tools.starting.select import Select
 from app.tools.starting.times import Writing, sorted_by_sql, writing_of
 from app.tools.starting.unseen import unseen_writing
 from app.tools.starting.words import MEANINGS, common_words, meaning
@@ -152,6 +153,33 @@ def test_the_way_to_a_unit_is_the_shortest(linked: References) -> None:
         table("stay"), [table("hospital_unit")], table("hospital_ward")
     )
     assert around == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("'a', 'b'", "which nothing keeps unique: has it one row for each"),
+        ("'a', 'a'", "which 1 row repeats: which of them counts?"),
+    ],
+    ids=["by-chance", "repeated"],
+)
+def test_a_join_that_may_repeat_an_id_is_asked_about(
+    keys: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "joined.sqlite"
+    first, second = keys.split(", ")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE stay (id INTEGER PRIMARY KEY, unit TEXT)")
+        connection.execute("CREATE TABLE unit (code TEXT, name TEXT)")
+        connection.execute(f"INSERT INTO unit VALUES ({first}, 'x'), ({second}, 'y')")
+        connection.commit()
+    with closing(Database(f"sqlite:///{file}", 5, 1)) as opened:
+        tables = read_catalogue(opened).by_name
+        select = Select(tables["stay"])
+        select.join_at(0, "unit", tables["unit"], "code")
+        (question,) = select.doubts(opened)
+    assert question.startswith("unit is joined by code, ")
+    assert said in question
 
 
 @pytest.mark.parametrize(
