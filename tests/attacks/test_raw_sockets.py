@@ -8,6 +8,7 @@ next request gets its own answer.
 import re
 import socket
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import pytest
