@@ -157,7 +157,17 @@ def test_a_signed_payload_that_is_no_object_of_claims_is_401(
     assert asked(served, f"Bearer {signed({}, PAYLOADS[name])}") == 401
 
 
-@pytest.mark.parametrize("client", ["\ud800", "\0", "a" * 100_000, "é", " ", "x\ny"])
+NAMES = {
+    "half a sign": "\ud800",
+    "a NUL": "\0",
+    "a long one": "a" * 100_000,
+    "an accent": "é",
+    "a blank": " ",
+    "two lines": "x\ny",
+}
+
+
+@pytest.mark.parametrize("client", NAMES.values(), ids=NAMES)
 def test_a_clients_odd_name_does_no_harm(served: Served, client: str) -> None:
     payload = json.dumps({**provider.claims(), "client_id": client}).encode()
     bearer = f"Bearer {signed({}, payload)}"
