@@ -107,7 +107,7 @@ class PageStore:
             pipeline.hget(key, place)
         pipeline.expire(key, life)
         written = self._run("keep", pipeline)[2:-1:2]
-        if not all(isinstance(raw, bytes) for raw in written):
+        if not all(map(_is_link, written)):
             raise _away()
         return tuple(
             PageLink(target.direction, target.index, raw[:_CURSOR_LENGTH].decode())
@@ -224,6 +224,14 @@ def unknown_page() -> UnknownResourceError:
 def gone_page() -> GonePageError:
     """Return the answer to pages that are no longer kept (decision 14)."""
     return GonePageError("This page is no longer kept: search again.")
+
+
+def _is_link(raw: object) -> bool:
+    return (
+        isinstance(raw, bytes)
+        and raw[:_CURSOR_LENGTH].isalnum()
+        and len(raw) > _CURSOR_LENGTH
+    )
 
 
 def _away() -> UnavailableError:

@@ -128,14 +128,15 @@ class _Counts:
             try:
                 with outward(Kind.STORE, "redis", "throttle"):
                     taken = self._shared.hit(item, *names, cost=cost)
-            except redis.RedisError as error:
+            except (redis.RedisError, TypeError, ValueError) as error:
+                # The last two: its answer is no number.
                 self._lost(error)
             else:
                 self._found()
                 return taken
         return self._own.hit(item, *names, cost=cost)
 
-    def _lost(self, error: redis.RedisError) -> None:
+    def _lost(self, error: Exception) -> None:
         if self._ask_again_at is None:
             data = {"reason": type(error).__name__}
             _log.warning("requests are counted in the process", extra={"data": data})

@@ -63,7 +63,7 @@ def test_only_a_link_leads_to_a_page_and_only_its_client(
 ) -> None:
     known = Known(*clients)
 
-    @tried(100)
+    @tried(60)
     @given(st.sampled_from([0, 1]), made_up(known))
     def follow(number: int, pairs: list[tuple[str, str]]) -> None:
         answer = ask(clients[number], pairs)

@@ -8,6 +8,7 @@ next request gets its own answer.
 import re
 import socket
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -37,7 +38,13 @@ def service(
     mapping.write_text(mapping_text(EDGES), "utf-8")
     settings = {"REQUEST_SECONDS": "1", "THREADS": "2", "REDIS_URL": redis_server.url}
     with running(directory, mapping, {"PAS_URL": url}, **settings) as started:
+        workers = started.workers()
         yield started
+        assert started.workers() == workers
+        log = started.log.read_text("utf-8", "replace")
+        assert CANARY.decode() not in log
+        assert "Traceback" not in log
+        assert not started.events("request failed")
 
 
 class Told(NamedTuple):
@@ -85,10 +92,14 @@ def _answers(data: bytes) -> Iterator[Told]:
         yield Told(status, headers, body)
 
 
+@cache
+def bearer() -> bytes:
+    return provider.bearer(provider.sign()).encode()
+
+
 def way(*extra: bytes) -> bytes:
     """Return the headers of a client that is let in, and others."""
-    token = provider.bearer(provider.sign()).encode()
-    known = (b"Host: x", b"X-Forwarded-Proto: https", b"Authorization: " + token)
+    known = (b"Host: x", b"X-Forwarded-Proto: https", b"Authorization: " + bearer())
     return b"\r\n".join((*known, *extra)) + b"\r\n\r\n"
 
 
@@ -104,6 +115,7 @@ def posted(body: bytes, *extra: bytes) -> bytes:
     return SEARCH + way(FORM, *extra) + body
 
 
+@cache
 def bad() -> dict[str, tuple[bytes, list[int]]]:
     """Return what is sent, and the statuses that come for it."""
     hidden = SMUGGLED + way(CLOSE)
@@ -225,13 +237,7 @@ def bad() -> dict[str, tuple[bytes, list[int]]]:
 @pytest.mark.parametrize("name", bad())
 def test_bytes_that_are_no_request_are_refused(service: Running, name: str) -> None:
     sent, statuses = bad()[name]
-    workers = service.workers()
     given = told(service, sent, ends=name.endswith("the end"))
     assert [each.status for each in given] == statuses
     answered = service.get(f"Encounter/{STAY.decode()}")
     assert (answered.status, answered.json["id"]) == (200, STAY.decode())
-    assert service.workers() == workers
-    log = service.log.read_text("utf-8", "replace")
-    assert CANARY.decode() not in log
-    assert "Traceback" not in log
-    assert not service.events("request failed")

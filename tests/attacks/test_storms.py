@@ -20,7 +20,7 @@ from tests.databases import NewDatabase
 from tests.redis_server import RedisServer
 from tests.serving import Served, link, relations
 
-SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
+SECONDS = float(os.environ.get("FAULT_SECONDS", "1.5"))
 WALKERS = 3
 PATIENCE = 60.0
 
