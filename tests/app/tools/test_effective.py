@@ -110,3 +110,25 @@ def test_as_json_it_is_the_same(
     assert rows["ENCOUNTERS_LEEWAY_SECONDS"]["value"] == "30"
     assert rows["ENCOUNTERS_WORKERS"]["fault"] in document["faults"]
     assert len(document["faults"]) == 2
+
+
+def test_what_the_mapping_names_is_told_and_never_shown(
+    given: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], mapping: Path
+) -> None:
+    source = "{kind: http, url: {env: PAS_URL}, headers: {X: {env: PAS_KEY}}}"
+    mapping.write_text(f"mapping: 1\nsource: {source}\nname: {{env: x, y: z}}\n")
+    given.delenv("PAS_KEY", raising=False)
+    status, text = told(
+        given, capsys, **provider.environ(mapping), PAS_URL="https://hunter2.example"
+    )
+    lines = text.splitlines()
+    assert status == 1
+    assert [line.split() for line in lines[-3:]] == [
+        ["PAS_URL", "environment", "(hidden)"],
+        ["PAS_KEY", "not", "given", "at", "fault"],
+        ["PAS_KEY", "is", "missing:", "the", "mapping", "names", "it."],
+    ]
+    assert "hunter2" not in text
+    assert main(["settings", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["mapping"] == {"PAS_URL": True, "PAS_KEY": False}
