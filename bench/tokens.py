@@ -35,7 +35,7 @@ def identity(directory: Path) -> Iterator[Identity]:
     body = json.dumps({"keys": [key.as_dict(private=False)]}).encode()
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the library's name
+        def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
