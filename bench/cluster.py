@@ -1,12 +1,10 @@
-"""PostgreSQL and Redis for a run: the hospital filled once and kept between runs."""
+"""PostgreSQL for a run: the hospital filled once and kept between runs."""
 
 import os
 import pwd
 import shutil
 import socket
 import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +14,6 @@ from typing import Any
 import psycopg
 
 from demo.hospital import fill
-from demo.processes import redis_server
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -29,28 +26,16 @@ _READER = "reader"
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A filled database, read by an account that may only read; `pid` is its server's."""
+    """A filled database: its addresses for libpq and Java, and its server's process."""
 
-    host: str
-    port: int
-    name: str
-    pid: int | None
-    version: str
-
-    @property
-    def libpq(self) -> str:
-        """Return the address for libpq and node."""
-        return f"postgresql://{_READER}@{self.host}:{self.port}/{self.name}"
+    libpq: str
+    jdbc: str = ""
+    pid: int | None = None
 
     @property
     def sqlalchemy(self) -> str:
         """Return the address for our mapping."""
         return self.libpq.replace("postgresql:", "postgresql+psycopg:", 1)
-
-    @property
-    def jdbc(self) -> str:
-        """Return the address for Java."""
-        return f"jdbc:postgresql://{self.host}:{self.port}/{self.name}?user={_READER}"
 
 
 def free_port() -> int:
@@ -109,9 +94,9 @@ def database(kept: Path, stays: int) -> Iterator[Database]:
             _fill(owner, stays)
             (place / "filled").touch()
         pid = int((data / "postmaster.pid").read_text().split("\n")[0])
-        with psycopg.connect(owner) as connection:
-            (version,) = connection.execute("SHOW server_version").fetchone() or ("",)
-        yield Database("127.0.0.1", port, "postgres", pid, version)
+        place_of = f"127.0.0.1:{port}/postgres"
+        jdbc = f"jdbc:postgresql://{place_of}?user={_READER}"
+        yield Database(f"postgresql://{_READER}@{place_of}", jdbc, pid)
     finally:
         _run([binaries / "pg_ctl", "-D", data, "-w", "-m", "fast", "stop"])
 
@@ -161,19 +146,3 @@ def _run(command: list[object]) -> None:
         stdout=subprocess.DEVNULL,
         **_user(),
     )
-
-
-@contextmanager
-def redis() -> Iterator[str]:
-    """Start a Redis for the run and return its address."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        place = Path(directory, "redis.sock")
-        command = [str(redis_server()), "--port", "0", "--unixsocket", str(place)]
-        process = subprocess.Popen([*command, "--save", ""], stdout=subprocess.DEVNULL)
-        while not place.exists():
-            time.sleep(0.01)
-        try:
-            yield f"unix://{place}"
-        finally:
-            process.terminate()
-            process.wait()

@@ -4,6 +4,7 @@
 """
 
 import os
+from functools import cache
 from pathlib import Path
 
 from flask import Flask, Response
@@ -14,13 +15,14 @@ CONTENT_TYPE = "application/fhir+json"
 def create_app() -> Flask:
     """Return the application; each scenario has a path of its name."""
     app = Flask(__name__)
-    bodies = {
-        file.name: file.read_bytes()
-        for file in Path(os.environ["FLOOR_BODIES"]).iterdir()
-    }
+    place = Path(os.environ["FLOOR_BODIES"])
+
+    @cache
+    def body(scenario: str) -> bytes:
+        return (place / scenario).read_bytes()
 
     @app.route("/<scenario>", methods=["GET", "POST"])
     def answer(scenario: str) -> Response:
-        return Response(bodies[scenario], content_type=CONTENT_TYPE)
+        return Response(body(scenario), content_type=CONTENT_TYPE)
 
     return app

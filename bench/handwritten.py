@@ -63,6 +63,9 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
         code = CLASSES.get(kind, "UNK")
         hospital = f"Organization/{house}"
         period = {}
+        meta = {}
+        if changed is not None:
+            meta["lastUpdated"] = changed.replace(tzinfo=UTC).astimezone(PARIS)
         if start is not None:
             period["start"] = start.replace(tzinfo=PARIS)
         if end is not None and end != OPEN:
@@ -76,12 +79,12 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
                     {
                         "use": "official",
                         "type": TYPE,
-                        "system": SYSTEMS[house],
+                        "system": SYSTEMS.get(house),
                         "value": number,
                         "assigner": {"reference": hospital},
                     }
                 ],
-                "status": STATUSES[state],
+                "status": STATUSES.get(state),
                 "subject": {"reference": f"Patient/{patient}"},
                 "period": period,
                 "serviceProvider": {

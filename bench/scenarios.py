@@ -1,7 +1,7 @@
 """What is asked: the same stays of every contender, each in its own words."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -38,17 +38,22 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A kind of request; `items` are what its requests are about."""
+    """A kind of request; `items` are what its requests are about.
+
+    `only` names those who can answer it, where that is not everybody.
+    """
 
     name: str
     title: str
     items: Sequence[Sequence[str]]
-    warm: int = 1
+    only: Collection[str] = ()
 
     def call(self, contender: str, item: Sequence[str]) -> Call:
         """Return the request about one item, as a contender takes it."""
         if contender == "floor":
             return Call(f"/{self.name}", [("_count", "100")] * (self.name != "read"))
+        if self.name == "next":
+            return Call(item[0])
         root, unit = _WORDS[contender.partition(" ")[0]]
         if self.name == "read":
             return Call(f"{root}/Encounter/{item[0]}")

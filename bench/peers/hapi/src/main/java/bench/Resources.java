@@ -58,7 +58,8 @@ final class Resources {
     }
     Reference hospital = new Reference("Organization/" + row.getString("etab_id"));
     stay.addIdentifier(visit(row, hospital));
-    stay.setStatus(STATUS.get(row.getString("etat")));
+    String state = row.getString("etat");
+    stay.setStatus(state == null ? null : STATUS.get(state));
     stay.setSubject(new Reference("Patient/" + row.getString("patient_id")));
     stay.setPeriod(period(row));
     Reference provider = new Reference(hospital.getReference());

@@ -1,0 +1,83 @@
+"""Where each target stands."""
+
+import statistics
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bench.results import FLOOR, HAND, OURS, Results
+
+NODE, HAPI = "node ×2", "hapi"
+
+
+class Ratio(NamedTuple):
+    """A target: ours to another's CPU in one scenario, at most so much."""
+
+    scenario: str
+    to: str
+    most: float
+
+
+RATIOS = (
+    Ratio("read", FLOOR, 1.7),
+    Ratio("read", HAND, 1.3),
+    Ratio("read", NODE, 0.6),
+    Ratio("read", HAPI, 1.0),
+    Ratio("patient", FLOOR, 2.5),
+    Ratio("patient", HAND, 1.5),
+    Ratio("patient", NODE, 0.7),
+    Ratio("patient", HAPI, 1.0),
+    Ratio("page", FLOOR, 5.0),
+    Ratio("page", HAND, 1.5),
+    Ratio("page", NODE, 0.8),
+    Ratio("page", "node ×2, own classes", 0.12),
+    Ratio("page", HAPI, 1.0),
+    Ratio("next", FLOOR, 5.0),
+)
+
+
+def targets(results: Results) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield "| what | target | measured | |"
+    yield "|---|---:|---:|---|"
+    for ratio in RATIOS:
+        found = results.ratio(ratio.scenario, OURS, ratio.to)
+        what = f"{ratio.scenario}: CPU ÷ {ratio.to}"
+        yield _line(what, found, most=ratio.most)
+    yield _line(
+        "mapping 100 rows ÷ hand-written",
+        results.mapped and results.mapped.ratio,
+        most=1.5,
+    )
+    if results.walk and len(results.walk.cpu) > 100:
+        deepest = len(results.walk.cpu)
+        first, last = results.walk.at(1), results.walk.at(deepest)
+        yield _line(f"page {deepest:,} ÷ first: time", last[0] / first[0], most=1.1)
+        yield _line(f"page {deepest:,} ÷ first: CPU", last[1] / first[1], most=1.1)
+    slow = results.slow
+    yield _line(
+        "64 clients on a 200 ms source, ÷ possible",
+        slow and slow.per_second / slow.limit,
+        least=0.8,
+    )
+    yield _line("reads kept while another source hangs", slow and slow.kept, least=0.6)
+    ours, floor = results.starts[OURS], results.starts[FLOOR]
+    yield _line("memory of a worker, MB", max(ours.memory, default=None), most=55)
+    if ours.seconds and floor.seconds:
+        median = statistics.median
+        started = median(ours.seconds) / median(floor.seconds)
+        yield _line("start to first answer ÷ floor", started, most=1.6)
+    yield ""
+
+
+def _line(
+    what: str,
+    found: float | None,
+    most: float | None = None,
+    least: float | None = None,
+) -> str:
+    target = f"≤ {most:g}" if most is not None else f"≥ {least:g}"
+    if found is None:
+        return f"| {what} | {target} | | not measured |"
+    kept = found <= most if most is not None else found >= (least or 0)
+    measured = f"{found:.2f}" if found < 10 else f"{found:.0f}"
+    return f"| {what} | {target} | {measured} | {'kept' if kept else 'missed'} |"
