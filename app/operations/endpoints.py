@@ -6,6 +6,7 @@ ends with the process that started it. Its port is not for clients: it takes no 
 may be plain HTTP (decision 24).
 """
 
+import logging
 import os
 import signal
 import socket
@@ -47,6 +48,9 @@ ALONE_SECONDS = 1.0
 """How long this process outlives the one that started it, at most."""
 
 REQUEST_SECONDS = 5
+
+# By its name: this module is also run as a program.
+_log = logging.getLogger("app.operations.endpoints")
 
 PATHS = ("/live", "/ready", "/metrics")
 
@@ -130,6 +134,11 @@ def operations_server(
 
 class _OperationsServer(ThreadingHTTPServer):
     daemon_threads = True
+
+    def handle_error(self, _request: object, _client_address: object) -> None:
+        """Log a fault as all faults are logged; a client that has gone is none."""
+        if not isinstance(sys.exception(), OSError):
+            _log.exception("probe not answered")
 
 
 class _OperationsHandler(BaseHTTPRequestHandler):

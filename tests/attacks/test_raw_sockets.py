@@ -7,7 +7,9 @@ next request gets its own answer.
 
 import re
 import socket
+import struct
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cache
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from tests.redis_server import RedisServer
 from tests.validity.client import check_answer
 
 PATIENCE = 60.0
+RESET = struct.pack("ii", 1, 0)
 CANARY = b"QUENTIN-4711"
 STAY = str(EDGES.stays[0].id).encode()
 OTHER = str(EDGES.stays[1].id).encode()
@@ -241,3 +244,22 @@ def test_bytes_that_are_no_request_are_refused(service: Running, name: str) -> N
     assert [each.status for each in given] == statuses
     answered = service.get(f"Encounter/{STAY.decode()}")
     assert (answered.status, answered.json["id"]) == (200, STAY.decode())
+
+
+def test_probes_are_answered_whatever_comes_to_their_port(service: Running) -> None:
+    place = (HOST, service.port + 1)
+    with ExitStack() as stack:
+        for _ in range(50):
+            stalled = socket.create_connection(place, PATIENCE)
+            stack.enter_context(stalled).sendall(b"GET /live HTTP/1.1\r\nX-Y: ")
+        for sent in (
+            b"",
+            b"GET /metrics HTTP/1.1\r\n\r\n",
+            CANARY * 9000,
+            b"\0\r\n\r\n",
+        ):
+            with socket.create_connection(place, PATIENCE) as gone:
+                gone.sendall(sent)
+                gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        assert service.operations("/live").status == 200
+        assert service.operations("/metrics").status == 200
