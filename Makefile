@@ -20,7 +20,7 @@ test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: image
-image: .venv/test.stamp ## Build the image and run it, where buildah, crun and debootstrap are (BASE=…)
+image: .venv/test.stamp ## Build the image and run it, where buildah, runc and debootstrap are (BASE=…)
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m image tests/deploy $(ARGS)
 
 .PHONY: drill

@@ -1,6 +1,6 @@
-"""The image built and run without a Docker engine: buildah, crun, and a base of Debian's.
+"""The image built and run without a Docker engine: buildah, runc, and a base of Debian's.
 
-All of it comes from Debian's packages (buildah, crun, debootstrap) and wants root. What is
+All of it comes from Debian's packages (buildah, runc, debootstrap) and wants root. What is
 made is kept in `build/image`, so that a second run takes seconds.
 """
 
@@ -15,13 +15,11 @@ from typing import Any
 
 from tests.live import ROOT
 
-PROGRAMS = ("buildah", "crun", "debootstrap")
+PROGRAMS = ("buildah", "runc", "debootstrap")
 MISSING = [name for name in PROGRAMS if not shutil.which(name)]
 STORE = ROOT / "build" / "image"
 STAND_IN = "localhost/python-stand-in"
 SECONDS = 900
-# Which control groups a machine has does not matter here.
-CRUN = ("crun", "--cgroup-manager=disabled")
 
 
 def buildah(*arguments: str) -> str:
@@ -105,7 +103,7 @@ class Container:
         """Start what the image starts; what it says goes to `log`."""
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*CRUN, "run", "--bundle", str(self._bundle), self._name],
+                ["runc", "run", "--bundle", str(self._bundle), self._name],
                 stdout=log,
                 stderr=log,
             )
@@ -113,7 +111,7 @@ class Container:
     def execute(self, *command: str) -> "subprocess.CompletedProcess[str]":
         """Run a command in the running container, as its user."""
         return subprocess.run(
-            [*CRUN, "exec", self._name, *command],
+            ["runc", "exec", self._name, *command],
             capture_output=True,
             text=True,
             timeout=120,
@@ -122,7 +120,7 @@ class Container:
 
     def signal(self, name: str) -> None:
         """Send a signal to the first process, as an engine does."""
-        subprocess.run([*CRUN, "kill", self._name, name], check=True)
+        subprocess.run(["runc", "kill", self._name, name], check=True)
 
     def ends(self) -> int:
         """Wait until it has ended; return its exit status."""
@@ -132,7 +130,7 @@ class Container:
     def remove(self) -> None:
         """End it, whatever it does, and leave nothing behind."""
         subprocess.run(
-            [*CRUN, "delete", "--force", self._name], stderr=subprocess.DEVNULL
+            ["runc", "delete", "--force", self._name], stderr=subprocess.DEVNULL
         )
         if self._process is not None:
             self._process.wait(60)

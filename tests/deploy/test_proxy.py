@@ -48,7 +48,7 @@ class _Echo(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815 - as the base class wants it
 
     def log_message(self, format: str, *args: object) -> None:
         """Write nothing."""
