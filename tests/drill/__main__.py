@@ -11,6 +11,7 @@ is no nginx here.
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,9 +31,9 @@ GONE = frozenset({410})
 REFUSED = frozenset({401})
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the drill."""
-    options = _options()
+    options = _options(arguments)
     if NGINX is None:
         print("The drill needs nginx (Debian's package nginx).", file=sys.stderr)
         return 2
@@ -116,7 +117,7 @@ def events(deployment: Deployment, ledger: Ledger, seconds: float) -> None:
     time.sleep(seconds + KEY_SET_SECONDS)
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make drill", description=__doc__)
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument(
@@ -125,7 +126,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--pause", type=float, default=3, help="between two pages of a walk"
     )
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
