@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -23,9 +24,9 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def begin(stack: ExitStack, *command: str) -> "subprocess.Popen[bytes]":
-    """Start a process that ends with the stack."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+def begin(stack: ExitStack, *command: str, **options: Any) -> "subprocess.Popen[bytes]":
+    """Start a process that ends with the stack; `options` are those of Popen."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
     stack.callback(process.wait, PATIENCE)
     stack.callback(process.terminate)
     return process

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,8 @@ def mounted(image: str) -> Iterator[Path]:
 class Container:
     """A container as the compose file and the manifests ask for: see `specification`."""
 
-    def __init__(self, bundle: Path, name: str) -> None:
+    def __init__(self, bundle: Path, name: str, told: Mapping[str, Any]) -> None:
+        (bundle / "config.json").write_text(json.dumps(told))
         self._bundle, self._name = bundle, name
         self._process: subprocess.Popen[bytes] | None = None
         self.log = bundle / "log"
@@ -137,12 +138,16 @@ class Container:
 
 
 def specification(
-    image: str, root: Path, environ: Mapping[str, str], mounts: Mapping[Path, str]
+    image: str,
+    root: Path,
+    environ: Mapping[str, str],
+    mounts: Mapping[Path, str],
+    arguments: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return an OCI bundle's `config.json`: not root, nothing writable but memory.
 
     It shares the network of this machine, where the test's Redis and provider are; `mounts`
-    are read-only: what of this machine, and where.
+    are what of this machine, and where; read-only, unless `:rw` stands behind.
     """
     told = config(image)
     user, _, group = told["User"].partition(":")
@@ -155,14 +160,15 @@ def specification(
         {"destination": "/dev/shm", **memory, "options": limited},
         {"destination": "/tmp", **memory, "options": limited},
     ]
-    for path, place in mounts.items():
-        bound = {"type": "bind", "source": str(path), "options": ["bind", "ro"]}
+    for path, mount in mounts.items():
+        place, _, how = mount.partition(":")
+        bound = {"type": "bind", "source": str(path), "options": ["bind", how or "ro"]}
         shown.append({"destination": place, **bound})
     return {
         "ociVersion": "1.0.0",
         "process": {
             "user": {"uid": int(user), "gid": int(group)},
-            "args": [*told["Entrypoint"], *told["Cmd"]],
+            "args": [*told["Entrypoint"], *(arguments or told["Cmd"])],
             "env": environment,
             "cwd": told["WorkingDir"],
             "capabilities": {},

@@ -113,8 +113,7 @@ def served(
             {**environ, "PAS_URL": pas},
             {hospital: "/etc/encounters", socket.parent: "/run/pages"},
         )
-        (bundle / "config.json").write_text(json.dumps(told))
-        container = Container(bundle, f"encounters-{first}")
+        container = Container(bundle, f"encounters-{first}", told)
         served = Served(container, first)
         begun = time.monotonic()
         container.start()

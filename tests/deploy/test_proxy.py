@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
@@ -120,7 +121,21 @@ class Answer(NamedTuple):
 
 
 def ask(proxy: Proxy, client: str | None, method: str = "GET") -> Answer:
-    """Search through the proxy as a client with a certificate of that name."""
+    """Search through the proxy as a client with a certificate of that name, and lie."""
+    lies = {"X-Forwarded-For": "198.51.100.1", "X-Forwarded-Proto": "gopher"}
+    form = b"_count=1" if method == "POST" else None
+    return asked(proxy, client, "/fhir/v3/Encounter?patient=4711", lies, method, form)
+
+
+def asked(
+    proxy: Proxy,
+    client: str | None,
+    path: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    method: str = "GET",
+    form: bytes | None = None,
+) -> Answer:
+    """Ask through the proxy as a client with a certificate of that name."""
     port, directory = proxy
     trusted = ssl.create_default_context(cafile=directory / "encounters.pem")
     if client is not None:
@@ -128,9 +143,7 @@ def ask(proxy: Proxy, client: str | None, method: str = "GET") -> Answer:
             directory / f"{client}.pem", directory / f"{client}.key"
         )
     connection = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
-    lies = {"X-Forwarded-For": "198.51.100.1", "X-Forwarded-Proto": "gopher"}
-    form = b"_count=1" if method == "POST" else None
-    connection.request(method, "/fhir/v3/Encounter?patient=4711", form, lies)
+    connection.request(method, path, form, dict(headers))
     answer = connection.getresponse()
     body = answer.read().decode()
     connection.close()
