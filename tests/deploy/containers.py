@@ -24,6 +24,7 @@ SECONDS = 900
 
 def buildah(*arguments: str) -> str:
     """Run buildah on a store of our own and return what it prints."""
+    STORE.mkdir(parents=True, exist_ok=True)
     command = ["buildah", "--root", str(STORE / "storage")]
     command += ["--runroot", str(STORE / "run"), *arguments]
     done = subprocess.run(
@@ -58,9 +59,10 @@ def base() -> str:
 
 def build(name: str, **arguments: str) -> str:
     """Build the image of our Dockerfile and return its name."""
+    chosen = {"BASE": base(), **arguments}
     command = ["bud", "--isolation", "chroot", "--network", "host", "--layers"]
     command += ["--format", "docker", "--tag", name, *_pip()]
-    for key, value in {"BASE": base(), **arguments}.items():
+    for key, value in chosen.items():
         command += ["--build-arg", f"{key}={value}"]
     buildah(*command, ".")
     return name
@@ -70,6 +72,7 @@ def _pip() -> Iterator[str]:
     """Let pip trust, in the build, whom it trusts on this machine; the image keeps nothing."""
     authorities = os.environ.get("PIP_CERT") or os.environ.get("SSL_CERT_FILE")
     if authorities:
+        STORE.mkdir(parents=True, exist_ok=True)
         settings = STORE / "pip.conf"
         settings.write_text("[global]\ncert = /etc/ssl/certs/of-this-machine\n")
         yield from ("--volume", f"{settings}:/etc/pip.conf:ro")
