@@ -23,11 +23,12 @@ from demo.http import KEY_VARIABLE
 from demo.processes import redis_server as server_program
 from tests.app import provider
 from tests.app.operations.running import keys
+from tests.certificates import certify
 from tests.deploy import containers
 from tests.deploy.containers import Container
 from tests.deploy.proxies import NGINX, nginx_conf
 from tests.deploy.test_compose import INSTANCES, env_file
-from tests.deploy.test_proxy import Proxy, asked, certify
+from tests.deploy.test_proxy import Proxy, asked
 from tests.docs.pages import section
 from tests.hospital_http import serving
 from tests.live import HOST, ROOT, free_ports, listens, wait_until

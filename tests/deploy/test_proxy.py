@@ -2,28 +2,21 @@
 
 import http.client
 import json
+import socket
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from pathlib import Path
 from threading import Thread
 from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
-from cryptography.x509.oid import NameOID
 
+from tests.app.operations.standin import THREADS, standing_in
+from tests.certificates import certify
 from tests.deploy.proxies import NGINX, nginx_conf
 from tests.live import HOST, free_ports, listens, wait_until
 from tests.validity import fhir_faults
@@ -55,26 +48,6 @@ class _Echo(BaseHTTPRequestHandler):
         """Write nothing."""
 
 
-def certify(directory: Path, name: str) -> None:
-    """Write a certificate that vouches for itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))])
-    certificate = (
-        x509.CertificateBuilder(subject, subject, key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(address, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    clear = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (directory / f"{name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
-    (directory / f"{name}.key").write_bytes(key.private_bytes(*clear))
-
-
 @pytest.fixture(scope="module")
 def upstreams() -> Iterator[list[ThreadingHTTPServer]]:
     """Return two servers that stand for instances of the service."""
@@ -91,13 +64,23 @@ def upstreams() -> Iterator[list[ThreadingHTTPServer]]:
 def proxy(
     upstreams: list[ThreadingHTTPServer], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Proxy]:
+    """Run the nginx of the compose file before them; its log tells of no patient."""
+    directory = tmp_path_factory.mktemp("nginx")
+    with nginx(directory, [server.server_port for server in upstreams]) as made:
+        yield made
+    logged = (directory / "access.log").read_text()
+    assert "200" in logged
+    assert "4711" not in logged
+
+
+@contextmanager
+def nginx(directory: Path, upstreams: Sequence[int]) -> Iterator[Proxy]:
     """Run the nginx of the compose file, its files and ports moved."""
-    directory, port = tmp_path_factory.mktemp("nginx"), free_ports()
+    port = free_ports()
     for name in ("encounters", "clients"):
         certify(directory, name)
     file = directory / "nginx.conf"
-    ports = [server.server_port for server in upstreams]
-    file.write_text(nginx_conf(directory, port, ports))
+    file.write_text(nginx_conf(directory, port, upstreams))
     command = [str(NGINX), "-c", str(file), "-e", str(directory / "error.log")]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
@@ -107,9 +90,6 @@ def proxy(
     yield Proxy(port, directory)
     process.terminate()
     process.wait(60)
-    logged = (directory / "access.log").read_text()
-    assert "200" in logged
-    assert "4711" not in logged
 
 
 class Answer(NamedTuple):
@@ -118,6 +98,16 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: str
+
+
+def trust(directory: Path, client: str | None) -> ssl.SSLContext:
+    """Return what a client trusts, and shows where it has a certificate."""
+    trusted = ssl.create_default_context(cafile=directory / "encounters.pem")
+    if client is not None:
+        trusted.load_cert_chain(
+            directory / f"{client}.pem", directory / f"{client}.key"
+        )
+    return trusted
 
 
 def ask(proxy: Proxy, client: str | None, method: str = "GET") -> Answer:
@@ -137,11 +127,7 @@ def asked(
 ) -> Answer:
     """Ask through the proxy as a client with a certificate of that name."""
     port, directory = proxy
-    trusted = ssl.create_default_context(cafile=directory / "encounters.pem")
-    if client is not None:
-        trusted.load_cert_chain(
-            directory / f"{client}.pem", directory / f"{client}.key"
-        )
+    trusted = trust(directory, client)
     connection = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
     connection.request(method, path, form, dict(headers))
     answer = connection.getresponse()
@@ -181,3 +167,33 @@ def test_an_instance_that_goes_is_covered_and_none_at_all_is_503(
     outcome = json.loads(answer.body)
     assert list(fhir_faults(outcome)) == []
     assert outcome["issue"][0]["code"] == "transient"
+
+
+HEAD = b"POST /fhir/v3/body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
+STALLED = (
+    HEAD[:20],
+    HEAD,
+    HEAD + b"half",
+    b"GET /fhir/v3/long HTTP/1.1\r\nHost: x\r\n\r\n",
+)
+
+
+def test_through_it_no_client_that_stalls_holds_a_thread(tmp_path: Path) -> None:
+    for name in ("service", "nginx"):
+        (tmp_path / name).mkdir()
+    with (
+        standing_in(tmp_path / "service", REQUEST_SECONDS="300") as service,
+        nginx(tmp_path / "nginx", [service.port] * 2) as (port, directory),
+        ExitStack() as stack,
+    ):
+        trusted = trust(directory, "clients")
+        for sent in STALLED * THREADS:
+            plain = socket.create_connection((HOST, port), 60)
+            client = trusted.wrap_socket(plain, server_hostname=HOST)
+            # None of them reads what comes.
+            stack.enter_context(client).sendall(sent)
+        for _ in range(2):
+            good = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
+            with closing(good):
+                good.request("POST", "/fhir/v3/body", b"whole")
+                assert good.getresponse().read() == b'{"read":5}\n'

@@ -21,9 +21,9 @@ from joserfc.jwk import Key
 
 from adapters.testing.hospital import Hospital
 from tests.app import provider
+from tests.certificates import certify
 from tests.databases import postgresql
 from tests.deploy.proxies import NGINX, nginx_conf
-from tests.deploy.test_proxy import certify
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, listens
 from tests.sentinels import Watched, until
