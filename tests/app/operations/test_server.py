@@ -23,9 +23,9 @@ create_app()
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
-SMALL = {"wsgi", "mappings", "tzdata", "encodings"}
+SMALL = {"wsgi", "mappings", "tzdata", *sys.stdlib_module_names}
 
-OF_THE_DATABASE = ("sqlalchemy.dialects.", "sqlite3")
+OF_THE_DATABASE = "sqlalchemy.dialects."
 """Its driver is known when the mapping is, in a worker."""
 
 
