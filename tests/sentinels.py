@@ -12,7 +12,7 @@ import redis
 from demo.processes import redis_server as server_program
 from tests.live import HOST, free_ports, listens
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 SENTINELS = 3
 
 

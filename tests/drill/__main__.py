@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hospital, ledger, ending = made_up(), Ledger(), Event()
     begun = time.monotonic()
     with TemporaryDirectory() as name, ExitStack() as stack:
-        deployment = Deployment(stack, Path(name), hospital)
+        directory = options.directory or Path(name)
+        deployment = Deployment(stack, directory, hospital)
         print(f"The deployment stands after {time.monotonic() - begun:.0f} s.")
         ledger.begin("nothing")
         clients = [
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for thread in threads:
                 thread.join()
     print(ledger.table())
+    print(ledger.said())
     print(f"{options.clients} clients, {time.monotonic() - begun:.0f} s in all.")
     faults = list(ledger.faults())
     for fault in faults:
@@ -125,6 +127,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--pause", type=float, default=3, help="between two pages of a walk"
+    )
+    parser.add_argument(
+        "--directory", type=Path, help="an empty one, where logs are to be left"
     )
     return parser.parse_args(arguments)
 

@@ -100,7 +100,7 @@ class Client:
         begun, renewed = time.monotonic(), False
         for _ in range(TRIES):
             status, headers, body = self._ask(method, address, form)
-            self._ledger.answered(status)
+            self._ledger.answered(status, _told(status, body))
             match status:
                 case 200:
                     self._ledger.waited(time.monotonic() - begun)
@@ -145,6 +145,13 @@ def _ids(bundle: Any) -> list[str]:
         for each in bundle.get("entry", ())
         if each["search"]["mode"] == "match"
     ]
+
+
+def _told(status: int, body: bytes) -> str:
+    """Return what an error says to people."""
+    if status in {200, LOST}:
+        return ""
+    return str(json.loads(body)["issue"][0].get("diagnostics"))
 
 
 def _next(bundle: Any) -> str | None:
