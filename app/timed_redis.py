@@ -12,7 +12,6 @@ from typing import Any
 import redis
 from redis.sentinel import SentinelConnectionPool
 
-
 _AT_ONCE = 0.001
 
 
