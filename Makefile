@@ -19,6 +19,14 @@ run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000, GR
 test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
+.PHONY: image
+image: .venv/test.stamp ## Build the image and run it, where buildah, runc and debootstrap are (BASE=…)
+	@BASE="$(BASE)" $(BIN)/python -m pytest -m image tests/deploy $(ARGS)
+
+.PHONY: drill
+drill: .venv/test.stamp ## Break a deployment of two instances under load, and count what its clients met
+	@$(BIN)/python -m tests.drill $(ARGS)
+
 .PHONY: fuzz
 fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMPLES=1000)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \

@@ -16,6 +16,7 @@ from redis.sentinel import SentinelConnectionPool
 
 from app.sentinels import SentinelAddress, is_sentinel
 
+_AT_ONCE = 0.001
 REDIS_SECONDS = 0.25
 """How long Redis may take for an answer: its library's own defaults hang for seconds."""
 
@@ -34,15 +35,21 @@ def connect(url: str) -> redis.Redis:
 
 
 class _TimedSocket:
-    """A socket whose answer to what was sent last may take so many seconds in all."""
+    """A socket whose answer to what was sent last may take so many seconds in all.
+
+    An answer that had come by then counts, though nobody looked before: on a busy machine
+    it is this process that is late.
+    """
 
     def __init__(self, sock: Any, seconds: float) -> None:
         self._sock = sock
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
+        self._late = False
 
     def sendall(self, data: bytes) -> None:
         self._ends = time.monotonic() + self._seconds
+        self._late = False
         self._sock.settimeout(self._seconds)
         self._sock.sendall(data)
 
@@ -58,9 +65,11 @@ class _TimedSocket:
         # Without any patience the library looks whether something is there at all.
         if self._sock.gettimeout() != 0:
             left = self._ends - time.monotonic()
-            if left <= 0:
+            if left <= 0 and self._late:
                 raise TimeoutError
-            self._sock.settimeout(left)
+            # Once, what is there already: a drip goes on no longer.
+            self._late = left <= 0
+            self._sock.settimeout(max(left, _AT_ONCE))
         return receive
 
     def __getattr__(self, name: str) -> Any:

@@ -7,6 +7,7 @@ server, so that runs side by side never meet.
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,13 @@ NewDatabase = Callable[[str], str]
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator["PostgresServer"]:
     """Start a PostgreSQL server that ends with the session."""
+    with postgresql() as server:
+        yield server
+
+
+@contextmanager
+def postgresql() -> Iterator["PostgresServer"]:
+    """Start a PostgreSQL server, and leave nothing of it behind."""
     with warnings.catch_warnings():
         # Its import warns where the system names no directory for sockets.
         warnings.simplefilter("ignore")

@@ -89,6 +89,12 @@ AUDIT_FAILURES = Counter(
     "encounters_audit_failures",
     "Audit events that could not be written.",
 )
+PART_READY = Gauge(
+    "encounters_part_ready",
+    "Whether a part that /ready tells of was fine when last looked at: 1, else 0.",
+    ("part",),
+    multiprocess_mode="livemin",
+)
 
 
 class SourceCounts:

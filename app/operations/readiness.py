@@ -16,6 +16,7 @@ import redis
 from adapters.contract import Adapter
 from app.keys import KeySource
 from app.operations.audit_sinks import FileSink
+from app.operations.metrics import PART_READY
 from app.operations.scrape import Scraper
 from app.operations.shared import Shared
 
@@ -69,6 +70,7 @@ class Watch:
         found = {name: probe() for name, probe in self._probes.items()}
         for name, problems in found.items():
             _log_change(name, self._seen.problems.get(name, ()), problems)
+            PART_READY.labels(name).set(not problems)
         self._seen = Readiness(MappingProxyType(found))
         return self._seen
 

@@ -10,6 +10,10 @@ from collections.abc import Callable
 from ssl import SSLContext
 from typing import Any
 
+# Read once, before there are workers: each is forked with them, and takes over at once.
+import adapters.federated
+import adapters.http
+import adapters.sql  # noqa: F401
 from app.operations.beside import operations
 from app.operations.logs import logging_config
 from app.operations.reloading import check_before_reload

@@ -1,9 +1,7 @@
 """Redis over TLS and behind Sentinel: the same pages, and a failover in mid-walk."""
 
 import shutil
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,29 +12,12 @@ import responses
 from adapters.testing.stays import EDGES
 from app.sentinels import SentinelAddress
 from app.timed_redis import connect
-from demo.processes import redis_server as server_program
 from tests.live import HOST, free_ports, listens
+from tests.sentinels import PATIENCE, Watched, begin, until
 from tests.serving import Served, ids, link, serve
 from tests.tls import certificate_for
 
-PATIENCE = 60.0
-SENTINELS = 3
 WITH_TLS = shutil.which("redis-server")
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def begin(stack: ExitStack, *command: str) -> "subprocess.Popen[bytes]":
-    """Start a process that ends with the test."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    stack.callback(process.wait, PATIENCE)
-    stack.callback(process.terminate)
-    return process
 
 
 def second_page(served: Served, first: object) -> int:
@@ -45,45 +26,6 @@ def second_page(served: Served, first: object) -> int:
 
 
 # ------------------------------------------------------------------------- Sentinel
-
-
-class Watched:
-    """A master, its replica, and three sentinels who watch them."""
-
-    def __init__(self, stack: ExitStack, directory: Path) -> None:
-        first = free_ports(2 + SENTINELS)
-        self.ports = range(first, first + 2 + SENTINELS)
-        _, second, *watching = self.ports
-        program = str(server_program())
-        plain = ("--save", "", "--dir", str(directory))
-        self.master = begin(stack, program, "--port", str(first), *plain)
-        replica = ("--replicaof", HOST, str(first), "--repl-diskless-sync-delay", "0")
-        begin(stack, program, "--port", str(second), *replica, *plain)
-        for port in watching:
-            file = directory / f"{port}.conf"
-            file.write_text(
-                f"port {port}\ndir {directory}\n"
-                f"sentinel monitor pages {HOST} {first} 2\n"
-                "sentinel down-after-milliseconds pages 1000\n"
-                "sentinel failover-timeout pages 5000\n",
-                "utf-8",
-            )
-            begin(stack, program, str(file), "--sentinel")
-        self.url = (
-            f"redis+sentinel://{','.join(f'{HOST}:{port}' for port in watching)}/pages"
-        )
-        until(lambda: all(map(listens, self.ports)))
-        until(lambda: all(self._knows_all(port) for port in watching))
-
-    def _knows_all(self, port: int) -> bool:
-        with redis.Redis(port=port) as sentinel:
-            told = sentinel.sentinel_master("pages")
-            return told["num-slaves"] == 1 and told["num-other-sentinels"] == 2
-
-    def replicated(self) -> bool:
-        """Whether the replica has what the master has."""
-        with redis.Redis(port=self.ports[0]) as master:
-            return bool(master.wait(1, 1000))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.error
@@ -179,12 +180,22 @@ def asked(port: int, path: str) -> tuple[int, dict[str, object]]:
         return 0, {}
 
 
+def parts_ready(port: int) -> dict[str, float]:
+    """Return what `/metrics` says of each part."""
+    with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=5) as answer:
+        told = answer.read().decode()
+    found = re.findall(r'^encounters_part_ready\{part="(\w+)"\} (\S+)$', told, re.M)
+    return {part: float(value) for part, value in found}
+
+
 def test_the_operations_process_tells_what_it_sees(
     served: Running,
 ) -> None:
     _, port, log = served
     # The provider of these tests is not there: no token can be checked.
     wait_until(lambda: bool(asked(port, "/ready")[1].get("parts")), log)
+    fine = {"source": 1, "redis": 1, "mapping": 1, "guard": 1}
+    assert parts_ready(port) == {**fine, "identity": 0}
     status, body = asked(port, "/ready")
     assert status == 503
     parts = body["parts"]
@@ -199,6 +210,7 @@ def test_the_operations_process_tells_what_it_sees(
         return not found["source"]["ready"]
 
     wait_until(told, log)
+    wait_until(lambda: not parts_ready(port)["source"], log)
     assert asked(port, "/live") == (200, {"live": True})
     assert asked(port, "/fhir/v3/metadata")[0] == 404
     lines = [json.loads(line) for line in log.read_text().splitlines()]

@@ -1,26 +1,25 @@
-"""The nginx of docs/operators.md runs, and tells the service what it saw itself."""
+"""The nginx of deploy/compose runs: it tells what it saw itself, and covers who is away."""
 
 import http.client
 import json
-import shutil
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
 
 from tests.app.operations.standin import THREADS, standing_in
 from tests.certificates import certify
-from tests.docs.pages import OPERATORS, blocks, section
+from tests.deploy.proxies import NGINX, nginx_conf
 from tests.live import HOST, free_ports, listens, wait_until
-
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+from tests.validity import fhir_faults
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 
@@ -36,58 +35,52 @@ class _Echo(BaseHTTPRequestHandler):
     """Answers with the headers that it was sent."""
 
     def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = json.dumps(dict(self.headers.items())).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
+    do_POST = do_GET  # noqa: N815 - as the base class wants it
+
     def log_message(self, format: str, *args: object) -> None:
         """Write nothing."""
 
 
 @pytest.fixture(scope="module")
-def upstream() -> Iterator[int]:
-    """Return the port of a server that stands for the service."""
-    server = ThreadingHTTPServer((HOST, 0), _Echo)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+def upstreams() -> Iterator[list[ThreadingHTTPServer]]:
+    """Return two servers that stand for instances of the service."""
+    servers = [ThreadingHTTPServer((HOST, 0), _Echo) for _ in range(2)]
+    for server in servers:
+        Thread(target=server.serve_forever, daemon=True).start()
+    yield servers
+    for server in servers:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.fixture(scope="module")
-def proxy(upstream: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    """Run the nginx of the page before the echo; its log tells of no patient."""
+def proxy(
+    upstreams: list[ThreadingHTTPServer], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
+    """Run the nginx of the compose file before them; its log tells of no patient."""
     directory = tmp_path_factory.mktemp("nginx")
-    with nginx(directory, upstream) as made:
+    with nginx(directory, [server.server_port for server in upstreams]) as made:
         yield made
-    logged = (directory / "encounters.log").read_text()
+    logged = (directory / "access.log").read_text()
     assert "200" in logged
     assert "4711" not in logged
 
 
 @contextmanager
-def nginx(directory: Path, upstream: int) -> Iterator[Proxy]:
-    """Run the nginx of the page, its files and ports moved."""
+def nginx(directory: Path, upstreams: Sequence[int]) -> Iterator[Proxy]:
+    """Run the nginx of the compose file, its files and ports moved."""
     port = free_ports()
     for name in ("encounters", "clients"):
         certify(directory, name)
-    (shown,) = blocks(section(OPERATORS.read_text("utf-8"), "HTTPS"), "nginx")
-    text = shown.text.replace("/etc/nginx/tls", str(directory))
-    text = text.replace("/var/log/nginx", str(directory))
-    text = text.replace("127.0.0.1:8000", f"{HOST}:{upstream}")
-    text = text.replace("listen 443 ssl", f"listen {HOST}:{port} ssl")
-    # What Debian's package says around such a file, in a directory of the test's own.
-    temporary = "".join(
-        f"{name}_temp_path {directory}/{name};\n"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
     file = directory / "nginx.conf"
-    file.write_text(
-        f"daemon off;\npid {directory}/pid;\nerror_log {directory}/error.log crit;\n"
-        f"events {{}}\nhttp {{\n{temporary}{text}}}\n"
-    )
+    file.write_text(nginx_conf(directory, port, upstreams))
     command = [str(NGINX), "-c", str(file), "-e", str(directory / "error.log")]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
@@ -97,6 +90,14 @@ def nginx(directory: Path, upstream: int) -> Iterator[Proxy]:
     yield Proxy(port, directory)
     process.terminate()
     process.wait(60)
+
+
+class Answer(NamedTuple):
+    """What a client got."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
 
 
 def trust(directory: Path, client: str | None) -> ssl.SSLContext:
@@ -109,23 +110,36 @@ def trust(directory: Path, client: str | None) -> ssl.SSLContext:
     return trusted
 
 
-def ask(proxy: Proxy, client: str | None) -> tuple[int, str]:
-    """Search through the proxy; return the status and the body."""
+def ask(proxy: Proxy, client: str | None, method: str = "GET") -> Answer:
+    """Search through the proxy as a client with a certificate of that name, and lie."""
+    lies = {"X-Forwarded-For": "198.51.100.1", "X-Forwarded-Proto": "gopher"}
+    form = b"_count=1" if method == "POST" else None
+    return asked(proxy, client, "/fhir/v3/Encounter?patient=4711", lies, method, form)
+
+
+def asked(
+    proxy: Proxy,
+    client: str | None,
+    path: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    method: str = "GET",
+    form: bytes | None = None,
+) -> Answer:
+    """Ask through the proxy as a client with a certificate of that name."""
     port, directory = proxy
     trusted = trust(directory, client)
     connection = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
-    lies = {"X-Forwarded-For": "198.51.100.1", "X-Forwarded-Proto": "gopher"}
-    connection.request("GET", "/fhir/v3/Encounter?patient=4711", headers=lies)
+    connection.request(method, path, form, dict(headers))
     answer = connection.getresponse()
     body = answer.read().decode()
     connection.close()
-    return answer.status, body
+    return Answer(answer.status, dict(answer.headers), body)
 
 
 def test_what_the_client_wrote_of_its_way_is_replaced(proxy: Proxy) -> None:
-    status, body = ask(proxy, "clients")
-    assert status == 200
-    told = json.loads(body)
+    answer = ask(proxy, "clients")
+    assert answer.status == 200
+    told = json.loads(answer.body)
     assert (told["X-Forwarded-Proto"], told["X-Forwarded-For"]) == ("https", HOST)
 
 
@@ -133,7 +147,26 @@ def test_what_the_client_wrote_of_its_way_is_replaced(proxy: Proxy) -> None:
 def test_without_a_certificate_of_ours_nobody_is_let_in(
     proxy: Proxy, client: str | None
 ) -> None:
-    assert ask(proxy, client)[0] == 400
+    assert ask(proxy, client).status == 400
+
+
+def test_an_instance_that_goes_is_covered_and_none_at_all_is_503(
+    proxy: Proxy, upstreams: list[ThreadingHTTPServer]
+) -> None:
+    first, second = upstreams
+    first.shutdown()
+    first.server_close()
+    for method in ("GET", "POST") * 4:
+        assert ask(proxy, "clients", method).status == 200
+    second.shutdown()
+    second.server_close()
+    answer = ask(proxy, "clients")
+    assert answer.status == 503
+    assert int(answer.headers["Retry-After"]) > 0
+    assert answer.headers["Content-Type"] == "application/fhir+json"
+    outcome = json.loads(answer.body)
+    assert list(fhir_faults(outcome)) == []
+    assert outcome["issue"][0]["code"] == "transient"
 
 
 HEAD = b"POST /fhir/v3/body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
@@ -150,7 +183,7 @@ def test_through_it_no_client_that_stalls_holds_a_thread(tmp_path: Path) -> None
         (tmp_path / name).mkdir()
     with (
         standing_in(tmp_path / "service", REQUEST_SECONDS="300") as service,
-        nginx(tmp_path / "nginx", service.port) as (port, directory),
+        nginx(tmp_path / "nginx", [service.port] * 2) as (port, directory),
         ExitStack() as stack,
     ):
         trusted = trust(directory, "clients")

@@ -1,0 +1,159 @@
+"""The clients of a drill: they walk as docs/clients.md says, and repeat as it says."""
+
+import http.client
+import json
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.drill.ledger import LOST, Ledger
+
+REPEAT = frozenset({429, 503, 504})
+"""After `Retry-After` seconds, a few times; an answer that was lost, after one second."""
+
+TRIES = 12
+SEARCHES = 6
+"""How often a walk is begun again because its pages are no longer kept (410)."""
+
+PATIENCE = 90.0
+TOKEN_REQUESTS = 15
+"""After so many a token counts as ended, and a new one is fetched."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a walk asks for, and the stays that it must find."""
+
+    params: Mapping[str, str]
+    expected: frozenset[str]
+
+
+class GivesUpError(Exception):
+    """All that the client was told to do has been done, and it did not help."""
+
+
+class GoneError(Exception):
+    """The pages of the walk are no longer kept: search again."""
+
+
+class Client:
+    """One client: a token, a connection, one walk after the other until it is told to end."""
+
+    def __init__(
+        self,
+        number: int,
+        port: int,
+        trusted: ssl.SSLContext,
+        sign: Callable[[str], str],
+        ledger: Ledger,
+    ) -> None:
+        self._name = f"client-{number}"
+        self._connection = http.client.HTTPSConnection(
+            "127.0.0.1", port, timeout=PATIENCE, context=trusted
+        )
+        self._sign = sign
+        self._ledger = ledger
+        self._random = random.Random(number)
+        self._token, self._left = sign(self._name), TOKEN_REQUESTS
+
+    def walk_until(
+        self, ending: Event, searches: Sequence[Search], pause: float
+    ) -> None:
+        """Walk; between two pages about `pause` seconds pass, none once all is to end."""
+        ending.wait(self._random.uniform(0, 2 * pause))
+        while not ending.is_set():
+            search = self._random.choice(searches)
+            self._ledger.set_out()
+            try:
+                found = self._walk(ending, search, pause)
+            except GivesUpError as error:
+                self._ledger.gave_up(str(error))
+            else:
+                self._ledger.arrived(found, search.expected)
+        self._connection.close()
+
+    def _walk(self, ending: Event, search: Search, pause: float) -> list[str]:
+        for _ in range(SEARCHES):
+            try:
+                return self._walked(ending, search, pause)
+            except GoneError:
+                continue
+        raise GivesUpError(f"a walk was begun {SEARCHES} times")
+
+    def _walked(self, ending: Event, search: Search, pause: float) -> list[str]:
+        form = urlencode(search.params)
+        bundle = self._asked("POST", "/fhir/v3/Encounter/_search", form)
+        found = _ids(bundle)
+        while link := _next(bundle):
+            ending.wait(self._random.uniform(0.5, 1.5) * pause)
+            bundle = self._asked("GET", link)
+            found += _ids(bundle)
+        return found
+
+    def _asked(self, method: str, address: str, form: str | None = None) -> Any:
+        """Ask until there is an answer, as often as the rules allow."""
+        begun, renewed = time.monotonic(), False
+        for _ in range(TRIES):
+            status, headers, body = self._ask(method, address, form)
+            self._ledger.answered(status, _told(status, body))
+            match status:
+                case 200:
+                    self._ledger.waited(time.monotonic() - begun)
+                    return json.loads(body)
+                case 410:
+                    raise GoneError
+                case 401 if not renewed:
+                    renewed = True
+                    self._renew()
+                case _ if status in REPEAT:
+                    time.sleep(int(headers["Retry-After"]))
+                case 0:
+                    time.sleep(1)
+                case _:
+                    raise GivesUpError(f"{status} {body[:200]!r}")
+        raise GivesUpError(f"no answer after {TRIES} tries, the last {status}")
+
+    def _ask(
+        self, method: str, address: str, form: str | None
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        if not self._left:
+            self._renew()
+        self._left -= 1
+        headers = {"Authorization": f"Bearer {self._token}"}
+        if form is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        try:
+            self._connection.request(method, address, form, headers)
+            answer = self._connection.getresponse()
+            return answer.status, dict(answer.headers), answer.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            return LOST, {}, b""
+
+    def _renew(self) -> None:
+        self._token, self._left = self._sign(self._name), TOKEN_REQUESTS
+
+
+def _ids(bundle: Any) -> list[str]:
+    return [
+        each["resource"]["id"]
+        for each in bundle.get("entry", ())
+        if each["search"]["mode"] == "match"
+    ]
+
+
+def _told(status: int, body: bytes) -> str:
+    """Return what an error says to people."""
+    if status in {200, LOST}:
+        return ""
+    return str(json.loads(body)["issue"][0].get("diagnostics"))
+
+
+def _next(bundle: Any) -> str | None:
+    links = [each["url"] for each in bundle["link"] if each["relation"] == "next"]
+    return links[0] if links else None

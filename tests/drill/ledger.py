@@ -1,0 +1,142 @@
+"""What the clients of a drill met, counted under the event during which they met it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+LOST = 0
+"""The status that stands for an answer that never came, or was cut off."""
+
+
+@dataclass
+class Met:
+    """What clients met during one event."""
+
+    event: str
+    promised: frozenset[int]
+    under_way: int = 0
+    answers: Counter[int] = field(default_factory=Counter)
+    finished: int = 0
+    wrong: int = 0
+    twice: int = 0
+    missing: int = 0
+    longest: float = 0.0
+
+    @property
+    def broken(self) -> list[int]:
+        """Statuses that nothing promises for this event."""
+        return sorted(set(self.answers) - self.promised - {200})
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Return the line of the table."""
+        errors = ", ".join(
+            f"{count} × {status or 'lost'}"
+            for status, count in sorted(self.answers.items())
+            if status != 200
+        )
+        return (
+            self.event,
+            str(self.under_way),
+            str(self.answers.total()),
+            errors or "none",
+            str(self.finished),
+            *map(str, (self.wrong, self.twice, self.missing)),
+            f"{self.longest:.1f} s",
+        )
+
+
+HEADINGS = (
+    "Event",
+    "Walks under way",
+    "Requests",
+    "Errors",
+    "Walks finished",
+    "Wrong",
+    "Twice",
+    "Missing",
+    "Longest wait",
+)
+
+
+class Ledger:
+    """Counts for all clients, which are threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._under_way = 0
+        self.events: list[Met] = []
+        self.stuck: list[str] = []
+        self.told: Counter[tuple[str, int, str]] = Counter()
+
+    def begin(self, event: str, promised: frozenset[int] = frozenset()) -> None:
+        """From now on, what is met belongs to this event."""
+        with self._lock:
+            self.events.append(Met(event, promised, self._under_way))
+
+    def answered(self, status: int, told: str = "") -> None:
+        """Count an answer, or that none came, and what an error told."""
+        with self._lock:
+            met = self.events[-1]
+            met.answers[status] += 1
+            if status != 200:
+                self.told[met.event, status, told] += 1
+
+    def waited(self, seconds: float) -> None:
+        """Take in how long a client was without what it asked for, repetitions included."""
+        with self._lock:
+            met = self.events[-1]
+            met.longest = max(met.longest, seconds)
+
+    def set_out(self) -> None:
+        """Count a walk that begins."""
+        with self._lock:
+            self._under_way += 1
+
+    def arrived(self, found: Sequence[str], expected: frozenset[str]) -> None:
+        """Judge a walk that came to its end."""
+        wrong, twice, missing = judged(found, expected)
+        with self._lock:
+            self._under_way -= 1
+            met = self.events[-1]
+            met.finished += 1
+            met.wrong += wrong
+            met.twice += twice
+            met.missing += missing
+
+    def gave_up(self, why: str) -> None:
+        """Take in that a client did all that it was told to, and came to no end."""
+        with self._lock:
+            self._under_way -= 1
+            self.stuck.append(f"{self.events[-1].event}: {why}")
+
+    def faults(self) -> Iterator[str]:
+        """Yield what went against a promise."""
+        for met in self.events:
+            if met.wrong or met.twice or met.missing:
+                yield f"{met.event}: stays wrong, twice or missing"
+            for status in met.broken:
+                yield f"{met.event}: {status or 'a lost answer'} is not promised"
+        yield from self.stuck
+        if not sum(met.finished for met in self.events):
+            yield "no walk came to its end"
+
+    def table(self) -> str:
+        """Return all of it as a table in Markdown."""
+        rows = [HEADINGS, tuple("---" for _ in HEADINGS)]
+        rows += [met.row for met in self.events]
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+    def said(self) -> str:
+        """Return what the errors said, a line each."""
+        return "\n".join(
+            f"{event}: {count} × {status or 'lost'} {told}"
+            for (event, status, told), count in self.told.items()
+        )
+
+
+def judged(found: Sequence[str], expected: frozenset[str]) -> tuple[int, int, int]:
+    """Return how many stays of a walk are none of its own, there twice, or missing."""
+    seen = set(found)
+    return len(seen - expected), len(found) - len(seen), len(expected - seen)

@@ -1,0 +1,47 @@
+"""The drill as a test (`make drill`), and that its judgement can fail."""
+
+import pytest
+
+from tests.deploy.proxies import NGINX
+from tests.drill.__main__ import main
+from tests.drill.ledger import LOST, Ledger, judged
+
+
+@pytest.mark.drill
+@pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
+def test_a_deployment_is_broken_part_by_part() -> None:
+    assert main([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "counted"),
+    [
+        (["1", "2", "3"], (0, 0, 0)),
+        (["1", "2", "9"], (1, 0, 1)),
+        (["1", "2", "2", "3"], (0, 1, 0)),
+        ([], (0, 0, 3)),
+    ],
+    ids=["all", "another one", "one twice", "none"],
+)
+def test_a_walk_is_judged(found: list[str], counted: tuple[int, int, int]) -> None:
+    assert judged(found, frozenset({"1", "2", "3"})) == counted
+
+
+def test_what_was_not_promised_is_a_fault() -> None:
+    ledger = Ledger()
+    ledger.begin("quiet")
+    ledger.answered(200)
+    ledger.set_out()
+    ledger.arrived(["1"], frozenset({"1"}))
+    assert not list(ledger.faults())
+    ledger.begin("an instance is killed", frozenset({LOST}))
+    ledger.answered(LOST)
+    assert not list(ledger.faults())
+    ledger.answered(503)
+    assert list(ledger.faults()) == ["an instance is killed: 503 is not promised"]
+    ledger.set_out()
+    ledger.arrived(["1", "1"], frozenset({"1"}))
+    ledger.set_out()
+    ledger.gave_up("no answer")
+    assert len(list(ledger.faults())) == 3
+    assert "1 × lost, 1 × 503" in ledger.table()

@@ -1,0 +1,86 @@
+"""A Redis behind Sentinel in real processes: a master, its replica, three who watch."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from demo.processes import redis_server as server_program
+from tests.live import HOST, free_ports, listens
+
+PATIENCE = 180.0
+SENTINELS = 3
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def begin(stack: ExitStack, *command: str, **options: Any) -> "subprocess.Popen[bytes]":
+    """Start a process that ends with the stack; `options` are those of Popen."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
+    stack.callback(process.wait, PATIENCE)
+    stack.callback(process.terminate)
+    return process
+
+
+class Watched:
+    """A master, its replica, and three sentinels who watch them."""
+
+    def __init__(self, stack: ExitStack, directory: Path) -> None:
+        first = free_ports(2 + SENTINELS)
+        self.ports = range(first, first + 2 + SENTINELS)
+        _, second, *watching = self.ports
+        program = str(server_program())
+        plain = ("--save", "", "--dir", str(directory))
+        self._command = (program, "--port", str(first), *plain)
+        self._stack = stack
+        self.master = begin(stack, *self._command)
+        replica = ("--replicaof", HOST, str(first), "--repl-diskless-sync-delay", "0")
+        begin(stack, program, "--port", str(second), *replica, *plain)
+        for port in watching:
+            file = directory / f"{port}.conf"
+            file.write_text(
+                f"port {port}\ndir {directory}\n"
+                f"sentinel monitor pages {HOST} {first} 2\n"
+                "sentinel down-after-milliseconds pages 1000\n"
+                "sentinel failover-timeout pages 5000\n",
+                "utf-8",
+            )
+            begin(stack, program, str(file), "--sentinel")
+        self.url = (
+            f"redis+sentinel://{','.join(f'{HOST}:{port}' for port in watching)}/pages"
+        )
+        until(lambda: all(map(listens, self.ports)))
+        until(lambda: all(self._knows_all(port) for port in watching))
+
+    def _knows_all(self, port: int) -> bool:
+        with redis.Redis(port=port) as sentinel:
+            told = sentinel.sentinel_master("pages")
+            return told["num-slaves"] == 1 and told["num-other-sentinels"] == 2
+
+    def replicated(self) -> bool:
+        """Whether the replica has what the master has."""
+        with redis.Redis(port=self.ports[0]) as master:
+            return bool(master.wait(1, 1000))
+
+    def return_of_the_master(self) -> None:
+        """Start what was the master again; the sentinels make a replica of it."""
+        self.master = begin(self._stack, *self._command)
+
+    def is_mastered_by(self, port: int) -> bool:
+        """Whether all sentinels take the Redis at this port for the master."""
+        return all(self._master(watching) == port for watching in self.ports[2:])
+
+    @staticmethod
+    def _master(watching: int) -> int:
+        with redis.Redis(port=watching) as sentinel:
+            return int(sentinel.sentinel_get_master_addr_by_name("pages")[1])
