@@ -132,7 +132,7 @@ class Load:
         if not told:
             raise LoadError(done.stdout + done.stderr)
         requests, microseconds, failed, refused = map(int, told[0].split()[1:])
-        if failed or refused:
+        if failed or refused or not requests:
             name = running.contender.name
             raise LoadError(
                 f"{name}: {failed} failed, {refused} unanswered, of {requests}"
