@@ -45,8 +45,15 @@ lint: .venv/test.stamp ## Check style, types and the rules of the architecture
 	@$(BIN)/lint-imports
 
 .PHONY: bench
-bench: .venv/test.stamp ## Measure pages by their depth (ARGS="--stays 1000000")
-	@$(BIN)/python -m bench.depth $(ARGS)
+bench: .venv/test.stamp peers ## Compare with others, write bench/report.md (ARGS="--stays 100000 --rounds 3")
+	@$(BIN)/python -m bench $(ARGS)
+
+.PHONY: peers
+peers: ## Build those whom the bench compares with, where npm and Maven are
+	@! command -v npm >/dev/null || [ -d bench/peers/node/node_modules ] || \
+		npm ci --prefix bench/peers/node --no-audit --no-fund
+	@! command -v mvn >/dev/null || [ -d bench/peers/hapi/target ] || \
+		mvn --quiet --batch-mode --file bench/peers/hapi/pom.xml package
 
 .PHONY: soak
 soak: .venv/test.stamp ## Let clients of all kinds at the whole service, and watch what it holds (MINUTES=20)

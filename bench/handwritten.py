@@ -74,7 +74,7 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
             {
                 "resourceType": "Encounter",
                 "id": str(id),
-                "meta": {"lastUpdated": changed.replace(tzinfo=UTC).astimezone(PARIS)},
+                "meta": meta,
                 "identifier": [
                     {
                         "use": "official",

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from bench.contenders import Running, cpu_of, tree
 from bench.scenarios import Call
 
-CONNECTIONS = 16
+CONNECTIONS = 8
 FORM = "application/x-www-form-urlencoded"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -78,10 +78,13 @@ class Load:
         connections: int = CONNECTIONS,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> Figure:
-        """Ask as fast as there are answers, and return what it cost. Raises LoadError."""
+        """Ask as fast as there are answers, and return what it cost. Raises LoadError.
+
+        In no time, each call is asked once.
+        """
         script = self._script(calls, headers)
         used, database = running.cpu(), self._database_cpu()
-        if generator():
+        if seconds:
             requests, took = self._wrk(running, script, seconds, connections)
         else:
             requests, took = self._loop(running, calls, headers)
@@ -132,7 +135,7 @@ class Load:
         if not told:
             raise LoadError(done.stdout + done.stderr)
         requests, microseconds, failed, refused = map(int, told[0].split()[1:])
-        if failed or refused:
+        if failed or refused or not requests:
             name = running.contender.name
             raise LoadError(
                 f"{name}: {failed} failed, {refused} unanswered, of {requests}"
@@ -142,7 +145,7 @@ class Load:
     def _loop(
         self, running: Running, calls: Sequence[Call], headers: Mapping[str, str]
     ) -> tuple[int, float]:
-        """Ask each call once, one after the other: no load, but the same figures."""
+        """Ask each call once, one after the other: no load."""
         began = time.monotonic()
         for call in calls:
             status, _ = self.ask(running, call, headers)

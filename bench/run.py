@@ -34,6 +34,9 @@ VARIANTS: Mapping[str, str] = MappingProxyType(
 )
 """Other ways of the node peer to answer a page, by what its header X-Variant says."""
 
+FEW = 10
+"""How many requests of a scenario stand for a load in no time."""
+
 WALKED_SIZE = 95
 """Rows a page of the deep walk: 10,000 pages of a million stays, less the cancelled."""
 
@@ -176,7 +179,8 @@ class Bench:
         self, load: Load, scenario: Scenario, line: Line, seconds: int
     ) -> Figure:
         name = line.running.contender.name
-        calls = [scenario.call(name, item) for item in scenario.items]
+        items = scenario.items if seconds else scenario.items[:FEW]
+        calls = [scenario.call(name, item) for item in items]
         return load.run(line.running, calls, seconds, headers=line.headers)
 
     def _counts(
@@ -231,7 +235,10 @@ class Bench:
             clock.append(time.thread_time() * 1000)
 
         first = f"Encounter?_count={WALKED_SIZE}"
-        depth.walk(app, first, "next", self.plan.pages, keep)
+        try:
+            depth.walk(app, first, "next", self.plan.pages, keep)
+        finally:
+            app.extensions["encounters"].adapter.close()
         say(f"walked {len(taken):,} pages")
         used = [after - before for before, after in pairwise(clock)]
         return Walk(taken[1:], used)

@@ -52,6 +52,7 @@ def identity(directory: Path) -> Iterator[Identity]:
         yield Identity(_token(key), url, public_key)
     finally:
         server.shutdown()
+        server.server_close()
 
 
 def _token(key: RSAKey) -> str:
