@@ -121,7 +121,7 @@ def test_redis_forgets_the_oldest_and_survives_a_restart(tmp_path: Path) -> None
         wait_until(lambda: listens(port), log)
         with redis.Redis(port=port) as client:
             told = client.config_get("*")
-            assert told["maxmemory-policy"] == "allkeys-lru"
+            assert told["maxmemory-policy"] == "noeviction"
             assert int(told["maxmemory"]) > 0
             assert (told["appendonly"], told["save"]) == ("yes", "")
     finally:
