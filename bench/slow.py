@@ -52,21 +52,27 @@ class _Far:
 
     def __init__(self) -> None:
         self.delay = LATENCY
-        body = orjson.dumps(
+        self._stay = _answer(
             {"id": 1, "ipp": 1, "etat": "S", "dateEntree": "2024-03-30T08:15:00"}
         )
-        head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
-        self._answer = f"{head}{len(body)}\r\n\r\n".encode() + body
+        self._nothing = _answer({"nombre": 0, "resultats": []})
 
     async def talk(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         try:
-            while await reader.readuntil(b"\r\n\r\n"):
+            while head := await reader.readuntil(b"\r\n\r\n"):
                 await asyncio.sleep(self.delay)
-                writer.write(self._answer)
-        except (asyncio.IncompleteReadError, ConnectionError):
+                is_read = head.startswith(b"GET /sejours/")
+                writer.write(self._stay if is_read else self._nothing)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             writer.close()
+
+
+def _answer(told: object) -> bytes:
+    body = orjson.dumps(told)
+    head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+    return f"{head}{len(body)}\r\n\r\n".encode() + body
 
 
 @contextmanager
@@ -79,8 +85,17 @@ def _far() -> Iterator[tuple[_Far, str]]:
     try:
         yield far, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
+        asyncio.run_coroutine_threadsafe(_end_others(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
+
+
+async def _end_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 def measure(
