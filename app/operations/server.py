@@ -4,6 +4,7 @@ Every name below is a setting of gunicorn; those that a deployment chooses come 
 environment, like all others (`app.settings`). A faulty setting ends the start.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -65,6 +66,9 @@ def when_ready(arbiter: Any) -> None:
         # Else that process would go on listening while the service stops.
         listener.set_inheritable(False)
     operations.start()
+    # What the workers are forked with is theirs for good: looking through it for garbage
+    # would make each of them write a copy.
+    gc.freeze()
     if _shared:
         check_before_reload(arbiter, _shared, operations)
 
