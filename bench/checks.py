@@ -11,7 +11,7 @@ from bench.scenarios import Scenario
 
 Validate = Callable[[dict[str, Any]], object]
 
-COMPARED, VALIDATED = 20, 2
+COMPARED, VALIDATED = 20, 1
 """How many answers of a scenario are compared, and held against STU3."""
 
 
