@@ -189,7 +189,9 @@ class Bench:
         patients = next(each for each in asked if each.name == "patient")
         windows = next(each for each in asked if each.name == "window")
         wide = replace(windows, items=[self._wide()])
-        everything = replace(windows, items=[["1900-01-01T00:00:00", "2999-01-01T00:00:00"]])
+        everything = replace(
+            windows, items=[["1900-01-01T00:00:00", "2999-01-01T00:00:00"]]
+        )
         for scenario in (patients, wide, everything):
             item = scenario.items[0]
             taken, total = {}, 0
