@@ -1,6 +1,7 @@
 """The bench: `make bench`. It compares, and writes bench/report.md."""
 
 import argparse
+import logging
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,6 +37,8 @@ def main() -> None:
     told = parser.parse_args()
     if not generator():
         parser.error("wrk is needed (Debian: apt-get install wrk)")
+    # The walk runs in this process, and its hospital has rows that cannot be mapped.
+    logging.getLogger().addHandler(logging.NullHandler())
     plan = Plan(
         rounds=told.rounds,
         seconds=told.seconds,

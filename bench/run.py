@@ -1,6 +1,5 @@
 """A run: everybody started, their answers compared, their figures taken in turn."""
 
-import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,10 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-import orjson
-import psycopg
-
-from bench import depth, mapping, slow
+from bench import counts, depth, mapping, slow
 from bench.checks import Validate, answer, check
 from bench.cluster import Database
 from bench.contenders import (
@@ -23,9 +19,8 @@ from bench.contenders import (
     memory_of,
     started,
 )
-from bench.handwritten import SERVED
 from bench.load import Figure, Load
-from bench.results import FLOOR, OURS, Counted, Results, Start, Walk
+from bench.results import FLOOR, OURS, Results, Start, Walk
 from bench.scenarios import Scenario, scenarios
 from bench.tokens import Identity
 
@@ -92,7 +87,7 @@ class Bench:
             self._write_bodies(load, running[OURS], asked, bodies)
             self._measure(load, running, asked, found)
             counted = [each for name, each in running.items() if name != FLOOR]
-            found.counts = list(self._counts(load, counted, asked))
+            found.counts = list(counts.measure(self.database, load, counted, asked))
             for name, each in running.items():
                 memory = tuple(memory_of(worker) for worker in each.workers())
                 found.starts[name] = Start((), memory)
@@ -182,43 +177,6 @@ class Bench:
         items = scenario.items if seconds else scenario.items[:FEW]
         calls = [scenario.call(name, item) for item in items]
         return load.run(line.running, calls, seconds, headers=line.headers)
-
-    def _counts(
-        self, load: Load, running: Sequence[Running], asked: Sequence[Scenario]
-    ) -> Iterator[Counted]:
-        patients = next(each for each in asked if each.name == "patient")
-        windows = next(each for each in asked if each.name == "window")
-        wide = replace(windows, items=[self._wide()])
-        everything = replace(
-            windows, items=[["1900-01-01T00:00:00", "2999-01-01T00:00:00"]]
-        )
-        for scenario in (patients, wide, everything):
-            item = scenario.items[0]
-            taken, total = {}, 0
-            for each in running:
-                call = scenario.call(each.contender.name, item)
-                times = []
-                for _ in range(5):
-                    began = time.perf_counter()
-                    status, body = load.ask(each, call)
-                    times.append((time.perf_counter() - began) * 1000)
-                    if status != 200:
-                        raise SystemExit(f"{each.contender.name}: {body[:500]!r}")
-                total = orjson.loads(body)["total"]
-                taken[each.contender.name] = statistics.median(times)
-            yield Counted(total, taken)
-
-    def _wide(self) -> tuple[str, str]:
-        """Return a window of about a hundredth of all stays."""
-        statement = (
-            "SELECT percentile_disc(ARRAY[0.40, 0.41]) WITHIN GROUP (ORDER BY date_entree)"
-            f" FROM sejour WHERE {SERVED}"
-        )
-        with psycopg.connect(self.database.libpq) as connection:
-            row = connection.execute(statement.encode()).fetchone()
-        assert row is not None
-        first, last = row[0]
-        return first.isoformat(), last.isoformat()
 
     def _starts(self, contender: Contender) -> Iterator[float]:
         for _ in range(self.plan.starts):
