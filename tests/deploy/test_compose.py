@@ -107,7 +107,7 @@ def test_prometheus_looks_at_every_instance() -> None:
     assert targets["targets"] == [f"{name}:9000" for name in INSTANCES]
 
 
-def test_redis_forgets_the_oldest_and_survives_a_restart(tmp_path: Path) -> None:
+def test_redis_drops_no_page_and_survives_a_restart(tmp_path: Path) -> None:
     shipped = (COMPOSE / "redis.conf").read_text("utf-8")
     assert "dir /data\n" in shipped
     (tmp_path / "redis.conf").write_text(shipped.replace("/data", str(tmp_path)))
