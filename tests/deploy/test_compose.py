@@ -10,7 +10,8 @@ import pytest
 import redis
 import yaml
 
-from app.setting_table import PREFIX, SETTINGS
+from app.setting_kinds import PREFIX
+from app.setting_table import SETTINGS
 from app.settings import Settings
 from demo.processes import redis_server as server_program
 from tests.app.changing import SEAL_KEYS
