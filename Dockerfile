@@ -6,6 +6,7 @@ ARG BASE=python:3.12-slim
 
 FROM ${BASE} AS build
 # Which hospital systems: postgresql, mysql, oracle, sqlserver; SQLite and HTTP need none.
+# And tracing, for who sets ENCOUNTERS_TRACING.
 ARG EXTRAS=postgresql,mysql
 WORKDIR /build
 RUN python3 -m venv /opt/encounters

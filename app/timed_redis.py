@@ -17,6 +17,9 @@ from redis.sentinel import SentinelConnectionPool
 from app.sentinels import SentinelAddress, is_sentinel
 
 _AT_ONCE = 0.001
+_READS = 8
+"""How often what is there already is taken afterwards: a drip goes on no longer."""
+
 REDIS_SECONDS = 0.25
 """How long Redis may take for an answer: its library's own defaults hang for seconds."""
 
@@ -45,11 +48,11 @@ class _TimedSocket:
         self._sock = sock
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
-        self._late = False
+        self._late = 0
 
     def sendall(self, data: bytes) -> None:
         self._ends = time.monotonic() + self._seconds
-        self._late = False
+        self._late = 0
         self._sock.settimeout(self._seconds)
         self._sock.sendall(data)
 
@@ -65,10 +68,9 @@ class _TimedSocket:
         # Without any patience the library looks whether something is there at all.
         if self._sock.gettimeout() != 0:
             left = self._ends - time.monotonic()
-            if left <= 0 and self._late:
+            self._late += left <= 0
+            if self._late > _READS:
                 raise TimeoutError
-            # Once, what is there already: a drip goes on no longer.
-            self._late = left <= 0
             self._sock.settimeout(max(left, _AT_ONCE))
         return receive
 

@@ -10,7 +10,8 @@ import pytest
 import redis
 import yaml
 
-from app.setting_table import PREFIX, SETTINGS
+from app.setting_kinds import PREFIX
+from app.setting_table import SETTINGS
 from app.settings import Settings
 from demo.processes import redis_server as server_program
 from tests.app.changing import SEAL_KEYS
@@ -107,7 +108,7 @@ def test_prometheus_looks_at_every_instance() -> None:
     assert targets["targets"] == [f"{name}:9000" for name in INSTANCES]
 
 
-def test_redis_forgets_the_oldest_and_survives_a_restart(tmp_path: Path) -> None:
+def test_redis_drops_no_page_and_survives_a_restart(tmp_path: Path) -> None:
     shipped = (COMPOSE / "redis.conf").read_text("utf-8")
     assert "dir /data\n" in shipped
     (tmp_path / "redis.conf").write_text(shipped.replace("/data", str(tmp_path)))

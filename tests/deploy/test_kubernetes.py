@@ -10,7 +10,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from app.setting_table import PREFIX, SETTINGS
+from app.setting_kinds import PREFIX
+from app.setting_table import SETTINGS
 from app.settings import Settings
 from tests.app.changing import SEAL_KEYS
 from tests.deploy.test_compose import env_file

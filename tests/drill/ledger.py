@@ -8,6 +8,9 @@ from threading import Lock
 LOST = 0
 """The status that stands for an answer that never came, or was cut off."""
 
+BUSY, BUSY_SHARE = 503, 0.02
+"""A machine that has more to do than it can may answer so, now and then (docs/faults.md)."""
+
 
 @dataclass
 class Met:
@@ -25,8 +28,11 @@ class Met:
 
     @property
     def broken(self) -> list[int]:
-        """Statuses that nothing promises for this event."""
-        return sorted(set(self.answers) - self.promised - {200})
+        """Statuses that nothing promises for this event, or not so often."""
+        promised = self.promised | {200}
+        if self.answers[BUSY] <= BUSY_SHARE * self.answers.total():
+            promised |= {BUSY}
+        return sorted(set(self.answers) - promised)
 
     @property
     def row(self) -> tuple[str, ...]:

@@ -37,6 +37,11 @@ def test_what_was_not_promised_is_a_fault() -> None:
     ledger.begin("an instance is killed", frozenset({LOST}))
     ledger.answered(LOST)
     assert not list(ledger.faults())
+    for _ in range(100):
+        ledger.answered(200)
+    ledger.answered(503)
+    assert not list(ledger.faults()), "now and then, on a busy machine"
+    ledger.answered(503)
     ledger.answered(503)
     assert list(ledger.faults()) == ["an instance is killed: 503 is not promised"]
     ledger.set_out()
@@ -44,4 +49,4 @@ def test_what_was_not_promised_is_a_fault() -> None:
     ledger.set_out()
     ledger.gave_up("no answer")
     assert len(list(ledger.faults())) == 3
-    assert "1 × lost, 1 × 503" in ledger.table()
+    assert "1 × lost, 3 × 503" in ledger.table()
