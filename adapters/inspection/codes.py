@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from adapters.inspection import Observation, Weight
 from adapters.inspection.faults import empty
-from adapters.mapping.model import CodeTable
+from adapters.mapping.model import HIDDEN, REMOVED, CodeTable
 from adapters.mapping.places import Place
 from adapters.mapping.values import LONGEST_CODE, as_text
 
@@ -17,6 +17,7 @@ _FEW, _OFTEN = 5, 3
 """More different values than a few are codes where each has so many rows."""
 
 _SHOWN = 20
+_MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -83,7 +84,7 @@ def unnamed(found: Counted, required: Collection[str]) -> Iterator[Observation]:
     text = f"codes.{codes.name} names no {told}: such rows cannot be served"
     mark = codes.mark or place.field.mark
     yield Observation(
-        mark, place.element, found.column, text, Weight.ERROR, _lines(others, codes)
+        mark, place.element, found.column, text, Weight.ERROR, _lines(others, found)
     )
 
 
@@ -116,9 +117,10 @@ def _told(codes: Mapping[str, int]) -> str:
     return ", ".join(told) + _more(named)
 
 
-def _lines(codes: Mapping[str, int], table: CodeTable) -> str:
+def _lines(codes: Mapping[str, int], found: Counted) -> str:
     """Return the entries to add, which the check refuses until somebody has decided."""
-    known = ", ".join(dict.fromkeys(table.table.values()))
+    takes = found.place.takes or dict.fromkeys(found.codes.table.values())
+    known = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
     return "\n".join(
         f"{code if _BARE.fullmatch(code) else repr(code)}: '?'   # {_rows(n)}; {known}"
         for code, n in _sorted(codes)[:_SHOWN]
