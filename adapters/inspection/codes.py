@@ -46,7 +46,7 @@ def counted(place: Place, column: str, values: Iterable[tuple[object, int]]) -> 
     found: dict[str, int] = {}
     nothing = 0
     for value, rows in values:
-        text = _text(value)
+        text = plain_text(value)
         if text in absent:
             nothing += rows
         else:
@@ -54,7 +54,8 @@ def counted(place: Place, column: str, values: Iterable[tuple[object, int]]) -> 
     return Counted(place, column, found, nothing)
 
 
-def _text(value: object) -> str:
+def plain_text(value: object) -> str:
+    """Return a value as a cell is read, "" for none and for what has no text."""
     try:
         return "" if value is None else as_text(value)
     except ValueError:
