@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from adapters.inspection import Observation, Weight
 from adapters.inspection.faults import empty
-from adapters.mapping.model import CodeTable
+from adapters.mapping.model import HIDDEN, REMOVED, CodeTable
 from adapters.mapping.places import Place
 from adapters.mapping.values import LONGEST_CODE, as_text
 
@@ -17,6 +17,7 @@ _FEW, _OFTEN = 5, 3
 """More different values than a few are codes where each has so many rows."""
 
 _SHOWN = 20
+_MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -45,7 +46,7 @@ def counted(place: Place, column: str, values: Iterable[tuple[object, int]]) -> 
     found: dict[str, int] = {}
     nothing = 0
     for value, rows in values:
-        text = _text(value)
+        text = plain_text(value)
         if text in absent:
             nothing += rows
         else:
@@ -53,7 +54,8 @@ def counted(place: Place, column: str, values: Iterable[tuple[object, int]]) -> 
     return Counted(place, column, found, nothing)
 
 
-def _text(value: object) -> str:
+def plain_text(value: object) -> str:
+    """Return a value as a cell is read, "" for none and for what has no text."""
     try:
         return "" if value is None else as_text(value)
     except ValueError:
@@ -83,7 +85,7 @@ def unnamed(found: Counted, required: Collection[str]) -> Iterator[Observation]:
     text = f"codes.{codes.name} names no {told}: such rows cannot be served"
     mark = codes.mark or place.field.mark
     yield Observation(
-        mark, place.element, found.column, text, Weight.ERROR, _lines(others, codes)
+        mark, place.element, found.column, text, Weight.ERROR, _lines(others, found)
     )
 
 
@@ -116,9 +118,10 @@ def _told(codes: Mapping[str, int]) -> str:
     return ", ".join(told) + _more(named)
 
 
-def _lines(codes: Mapping[str, int], table: CodeTable) -> str:
+def _lines(codes: Mapping[str, int], found: Counted) -> str:
     """Return the entries to add, which the check refuses until somebody has decided."""
-    known = ", ".join(dict.fromkeys(table.table.values()))
+    takes = found.place.takes or dict.fromkeys(found.codes.table.values())
+    known = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
     return "\n".join(
         f"{code if _BARE.fullmatch(code) else repr(code)}: '?'   # {_rows(n)}; {known}"
         for code, n in _sorted(codes)[:_SHOWN]

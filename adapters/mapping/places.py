@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from adapters.mapping.model import Condition, FieldMapping, ResourceMapping
-from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot
+from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot
 
 
 class Place(NamedTuple):
     """A field of a section: the FHIR element that it makes, and how it is read.
 
     `slot` is its name in faults, `rows` the second SELECT of its item, "" for the
-    section's own; `only_if` says which rows the item counts in.
+    section's own; `only_if` says which rows the item counts in. `takes` are all the words that
+    it can hold, where they are few.
     """
 
     field: FieldMapping
@@ -20,6 +21,7 @@ class Place(NamedTuple):
     kind: Kind
     rows: str = ""
     only_if: Condition | None = None
+    takes: tuple[str, ...] = ()
 
 
 def places_of(section: ResourceMapping) -> tuple[Place, ...]:
@@ -27,7 +29,11 @@ def places_of(section: ResourceMapping) -> tuple[Place, ...]:
     kind = section.resource_type
     found = [
         Place(
-            section.fields[slot.record], slot.name, f"{kind}.{slot.element}", slot.kind
+            section.fields[slot.record],
+            slot.name,
+            f"{kind}.{slot.element}",
+            slot.kind,
+            takes=_takes(slot),
         )
         for slot in SLOTS[kind]
         if slot.record in section.fields
@@ -45,7 +51,11 @@ def _of_items(section: ResourceMapping, listed: ListSlot) -> Iterator[Place]:
             if slot.record in item.fields:
                 field, name = item.fields[slot.record], f"{listed.name}.{slot.name}"
                 element = f"{above}.{slot.element}"
-                yield Place(field, name, element, slot.kind, *where)
+                yield Place(field, name, element, slot.kind, *where, _takes(slot))
         for line in item.lines:
             name, element = f"{listed.name}.{LINES.name}", f"{above}.{LINES.element}"
             yield Place(line, name, element, LINES.kind, *where)
+
+
+def _takes(slot: Slot) -> tuple[str, ...]:
+    return ("true", "false") if slot.kind is Kind.FLAG else slot.codes

@@ -9,13 +9,14 @@ from adapters.contract import EncounterRecord
 from adapters.http.inspection.looked import Looked
 from adapters.http.section import JsonRow
 from adapters.inspection import Observation, Weight
-from adapters.inspection.codes import Counted, counted, unnamed
+from adapters.inspection.codes import Counted, counted, plain_text, unnamed
 from adapters.inspection.faults import broken_rules
 from adapters.inspection.filled import never_filled
 from adapters.inspection.times import doubtful_times
 from adapters.mapping.http_build import path_of
 from adapters.mapping.http_model import Path
 from adapters.mapping.items import own_columns
+from adapters.mapping.model import Condition
 from adapters.mapping.places import Place, places_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.slots import UNSERVED
@@ -96,8 +97,16 @@ def _names(row: Any, above: str = "") -> Iterator[str]:
             yield from _names(value, f"{above}{key}.")
 
 
+def _counts(row: Any, condition: Condition | None) -> bool:
+    """Tell whether `only_if` lets an item count in its row."""
+    if condition is None:
+        return True
+    return plain_text(_step(row, path_of(condition.column))) in condition.values
+
+
 def _codes(looked: Looked, place: Place) -> Counted:
     (column,) = place.field.columns
-    values = [_step(row, path_of(column)) for row in _within(looked.rows, place)]
+    rows = [row for row in _within(looked.rows, place) if _counts(row, place.only_if)]
+    values = [_step(row, path_of(column)) for row in rows]
     column = ", ".join(filter(None, (place.rows, column)))
     return counted(place, column, [(value, 1) for value in values])

@@ -122,7 +122,8 @@ DEFECTS = {
         "states: {table",
         ("UPDATE stays SET state = 'Z' WHERE stay_id = 1",),
         source="stays.state",
-        remedy="Z: '?'   # 1 row; in-progress, finished, hidden",
+        remedy="Z: '?'   # 1 row; planned, in-progress, finished, hidden (never served),"
+        " removed (answered 410)",
     ),
     "a code that otherwise catches": Defect(
         "codes.kinds names no 'EXT' (2 rows): all become 'UNK'",

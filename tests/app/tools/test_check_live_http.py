@@ -157,10 +157,14 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., list[dict[str, str]]]:
-    def looked(old: str = "", new: str = "") -> list[dict[str, str]]:
+    def looked(
+        old: str = "", new: str = "", *more: tuple[str, str]
+    ) -> list[dict[str, str]]:
         text = http_mapping_text(SOUND)
-        assert old in text
-        (tmp_path / "hospital.yaml").write_text(text.replace(old, new, 1))
+        for before, after in ((old, new), *more):
+            assert before in text
+            text = text.replace(before, after, 1)
+        (tmp_path / "hospital.yaml").write_text(text)
         main(["mapping", "check", "--live", "--json", str(tmp_path / "hospital.yaml")])
         told = capsys.readouterr()
         assert told.err == ""
@@ -196,6 +200,24 @@ def test_a_defect_is_told_at_its_line(
     assert defect.at in lines[int(told[0]["line"]) - 1]
     assert told[0]["severity"] == defect.severity
     assert told[0]["source"] == defect.source
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize(("only_if", "is_told"), [("[urn:oid:1.9]", False), ("[urn:oid:1.2]", True)])
+def test_codes_of_items_that_do_not_count_are_not_told(
+    only_if: str, is_told: bool, look: Callable[..., list[dict[str, str]]]
+) -> None:
+    found = look(
+        "value: {from: valeur}\n",
+        "value: {from: valeur}\n"
+        "        use: {from: domaine, codes: uses}\n"
+        f"        only_if: {{from: domaine, in: {only_if}}}\n",
+        ("codes:\n", "codes:\n  uses: {table: {X: usual}}\n"),
+    )
+    told = [one["text"] for one in found if "codes.uses names no" in one["text"]]
+    assert bool(told) is is_told
+    if is_told:
+        assert told[0].startswith("codes.uses names no 'urn:oid:1.2' (30 rows)")
 
 
 def test_who_is_refused_looks_no_further(
