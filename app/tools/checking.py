@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapters.mapping.load import ProfileGivenError, load_mapping
-from adapters.mapping.model import ResourceMapping, SourceMapping
+from adapters.mapping.model import KnownFinding, ResourceMapping, SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile, profile_of
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
                 own += check_live(file)
             except CannotRunError as error:
                 refused.append(error)
-        known = load_mapping(file, None).known if is_whole else ()
+        known = _known(file) if is_whole else ()
         all_told = options.live and not refused
         own = list(settle(own, known, all_told=all_told))
         found += _ranked(own) if options.live else own
@@ -52,6 +52,14 @@ def run(options: argparse.Namespace) -> int:
     for refusal in refused:
         print(refusal, file=sys.stderr)
     return CANNOT_RUN if refused else status
+
+
+def _known(file: Path) -> tuple[KnownFinding, ...]:
+    """Return what a whole file says is known; a profile says nothing of the kind."""
+    try:
+        return load_mapping(file, None).known
+    except ProfileGivenError:
+        return ()
 
 
 def _summary(found: list[Finding]) -> str:

@@ -68,6 +68,20 @@ def test_an_entry_that_nothing_says_any_more_is_told_at_its_line(
     assert "any more" not in capsys.readouterr().out
 
 
+def test_an_error_of_the_file_itself_is_never_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = 'known: [{at: "E…", says: "…e…", because: so}, {at: "c…", says: "t…", because: so}]\n'
+    faults = [("codes: kinds", "codes: kind"), ("M: male", "M: man")]
+    file = written(tmp_path, (FIRST, entry + FIRST), *faults)
+    for options in ([], ["--live"]):
+        assert main(["mapping", "check", *options, str(file)]) == 1
+        told = capsys.readouterr().out
+        assert "there is no code table 'kind'" in told
+        assert "'man' is not a code of 'gender'" in told
+        assert "known," not in told
+
+
 def test_an_index_of_somebody_elses_database(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
