@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     found: list[Finding] = []
     refused: list[CannotRunError] = []
     for file in options.file:
-        own = list(check(file))
+        own = list(check(file, is_live=options.live))
         is_whole = not any(map(_is_error, own))
         if options.live and is_whole:
             try:
@@ -90,12 +90,15 @@ def _is_error(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR
 
 
-def check(file: Path) -> Iterator[Finding]:
-    """Yield what is wrong with a file by itself, without its source or environment."""
+def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with a file by itself, without its source or environment.
+
+    What a file leaves open is a note, and a warning where it is to be held against its source.
+    """
     try:
         mapping = load_mapping(file, None)
         yield from _not_offered(mapping)
-        yield from left_open(file)
+        yield from left_open(file, Severity.WARNING if is_live else Severity.NOTE)
     except ProfileGivenError as error:
         yield from _of_profile(file, error)
     except MappingError as error:
