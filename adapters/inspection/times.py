@@ -1,14 +1,17 @@
 """Times of a sample that make one doubt how the mapping reads them."""
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from adapters.contract import EncounterRecord, Record, RowFault
 from adapters.inspection import Observation, Weight
 from adapters.mapping.model import ResourceMapping
-from adapters.mapping.places import places_of
+from adapters.mapping.places import Place, places_of
 from adapters.mapping.slots import Kind
 from adapters.mapping.time_rule import TimeRule
+from adapters.mapping.times import read_day
+from adapters.mapping.values import presence
 
 _ENOUGH = 20
 """How many times it takes before a pattern among them means something."""
@@ -17,6 +20,12 @@ _SHARE = 0.2
 """How many of the stays have to be changed before they begin: a clock is hardly so wrong."""
 
 _BEGUN = ("in-progress", "finished")
+
+_FAR = timedelta(days=20 * 365)
+"""No stay is known so long before: what ends then may well have no end."""
+
+_VERBS = {"start": "start", "end": "end"}
+"""Slots whose far days are told, and what rows do then."""
 
 
 def doubtful_times(
@@ -42,6 +51,69 @@ def doubtful_times(
         place = next(p for p in places_of(section) if p.field.slot == name)
         source = place.field.columns[0]
         yield Observation.at(place, columns.get(source, source), text, Weight.WARNING)
+
+
+def far_from(now: datetime) -> datetime:
+    """Return the time from which on a day is a far one."""
+    return now + _FAR
+
+
+def has_far_days(place: Place) -> bool:
+    """Tell whether a field is one whose far days stand for none in many systems."""
+    rule = place.field.time
+    return place.slot in _VERBS and rule is not None and len(place.field.columns) == 1
+
+
+def far_days(
+    place: Place, column: str, values: Iterable[tuple[object, int]], now: datetime
+) -> Iterator[Observation]:
+    """Tell the far days among values of a start or an end, each with its number of rows.
+
+    A day that is no end of a year and comes once is not quoted: it may be a typing error.
+    """
+    field, verb = place.field, _VERBS[place.slot]
+    present = presence(field.absent)
+    assert field.time is not None, "only times are held against the clock"
+    found: dict[date, dict[str, int]] = {}
+    for value, rows in values:
+        day = _day(present(value), field.time)
+        if day and day > far_from(now).date():
+            texts = found.setdefault(day, {})
+            text = _as_absent(value)
+            texts[text] = texts.get(text, 0) + rows
+    sums = {day: sum(texts.values()) for day, texts in found.items()}
+    told = [day for day in sums if sums[day] > 1 or (day.month, day.day) in _OUTER]
+    if told:
+        days = " and ".join(f"{_rows(sums[d], verb)} on {d}" for d in sorted(told))
+        texts_told = [text for day in sorted(told) for text in found[day]]
+        written = json.dumps([*sorted(field.absent), *texts_told], ensure_ascii=False)
+        asked = "does it stand" if len(told) == 1 else "do they stand"
+        text = f"{days}: {asked} for none? Then say so with absent"
+        yield Observation.at(place, column, text, Weight.WARNING, f"absent: {written}")
+    if others := sum(rows for day, rows in sums.items() if day not in told):
+        text = f"{_rows(others, verb)} more than 20 years ahead: is a year wrong?"
+        yield Observation.at(place, column, text, Weight.WARNING)
+
+
+_OUTER = ((12, 31), (1, 1))
+"""Days of a calendar that people write for none."""
+
+
+def _day(value: object, rule: TimeRule) -> date | None:
+    try:
+        return None if value is None else read_day(value, rule)
+    except ValueError:
+        return None
+
+
+def _as_absent(value: object) -> str:
+    """Return the text under `absent` that means a value."""
+    text = str(value).rstrip()
+    return text.removesuffix(" 00:00:00") if isinstance(value, datetime) else text
+
+
+def _rows(number: int, verb: str) -> str:
+    return f"1 row {verb}s" if number == 1 else f"{number:,} rows {verb}"
 
 
 def _of_times(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import ValidationError
+from marshmallow import ValidationError, validate
 
 from adapters.mapping.checks import SYSTEM_PATTERN
 from adapters.mapping.problems import nearest
@@ -50,11 +50,18 @@ class LocalTimesShape(Shape):
     never = word(NEVER, "a way to read an hour that never happens")
 
 
+def _told() -> Text:
+    """Return a field for a part of a finding: of "…" alone all of them would be known."""
+    error = "'…' alone means every finding, those to come too: say which one is known"
+    own = validate.Regexp(r"[\s…]*[^\s…]|\Z", error=error)
+    return Text("[^\\s…]", required=True, validate=(own,))
+
+
 class KnownShape(Shape):
     """A finding of the check that is known and meant to stay."""
 
-    at = Text(required=True)
-    says = Text(required=True)
+    at = _told()
+    says = _told()
     because = Text(required=True)
 
 

@@ -205,12 +205,13 @@ class Filters:
     # --------------------------------------------------------- times and texts
 
     def _date(self, value: DateValue, implied: Operator | None) -> Filter:
-        start = self._time("start")
+        start = self.time("start")
         if self.date_reading is DateReading.PERIOD:
-            return lasts(start, self._time("end"), value)
+            return lasts(start, self.time("end"), value)
         return starts(replace(start, implied=implied), value)
 
-    def _time(self, slot: str) -> TimeColumn:
+    def time(self, slot: str) -> TimeColumn:
+        """Return the column that a time is compared by."""
         time = self.section.fields[slot]
         key = self.columns.key(time)
         if time.time is None:

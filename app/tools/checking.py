@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapters.mapping.load import ProfileGivenError, load_mapping
-from adapters.mapping.model import ResourceMapping, SourceMapping
+from adapters.mapping.model import KnownFinding, ResourceMapping, SourceMapping
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile, profile_of
@@ -33,14 +33,14 @@ def run(options: argparse.Namespace) -> int:
     found: list[Finding] = []
     refused: list[CannotRunError] = []
     for file in options.file:
-        own = list(check(file))
+        own = list(check(file, is_live=options.live))
         is_whole = not any(map(_is_error, own))
         if options.live and is_whole:
             try:
                 own += check_live(file)
             except CannotRunError as error:
                 refused.append(error)
-        known = load_mapping(file, None).known if is_whole else ()
+        known = _known(file) if is_whole else ()
         all_told = options.live and not refused
         own = list(settle(own, known, all_told=all_told))
         found += _ranked(own) if options.live else own
@@ -52,6 +52,14 @@ def run(options: argparse.Namespace) -> int:
     for refusal in refused:
         print(refusal, file=sys.stderr)
     return CANNOT_RUN if refused else status
+
+
+def _known(file: Path) -> tuple[KnownFinding, ...]:
+    """Return what a whole file says is known; a profile says nothing of the kind."""
+    try:
+        return load_mapping(file, None).known
+    except ProfileGivenError:
+        return ()
 
 
 def _summary(found: list[Finding]) -> str:
@@ -82,12 +90,15 @@ def _is_error(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR
 
 
-def check(file: Path) -> Iterator[Finding]:
-    """Yield what is wrong with a file by itself, without its source or environment."""
+def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with a file by itself, without its source or environment.
+
+    What a file leaves open is a note, and a warning where it is to be held against its source.
+    """
     try:
         mapping = load_mapping(file, None)
         yield from _not_offered(mapping)
-        yield from left_open(file)
+        yield from left_open(file, Severity.WARNING if is_live else Severity.NOTE)
     except ProfileGivenError as error:
         yield from _of_profile(file, error)
     except MappingError as error:

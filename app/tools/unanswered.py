@@ -20,23 +20,25 @@ def marked_lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def left_open(file: Path) -> Iterator[Finding]:
-    """Yield up to two notes: for the marked lines, and for systems that stand in."""
+def left_open(file: Path, severity: Severity) -> Iterator[Finding]:
+    """Yield up to two findings: for the marked lines, and for systems that stand in."""
     text = file.read_text(encoding="utf-8-sig")
     if marked := [number for number, _ in marked_lines(text)]:
         several = "guesses and questions are" if len(marked) > 1 else "guess is"
-        yield _note(file, marked, f"{len(marked)} {several} marked '# ?'")
+        yield _finding(file, marked, severity, f"{len(marked)} {several} marked '# ?'")
     lines = enumerate(text.splitlines(), 1)
     if nobodys := [number for number, line in lines if _NOBODYS.match(line)]:
         said = (
             "a system under https://example.org/identifiers/ is nobody's (RFC 2606): put"
             " the hospital's"
         )
-        yield _note(file, nobodys, said)
+        yield _finding(file, nobodys, severity, said)
 
 
-def _note(file: Path, lines: list[int], text: str) -> Finding:
+def _finding(
+    file: Path, lines: list[int], severity: Severity, text: str
+) -> Finding:
     shown = ", ".join(map(str, lines[:_SHOWN])) + ", …" * (len(lines) > _SHOWN)
     word = "lines" if len(lines) > 1 else "line"
     said = f"{text}: {word} {shown}"
-    return Finding(str(file), lines[0], 1, said, severity=Severity.NOTE)
+    return Finding(str(file), lines[0], 1, said, severity=severity)

@@ -12,7 +12,7 @@ from adapters.inspection import Observation, Weight
 from adapters.inspection.codes import Counted, counted, plain_text, unnamed
 from adapters.inspection.faults import broken_rules
 from adapters.inspection.filled import never_filled
-from adapters.inspection.times import doubtful_times
+from adapters.inspection.times import doubtful_times, far_days, has_far_days
 from adapters.mapping.http_build import path_of
 from adapters.mapping.http_model import Path
 from adapters.mapping.items import own_columns
@@ -38,7 +38,12 @@ def rows_seen(looked: Looked) -> Iterator[Observation]:
         yield from unnamed(_codes(looked, place), section.required)
     told = {place.field.columns[0] for place in coded}
     yield from broken_rules(section, looked.records, {}, told)
-    yield from doubtful_times(section, looked.records, {}, datetime.now(UTC))
+    now = datetime.now(UTC)
+    yield from doubtful_times(section, looked.records, {}, now)
+    for place in filter(has_far_days, places_of(section)):
+        (column,) = place.field.columns
+        values = [(_step(row, path_of(column)), 1) for row in looked.rows]
+        yield from far_days(place, column, values, now)
     unserved = [
         row
         for row in looked.records

@@ -13,7 +13,13 @@ from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.inspection.codes import CodesSeen
 from adapters.sql.inspection.filters import filters_without_index
 from adapters.sql.inspection.kinds import unfit_kinds
-from adapters.sql.inspection.rows import Looked, empty_required, repeated_ids, strangers
+from adapters.sql.inspection.rows import (
+    Looked,
+    empty_required,
+    far_times,
+    repeated_ids,
+    strangers,
+)
 from adapters.sql.inspection.sorts import sorts_without_index
 from adapters.sql.section import Section
 
@@ -35,6 +41,7 @@ def looks(
         ("codes", codes.observations),
         ("required values", lambda: empty_required(looked)),
         ("rows", lambda: _rows(looked)),
+        ("far days", lambda: far_times(looked, datetime.now(UTC))),
         ("ids", lambda: repeated_ids(looked)),
         ("patients", lambda: strangers(looked)),
         ("indexes of filters", lambda: filters_without_index(looked)),

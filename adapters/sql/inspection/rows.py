@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from adapters.contract import (
     Bound,
+    DateValue,
     EncounterRecord,
     Key,
     Page,
+    Prefix,
     Record,
     ResourceType,
     RowFault,
@@ -21,9 +24,11 @@ from adapters.contract import (
 )
 from adapters.inspection import SAMPLE, Observation, Weight
 from adapters.inspection.faults import empty
+from adapters.inspection.times import far_days, far_from, has_far_days
+from adapters.mapping.checks import sorts_as_text
 from adapters.mapping.model import ItemMapping, SourceMapping
 from adapters.mapping.places import Place, places_of
-from adapters.sql.conditions import Filter, all_of
+from adapters.sql.conditions import ALWAYS, Filter, all_of
 from adapters.sql.database import Database
 from adapters.sql.dialects.plans import Origin
 from adapters.sql.section import Section
@@ -180,6 +185,29 @@ def empty_required(looked: Looked) -> Iterator[Observation]:
             looked.told.add(field.columns[0])
             if rows:
                 yield empty(place, looked.column(place), rows)
+
+
+def far_times(looked: Looked, now: datetime) -> Iterator[Observation]:
+    """Tell the far days on which stays start or end, of all rows."""
+    for place in filter(has_far_days, looked.places):
+        (name,) = place.field.columns
+        column = looked.section.filters.columns.column(name)
+        wanted = all_of([looked.served, _is_far(looked, place, now)])
+        rows = looked.section.mapping.rows
+        shape = Shape(rows, (), wanted.condition, limited=True, grouped=column)
+        values = looked.database.fetch(shape, wanted.values, _GROUPS)
+        yield from far_days(place, looked.column(place), values, now)
+
+
+def _is_far(looked: Looked, place: Place, now: datetime) -> Filter:
+    """Return what keeps near days out, where the column is compared and sorts."""
+    field = place.field
+    form = field.time.format if field.time else None
+    if field.filter_column != field.columns[0] or (form and not sorts_as_text(form)):
+        return ALWAYS
+    far = far_from(now)
+    at = DateValue(Prefix.GE, far, far)
+    return looked.section.filters.time(place.slot).from_(at)
 
 
 def strangers(looked: Looked) -> Iterator[Observation]:

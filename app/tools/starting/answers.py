@@ -1,7 +1,7 @@
 """Saved answers of an HTTP API: where their rows stand, and what fields the rows have."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,9 +48,20 @@ def read_answer(file: Path) -> SavedAnswer:
         text = f"{file} has no list of rows: save the answer of a search, not of one id"
         raise CannotRunError(text)
     path = max(found, key=lambda path: len(found[path]))
-    rows = tuple(dict(_flat(row)) for row in found[path])
     lists = dict.fromkeys(p for row in found[path] for p, _ in _lists(row))
+    rows = _without_holders([dict(_flat(row)) for row in found[path]], lists)
     return SavedAnswer(file.stem, path, _total(answer, len(rows)), rows, tuple(lists))
+
+
+def _without_holders(rows: Sequence[Cells], lists: Iterable[str]) -> tuple[Cells, ...]:
+    """Return rows without the nulls that stand where other rows have an object or a list."""
+    paths = {path for row in rows for path in row}
+    holders = {path[:at] for path in paths for at, c in enumerate(path) if c == "."}
+    holders |= set(lists)
+    return tuple(
+        {path: v for path, v in row.items() if v is not None or path not in holders}
+        for row in rows
+    )
 
 
 def _are_rows(rows: list[Any]) -> bool:

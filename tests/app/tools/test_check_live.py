@@ -283,6 +283,24 @@ DEFECTS = {
         severity="warning",
         source="stays.changed",
     ),
+    "an end that stands for none": Defect(
+        "10 rows end on 2999-12-31: does it stand for none? Then say so with absent",
+        "end:",
+        (
+            "UPDATE stays SET ended = '2999-12-31 00:00:00' WHERE stay_id BETWEEN 41 AND 50",
+        ),
+        severity="warning",
+        source="stays.ended",
+        remedy='absent: ["2999-12-31',
+    ),
+    "an end that is a typing error": Defect(
+        "1 row ends more than 20 years ahead: is a year wrong?",
+        "end:",
+        ("UPDATE stays SET ended = '2120-05-07 10:00:00' WHERE stay_id = 41",),
+        severity="warning",
+        source="stays.ended",
+        databases=("sqlite",),
+    ),
     "times that are days": Defect(
         "times are at 00:00: does the column hold days only?",
         "start:",
@@ -544,6 +562,22 @@ def test_a_defect_is_told_at_its_line(
     if one["remedy"].startswith("CREATE INDEX"):
         _run(url, one["remedy"])
         assert one not in looked(file, capsys)
+
+
+def test_a_far_day_that_the_file_knows_is_none(
+    kind: str, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far = "UPDATE stays SET ended = '2999-12-31 00:00:00' WHERE stay_id > 60"
+    fill(url, kind, (far,))
+    (one,) = [
+        f for f in looked(written(tmp_path), capsys) if "stand for none" in f["text"]
+    ]
+    known = written(tmp_path, ("{from: ended}", f"{{from: ended, {one['remedy']}}}"))
+    assert not any("stand for none" in f["text"] for f in looked(known, capsys))
+    days = written(tmp_path, ("{from: ended}", "{from: ended, absent: [2999-12-31]}"))
+    assert kind == "sqlite" or not [
+        f for f in looked(days, capsys) if "stand for none" in f["text"]
+    ]
 
 
 def test_codes_and_counts_alone_are_quoted(

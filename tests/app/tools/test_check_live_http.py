@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,7 +204,9 @@ def test_a_defect_is_told_at_its_line(
 
 
 @pytest.mark.usefixtures("api")
-@pytest.mark.parametrize(("only_if", "is_told"), [("[urn:oid:1.9]", False), ("[urn:oid:1.2]", True)])
+@pytest.mark.parametrize(
+    ("only_if", "is_told"), [("[urn:oid:1.9]", False), ("[urn:oid:1.2]", True)]
+)
 def test_codes_of_items_that_do_not_count_are_not_told(
     only_if: str, is_told: bool, look: Callable[..., list[dict[str, str]]]
 ) -> None:
@@ -218,6 +221,21 @@ def test_codes_of_items_that_do_not_count_are_not_told(
     assert bool(told) is is_told
     if is_told:
         assert told[0].startswith("codes.uses names no 'urn:oid:1.2' (30 rows)")
+
+
+@pytest.mark.usefixtures("api")
+def test_ends_that_stand_for_none(
+    look: Callable[..., list[dict[str, str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = "2999-12-31 00:00:00"
+    stays = tuple(stay._replace(ended=far) for stay in SOUND.stays)
+    with serving(Api(replace(SOUND, stays=stays))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        found = look()
+    (one,) = [one for one in found if "stand for none" in one["text"]]
+    assert one["text"].startswith("30 rows end on 2999-12-31")
+    assert one["source"] == "dateSortie"
+    assert '"31/12/2999 00:00' in one["remedy"]
 
 
 def test_who_is_refused_looks_no_further(

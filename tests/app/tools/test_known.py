@@ -68,6 +68,35 @@ def test_an_entry_that_nothing_says_any_more_is_told_at_its_line(
     assert "any more" not in capsys.readouterr().out
 
 
+def test_an_error_of_the_file_itself_is_never_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = 'known: [{at: "E…", says: "…e…", because: so}, {at: "c…", says: "t…", because: so}]\n'
+    faults = [("codes: kinds", "codes: kind"), ("M: male", "M: man")]
+    file = written(tmp_path, (FIRST, entry + FIRST), *faults)
+    for options in ([], ["--live"]):
+        assert main(["mapping", "check", *options, str(file)]) == 1
+        told = capsys.readouterr().out
+        assert "there is no code table 'kind'" in told
+        assert "'man' is not a code of 'gender'" in told
+        assert "known," not in told
+
+
+def test_a_file_with_open_questions_is_not_ready_for_its_source(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(url, "sqlite")
+    marked = ("gender: {from: sex, codes: sexes}", "gender: {from: sex, codes: sexes} # ?")
+    system = ("urn:oid:1.2.4", "https://example.org/identifiers/patient")
+    file = written(tmp_path, marked, system)
+    assert main(["mapping", "check", str(file)]) == 0
+    assert ": note: 1 guess is marked '# ?': line " in capsys.readouterr().out
+    assert main(["mapping", "check", "--live", str(file)]) == 1
+    told = capsys.readouterr().out
+    assert ": warning: 1 guess is marked '# ?': line " in told
+    assert ": warning: a system under https://example.org/identifiers/ is nobody's" in told
+
+
 def test_an_index_of_somebody_elses_database(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,6 +99,17 @@ def test_what_no_answer_says_is_a_question(file: Path) -> None:
     assert "url: {env: PAS_URL}" in text
 
 
+def test_a_null_where_other_rows_have_an_object_is_no_field(tmp_path: Path) -> None:
+    rows = [
+        {"id": 1, "patient": {"ipp": 7}, "uf": None, "avis": None, "soins": None},
+        {"id": 2, "patient": {"ipp": 8}, "uf": {"code": "U1"}, "avis": None, "soins": [1]},
+    ]
+    (tmp_path / "sejours.json").write_text(json.dumps({"resultats": rows}))
+    read = read_answer(tmp_path / "sejours.json")
+    assert read.fields == ("id", "patient.ipp", "avis", "uf.code")
+    assert [row.get("uf.code") for row in read.rows] == [None, "U1"]
+
+
 def test_no_value_of_a_person_is_written_or_stored(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
