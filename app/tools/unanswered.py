@@ -35,9 +35,7 @@ def left_open(file: Path, severity: Severity) -> Iterator[Finding]:
         yield _finding(file, nobodys, severity, said)
 
 
-def _finding(
-    file: Path, lines: list[int], severity: Severity, text: str
-) -> Finding:
+def _finding(file: Path, lines: list[int], severity: Severity, text: str) -> Finding:
     shown = ", ".join(map(str, lines[:_SHOWN])) + ", …" * (len(lines) > _SHOWN)
     word = "lines" if len(lines) > 1 else "line"
     said = f"{text}: {word} {shown}"

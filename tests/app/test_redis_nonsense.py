@@ -75,7 +75,7 @@ def test_a_redis_that_makes_no_sense_is_away(server: _Server, nonsense: bytes) -
     server.nonsense = nonsense
     with connect(f"redis://{HOST}:{server.server_address[1]}/0") as client:
         key = Fernet.generate_key().decode()
-        store = PageStore(client, [key], idle=60, life=600)
+        store = PageStore(client, [key], idle=60, life=86400)
         page = store.new_id("client")
         # What says that it holds nothing is believed: search again.
         with pytest.raises((UnavailableError, GonePageError)):

@@ -89,7 +89,7 @@ BAD = {
     "active as a number": good(active=1),
     "another audience": good(aud="https://other.example.org/"),
     "another issuer": good(iss="https://other.example.org/"),
-    "not valid yet": good(nbf=int(time.time()) + 600),
+    "not valid yet": good(nbf=int(time.time()) + 86400),
     "no client": {"active": True, "scope": "PATIENT_GAM_SEARCH"},
 }
 

@@ -86,7 +86,10 @@ def test_a_file_with_open_questions_is_not_ready_for_its_source(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(url, "sqlite")
-    marked = ("gender: {from: sex, codes: sexes}", "gender: {from: sex, codes: sexes} # ?")
+    marked = (
+        "gender: {from: sex, codes: sexes}",
+        "gender: {from: sex, codes: sexes} # ?",
+    )
     system = ("urn:oid:1.2.4", "https://example.org/identifiers/patient")
     file = written(tmp_path, marked, system)
     assert main(["mapping", "check", str(file)]) == 0
@@ -94,7 +97,9 @@ def test_a_file_with_open_questions_is_not_ready_for_its_source(
     assert main(["mapping", "check", "--live", str(file)]) == 1
     told = capsys.readouterr().out
     assert ": warning: 1 guess is marked '# ?': line " in told
-    assert ": warning: a system under https://example.org/identifiers/ is nobody's" in told
+    assert (
+        ": warning: a system under https://example.org/identifiers/ is nobody's" in told
+    )
 
 
 def test_an_index_of_somebody_elses_database(

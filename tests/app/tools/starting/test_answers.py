@@ -102,7 +102,13 @@ def test_what_no_answer_says_is_a_question(file: Path) -> None:
 def test_a_null_where_other_rows_have_an_object_is_no_field(tmp_path: Path) -> None:
     rows = [
         {"id": 1, "patient": {"ipp": 7}, "uf": None, "avis": None, "soins": None},
-        {"id": 2, "patient": {"ipp": 8}, "uf": {"code": "U1"}, "avis": None, "soins": [1]},
+        {
+            "id": 2,
+            "patient": {"ipp": 8},
+            "uf": {"code": "U1"},
+            "avis": None,
+            "soins": [1],
+        },
     ]
     (tmp_path / "sejours.json").write_text(json.dumps({"resultats": rows}))
     read = read_answer(tmp_path / "sejours.json")
