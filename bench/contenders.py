@@ -50,8 +50,12 @@ class Running:
         return tree(self.process.pid)
 
     def workers(self) -> list[psutil.Process]:
-        """Return the processes that answer: those that have no children of their own."""
-        return [each for each in self.processes() if not each.children()]
+        """Return the processes that answer: neither their parent nor the one beside them."""
+        return [
+            each
+            for each in self.processes()
+            if not each.children() and "app.operations.endpoints" not in each.cmdline()
+        ]
 
     def cpu(self) -> float:
         """Return the seconds of CPU that all its processes have used."""

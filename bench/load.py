@@ -93,7 +93,8 @@ class Load:
             requests,
             requests / took,
             used / requests * 1e6,
-            database / requests * 1e6,
+            # A backend that ended meanwhile takes its share along.
+            max(0.0, database) / requests * 1e6,
         )
 
     def _database_cpu(self) -> float:

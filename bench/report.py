@@ -215,7 +215,7 @@ def _slow(results: Results) -> Iterator[str]:
 
 def _starts(results: Results) -> Iterator[str]:
     yield "## Start and memory\n"
-    yield "| | s to the first answer | PSS of each process that answers, MB |"
+    yield "| | s to the first answer | PSS of each process that answers, after the load, MB |"
     yield "|---|---:|---:|"
     order: Callable[[str], int] = [FLOOR, HAND, OURS].index
     known = [name for name in results.starts if name in (FLOOR, HAND, OURS)]
