@@ -246,11 +246,16 @@ def test_a_refused_page_size_is_told_once_at_its_line(
         if "nb" in request.args or request.path.count("/") > 1
         else answer({"erreur": "nb"}, 400)
     )
-    found = look("path: /sejours, rows: resultats, count: nb,", "path: /sejours, rows: resultats, count: nbr,")
+    found = look(
+        "path: /sejours, rows: resultats, count: nb,",
+        "path: /sejours, rows: resultats, count: nbr,",
+    )
     (one,) = [one for one in found if one["severity"] == "error"]
     assert one["element"] == "Encounter.list.count"
     assert one["source"] == "nbr"
-    assert one["text"] == "the source answered 400: does the API know the parameter 'nbr'?"
+    assert (
+        one["text"] == "the source answered 400: does the API know the parameter 'nbr'?"
+    )
     lines = (tmp_path / "hospital.yaml").read_text().splitlines()
     assert "list: {path: /sejours" in lines[int(one["line"]) - 1]
 
@@ -262,7 +267,10 @@ def test_a_read_that_is_refused_is_told_at_its_line(
         answer({}, 418) if request.path.startswith("/sejours/") else None
     )
     (one,) = [one for one in look() if one["severity"] == "error"]
-    assert (one["element"], one["text"]) == ("Encounter.read", "the source answered 418")
+    assert (one["element"], one["text"]) == (
+        "Encounter.read",
+        "the source answered 418",
+    )
     lines = (tmp_path / "hospital.yaml").read_text().splitlines()
     assert 'read: {path: "/sejours/{id}"}' in lines[int(one["line"]) - 1]
 
