@@ -17,14 +17,6 @@ from adapters.mapping.model import SourceConfig
 _SERVER_ERROR = 500
 
 
-class StatusError(SourceDataError):
-    """The source answered a status that is none of the ones that have a name."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"the source answered {status}")
-        self.status = status
-
-
 class Source:
     """The hospital's API; safe to share between threads."""
 
@@ -82,6 +74,6 @@ class Source:
         if status == 429 or status >= _SERVER_ERROR:
             raise SourceUnavailableError(f"the source answered {status}")
         if status // 100 != 2:
-            raise StatusError(status)
+            raise SourceDataError(f"the source answered {status}", code=status)
         found = answer.json()
         return verdict(found, self._http.error), found

@@ -10,7 +10,6 @@ from adapters.http.inspection.filters import filters_tried, read_tried
 from adapters.http.inspection.looked import Looked
 from adapters.http.inspection.pages import paging_tried
 from adapters.http.inspection.rows import rows_seen
-from adapters.http.source import StatusError
 from adapters.inspection import Look, Observation, Weight
 
 __all__ = ["Looked", "looks"]
@@ -57,8 +56,7 @@ def _shows_nobody(looked: Looked, error: SourceDataError) -> bool:
     """Tell whether the source wants to know who asks, and the file does not say."""
     http = looked.source.http
     shows = http is not None and bool(http.headers or http.auth)
-    is_forbidden = isinstance(error, StatusError) and error.status == _FORBIDDEN
-    return (error.refused or is_forbidden) and not shows
+    return (error.refused or error.code == _FORBIDDEN) and not shows
 
 
 def _nobody(looked: Looked) -> Observation:
@@ -77,7 +75,7 @@ def _refused(looked: Looked, subject: str, error: SourceDataError) -> Observatio
         name, mark = "read", read.mark
     elif subject == "filters":
         name, mark = "search", None
-    elif listed and isinstance(error, StatusError) and error.status in _UNKNOWN:
+    elif listed and error.code in _UNKNOWN:
         name, mark, column = "list.count", listed.count_mark, listed.count
         asked = f": does the API know the parameter '{column}'?"
     at = mark or looked.section.mapping.mark
