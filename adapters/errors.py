@@ -40,13 +40,20 @@ class SourceUnavailableError(AdapterError):
 class SourceDataError(AdapterError):
     """The source answered what cannot be read; `fault` says where, when one row did.
 
-    It is `refused` where the source lets this account in nowhere.
+    It is `refused` where the source lets this account in nowhere. `code` is the number with
+    which the source refused the question, 0 where it gave none.
     """
 
     def __init__(
-        self, text: str, fault: RowFault | None = None, *, refused: bool = False
+        self,
+        text: str,
+        fault: RowFault | None = None,
+        *,
+        refused: bool = False,
+        code: int = 0,
     ) -> None:
         super().__init__(text)
+        self.code = code
         self.fault = fault
         self.refused = refused
 

@@ -152,7 +152,8 @@ class HttpAdapter:
         """Yield what there is to look at, section by section."""
         for kind, section in self._sections.items():
             if kind in kinds:
-                yield from looks(Looked(section, self, partial(self._first, section)))
+                first = partial(self._first, section)
+                yield from looks(Looked(section, self, first, self._config))
 
     def _first(self, section: Section, size: int) -> tuple[JsonRow, ...]:
         assert section.http.list is not None, "what has no list is not looked at"

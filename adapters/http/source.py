@@ -74,6 +74,6 @@ class Source:
         if status == 429 or status >= _SERVER_ERROR:
             raise SourceUnavailableError(f"the source answered {status}")
         if status // 100 != 2:
-            raise SourceDataError(f"the source answered {status}")
+            raise SourceDataError(f"the source answered {status}", code=status)
         found = answer.json()
         return verdict(found, self._http.error), found

@@ -1,6 +1,7 @@
 """The HTTP parts of a checked document → the typed values of `http_model`."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -98,8 +99,12 @@ def http_section(
         return None
     read, sort = section["read"], section.get("sort")
     return HttpSection(
-        read=ReadCall(read["path"], path_of(read.get("row", _WHOLE))),
-        list=_list(section["list"], _paging_mark(doc, path))
+        read=ReadCall(
+            read["path"],
+            path_of(read.get("row", _WHOLE)),
+            place(doc.root, (*path, "read"), at_key=True),
+        ),
+        list=_list(section["list"], partial(_list_mark, doc, path))
         if "list" in section
         else None,
         search=MappingProxyType(
@@ -112,11 +117,11 @@ def http_section(
     )
 
 
-def _paging_mark(doc: Document, path: KeyPath) -> Mark:
-    return place(doc.root, (*path, "list", "paging"), at_key=True)
+def _list_mark(doc: Document, path: KeyPath, *keys: str) -> Mark:
+    return place(doc.root, (*path, "list", *keys), at_key=True)
 
 
-def _list(data: Mapping[str, Any], mark: Mark) -> ListCall:
+def _list(data: Mapping[str, Any], mark: Callable[..., Mark]) -> ListCall:
     counting = data.get("counting")
     return ListCall(
         path=data["path"],
@@ -127,8 +132,10 @@ def _list(data: Mapping[str, Any], mark: Mark) -> ListCall:
         counting=CountCall(counting["path"], path_of(counting["total"]))
         if counting
         else None,
-        paging=_paging(data["paging"], mark) if "paging" in data else None,
+        paging=_paging(data["paging"], mark("paging")) if "paging" in data else None,
         fixed=MappingProxyType(dict(data.get("fixed", {}))),
+        mark=mark(),
+        count_mark=mark("count"),
     )
 
 

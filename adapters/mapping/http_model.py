@@ -100,10 +100,14 @@ class HttpSource:
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """How one resource is asked for; `row` is where it stands in the answer."""
+    """How one resource is asked for; `row` is where it stands in the answer.
+
+    `mark` is where the file says so; it is no part of what is asked.
+    """
 
     path: str
     row: Path = ()
+    mark: "Mark | None" = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,10 @@ class Paging:
 
 @dataclass(frozen=True, slots=True)
 class ListCall:
-    """How rows are asked for; `fixed` is sent with every question."""
+    """How rows are asked for; `fixed` is sent with every question.
+
+    The marks are where the file says so, and where it names `count`.
+    """
 
     path: str
     rows: Path
@@ -142,6 +149,8 @@ class ListCall:
     counting: CountCall | None = None
     paging: Paging | None = None
     fixed: Mapping[str, str] = field(default_factory=dict)
+    mark: "Mark | None" = field(default=None, compare=False, repr=False)
+    count_mark: "Mark | None" = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

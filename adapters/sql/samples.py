@@ -5,8 +5,9 @@ identify people is counted at most. Each look is one bounded statement, and give
 rather than last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,6 +30,9 @@ SOME = 300
 """How many times are looked at to tell how they are written."""
 
 
+_ANY: Mapping[str, bool] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class CodeCount:
     """A code of the source and how many rows have it."""
@@ -38,10 +42,16 @@ class CodeCount:
 
 
 def code_counts(
-    database: Database, table: Table, column: str, *, often: bool = False
+    database: Database,
+    table: Table,
+    column: str,
+    *,
+    often: bool = False,
+    filled: Mapping[str, bool] = _ANY,
 ) -> tuple[CodeCount, ...] | None:
     """Return the codes of a column, the commonest first.
 
+    Only rows count in which the columns of `filled` have a value, or have none.
     None where the column holds something else: texts too long or too many of them, or,
     with `often`, too few rows for each; or where the database would take too long to say.
     It is first counted: of a column that holds something else no value is read.
@@ -52,6 +62,7 @@ def code_counts(
     counted = (
         sa.select(cell, sa.func.count())
         .select_from(_rows(table))
+        .where(*(_is_filled(name, has) for name, has in filled.items()))
         .group_by(cell)
         .limit(MOST_CODES + 2)
     )
@@ -66,6 +77,11 @@ def code_counts(
     if len(rows) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
         return None
     return tuple(sorted(counts, key=lambda count: (-count.rows, count.code)))
+
+
+def _is_filled(column: str, has: bool) -> sa.ColumnElement[bool]:
+    cell = _cell(column)
+    return cell.is_not(None) if has else cell.is_(None)
 
 
 def _are_codes(database: Database, table: Table, column: str, *, often: bool) -> bool:

@@ -36,11 +36,52 @@ def _refusals_told(
     looked: Looked, subject: str, ask: Callable[[Looked], Iterator[Observation]]
 ) -> Callable[[], Iterator[Observation]]:
     def asked() -> Iterator[Observation]:
+        if looked.is_refused:
+            return
         try:
             yield from ask(looked)
         except SourceDataError as error:
-            if error.refused:
+            looked.is_refused = subject == "rows"
+            if _shows_nobody(looked, error):
+                yield _nobody(looked)
+            elif error.refused:
                 raise
-            yield looked.seen(f"{subject}: {error}", Weight.ERROR)
+            else:
+                yield _refused(looked, subject, error)
 
     return asked
+
+
+def _shows_nobody(looked: Looked, error: SourceDataError) -> bool:
+    """Tell whether the source wants to know who asks, and the file does not say."""
+    http = looked.source.http
+    shows = http is not None and bool(http.headers or http.auth)
+    return (error.refused or error.code == _FORBIDDEN) and not shows
+
+
+def _nobody(looked: Looked) -> Observation:
+    text = (
+        "the source refuses who asks, and the file sends neither headers nor auth: how is"
+        " the API shown who asks?"
+    )
+    return Observation(looked.source.mark, "source", "", text)
+
+
+def _refused(looked: Looked, subject: str, error: SourceDataError) -> Observation:
+    """Return what the source refused, at the line that says how it was asked."""
+    listed, read = looked.section.http.list, looked.section.http.read
+    name, mark, column, asked = "list", listed and listed.mark, "", ""
+    if subject == "read":
+        name, mark = "read", read.mark
+    elif subject == "filters":
+        name, mark = "search", None
+    elif listed and error.code in _UNKNOWN:
+        name, mark, column = "list.count", listed.count_mark, listed.count
+        asked = f": does the API know the parameter '{column}'?"
+    at = mark or looked.section.mapping.mark
+    return Observation(at, f"{looked.kind}.{name}", column, f"{error}{asked}")
+
+
+_FORBIDDEN = 403
+_UNKNOWN = (400, 422)
+"""What an API answers that refuses a parameter."""

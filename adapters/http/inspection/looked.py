@@ -6,6 +6,7 @@ from functools import cached_property
 from adapters.contract import Adapter, Record, RowFault
 from adapters.http.section import JsonRow, Section
 from adapters.inspection import Observation, Weight
+from adapters.mapping.model import SourceConfig
 
 ROWS = 100
 """How many rows are asked for, of the list as it comes."""
@@ -19,10 +20,14 @@ class Looked:
         section: Section,
         adapter: Adapter,
         listed: Callable[[int], Sequence[JsonRow]],
+        source: SourceConfig,
     ) -> None:
         self.section = section
         self.adapter = adapter
         self.kind = section.mapping.resource_type
+        self.source = source
+        self.is_refused = False
+        """Whether the list was asked for and no row could be had."""
         self._listed = listed
 
     @cached_property

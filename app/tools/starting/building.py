@@ -15,6 +15,7 @@ from app.tools.starting.data import data
 from app.tools.starting.draft import CodeTable, Draft, Found, Part
 from app.tools.starting.personal import is_list_of_codes, may_show
 from app.tools.starting.references import References
+from app.tools.starting.select import Select
 from app.tools.starting.tables import Roles
 from app.tools.starting.words import meaning
 
@@ -65,7 +66,7 @@ class Builder:
     roles: Roles
     draft: Draft
     computes: bool = True
-    _counts: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
+    _counts: dict[tuple[object, ...], tuple[CodeCount, ...] | None] = field(
         default_factory=dict
     )
 
@@ -76,31 +77,44 @@ class Builder:
         columns = (c for table in self.catalogue.tables for c in table.columns)
         return len(known & {w for c in columns for w in meaning(c.name).words}) >= _MANY
 
-    def counts(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
+    def counts(
+        self, table: Table, column: TableColumn, select: Select | None = None
+    ) -> tuple[CodeCount, ...] | None:
         """Return the codes of a column, None where it holds no codes.
 
+        Of the table that a SELECT begins with only the rows count that it leaves.
         None as well, and nothing is asked, where it may identify people.
         """
-        key = (table.name, column.name)
+        is_own = select is not None and select.table is table
+        filled = select.filled if select and is_own else {}
+        key = (table.name, column.name, *filled.items())
         if key not in self._counts:
-            found = self._asked(table, column)
+            found = self._asked(table, column, filled)
             seen = {count.code for count in found or ()}
             rest = tuple(CodeCount(c, 0) for c in column.choices if c not in seen)
             self._counts[key] = None if found is None else found + rest
         return self._counts[key]
 
-    def _asked(self, table: Table, column: TableColumn) -> tuple[CodeCount, ...] | None:
+    def _asked(
+        self, table: Table, column: TableColumn, filled: Mapping[str, bool]
+    ) -> tuple[CodeCount, ...] | None:
         if not may_show(table, column):
             return None
         # In a list of codes each stands once.
         often = not is_list_of_codes(table)
-        return code_counts(self.database, table, column.name, often=often)
+        of = (self.database, table, column.name)
+        return code_counts(*of, often=often, filled=filled)
 
     def code_table(
-        self, habit: str, name: str, table: Table, column: TableColumn
+        self,
+        habit: str,
+        name: str,
+        table: Table,
+        column: TableColumn,
+        select: Select | None = None,
     ) -> str:
         """Make a code table of a column and return its name, "" where it has no codes."""
-        counts = self.counts(table, column)
+        counts = self.counts(table, column, select)
         if not counts:
             return ""
         found = entries(habit, counts, french=self.is_french)
@@ -123,9 +137,9 @@ class Builder:
     def coded(self, part: Part, slot: str, found: Found) -> bool:
         """Fill a coded slot from a column; return whether it could be."""
         table, column, _ = found
-        name = self.code_table(slot, slot, table, column)
+        name = self.code_table(slot, slot, table, column, part.select)
         if not name:
-            is_empty = self.counts(table, column) == ()
+            is_empty = self.counts(table, column, part.select) == ()
             told = "is empty" if is_empty else "has too many values for codes"
             part.questions.append(f"{slot}: could be {column.name}, which {told}")
             return False

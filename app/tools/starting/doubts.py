@@ -58,7 +58,7 @@ def leave_out_parts(builder: Builder, part: Part) -> None:
     for reference in builder.references.of(table).values():
         if reference.target.name in elsewhere:
             column = table.by_name[reference.column]
-            part.select.filled_only("{0} IS NULL", column)
+            part.select.only_where(column, has=False)
             part.questions.append(
                 f"rows with {column.name} are left out: they seem to be parts of stays"
                 f" of {reference.target.name}, which are served from there"
@@ -70,7 +70,7 @@ def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
     table = part.select.table
     counted = rows_with(builder.database, table, patient)
     if counted and counted[1] < counted[0] and builder.computes:
-        part.select.filled_only("{0} IS NOT NULL", table.by_name[patient])
+        part.select.only_where(table.by_name[patient], has=True)
         part.questions.append(
             f"rows without {patient} ({counted[0] - counted[1]}) are left out:"
             " are they free slots, or stays of people nobody knows yet?"

@@ -24,11 +24,15 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A key and what it holds; `question` is "" where nothing is open."""
+    """A key and what it holds; `question` is "" where nothing is open.
+
+    One that `is_out` stays a comment until its question is answered.
+    """
 
     key: str
     value: Value
     question: str = ""
+    is_out: bool = False
 
 
 @dataclass
@@ -75,6 +79,10 @@ class Part:
     def put_unsearched(self, slot: str, value: Value, question: str = "") -> None:
         """Fill a slot that cannot be searched."""
         self.lines.append(Line(slot, value, question))
+
+    def leave_out(self, slot: str, value: Value, question: str) -> None:
+        """Write how a slot could be filled, as a comment."""
+        self.lines.append(Line(slot, value, question, is_out=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The SELECT of a section, put together column by column, join by join."""
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from adapters.sql.database import Database
@@ -41,7 +41,7 @@ class Select:
     table: Table
     _joins: list[_Join] = field(default_factory=list)
     _columns: dict[str, tuple[str, tuple[Cell, ...]]] = field(default_factory=dict)
-    _where: list[tuple[str, Cell]] = field(default_factory=list)
+    _where: dict[str, tuple[bool, Cell]] = field(default_factory=dict)
 
     def join(self, way: Sequence[Reference]) -> int:
         """Join the tables along a way of references; return the place of the last."""
@@ -97,15 +97,20 @@ class Select:
     def read(self) -> frozenset[str]:
         """The columns of the first table that are read, or that something leads by."""
         cells = [cell for _, of in self._columns.values() for cell in of]
-        cells += [cell for _, cell in self._where]
+        cells += [cell for _, cell in self._where.values()]
         own = {cell.column.name for cell in cells if cell.place == 0}
         return frozenset(
             own | {join.column for join in self._joins if join.before == 0}
         )
 
-    def filled_only(self, template: str, column: TableColumn) -> None:
-        """Leave out rows by a condition on a column, {0} in its template."""
-        self._where.append((template, Cell(0, column)))
+    @property
+    def filled(self) -> Mapping[str, bool]:
+        """The columns of the first table that have a value in all rows, or in none."""
+        return {name: has for name, (has, _) in self._where.items()}
+
+    def only_where(self, column: TableColumn, *, has: bool) -> None:
+        """Leave out rows without a value in a column of the first table, or with one."""
+        self._where[column.name] = has, Cell(0, column)
 
     def doubts(self, database: Database) -> Iterator[str]:
         """Yield a question for each joined table whose key nothing keeps unique."""
@@ -136,7 +141,10 @@ class Select:
             own = self._table(join.before).by_name[join.column].written
             here, there = self._alias(place), self._alias(join.before)
             yield f"LEFT JOIN {join.table.written} {here} ON {here}.{key} = {there}.{own}"
-        conditions = [t.format(self._cell(cell)) for t, cell in self._where]
+        conditions = [
+            f"{self._cell(cell)} IS {'NOT ' * has}NULL"
+            for has, cell in self._where.values()
+        ]
         if conditions:
             yield "WHERE " + " AND ".join(conditions)
 

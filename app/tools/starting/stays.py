@@ -61,13 +61,14 @@ class _Stays:
         put_id(self._builder, self._part)
         self._visit_number()
         self._patient()
+        # Codes are counted in the rows that are left.
+        leave_out_parts(self._builder, self._part)
         self._times()
         put_status(self._builder, self._part, self._columns)
         put_class(self._builder, self._part, self._columns)
         self._unit()
         self._organization()
         put_changed(self._builder, self._part, self._table, self._columns)
-        leave_out_parts(self._builder, self._part)
         self._part.questions += doubts(self._builder, self._part, self._columns)
         # In the order of the resource, whatever was looked for first.
         self._part.lines.sort(key=lambda line: _ORDER.index(line.key))

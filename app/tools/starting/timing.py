@@ -37,7 +37,10 @@ _SLOW = (
 _MANY = 1000
 _EXPRESSED = "Only an index of that expression makes it fast"
 _DAYS = "days without a time of day: which time do they stand for?"
-_CLOCK = "on the hospital's clock, or in UTC (time_zone: UTC)?"
+_CLOCK = (
+    "only the hospital knows: local clock, or UTC (time_zone: UTC)? A wrong one moves"
+    " every lastUpdated: no row shows it. Until then the line stays a comment"
+)
 
 
 def put_time(
@@ -60,10 +63,13 @@ def put_time(
     zone = builder.draft.source_zone
     if writing.is_utc and not writing.has_zone and not zone:
         options["time_zone"] = "UTC"
-    elif slot == "last_updated" and not (writing.has_zone or zone):
-        question = question or _CLOCK
     if writing.absent:
         options["absent"] = list(writing.absent)
+    is_told = writing.is_utc or writing.has_zone or zone
+    if slot == "last_updated" and not is_told:
+        asked = writing.question or question
+        part.leave_out(slot, options, f"{asked} {_CLOCK}" if asked else _CLOCK)
+        return
     put = part.put if writing.sorts else part.put_unsearched
     put(slot, options, writing.question or question)
 
@@ -133,7 +139,7 @@ def or_else(
     made = part.select.express(name, "COALESCE({0}, {1})", *cells)
     asked = line.question or question
     said = f"{asked} {_EXPRESSED}" if asked else ""
-    part.put(slot, {**line.value, "from": made}, said)
+    part.lines.append(replace(line, value={**line.value, "from": made}, question=said))
 
 
 def _alone(part: Part, writing: Writing, found: Found) -> tuple[str, Writing, str]:

@@ -119,7 +119,11 @@ def _part(part: Part, indent: int) -> Iterator[str]:
     yield f"{space}fields:"
     width = max(len(line.key) for line in part.lines) + 1
     for line in part.lines:
-        yield from _line(line.key, line.value, line.question, indent + 2, width)
+        if line.is_out:
+            yield from comments([line.question], f"{space}  ", "# ? ")
+            yield f"{space}  # {f'{line.key}:'.ljust(width)} {_flow(line.value)}"
+        else:
+            yield from _line(line.key, line.value, line.question, indent + 2, width)
     for name, items in part.lists.items():
         if items:
             yield f"{space}  {name}:"

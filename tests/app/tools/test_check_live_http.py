@@ -10,7 +10,7 @@ import pytest
 
 from adapters.testing.hospital import Hospital, OrganizationRow, PatientRow, StayRow
 from app.cli import main
-from tests.hospital_http import SECRETS, Api, serving
+from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
 
 SOUND = Hospital(
@@ -238,12 +238,62 @@ def test_ends_that_stand_for_none(
     assert '"31/12/2999 00:00' in one["remedy"]
 
 
+def test_a_refused_page_size_is_told_once_at_its_line(
+    api: Api, tmp_path: Path, look: Callable[..., list[dict[str, str]]]
+) -> None:
+    api.strange = lambda request: (
+        None
+        if "nb" in request.args or request.path.count("/") > 1
+        else answer({"erreur": "nb"}, 400)
+    )
+    found = look(
+        "path: /sejours, rows: resultats, count: nb,",
+        "path: /sejours, rows: resultats, count: nbr,",
+    )
+    (one,) = [one for one in found if one["severity"] == "error"]
+    assert one["element"] == "Encounter.list.count"
+    assert one["source"] == "nbr"
+    assert (
+        one["text"] == "the source answered 400: does the API know the parameter 'nbr'?"
+    )
+    lines = (tmp_path / "hospital.yaml").read_text().splitlines()
+    assert "list: {path: /sejours" in lines[int(one["line"]) - 1]
+
+
+def test_a_read_that_is_refused_is_told_at_its_line(
+    api: Api, tmp_path: Path, look: Callable[..., list[dict[str, str]]]
+) -> None:
+    api.strange = lambda request: (
+        answer({}, 418) if request.path.startswith("/sejours/") else None
+    )
+    (one,) = [one for one in look() if one["severity"] == "error"]
+    assert (one["element"], one["text"]) == (
+        "Encounter.read",
+        "the source answered 418",
+    )
+    lines = (tmp_path / "hospital.yaml").read_text().splitlines()
+    assert 'read: {path: "/sejours/{id}"}' in lines[int(one["line"]) - 1]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_file_that_shows_nobody_is_told_so_once(
+    status: int, api: Api, tmp_path: Path, look: Callable[..., list[dict[str, str]]]
+) -> None:
+    api.strange = lambda _: answer({}, status)
+    (one,) = look()
+    assert one["element"] == "source"
+    assert "the file sends neither headers nor auth" in one["text"]
+    lines = (tmp_path / "hospital.yaml").read_text().splitlines()
+    assert lines[int(one["line"]) - 1].startswith("source:")
+
+
 def test_who_is_refused_looks_no_further(
     api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     api.guard = lambda _: False
     file = tmp_path / "hospital.yaml"
-    file.write_text(http_mapping_text(SOUND))
+    shown = ", headers: {X-Key: {env: PAS_KEY}}"
+    file.write_text(http_mapping_text(SOUND, source=shown))
     assert main(["mapping", "check", "--live", str(file)]) == 2
     assert capsys.readouterr().err == (
         f"{file}: the source cannot be looked at: the source refuses who asks; is it up,"

@@ -301,6 +301,21 @@ def test_demo_hospital_is_read_as_its_own_mapping_reads_it(
         )
 
 
+def test_a_time_of_change_in_a_zone_that_nobody_told_is_a_comment(
+    urls: dict[str, str], tmp_path: Path
+) -> None:
+    file = new(urls["french"], tmp_path)
+    text = file.read_text("utf-8")
+    environ = {"PAS_URL": urls["french"]}
+    assert "only the hospital knows: local clock, or utc" in said(file)
+    assert "_lastUpdated" not in text
+    for kind, section in load_mapping(file, environ).resources.items():
+        assert "last_updated" not in section.fields, kind
+    file.write_text(text.replace("# last_updated:", "last_updated:"))
+    stays = load_mapping(file, environ).resources[STAY]
+    assert stays.fields["last_updated"].columns == ("date_maj",)
+
+
 def test_gnu_health_is_three_tables_of_stays(
     gnuhealth_url: str, tmp_path: Path
 ) -> None:
@@ -312,6 +327,10 @@ def test_gnu_health_is_three_tables_of_stays(
     assert "organization_id: gnuhealth_hospital_unit.institution says one too" in text
     assert "class: urgency (a: 123, c: 39, b: 38) may mark emergencies" in text
     assert "joined by party, which nothing keeps unique" in text
+    # The 13 free slots are left out by the WHERE, and counted nowhere.
+    table = text.partition("status_appointment:")[2].partition("class_appointment:")[0]
+    assert "free" not in table
+    assert "confirmed: planned       # 31 rows" in table
     # What would be served as any other class is written, and asked.
     assert "urgent: IMP              # ? 84 rows, which one: EMER" in text
     with opened(gnuhealth_url, file) as adapter:
