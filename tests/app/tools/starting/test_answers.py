@@ -116,6 +116,37 @@ def test_a_null_where_other_rows_have_an_object_is_no_field(tmp_path: Path) -> N
     assert [row.get("uf.code") for row in read.rows] == [None, "U1"]
 
 
+@pytest.mark.parametrize(
+    ("name", "end", "is_told"),
+    [("majUtc", "", True), ("maj", "Z", True), ("maj", "", False)],
+    ids=["name", "text", "neither"],
+)
+def test_last_updated_is_written_where_its_zone_is_told(
+    name: str, end: str, is_told: bool, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "id": day,
+            "patient": {"ipp": day},
+            "etat": "S",
+            "dateEntree": f"2024-05-{day:02}T08:00:00",
+            name: f"2024-05-{day:02}T10:{day:02}:00{end}",
+        }
+        for day in range(1, 29)
+    ]
+    people = [{"ipp": row["id"], "nom": "Roche", "sexe": "F"} for row in rows]
+    for file, of in (("sejours", rows), ("patients", people)):
+        (tmp_path / f"{file}.json").write_text(json.dumps({"resultats": of}))
+    asked = ["--patient", str(tmp_path / "patients.json"), "--out"]
+    made = tmp_path / "new.yaml"
+    main(
+        ["mapping", "new", "--from", str(tmp_path / "sejours.json"), *asked, str(made)]
+    )
+    text = made.read_text("utf-8")
+    assert ("    last_updated:" in text) is is_told
+    assert ("    # last_updated:" in text) is not is_told
+
+
 def test_no_value_of_a_person_is_written_or_stored(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
