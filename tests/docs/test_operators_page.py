@@ -28,7 +28,7 @@ from app.setting_table import SETTINGS
 from app.settings import Settings
 from app.timed_redis import REDIS_SECONDS
 from app.tools.effective import OURS
-from bench.capacity import Plan, plan
+from bench.capacity import LARGE, SMALL, Plan, cpu_ms_of, plan
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written
 from tests.docs.running import Demo
 from tests.docs.update import PARTS
@@ -104,11 +104,16 @@ def _text(key: ast.expr) -> str:
 
 def test_the_capacity_table_is_by_the_formulas_of_the_page() -> None:
     # 100 a second at 200 ms: 20 calls under way, at six tenths 34 connections of 2 workers.
-    assert plan(100, 200) == Plan(2, 17, 34)
-    assert plan(100, 200).at_the_database == 2 * (17 + COUNTS) == 38
-    assert plan(600, 1).workers == 4
+    assert plan(100, 200, 4) == Plan(2, 17, 34)
+    assert plan(100, 200, 4).at_the_database == 2 * (17 + COUNTS) == 38
+    assert plan(600, 1, 4).workers == 4
     source = SourceConfig("sql", Mark("", 1, 1))
-    assert plan(1, 1).connections == source.connections
+    assert plan(1, 1, 4).connections == source.connections
+    # What a request costs is the bench's word.
+    for name, least in ((SMALL, 0.5), (LARGE, cpu_ms_of(SMALL))):
+        assert cpu_ms_of(name) > least
+    with pytest.raises(LookupError):
+        cpu_ms_of("Nothing of the kind")
 
 
 def test_the_minimal_settings_start(tmp_path: Path) -> None:
