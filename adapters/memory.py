@@ -49,6 +49,10 @@ class FaultyRow(NamedTuple):
 
 
 Row: TypeAlias = Record | FaultyRow
+Placed: TypeAlias = list[tuple[Position, Row]]
+"""Rows, each with its place in an order."""
+
+MOST_ANSWERS = 100
 
 
 def _able(tokens: str, texts: str, first: SortKey) -> ResourceCapabilities:
@@ -91,6 +95,7 @@ class MemoryAdapter:
         self._matcher = Matcher(time_zone, date_reading)
         self._number_ids = frozenset(number_ids)
         self._rows: dict[tuple[ResourceType, str], Row] = {}
+        self._answers: dict[object, Placed] = {}
         for row in rows:
             self.put(row)
 
@@ -98,10 +103,12 @@ class MemoryAdapter:
         """Take a row in, in place of the one with its id when there is one."""
         record = _record(row)
         self._rows[resource_type_of(record), record.id] = row
+        self._answers.clear()
 
     def delete(self, resource_type: ResourceType, id: str) -> None:
         """Drop a row; raises KeyError when there is none."""
         del self._rows[resource_type, id]
+        self._answers.clear()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -119,20 +126,12 @@ class MemoryAdapter:
         if query.backwards:
             mark = query.before
             if mark is not None:
-                rows = [
-                    r
-                    for r in rows
-                    if precedes(self._position(r, query.sort), mark, query.sort)
-                ]
-            return self._page(rows[-query.count :], len(rows) > query.count, query)
+                rows = [pair for pair in rows if precedes(pair[0], mark, query.sort)]
+            return _page(rows[-query.count :], len(rows) > query.count)
         if query.after is not None:
             mark = query.after
-            rows = [
-                r
-                for r in rows
-                if follows(self._position(r, query.sort), mark, query.sort)
-            ]
-        return self._page(rows[: query.count], len(rows) > query.count, query)
+            rows = [pair for pair in rows if follows(pair[0], mark, query.sort)]
+        return _page(rows[: query.count], len(rows) > query.count)
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match, rows that cannot be mapped included."""
@@ -186,13 +185,23 @@ class MemoryAdapter:
 
     # The order: rows with the key, then rows without; inside both groups by key and id.
 
-    def _ordered(self, query: SearchQuery) -> list[Row]:
+    def _ordered(self, query: SearchQuery) -> Placed:
+        """Return what matches, in order; kept while no row changes, for page after page."""
+        asked = (query.resource_type, query.criteria, query.sort)
+        found = self._answers.get(asked)
+        if found is None:
+            if len(self._answers) >= MOST_ANSWERS:
+                self._answers.clear()
+            found = self._answers[asked] = self._in_order(query)
+        return found
+
+    def _in_order(self, query: SearchQuery) -> Placed:
         placed = [(self._position(r, query.sort), r) for r in self._matching(query)]
         return [
-            row
+            pair
             for group in Group
-            for _, row in sorted(
-                ((p, r) for p, r in placed if p.group is group),
+            for pair in sorted(
+                (pair for pair in placed if pair[0].group is group),
                 key=lambda pair: inside(pair[0]),
                 reverse=query.sort.descending,
             )
@@ -206,12 +215,13 @@ class MemoryAdapter:
         group = Group.UNKEYED if key is None else Group.KEYED
         return Position(group, key, id_, key if isinstance(key, datetime) else None)
 
-    def _page(self, rows: list[Row], more: bool, query: SearchQuery) -> Page:
-        if not rows:
-            return Page(())
-        positions = tuple(self._position(row, query.sort) for row in rows)
-        shown = tuple(r.fault if isinstance(r, FaultyRow) else r for r in rows)
-        return Page(shown, more, positions[0], positions[-1], positions)
+
+def _page(rows: Placed, more: bool) -> Page:
+    if not rows:
+        return Page(())
+    positions = tuple(position for position, _ in rows)
+    shown = tuple(r.fault if isinstance(r, FaultyRow) else r for _, r in rows)
+    return Page(shown, more, positions[0], positions[-1], positions)
 
 
 def resource_type_of(record: Record) -> ResourceType:
