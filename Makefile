@@ -17,7 +17,7 @@ run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000, GR
 
 .PHONY: test
 test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: image
 image: .venv/test.stamp ## Build the image and run it, where buildah, runc and debootstrap are (BASE=…)
