@@ -1,7 +1,7 @@
 """Records in a list, searched: the shortest correct reading of the contract.
 
 The other adapters are compared with this one, and it stands in for a hospital wherever
-a test needs one. Nothing here is fast, and nothing needs to be.
+a test needs one. What is kept between searches is an order, and only while no row changes.
 """
 
 import hashlib
@@ -66,7 +66,6 @@ def _able(tokens: str, texts: str, first: SortKey) -> ResourceCapabilities:
 
 
 _STAY = "_id patient date identifier status class service-provider._extension"
-
 CAPABILITIES: Capabilities = {
     ResourceType.ENCOUNTER: _able(_STAY, "", SortKey.DATE),
     ResourceType.PATIENT: _able(
@@ -124,12 +123,10 @@ class MemoryAdapter:
         """Return up to `query.count` rows from where the query starts."""
         rows = self._ordered(query)
         if query.backwards:
-            mark = query.before
-            if mark is not None:
+            if (mark := query.before) is not None:
                 rows = [pair for pair in rows if precedes(pair[0], mark, query.sort)]
             return _page(rows[-query.count :], len(rows) > query.count)
-        if query.after is not None:
-            mark = query.after
+        if (mark := query.after) is not None:
             rows = [pair for pair in rows if follows(pair[0], mark, query.sort)]
         return _page(rows[: query.count], len(rows) > query.count)
 
