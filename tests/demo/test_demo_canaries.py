@@ -27,7 +27,7 @@ from demo.people import (
 )
 from tests.collector import Collector, collecting
 from tests.demo.running import PORTS, STAYS, Demo, offline_token, started
-from tests.live import HOST, free_ports, wait_until
+from tests.live import HOST, free_ports, listens, wait_until
 from tests.validity.client import QUOTING, check_response
 
 VISIT = "CANARI-V-7731"
@@ -282,6 +282,8 @@ def travelled(tmp_path_factory: pytest.TempPathFactory) -> Journey:
         patch.setenv("ENCOUNTERS_TRACING", "true")
         patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
         demo = stack.enter_context(started(directory, folder / "said.log", port))
+        # A process of its own: it may begin to listen after the service answers.
+        wait_until(lambda: listens(port + OPERATIONS), demo.log)
         journey = Journey(demo, directory, offline_token(directory), collector)
         journey.hospital(
             f"UPDATE sejour SET num_venue = '{VISIT}' WHERE sejour_id = (SELECT "
