@@ -185,3 +185,20 @@ def test_what_is_refused_is_told_in_our_words(text: str) -> None:
             event(words)
             said = {error.problem, error.context} - {None}
             assert all(str(part) not in words for part in said)
+
+
+@given(st.text("ab:-[]{}&*#|>'\"\n ?,%@`\\éü\u2028\x85", max_size=60))
+def test_libyaml_tells_the_same_as_pyyaml(text: str) -> None:
+    # Without tags ('!'): both are refused, but not always for the same reason.
+    with pytest.MonkeyPatch.context() as patch:
+        quick = read(text)
+        patch.setattr("adapters.mapping.text._Quick", yaml.BaseLoader)
+        assert read(text) == quick
+
+
+def read(text: str) -> object:
+    """Return the nodes of a text with their places, or what is refused of it."""
+    try:
+        return read_text(text, "f")
+    except MappingError as error:
+        return error.problems
