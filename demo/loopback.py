@@ -11,7 +11,7 @@ HOST = "127.0.0.1"
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """Keep connections, and say nothing of a request that was answered."""
+    """Say nothing of a request that was answered."""
 
     protocol_version = "HTTP/1.1"
 
