@@ -31,6 +31,8 @@ SEND_SECONDS = 5.0
 GOODBYE_SECONDS = 2.0
 """How long a client may take to close, so that it gets its last answer whole."""
 
+PAUSE_SECONDS = 0.02
+"""How long nothing is taken after a connection could not be."""
 
 MOST_LEAVING = 128
 """How many may be about to close, before the first of them is left to itself."""
@@ -98,14 +100,16 @@ class OutcomeWorker(ThreadWorker):
             client, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
+        except OSError as error:
+            self._make_room(error)
+            return
         try:
             conn = Connection(
                 self.cfg, client, address, listener.getsockname(), self._say_goodbye
             )
         except OSError as error:
             # Of a client that has gone again no TLS connection can be made.
-            data = {"reason": type(error).__name__}
-            _log.warning("connection not taken", extra={"data": data})
+            _not_taken(error)
             client.close()
             return
         self.nr_conns += 1
@@ -172,6 +176,14 @@ class OutcomeWorker(ThreadWorker):
             _refuse(conn.sock, error, 0)
             conn.close(graceful=True)
 
+    def _make_room(self, error: OSError) -> None:
+        """Let a client in who is kept out because all file descriptors are in use, say."""
+        _not_taken(error)
+        if len(self._arriving):
+            self._give_up(self._arriving.oldest(), LateRequestError())
+        # The client still waits: without a pause the loop would do nothing but ask.
+        time.sleep(PAUSE_SECONDS)
+
     def _say_goodbye(self, conn: Connection) -> None:
         if not conn.end_answers():
             conn.close()
@@ -185,6 +197,11 @@ class OutcomeWorker(ThreadWorker):
         if conn.has_gone():
             self._leaving.remove(conn)
             conn.close()
+
+
+def _not_taken(error: OSError) -> None:
+    data = {"reason": errno.errorcode.get(error.errno or 0, type(error).__name__)}
+    _log.warning("connection not taken", extra={"data": data})
 
 
 def _refuse(client: socket.socket, exc: Exception, seconds: float) -> None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from tests.app import provider
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
 
@@ -52,6 +54,13 @@ class Gunicorn(NamedTuple):
 
     port: int
     log: Path
+    process: "subprocess.Popen[bytes]"
+
+    def worker(self) -> psutil.Process:
+        """Return the one process that answers."""
+        children = psutil.Process(self.process.pid).children()
+        (found,) = [child for child in children if "gunicorn" in child.cmdline()]
+        return found
 
 
 class Answer(NamedTuple):
@@ -86,7 +95,7 @@ def standing_in(folder: Path, *options: str, **settings: str) -> Iterator[Gunico
         )
     try:
         wait_until(lambda: "--certfile" in options or answers(port), log)
-        yield Gunicorn(port, log)
+        yield Gunicorn(port, log, process)
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0, log.read_text()
