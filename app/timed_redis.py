@@ -31,6 +31,9 @@ def connect(url: str) -> redis.Redis:
         "socket_connect_timeout": REDIS_SECONDS,
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        # Else each connection reads the package's version from disk first, and where that
+        # fails, for want of file descriptors, its place in the pool is lost for good.
+        "driver_info": None,
     }
     if is_sentinel(url):
         return _ending_in_time(SentinelAddress.read(url).client(**options))
