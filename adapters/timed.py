@@ -18,7 +18,7 @@ NOW = local()
 """`NOW.left` tells the seconds that the request of this thread has left, or raises."""
 
 
-class _TimedRaw(io.RawIOBase):
+class TimedRaw(io.RawIOBase):
     """Reads of a socket, each with no more time than is left."""
 
     def __init__(self, raw: Any, sock: Any, left: Callable[[], float]) -> None:
@@ -44,7 +44,7 @@ class _TimedResponse(HTTPResponse):
     def __init__(self, sock: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         raw = self.fp.detach()
-        self.fp = io.BufferedReader(_TimedRaw(raw, sock, NOW.left))
+        self.fp = io.BufferedReader(TimedRaw(raw, sock, NOW.left))
 
 
 class _TimedConnection(HTTPConnection):

@@ -1,12 +1,13 @@
 """A service in this process that reaches all its neighbours through faulty proxies."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 import sqlalchemy as sa
 from werkzeug.test import TestResponse
 
@@ -16,7 +17,7 @@ from tests.app import provider
 from tests.app.changing import NEWEST_FIRST, SEAL_KEYS, STAYS
 from tests.app.operations.running import keys
 from tests.attacks.faulty_proxy import FaultyProxy
-from tests.hospital_http import Api, serving
+from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST
@@ -37,23 +38,33 @@ class Behind:
 
     served: Served
     proxies: Mapping[str, FaultyProxy]
+    forget_logins: Callable[[], None] = lambda: None
+    """Lets the source ask for a new token; databases have none."""
 
     def first(self) -> Any:
         """Search, and return the first page."""
         return self.served.search("Encounter", {"_count": str(COUNT)})
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A source that is there: its proxies, its mapping file, how its tokens end."""
+
+    proxies: Mapping[str, FaultyProxy]
+    mapping: str
+    forget_logins: Callable[[], None] = lambda: None
+
+
 @contextmanager
 def behind(
     source: str, directory: Path, redis: RedisServer, database: str | None = None
 ) -> Iterator[Behind]:
-    """Serve the hospital behind "postgresql" or "http"; `database` is an empty one."""
+    """Serve the hospital behind "http" or an empty database of the kind of `source`."""
     with ExitStack() as stack:
-        begin = _postgresql if source == "postgresql" else _http
-        hospital, mapping = begin(stack, database)
+        begun = _sql(stack, source, database) if database else _http(stack)
         key_set = stack.enter_context(serving(keys))
         proxies = {
-            source: hospital,
+            **begun.proxies,
             "redis": _proxy(stack, redis.url.removeprefix("unix://")),
             "key set": _proxy(stack, _place(key_set)),
         }
@@ -64,31 +75,45 @@ def behind(
             "SEAL_KEYS": SEAL_KEYS[0],
         }
         redis_url = f"redis://{HOST}:{proxies['redis'].port}/0"
+        mapping = begun.mapping
         served = serve(HOSPITAL, directory, redis_url, mapping=mapping, **settings)
         stack.callback(served.app.extensions[EXTENSION].adapter.close)
-        yield Behind(served, proxies)
+        yield Behind(served, proxies, begun.forget_logins)
 
 
-def _postgresql(stack: ExitStack, database: str | None) -> tuple[FaultyProxy, str]:
-    assert database is not None
+def _sql(stack: ExitStack, source: str, database: str) -> _Begun:
     Tables(database, HOSPITAL).close()
     url = sa.make_url(database)
-    folder = str(url.query.get("host") or url.host)
-    assert folder.startswith("/"), "the test's server listens on a socket"
-    proxy = _proxy(stack, f"{folder}/.s.PGSQL.{url.port or 5432}")
-    moved = url.set(host=HOST, port=proxy.port, query={"sslmode": "disable"})
+    if source == "mariadb":
+        socket, plain = str(url.query["unix_socket"]), {}
+    else:
+        folder = str(url.query.get("host") or url.host)
+        assert folder.startswith("/"), "the test's server listens on a socket"
+        socket, plain = f"{folder}/.s.PGSQL.{url.port or 5432}", {"sslmode": "disable"}
+    proxy = _proxy(stack, socket)
+    moved = url.set(host=HOST, port=proxy.port, query=plain)
     told = moved.render_as_string(hide_password=False)
     text = mapping_text(HOSPITAL, f"'{told}'")
     seconds = f"connections: 2, timeout_seconds: {STATEMENT_SECONDS}"
-    return proxy, text.replace("connections: 2", seconds)
+    return _Begun({source: proxy}, text.replace("connections: 2", seconds))
 
 
-def _http(stack: ExitStack, _database: str | None) -> tuple[FaultyProxy, str]:
-    url = stack.enter_context(serving(Api(HOSPITAL)))
-    proxy = _proxy(stack, _place(url))
-    seconds = f", timeout_seconds: {STATEMENT_SECONDS}, connections: 2"
-    text = http_mapping_text(HOSPITAL, source=seconds)
-    return proxy, text.replace("{env: PAS_URL}", f"'http://{HOST}:{proxy.port}'")
+def _http(stack: ExitStack) -> _Begun:
+    patch = stack.enter_context(pytest.MonkeyPatch.context())
+    patch.setenv("PAS_PASSWORD", SECRETS["PAS_PASSWORD"])
+    api = Api(HOSPITAL)
+    api.guard = lambda r: r.headers.get("Authorization") == f"Bearer {api.sessions[-1]}"
+    place = _place(stack.enter_context(serving(api)))
+    source, tokens = _proxy(stack, place), _proxy(stack, place)
+    auth = (
+        f"auth: {{oauth2: {{token_url: 'http://{HOST}:{tokens.port}/token', "
+        "client_id: c, client_secret: {env: PAS_PASSWORD}}}"
+    )
+    limits = f", timeout_seconds: {STATEMENT_SECONDS}, connections: 2, {auth}"
+    text = http_mapping_text(HOSPITAL, source=limits)
+    text = text.replace("{env: PAS_URL}", f"'http://{HOST}:{source.port}'")
+    proxies = {"http": source, "token server": tokens}
+    return _Begun(proxies, text, lambda: api.sessions.append("another"))
 
 
 def _proxy(stack: ExitStack, place: Any) -> FaultyProxy:

@@ -1,15 +1,15 @@
 """Every fault of every neighbour, in mid-walk: the right page, or an honest refusal."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 
 import pytest
 
 from tests.app import provider
 from tests.attacks.faulty_proxy import Fault
 from tests.attacks.neighbours import COUNT, WALK, Behind, behind, kept_word, walked
-from tests.databases import NewDatabase
 from tests.redis_server import RedisServer
 from tests.serving import ids, link
 
@@ -19,38 +19,51 @@ LONGEST = 20.0
 TRIES = 3
 """A connection that broke unnoticed may still cost an answer or two afterwards."""
 
-SOURCES = ("postgresql", "http")
-NEIGHBOURS = (*SOURCES, "redis", "key set")
+SOURCE_OF = {
+    "postgresql": "postgresql",
+    "mariadb": "mariadb",
+    "http": "http",
+    "token server": "http",
+    "redis": "postgresql",
+    "key set": "postgresql",
+}
+"""The source of the service that each neighbour is tried with."""
+
+Serve = Callable[[str], Behind]
 
 
 @pytest.fixture(scope="module")
-def services(
+def service_on(
     tmp_path_factory: pytest.TempPathFactory,
     redis_server: RedisServer,
-    new_postgresql: NewDatabase,
-) -> Iterator[Mapping[str, Behind]]:
+    request: pytest.FixtureRequest,
+) -> Iterator[Serve]:
+    """Return a function that returns the service on a kind of source, begun once."""
     with ExitStack() as stack:
-        yield {
-            source: stack.enter_context(
-                behind(
-                    source,
-                    tmp_path_factory.mktemp(source),
-                    redis_server,
-                    new_postgresql("unicode") if source == "postgresql" else None,
-                )
+
+        @cache
+        def begun(source: str) -> Behind:
+            database = None
+            if source == "postgresql":
+                database = request.getfixturevalue("new_postgresql")("unicode")
+            elif source == "mariadb":
+                database = request.getfixturevalue("mariadb_server").new_database()
+            directory = tmp_path_factory.mktemp(source)
+            return stack.enter_context(
+                behind(source, directory, redis_server, database)
             )
-            for source in SOURCES
-        }
+
+        yield begun
 
 
-@pytest.fixture(params=NEIGHBOURS)
+@pytest.fixture(params=SOURCE_OF)
 def neighbour(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def service(services: Mapping[str, Behind], neighbour: str) -> Behind:
-    return services[neighbour if neighbour in SOURCES else "postgresql"]
+def service(service_on: Serve, neighbour: str) -> Behind:
+    return service_on(SOURCE_OF[neighbour])
 
 
 @pytest.mark.parametrize("fault", Fault)
@@ -62,6 +75,8 @@ def test_a_fault_in_the_middle_of_a_walk_gives_no_wrong_page(
     assert ids(first) == WALK[:COUNT]
     began = time.monotonic()
     with proxy.failing(fault):
+        if neighbour == "token server":
+            service.forget_logins()
         answer = served.get(link(first, "next"))
         took = time.monotonic() - began
         right = kept_word(answer, WALK[COUNT : 2 * COUNT])
@@ -81,6 +96,8 @@ def test_a_new_search_meanwhile_is_whole_or_refused(
     served = service.served
     service.first()
     with service.proxies[neighbour].failing(fault):
+        if neighbour == "token server":
+            service.forget_logins()
         answer = served.post("Encounter/_search", {"_count": str(COUNT)})
         kept_word(answer, WALK[:COUNT])
         if neighbour == "redis":
@@ -94,9 +111,9 @@ def test_a_new_search_meanwhile_is_whole_or_refused(
 
 @pytest.mark.parametrize("fault", Fault)
 def test_a_key_that_cannot_be_fetched_is_503_never_401(
-    services: Mapping[str, Behind], fault: Fault
+    service_on: Serve, fault: Fault
 ) -> None:
-    service = services["postgresql"]
+    service = service_on("postgresql")
     served = service.served
     service.first()
     headers = {

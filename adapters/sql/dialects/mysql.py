@@ -46,14 +46,19 @@ def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
             "connect_timeout": CONNECT_SECONDS,
             "autocommit": True,
             "conv": _conversions(),
-            # Ends the wait for a server that went away without a word.
-            "read_timeout": seconds + GRACE_SECONDS,
             "write_timeout": seconds + GRACE_SECONDS,
         },
     )
 
+    @sa.event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
+        from adapters.sql.dialects.mysql_connection import TimedConnection
+
+        return TimedConnection(*args, **options)
+
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
+        connection.longest = seconds + GRACE_SECONDS
         is_mariadb = "MariaDB" in connection.get_server_info()
         limit = (
             f"max_statement_time = {seconds}"

@@ -1,0 +1,60 @@
+"""Connections of PyMySQL whose every answer ends in time, however it comes.
+
+PyMySQL's own time-outs start anew with each byte: a server, or a network, that lets an answer
+drip would hold a thread for minutes.
+"""
+
+import io
+import time
+from typing import TYPE_CHECKING, Any
+
+from pymysql.connections import Connection
+
+from adapters.sql.dialects.base import CONNECT_SECONDS
+from adapters.timed import TimedRaw
+
+if TYPE_CHECKING:
+    _Connection = Connection[Any]
+else:
+    _Connection = Connection
+
+
+class TimedConnection(_Connection):
+    """A connection that waits for one answer no longer than for `longest` seconds."""
+
+    longest: float = CONNECT_SECONDS
+    _sock: Any
+    _is_connected = False
+    _ends = 0.0
+    _reader: io.BufferedReader | None = None
+
+    def connect(self, sock: Any = None) -> None:
+        """Connect, with all that is said on that occasion, in bounded time."""
+        self._ends = time.monotonic() + CONNECT_SECONDS
+        self._is_connected = False
+        super().connect(sock)
+        self._is_connected = True
+
+    # What follows is PyMySQL's own: where it sends a command, and what it reads from.
+
+    def _execute_command(self, command: int, sql: str | bytes) -> None:
+        if self._is_connected:
+            self._ends = time.monotonic() + self.longest
+        super()._execute_command(command, sql)  # type: ignore[misc]
+
+    @property
+    def _rfile(self) -> io.BufferedReader | None:
+        return self._reader
+
+    @_rfile.setter
+    def _rfile(self, file: io.BufferedReader | None) -> None:
+        self._reader = None
+        if file:
+            raw = TimedRaw(file.detach(), self._sock, self._left)
+            self._reader = io.BufferedReader(raw)
+
+    def _left(self) -> float:
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the server takes too long")
+        return left
