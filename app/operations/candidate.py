@@ -14,7 +14,7 @@ import orjson
 
 from adapters import read_in
 from adapters.contract import AdapterError, Problem
-from adapters.mapping.load import keep_mapping
+from adapters.mapping.load import keep_mapping, load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from app import create_app
@@ -49,10 +49,12 @@ def pass_first(
 
     What code its sources need is read in this process: workers are forked with it.
     """
-    mapping = _kept(shared, environ)
+    _kept(shared, environ)
     try:
+        # As it is kept: the processes to come need not read it again.
+        mapping = load_mapping(shared.candidate, environ)
         read_in(mapping)
-    except AdapterError as error:
+    except (MappingError, AdapterError, OSError) as error:
         raise RefusedError(str(error)) from error
     return _elsewhere(shared, lambda: _pass(shared, settings, mapping))
 
