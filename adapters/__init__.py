@@ -49,3 +49,18 @@ def open_source(mapping: "SourceMapping") -> "Adapter":
     from adapters.sql import SqlAdapter
 
     return SqlAdapter(mapping)
+
+
+def read_in(mapping: "SourceMapping") -> None:
+    """Have this process read the code that `open_adapter` needs: libraries, drivers.
+
+    A hospital's own class is left: it may be replaced. Raises AdapterError.
+    """
+    import adapters.guarded
+
+    if mapping.parts:
+        import adapters.federated  # noqa: F401
+    for each in [part.mapping for part in mapping.parts] or [mapping]:
+        if not is_own(each.source.kind):
+            # Nothing is asked of it.
+            open_source(each).close()

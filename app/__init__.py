@@ -1,124 +1,25 @@
 """The FHIR side of the service: `create_app` joins its parts."""
 
 import os
-import time
-from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
-import redis
-from flask import Flask
+if TYPE_CHECKING:
+    from flask import Flask
 
-from adapters import open_adapter
-from adapters.contract import Adapter
-from adapters.mapping.load import load_mapping
-from adapters.mapping.model import SourceMapping
-from adapters.mapping.profile import profile_of
-from app.auth import Authenticator
-from app.capabilities import compute_offer
-from app.operations.audit import open_trail, register_audit
-from app.operations.logs import register_request_log
-from app.operations.metrics import SourceCounts, register_metrics
-from app.outcomes import register_errors
-from app.paging import PageStore
-from app.parameters import context_of
-from app.schemas.resources import resource_schemas
-from app.service import EXTENSION, Service
-from app.settings import Settings
-from app.stamps import derived_key
-from app.throttle import Throttle
-from app.timed_redis import connect
-from app.transport import register_transport
-from app.views import bundle, encounter, metadata, organization, patient
-from app.walks import Walks
-
-PATH = "/fhir/v3"
-"""The version of the interface is in the path (spec 9)."""
-
-
-class _Application(Flask):
-    """Flask, told that no function here is a coroutine: it asks before every call."""
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function."""
-        return func
+    from adapters.contract import Adapter
+    from app.settings import Settings
 
 
 def create_app(
-    settings: Settings | None = None, adapter: Adapter | None = None
-) -> Flask:
+    settings: "Settings | None" = None, adapter: "Adapter | None" = None
+) -> "Flask":
     """Return the service, its parts joined.
 
     Without `settings` they are read from the environment; without `adapter` the mapping
     file says which hospital system it is. Raises SettingsError, MappingError.
     """
-    settings = settings or Settings.from_environ(os.environ)
-    mapping = load_mapping(settings.mapping, os.environ)
-    app = _Application(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
-    app.url_map.merge_slashes = False
-    adapter = adapter or open_adapter(mapping, _counts(mapping))
-    app.extensions[EXTENSION] = _join(settings, mapping, adapter)
-    register_request_log(app)
-    if settings.tracing:
-        _trace(app)
-    register_metrics(app)
-    register_errors(app)
-    register_transport(app, settings)
-    # Last: who registers first has the last word, and an answer that the trail puts in
-    # place of another needs the headers of every answer too.
-    if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
-        register_audit(app, trail)
-    for view in (encounter, patient, organization, bundle, metadata):
-        app.register_blueprint(view.blueprint, url_prefix=PATH)
-    return app
+    # Here: every command and every process reads this file, few of them serve.
+    from app.application import joined
+    from app.settings import Settings
 
-
-def _counts(mapping: SourceMapping) -> SourceCounts:
-    return SourceCounts({n: s.connections for n, s in mapping.sources.items()})
-
-
-def _trace(app: Flask) -> None:
-    # Here: its packages are an extra.
-    from app.operations.tracing import open_tracing, register_tracing
-
-    register_tracing(app, open_tracing())
-
-
-def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Service:
-    profile = profile_of(mapping)
-    offer = compute_offer(profile, adapter.capabilities)
-    context = context_of(settings.base_url, mapping.constants, mapping.time_zone)
-    changed = settings.mapping.stat().st_mtime
-    client = connect(settings.redis_url)
-    return Service(
-        settings=settings,
-        adapter=adapter,
-        offer=offer,
-        context=context,
-        authenticator=Authenticator.from_settings(settings),
-        throttle=_throttle(settings, client),
-        walks=Walks(adapter, offer, _page_store(settings, client), context),
-        schemas=resource_schemas(mapping.constants),
-        title=mapping.name,
-        offered_since=datetime.fromtimestamp(changed, UTC).date(),
-    )
-
-
-def _throttle(settings: Settings, client: redis.Redis) -> Throttle:
-    return Throttle(
-        client,
-        clients=settings.client_requests_per_minute,
-        addresses=settings.address_requests_per_minute,
-        key=derived_key(settings.seal_keys[0], b"throttle"),
-    )
-
-
-def _page_store(settings: Settings, client: redis.Redis) -> PageStore:
-    return PageStore(
-        client,
-        settings.seal_keys,
-        idle=60 * settings.page_idle_minutes,
-        life=60 * settings.page_life_minutes,
-        clock=time.time,
-    )
+    return joined(settings or Settings.from_environ(os.environ), adapter)

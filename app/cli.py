@@ -5,6 +5,7 @@ Each command imports what it needs, so that none pays for another.
 """
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -166,7 +167,8 @@ def _whole(text: str, low: int, high: int) -> int:
 
 
 def _serve(_: argparse.Namespace) -> int:
-    from app.operations.candidate import RefusedError, pass_candidate
+    # Until the workers are forked nothing that is read is garbage.
+    gc.disable()
     from app.operations.shared import Shared
     from app.settings import Settings, SettingsError
 
@@ -175,9 +177,13 @@ def _serve(_: argparse.Namespace) -> int:
     except SettingsError as error:
         return _refused(error)
     shared = Shared.made(settings.mapping)
+    # Before anything that counts is read: it looks here where the counts of all lie.
+    shared.tell(os.environ)
+    from app.operations.candidate import RefusedError, pass_first
+
     try:
-        # Here, before there are workers: they are too late a place to find out.
-        passed = pass_candidate(shared, settings, os.environ)
+        # Before there are workers: they are too late a place to find out.
+        passed = pass_first(shared, settings, os.environ)
     except RefusedError as error:
         shared.remove()
         return _refused(error)
@@ -185,8 +191,7 @@ def _serve(_: argparse.Namespace) -> int:
         shared.remove()
         raise
     _warn(settings.log_level, passed)
-    shared.tell(os.environ)
-    return _become([sys.executable, "-m", "gunicorn", *GUNICORN])
+    return _run_gunicorn()
 
 
 def _warn(level: str, passed: "Passed") -> None:
@@ -203,8 +208,14 @@ def _warn(level: str, passed: "Passed") -> None:
         log.warning(said, extra={"data": {"sources": list(passed.wide)}})
 
 
-def _become(command: list[str]) -> NoReturn:
-    os.execv(command[0], command)  # noqa: S606 - our own interpreter, no shell
+def _run_gunicorn() -> NoReturn:
+    """Go on as gunicorn, with all that has been read."""
+    from gunicorn.app import wsgiapp
+
+    # Its own command: what it would start itself anew with.
+    sys.argv = [str(Path(wsgiapp.__file__).parents[1] / "__main__.py"), *GUNICORN]
+    wsgiapp.run()
+    raise AssertionError("gunicorn ends the process")
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 from cryptography.fernet import Fernet
 
+from app.operations.endpoints import NAME
 from bench.cluster import Database, free_port
 from bench.tokens import AUDIENCE, ISSUER, Identity
 
@@ -54,7 +55,7 @@ class Running:
         return [
             each
             for each in self.processes()
-            if not each.children() and "app.operations.endpoints" not in each.cmdline()
+            if not each.children() and each.name() != NAME
         ]
 
     def cpu(self) -> float:

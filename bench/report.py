@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from bench import slow as slow_source
 from bench.contenders import THREADS, WORKERS
 from bench.load import CONNECTIONS, generator
 from bench.plots import lines
@@ -201,8 +202,9 @@ def _slow(results: Results) -> Iterator[str]:
     yield "## A source that takes its time\n"
     yield (
         f"Two hospitals as one (`bench/slow.yaml`): a database, and an HTTP API that takes"
-        f" {LATENCY * 1000:.0f} ms; {WORKERS} processes with 48 threads, 32 connections each"
-        f" to the API. {CLIENTS} clients reading from the API: {slow.per_second:,.0f} requests"
+        f" {LATENCY * 1000:.0f} ms; {WORKERS} processes with"
+        f" {slow_source.THREADS} threads, {slow_source.CONNECTIONS} connections each to the"
+        f" API. {CLIENTS} clients reading from the API: {slow.per_second:,.0f} requests"
         f" a second of {slow.limit:,.0f} possible, the processors {slow.cpu_share:.0%} busy"
         " with the service.\n"
     )

@@ -22,6 +22,7 @@ from pathlib import Path
 import psutil
 import requests
 
+from app.operations.endpoints import NAME
 from bench.clients import KINDS, SECONDS, Client, Tally, faulty_paths, run
 from bench.sampling import MB, Course, Named, Sample, courses, shared_files, take
 from demo.deployments import deployment
@@ -33,6 +34,7 @@ from demo.processes import Family, redis_server
 from demo.state import DemoDirectory
 
 STAYS = 2000
+SERVE = "app.cli serve"
 OPERATIONS = 2
 """How far the operations port is from the service's."""
 
@@ -112,16 +114,16 @@ def _processes() -> tuple[Named, ...]:
     found, workers = [], 0
     for process in psutil.Process().children(recursive=True):
         command = " ".join(process.cmdline())
-        if "app.operations.endpoints" in command:
+        if process.name() == NAME:
             name = "service: operations"
         elif "demo.issuer" in command:
             name = "token server"
         elif "redis-server" in command:
             name = "Redis"
-        elif (parent := process.parent()) and "wsgi" in " ".join(parent.cmdline()):
+        elif (parent := process.parent()) and SERVE in " ".join(parent.cmdline()):
             workers += 1
             name = f"service: worker {workers}"
-        elif "wsgi:application" in command:
+        elif SERVE in command:
             name = "service: master"
         else:
             continue

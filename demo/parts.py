@@ -1,14 +1,15 @@
 """The parts of a running demo: what each is started with, and when it answers."""
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
-
-import redis
-import requests
+from urllib.request import ProxyHandler, Request, build_opener
 
 from demo.deployments import PROJECT, Deployment
 from demo.doors import KEY_HEADER
@@ -19,6 +20,9 @@ from demo.processes import Family
 from demo.state import DemoDirectory
 
 ANSWER_SECONDS = 1.0
+
+_DIRECT = build_opener(ProxyHandler({}))
+"""A proxy of the machine has no business between two processes on it."""
 
 LET_THROUGH = frozenset({"ENCOUNTERS_OPERATIONS_BIND", "ENCOUNTERS_TRACING"})
 """What who starts the demo may set of the service, to look at it: both are off by themselves."""
@@ -150,17 +154,19 @@ def _environ(added: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pings(path: Path) -> bool:
-    with (
-        redis.Redis(unix_socket_path=str(path), socket_timeout=ANSWER_SECONDS) as asked,
-        suppress(redis.RedisError),
-    ):
-        return bool(asked.ping())
+    with socket.socket(socket.AF_UNIX) as asked, suppress(OSError):
+        asked.settimeout(ANSWER_SECONDS)
+        asked.connect(str(path))
+        asked.sendall(b"PING\r\n")
+        return asked.recv(64) == b"+PONG\r\n"
     return False
 
 
 def _answers(url: str, headers: Mapping[str, str] | None = None) -> bool:
-    with requests.Session() as session, suppress(requests.RequestException):
-        # A proxy of the machine has no business between two processes on it.
-        session.trust_env = False
-        return session.get(url, headers=headers, timeout=ANSWER_SECONDS).ok
+    request = Request(url, headers=dict(headers or {}))  # noqa: S310 - one of ours
+    with (
+        suppress(OSError, HTTPException),
+        _DIRECT.open(request, timeout=ANSWER_SECONDS) as answer,
+    ):
+        return bool(answer.status == HTTPStatus.OK)
     return False

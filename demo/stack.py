@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from demo.deployments import Deployment
-from demo.hospital import fill
 from demo.loopback import HOST
 from demo.parts import (
     SEED,
@@ -118,6 +117,9 @@ def _database(directory: DemoDirectory, stays: int) -> Mapping[str, str]:
     """Return where the hospital's database is, made whole on first use."""
     path = directory.hospital(stays)
     if not path.exists():
+        # Here: the next start finds it made.
+        from demo.hospital import fill
+
         print(f"Making a hospital of {stays:,} stays …", flush=True)
         with TemporaryDirectory(prefix="half-", dir=directory.root) as half:
             fill(f"sqlite:///{half}/{path.name}", stays=stays, seed=SEED)

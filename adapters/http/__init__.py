@@ -29,7 +29,6 @@ from adapters.http.answers import rows_at, text_at, total_at
 from adapters.http.calls import Question
 from adapters.http.client import SourceTimedOutError
 from adapters.http.dates import askable_prefixes, finest
-from adapters.http.inspection import Looked, looks
 from adapters.http.paging import (
     Listed,
     Pairs,
@@ -150,6 +149,9 @@ class HttpAdapter:
 
     def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
         """Yield what there is to look at, section by section."""
+        # Here: no service looks.
+        from adapters.http.inspection import Looked, looks
+
         for kind, section in self._sections.items():
             if kind in kinds:
                 first = partial(self._first, section)

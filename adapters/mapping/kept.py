@@ -56,14 +56,9 @@ def write_kept(place: Path, mapping: Path, files: Mapping[str, bytes]) -> None:
     written.replace(place)
 
 
-def open_files(path: Path) -> tuple[Path, Reader]:
-    """Return where a mapping file stands and what reads it: a kept one is in itself.
-
-    Raises OSError where a kept mapping cannot be read.
-    """
-    if path.suffix != SUFFIX:
-        return path, from_disk
-    kept: dict[str, Any] = orjson.loads(path.read_bytes())
+def open_kept(held: bytes) -> tuple[Path, Reader]:
+    """Return where a kept mapping stood and what reads its files: it holds them itself."""
+    kept: dict[str, Any] = orjson.loads(held)
     files: dict[str, bytes] = {
         name: text.encode("utf-8") for name, text in kept["files"].items()
     }

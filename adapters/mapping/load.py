@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from marshmallow import ValidationError
@@ -9,7 +10,14 @@ from marshmallow import ValidationError
 from adapters.mapping.build import build_mapping
 from adapters.mapping.document import Document
 from adapters.mapping.faults import readable
-from adapters.mapping.kept import Reader, Recorder, open_files, write_kept
+from adapters.mapping.kept import (
+    SUFFIX,
+    Reader,
+    Recorder,
+    from_disk,
+    open_kept,
+    write_kept,
+)
 from adapters.mapping.layers import read_layers
 from adapters.mapping.model import Mark, SourceMapping
 from adapters.mapping.nodes import Items, KeyPath, Node, Table, plain
@@ -32,7 +40,20 @@ def load_mapping(path: str | Path, environ: Mapping[str, str] | None) -> SourceM
     Raises MappingError whose `problems` are all that a person has to mend, in the order
     of the file.
     """
-    return _load(*open_files(Path(path)), environ)
+    path = Path(path)
+    if path.suffix == SUFFIX:
+        resolved = None if environ is None else frozenset(environ.items())
+        return _load_kept(path.read_bytes(), resolved)
+    return _load(path, from_disk, environ)
+
+
+@lru_cache(maxsize=1)
+def _load_kept(
+    held: bytes, environ: frozenset[tuple[str, str]] | None
+) -> SourceMapping:
+    # What is kept does not change: processes that are forked from one that has read it
+    # need not read it again.
+    return _load(*open_kept(held), None if environ is None else dict(environ))
 
 
 def keep_mapping(path: Path, environ: Mapping[str, str], place: Path) -> SourceMapping:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -106,7 +107,13 @@ def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
         raise MappingError([_missing(path)])
     ours = name in PROFILES
     held = path.read_bytes() if ours else read(beside / name)
-    root = read_text(held, name if ours else str(path))
+    return _read(held, name if ours else str(path))
+
+
+@lru_cache(maxsize=4)
+def _read(held: bytes, file: str) -> Profile:
+    """Return what a file says; the rules of a mapping ask for it, and so does who serves."""
+    root = read_text(held, file)
     try:
         data = ProfileShape().load(plain(root))
     except ValidationError as error:

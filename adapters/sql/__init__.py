@@ -32,7 +32,6 @@ from adapters.mapping.apply import served
 from adapters.mapping.model import DateReading, ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER
 from adapters.sql.database import Database, SourceTimedOutError, open_databases
-from adapters.sql.inspection import looks
 from adapters.sql.pages import (
     check_kept,
     legs_of,
@@ -158,6 +157,9 @@ class SqlAdapter:
 
     def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
         """Yield what there is to look at, section by section."""
+        # Here: no service looks.
+        from adapters.sql.inspection import looks
+
         yield Look("account", self._account)
         for kind in self._mapping.resources:
             if kind in kinds:

@@ -2,9 +2,11 @@
 
 import logging
 import signal
-import subprocess
-import sys
-import threading
+import time
+from typing import Any, BinaryIO
+
+from app.operations import endpoints
+from app.operations.forked import Forked
 
 AGAIN_SECONDS = 2.0
 """The pause before a process that ended by itself is started again."""
@@ -15,43 +17,59 @@ _log = logging.getLogger(__name__)
 
 
 class Beside:
-    """Keeps one process running until `stop`; gunicorn's arbiter holds it."""
+    """Keeps the operations process running until `stop`; gunicorn's arbiter holds it."""
 
-    def __init__(self, *command: str) -> None:
-        self._command = command
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = threading.Event()
+    def __init__(self) -> None:
+        self._process: Forked | None = None
+        self._ended: float | None = None
 
-    def start(self) -> None:
-        """Start the process, and again whenever it ends."""
-        threading.Thread(target=self._run, daemon=True).start()
+    def attend(self, arbiter: Any) -> None:
+        """Start the process after the first workers, and again whenever it has ended."""
+        manage_workers = arbiter.manage_workers
+
+        def manage() -> None:
+            manage_workers()
+            self._look(arbiter)
+
+        # gunicorn has no hook for this: its loop, where there are no threads, comes by here
+        # once a second and whenever a child has ended.
+        arbiter.manage_workers = manage
 
     def poke(self) -> None:
         """Let the process look anew, now."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGHUP)
+        if self._process:
+            self._process.send(signal.SIGHUP)
 
     def stop(self) -> None:
         """End the process."""
-        self._stopped.set()
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
+        if self._process:
+            self._process.send(signal.SIGTERM)
+            if not self._process.has_ended(STOP_SECONDS):
+                self._process.send(signal.SIGKILL)
+            self._process.bury()
+            self._process = None
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            # Spawned, not forked: a worker that gunicorn forks at the same moment would
-            # keep open the pipe that a forking Popen waits for. Ours are closed on exec.
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                self._command, stdin=subprocess.DEVNULL, close_fds=False
-            )
-            self._process.wait()
-            if self._stopped.wait(AGAIN_SECONDS):
-                return
-            _log.error("operations process ended: it is started again")
+    def _look(self, arbiter: Any) -> None:
+        if self._process is None:
+            self._process = _started(arbiter)
+        elif self._process.has_ended():
+            self._ended = self._ended or time.monotonic()
+            if time.monotonic() - self._ended >= AGAIN_SECONDS:
+                _log.error("operations process ended: it is started again")
+                self._process.bury()
+                self._process, self._ended = _started(arbiter), None
 
 
-operations = Beside(sys.executable, "-m", "app.operations.endpoints")
+def _started(arbiter: Any) -> Forked:
+    def work(_: BinaryIO) -> int:
+        # Else it would go on listening while the service stops.
+        for listener in arbiter.LISTENERS:
+            listener.close()
+        for worker in arbiter.WORKERS.values():
+            worker.tmp.close()
+        return endpoints.main()
+
+    return Forked(work)
+
+
+operations = Beside()

@@ -1,25 +1,30 @@
 """A mapping is checked before it is served, in a process that serves nobody.
 
-    python -m app.operations.candidate
-
-checks the mapping file of a running service anew. Only one that passes takes the place of
-the mapping that is served: a worker never meets another.
+Only one that passes takes the place of the mapping that is served: a worker never meets
+another.
 """
 
 import os
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
+import orjson
+
+from adapters import read_in
 from adapters.contract import AdapterError, Problem
-from adapters.mapping.load import keep_mapping
+from adapters.mapping.load import keep_mapping, load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from app import create_app
+from app.operations.forked import Forked
 from app.operations.shared import Shared
 from app.service import EXTENSION, Service
 from app.settings import Settings, SettingsError
+
+CHECK_SECONDS = 60
+"""How long the check may take: its questions to the source have time-outs of their own."""
 
 
 class RefusedError(Exception):
@@ -37,6 +42,36 @@ class Passed(NamedTuple):
     wide: tuple[str, ...]
 
 
+def pass_first(
+    shared: Shared, settings: Settings, environ: Mapping[str, str]
+) -> Passed:
+    """Check the mapping file before the start, as `pass_candidate` does, elsewhere.
+
+    What code its sources need is read in this process: workers are forked with it.
+    """
+    _kept(shared, environ)
+    try:
+        # As it is kept: the processes to come need not read it again.
+        mapping = load_mapping(shared.candidate, environ)
+        read_in(mapping)
+    except (MappingError, AdapterError, OSError) as error:
+        raise RefusedError(str(error)) from error
+    return _elsewhere(shared, lambda: _pass(shared, settings, mapping))
+
+
+def pass_next(shared: Shared, environ: Mapping[str, str]) -> Passed:
+    """Check the file of a running service anew, as `pass_candidate` does, elsewhere."""
+
+    def check() -> Passed:
+        try:
+            settings = Settings.from_environ(environ)
+        except SettingsError as error:
+            raise RefusedError(str(error)) from error
+        return pass_candidate(shared, settings, environ)
+
+    return _elsewhere(shared, check)
+
+
 def pass_candidate(
     shared: Shared, settings: Settings, environ: Mapping[str, str]
 ) -> Passed:
@@ -44,8 +79,18 @@ def pass_candidate(
 
     Raises RefusedError; then what is served stays as it was.
     """
+    return _pass(shared, settings, _kept(shared, environ))
+
+
+def _kept(shared: Shared, environ: Mapping[str, str]) -> SourceMapping:
     try:
-        mapping = keep_mapping(shared.file, environ, shared.candidate)
+        return keep_mapping(shared.file, environ, shared.candidate)
+    except (MappingError, OSError) as error:
+        raise RefusedError(str(error)) from error
+
+
+def _pass(shared: Shared, settings: Settings, mapping: SourceMapping) -> Passed:
+    try:
         # Put together as a worker does it, and thrown away.
         app = create_app(replace(settings, mapping=shared.candidate))
         service: Service = app.extensions[EXTENSION]
@@ -60,6 +105,37 @@ def pass_candidate(
     return Passed(_away(problems, service.title), _wide(mapping, settings.threads))
 
 
+def _elsewhere(shared: Shared, check: Callable[[], Passed]) -> Passed:
+    """Return what a check says, made in a process of its own; raises RefusedError."""
+
+    def work(say: BinaryIO) -> int:
+        try:
+            told: list[tuple[str, ...]] | str = list(check())
+        except RefusedError as error:
+            told = str(error)
+        finally:
+            # What it counted is nothing that was served.
+            for counts in shared.counts.glob(f"*_{os.getpid()}.db"):
+                counts.unlink()
+        say.write(orjson.dumps(told))
+        return 0
+
+    process = Forked(work)
+    try:
+        told = process.told(CHECK_SECONDS)
+    except TimeoutError:
+        raise RefusedError("the check took too long") from None
+    finally:
+        process.kill()
+        status = process.bury()
+    with suppress(orjson.JSONDecodeError):
+        passed: list[list[str]] | str = orjson.loads(told)
+        if isinstance(passed, str):
+            raise RefusedError(passed)
+        return Passed(*map(tuple, passed))
+    raise RefusedError(f"the check ended with status {status}")
+
+
 def _away(problems: Iterable[Problem], title: str) -> tuple[str, ...]:
     return tuple(sorted({p.source or title for p in problems if p.outage}))
 
@@ -67,24 +143,3 @@ def _away(problems: Iterable[Problem], title: str) -> tuple[str, ...]:
 def _wide(mapping: SourceMapping, threads: int) -> tuple[str, ...]:
     sources = mapping.sources.items()
     return tuple(sorted(n for n, s in sources if s.connections >= threads))
-
-
-def main() -> int:
-    """Check the file of the running service; what is wrong is left where all can read it."""
-    shared = Shared.of(os.environ)
-    if shared is None:
-        print(
-            "There is no service that `encounters serve` has started.", file=sys.stderr
-        )
-        return 2
-    try:
-        pass_candidate(shared, Settings.from_environ(os.environ), os.environ)
-    except (RefusedError, SettingsError) as error:
-        shared.refused.write_text(str(error), "utf-8")
-        return 1
-    shared.refused.unlink(missing_ok=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

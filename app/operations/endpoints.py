@@ -1,9 +1,9 @@
 """The operations endpoints, in a process of their own: `/live`, `/ready`, `/metrics`.
 
-`encounters serve` starts it beside the workers (`app.operations.server`), so that
-neither a slow source nor busy workers can fail a probe; it looks after readiness and
-ends with the process that started it. Its port is not for clients: it takes no token and
-may be plain HTTP (decision 24).
+gunicorn's master forks it beside the workers (`app.operations.beside`), so that neither a
+slow source nor busy workers can fail a probe; it looks after readiness and ends with the
+process that started it. Its port is not for clients: it takes no token and may be plain
+HTTP (decision 24).
 """
 
 import logging
@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -54,10 +55,15 @@ _log = logging.getLogger("app.operations.endpoints")
 
 PATHS = ("/live", "/ready", "/metrics")
 
+NAME = "encounters-ops"
+"""What `ps` and `top` call this process where they ask the kernel, which is Linux."""
+
 
 def main() -> int:
     """Serve until the process that started this one is gone."""
     parent = os.getppid()
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(NAME)
     # Ctrl-C reaches every process of the terminal; this one ends with its parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -5,17 +5,12 @@ they cannot load it.
 """
 
 import logging
-import subprocess
-import sys
+import os
 from typing import Any
 
 from app.operations.beside import Beside
+from app.operations.candidate import RefusedError, pass_next
 from app.operations.shared import Shared
-
-CHECK_SECONDS = 60
-"""How long the check may take: its questions to the source have time-outs of their own."""
-
-_CHECK = (sys.executable, "-m", "app.operations.candidate")
 
 _log = logging.getLogger(__name__)
 
@@ -37,17 +32,12 @@ def check_before_reload(arbiter: Any, shared: Shared, operations: Beside) -> Non
 
 def _passes(shared: Shared) -> bool:
     try:
-        status = subprocess.run(  # noqa: S603 - our own interpreter
-            _CHECK, stdin=subprocess.DEVNULL, timeout=CHECK_SECONDS, check=False
-        ).returncode
-    except subprocess.TimeoutExpired:
-        shared.refused.write_text("the check took too long", "utf-8")
-        status = 1
-    if status == 0:
-        _log.warning("mapping passed", extra={"data": {"file": str(shared.file)}})
-        return True
-    if not shared.refused.is_file():
-        shared.refused.write_text(f"the check ended with status {status}", "utf-8")
-    problems = shared.refused.read_text("utf-8").splitlines()
-    _log.error("mapping refused", extra={"data": {"problems": problems}})
-    return False
+        pass_next(shared, os.environ)
+    except RefusedError as error:
+        shared.refused.write_text(str(error), "utf-8")
+        data = {"problems": str(error).splitlines()}
+        _log.error("mapping refused", extra={"data": data})
+        return False
+    shared.refused.unlink(missing_ok=True)
+    _log.warning("mapping passed", extra={"data": {"file": str(shared.file)}})
+    return True

@@ -11,10 +11,8 @@ from collections.abc import Callable
 from ssl import SSLContext
 from typing import Any
 
-# Read once, before there are workers: each is forked with them, and takes over at once.
-import adapters.federated
-import adapters.http
-import adapters.sql  # noqa: F401
+# Read once, before there are workers: each is forked with it, and takes over at once.
+import app.application
 from app.operations.beside import operations
 from app.operations.logs import logging_config
 from app.operations.reloading import check_before_reload
@@ -28,6 +26,14 @@ except SettingsError as error:
 
 _shared = Shared.of(os.environ)
 _contexts: list[SSLContext] = []
+
+if _shared is None:
+    # `encounters serve` has read what its mapping needs; a bare gunicorn knows of none.
+    import adapters.federated
+    import adapters.http
+    import adapters.sql  # noqa: F401
+if _settings.tracing:
+    import app.operations.tracing  # noqa: F401
 
 proc_name = "encounters"
 bind = _settings.bind
@@ -61,14 +67,12 @@ control_socket_disable = True
 
 
 def when_ready(arbiter: Any) -> None:
-    """Start the operations process: gunicorn listens now."""
-    for listener in arbiter.LISTENERS:
-        # Else that process would go on listening while the service stops.
-        listener.set_inheritable(False)
-    operations.start()
-    # What the workers are forked with is theirs for good: looking through it for garbage
-    # would make each of them write a copy.
+    """Make ready for the processes to be forked: gunicorn listens now."""
+    operations.attend(arbiter)
+    # What they are forked with is theirs for good: looking through it for garbage would
+    # make each of them write a copy.
     gc.freeze()
+    gc.enable()
     if _shared:
         check_before_reload(arbiter, _shared, operations)
 

@@ -25,7 +25,7 @@ from adapters.sql.conditions import (
     NotIn,
     NotNull,
 )
-from adapters.sql.dialects import DIALECTS
+from adapters.sql.dialects import dialect_named
 from adapters.sql.statements import Shape, Statement, compile_shape
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sql"
@@ -100,7 +100,7 @@ def compiled(database: str, shape: Shape) -> Statement:
     """Return a shape in the SQL of one database, whether its driver is there or not."""
     driver, style = DRIVERS[database]
     compiler: Compiler = make_url(f"{driver}://").get_dialect()(paramstyle=style)  # type: ignore[arg-type]
-    return compile_shape(shape, compiler, DIALECTS[database].idiom)
+    return compile_shape(shape, compiler, dialect_named(database).idiom)
 
 
 def main() -> None:

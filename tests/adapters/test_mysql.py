@@ -12,7 +12,7 @@ from adapters.contract import Adapter, NotFoundError, RowFault, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.sql.columns import Kind
 from adapters.sql.database import Database
-from adapters.sql.dialects import DIALECTS
+from adapters.sql.dialects import dialect_named
 from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
 from tests.mariadb_server import MariaServer
 
@@ -150,7 +150,7 @@ def test_a_date_of_zeros_is_a_fault_of_its_row(adapter: Adapter) -> None:
 
 
 def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) -> None:
-    dialect = DIALECTS["mysql"]
+    dialect = dialect_named("mysql")
     engine = dialect.engine(make_url(mariadb_server.new_database()), 5, 1, 1)
     connection = engine.raw_connection()
     columns = dialect.columns(

@@ -8,7 +8,7 @@ import pytest
 from adapters.contract import SourceUnavailableError
 from adapters.sql.columns import Column, Kind, held
 from adapters.sql.database import Database
-from adapters.sql.dialects import DIALECTS
+from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.oracle import _column
 from adapters.sql.dialects.sqlserver import _kind
 from adapters.sql.moments import KeyColumn
@@ -85,7 +85,7 @@ class _OracleError(Exception):
 def test_faults_are_told_apart(
     database: str, error: Exception, timed_out: bool, unknown: bool
 ) -> None:
-    dialect = DIALECTS[database]
+    dialect = dialect_named(database)
     assert dialect.timed_out(error) is timed_out
     assert dialect.unknown(error) is unknown
 

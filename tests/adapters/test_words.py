@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.sql.dialects import DIALECTS
+from adapters.sql.dialects import dialect_named
 from adapters.words import BLANKS, LETTERS, UNSEEN, contains, fold, starts_a_word
 from tests.databases import LOCALES, NewDatabase
 from tests.mariadb_server import MariaServer
@@ -86,7 +86,7 @@ def test_postgresql_folds_alike(new_postgresql: NewDatabase, locale: str) -> Non
     engine = sa.create_engine(new_postgresql(locale))
     texts = [f"a{character}b{character.upper()}" for character in PRINTED]
     given_text = sa.func.unnest(sa.literal(texts, sa.ARRAY(sa.Text))).column_valued("t")
-    folded = DIALECTS["postgresql"].idiom.fold(given_text)
+    folded = dialect_named("postgresql").idiom.fold(given_text)
     with engine.connect() as connection:
         rows = connection.execute(sa.select(given_text, folded)).all()
     engine.dispose()
@@ -98,7 +98,7 @@ def test_mariadb_finds_alike(mariadb_server: MariaServer) -> None:
     """Its accents are told by a collation, so what is compared is what a LIKE finds."""
     engine = sa.create_engine(mariadb_server.new_database())
     texts = [f"a{character}b{character.upper()}" for character in PRINTED]
-    folded = DIALECTS["mysql"].idiom.fold(sa.column("t"))
+    folded = dialect_named("mysql").idiom.fold(sa.column("t"))
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE names (t VARCHAR(20), needle TEXT)")
         connection.execute(

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import requests
 
+from app.operations.endpoints import NAME
 from demo.people import (
     CANARIES,
     CANARY_FAMILY,
@@ -33,7 +34,6 @@ from tests.validity.client import QUOTING, check_response
 VISIT = "CANARI-V-7731"
 OPERATIONS = PORTS
 """The port after those of the demo."""
-ENDPOINTS = "app.operations.endpoints"
 ID = "encounters.request_id"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 NOT_WRITTEN = re.compile(r"hospital-\d+\.sqlite.*|redis\.sock|lock")
@@ -100,7 +100,7 @@ class Journey:
 
     def look_until(self, status: int) -> None:
         """Let the service look after itself until it finds this, and keep what it tells."""
-        watching = next(p for p in self.demo.family() if ENDPOINTS in p.cmdline())
+        watching = next(p for p in self.demo.family() if p.name() == NAME)
         watching.send_signal(signal.SIGHUP)
         wait_until(lambda: self.look() == status, self.demo.log, 60)
 

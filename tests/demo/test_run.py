@@ -101,7 +101,7 @@ def test_a_second_start_keeps_data_tokens_and_pages(tmp_path: Path) -> None:
     [
         ("redis-server", "Redis server"),
         ("demo.issuer", "token server"),
-        ("gunicorn", "service"),
+        ("app.cli serve", "service"),
     ],
 )
 def test_when_one_part_ends_all_end_and_the_reason_is_said(

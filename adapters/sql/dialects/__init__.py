@@ -1,28 +1,25 @@
 """What differs between databases; everything else of the SQL adapter is the same for all."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
+from typing import cast
 
 from sqlalchemy.engine import URL
 
 from adapters.contract import SourceUnavailableError
 from adapters.sql.dialects.base import Cursor, Dialect
-from adapters.sql.dialects.mysql import MYSQL
-from adapters.sql.dialects.oracle import ORACLE
-from adapters.sql.dialects.postgresql import POSTGRESQL
-from adapters.sql.dialects.sqlite import SQLITE
-from adapters.sql.dialects.sqlserver import SQLSERVER
 
-__all__ = ["DIALECTS", "Cursor", "Dialect", "dialect_of"]
+__all__ = ["Cursor", "Dialect", "dialect_named", "dialect_of"]
 
-DIALECTS: Mapping[str, Dialect] = MappingProxyType(
+_MODULES: Mapping[str, str] = MappingProxyType(
     {
-        "mariadb": MYSQL,
-        "mysql": MYSQL,
-        "mssql": SQLSERVER,
-        "oracle": ORACLE,
-        "postgresql": POSTGRESQL,
-        "sqlite": SQLITE,
+        "mariadb": "mysql",
+        "mysql": "mysql",
+        "mssql": "sqlserver",
+        "oracle": "oracle",
+        "postgresql": "postgresql",
+        "sqlite": "sqlite",
     }
 )
 
@@ -33,8 +30,15 @@ def dialect_of(url: URL) -> Dialect:
     Raises SourceUnavailableError for one that is not known here.
     """
     name = url.get_backend_name()
-    if name not in DIALECTS:
+    if name not in _MODULES:
         raise SourceUnavailableError(
-            f"no such kind of database: {name}; known are {', '.join(sorted(DIALECTS))}"
+            f"no such kind of database: {name}; known are {', '.join(sorted(_MODULES))}"
         )
-    return DIALECTS[name]
+    return dialect_named(name)
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return how to speak to a kind of database, by SQLAlchemy's name for it."""
+    # Read when it is needed: a hospital has one of them, and its driver's alone.
+    module = import_module(f"adapters.sql.dialects.{_MODULES[name]}")
+    return cast("Dialect", module.DIALECT)

@@ -1,15 +1,12 @@
 """What databases need to fold text as `adapters.words.fold` does, and none has of itself."""
 
-import sys
-
 import sqlalchemy as sa
 
 from adapters.sql.idiom import Text
 from adapters.words import BLANKS, LETTERS, UNSEEN, fold
 
-_SPACES = "".join(
-    chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()
-)
+# There are none further on.
+_SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 _LATIN = (range(0xA0, 0x250), range(0x1E00, 0x1F00), range(0xFB00, 0xFB07))
 
 ACCENTS = "".join(chr(code) for code in range(0x300, 0x370))

@@ -174,7 +174,7 @@ def _code(error: BaseException) -> object:
     return error.args[0] if error.args else None
 
 
-MYSQL = Dialect(
+DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
     idiom=Idiom(fold=_fold, exact=_exact),

@@ -133,7 +133,7 @@ class _Char(sa.types.UserDefinedType[str]):
         return "CHAR(2000)"
 
 
-ORACLE = Dialect(
+DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
     idiom=Idiom(

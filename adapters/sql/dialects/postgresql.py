@@ -186,7 +186,7 @@ def _unknown(error: BaseException) -> bool:
     return str(state)[:2] in ("0A", "22", "42") or state == "25006"
 
 
-POSTGRESQL = Dialect(
+DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
     idiom=Idiom(fold=_fold),

@@ -108,7 +108,7 @@ def _unknown(error: BaseException) -> bool:
     )
 
 
-SQLITE = Dialect(
+DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
     idiom=Idiom(fold=lambda text: sa.func.encounters_fold(text)),

@@ -122,7 +122,7 @@ def _state(error: BaseException) -> str:
     return str(error.args[0]) if error.args else ""
 
 
-SQLSERVER = Dialect(
+DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
     idiom=Idiom(

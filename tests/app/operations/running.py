@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import psutil
 from werkzeug.wrappers import Request, Response
 
+from app.operations.endpoints import NAME
 from tests.app import provider
 from tests.canaries import canaries_in
 from tests.hospital_http import answer, serving
@@ -86,8 +87,14 @@ class Running:
 
     def workers(self) -> list[psutil.Process]:
         """Return the worker processes."""
-        children = psutil.Process(self.process.pid).children()
-        return [child for child in children if "gunicorn" in _command(child)]
+        return [child for child in self._children() if _name(child) not in ("", NAME)]
+
+    def beside(self) -> list[psutil.Process]:
+        """Return the operations process."""
+        return [child for child in self._children() if _name(child) == NAME]
+
+    def _children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children()
 
     def _get(self, port: int, path: str, token: str | None = None) -> Answered:
         headers = {
@@ -105,11 +112,12 @@ class Running:
             return Answered(0)
 
 
-def _command(process: psutil.Process) -> list[str]:
+def _name(process: psutil.Process) -> str:
+    """Return what a process is called, "" for one that has ended."""
     try:
-        return process.cmdline()
-    except (psutil.ZombieProcess, psutil.NoSuchProcess):
-        return []
+        return "" if process.status() == psutil.STATUS_ZOMBIE else str(process.name())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 @Request.application

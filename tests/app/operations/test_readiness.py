@@ -22,6 +22,7 @@ from adapters.mapping.load import load_mapping
 from adapters.testing.stays import EDGES
 from app.auth import key_source
 from app.operations.audit_sinks import FileSink
+from app.operations.endpoints import NAME
 from app.operations.readiness import (
     Readiness,
     Watch,
@@ -231,6 +232,6 @@ def test_the_operations_process_is_started_again(served: Running) -> None:
 
 def _is_operations(process: psutil.Process) -> bool:
     try:
-        return "app.operations.endpoints" in process.cmdline()
-    except (psutil.ZombieProcess, psutil.NoSuchProcess):
+        return process.name() == NAME and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False

@@ -66,6 +66,22 @@ def hang_up(service: Running) -> None:
     service.process.send_signal(signal.SIGHUP)
 
 
+def family(service: Running) -> list[psutil.Process]:
+    master = psutil.Process(service.process.pid)
+    return [master, *service.workers(), *service.beside()]
+
+
+def counting(mapping: Path) -> set[int]:
+    """Return the processes that have counted for the service of a mapping file."""
+    (file,) = (
+        file
+        for file in Path("/dev/shm").glob("encounters-run-*/file")
+        if file.read_text("utf-8") == str(mapping)
+    )
+    counts = file.with_name("counts").glob("*.db")
+    return {int(each.stem.rpartition("_")[2]) for each in counts}
+
+
 def change(file: Path, old: str, new: str) -> None:
     text = file.read_text("utf-8")
     assert old in text
@@ -79,10 +95,18 @@ def test_a_mapping_that_passes_is_loaded_and_walks_go_on(
     link = next_page(service)
     change(mapping, "First", "Second")
     assert name(service) == "First"
+    before = family(service)
     hang_up(service)
     service.until(lambda: name(service) == "Second")
     assert service.events("mapping passed")
     assert service.get(link).status == 200
+    # All are forks of the one process that has read the code.
+    assert {tuple(each.cmdline()) for each in family(service)} == {
+        tuple(service.process.args)
+    }
+    # What checked the mapping has left no counts.
+    known = {each.pid for each in before + family(service)}
+    assert counting(mapping) <= {0, *known}
 
 
 def test_a_walk_ends_where_its_rows_are_others(service: Running, mapping: Path) -> None:
