@@ -113,6 +113,8 @@ def require(client: Client, scope: str) -> None:
 
     Several are parted by blanks. The text is that of spec 5.3.
     """
+    if scope in client.scopes:
+        return
     if not TokenValidator.scope_insufficient(sorted(client.scopes), [scope]):
         return
     raise InsufficientScopeError(
