@@ -15,5 +15,5 @@ def current_request() -> Request:
 
 def current_notes() -> _AppCtxGlobals:
     """Return what is noted of it, as Flask's `g` stands for it."""
-    found: _AppCtxGlobals = g._get_current_object()  # type: ignore[attr-defined]
+    found: _AppCtxGlobals = g._get_current_object()
     return found

@@ -68,7 +68,7 @@ REFUSALS: tuple[tuple[type[Exception], Answer], ...] = (
 _log = logging.getLogger(__name__)
 
 
-class QuietLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
+class QuietLogger(Logger):
     """gunicorn's logger, without the access line that it composes for nobody to read.
 
     With a configuration of ours for the logs it takes its own access log for wanted.
@@ -94,7 +94,8 @@ class OutcomeWorker(ThreadWorker):
         super().load_wsgi()
         self.wsgi: Application = guard_bodies(self.wsgi)
         # As plain attributes: gunicorn looks settings up some eighty times a request.
-        vars(self.cfg).update({n: s.get() for n, s in self.cfg.settings.items()})
+        settings = self.cfg.settings.items()
+        self.cfg.__dict__.update({name: setting.get() for name, setting in settings})
 
     def run(self) -> None:
         """Work until told to stop."""
