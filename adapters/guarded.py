@@ -8,7 +8,6 @@ a source that is away counts: whatever else it says, it has answered.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -98,28 +97,25 @@ class Guard:
         question raises.
         """
         try:
-            # As a context: the library's `call` would let one question in at a time.
-            with (
-                self._turn(),
-                self._breaker.calling(),
-                outward(Kind.SOURCE, self._source, call),
-            ):
-                return self._heard(call, question)
+            if self._breaker.current_state == pybreaker.STATE_CLOSED:
+                return self._asked(call, question)
+            return self._tried(call, question)
         except pybreaker.CircuitBreakerError as error:
             raise _left_alone() from error
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Let everybody through while all is well, and one at a time to try."""
-        if self._breaker.current_state == pybreaker.STATE_CLOSED:
-            yield
-            return
+    def _tried(self, call: str, question: Callable[[], Answer]) -> Answer:
+        """Ask while not all is well: one at a time."""
         if not self._trial.acquire(blocking=False):
             raise _left_alone()
         try:
-            yield
+            return self._asked(call, question)
         finally:
             self._trial.release()
+
+    def _asked(self, call: str, question: Callable[[], Answer]) -> Answer:
+        # As a context: the library's `call` would let one question in at a time.
+        with self._breaker.calling(), outward(Kind.SOURCE, self._source, call):
+            return self._heard(call, question)
 
     def _heard(self, call: str, question: Callable[[], Answer]) -> Answer:
         began, answered = time.perf_counter(), True

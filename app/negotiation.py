@@ -24,7 +24,7 @@ def check_format(format: str | None, accept: str | None) -> None:
             raise NotAcceptableError(
                 "Answers are application/fhir+json.", "http._format"
             )
-    elif accept and not _takes_json(dict(_weighed(accept))):
+    elif accept and accept not in _JSON and not _takes_json(dict(_weighed(accept))):
         raise NotAcceptableError("Answers are application/fhir+json.", "http.Accept")
 
 

@@ -5,12 +5,14 @@ One switch lets plain HTTP in from this machine itself, for a demo. Forwarded he
 believed of trusted proxies alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, request
 
+from app.current import current_request
 from app.errors import Headers, SecurityError
 from app.setting_readers import Network
 from app.settings import PlainHttp, Settings
@@ -33,6 +35,10 @@ STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
 _SITE_BITS = 64
 """The part of an IPv6 address that one site shares."""
 
+_HTTPS = "encounters.https"
+"""Where the environment of a request says that it came over HTTPS."""
+
+_Environ: TypeAlias = dict[str, Any]
 _Address: TypeAlias = IPv4Address | IPv6Address
 
 
@@ -41,20 +47,32 @@ def register_transport(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def refuse_plain_http() -> None:
-        peer = _address(request.remote_addr or "")
-        g.https = _is_https(peer, settings.trusted_proxies)
+        environ = current_request().environ
+        peer = _peer(environ.get("REMOTE_ADDR", ""))
+        https = environ[_HTTPS] = _is_https(environ, peer, settings.trusted_proxies)
         let_in = settings.plain_http is PlainHttp.LOOPBACK and peer is not None
-        if not (g.https or (let_in and peer is not None and peer.is_loopback)):
+        if not (https or (let_in and peer is not None and peer.is_loopback)):
             raise SecurityError("This service is reached over HTTPS only.")
 
     @app.after_request
-    def secure(response: Response) -> Response:
-        response.headers.extend(SECURITY_HEADERS)
-        if request.method == "OPTIONS" and response.calculate_content_length() == 0:
+    def leave_out_type(response: Response) -> Response:
+        method = current_request().method
+        if method == "OPTIONS" and response.calculate_content_length() == 0:
             del response.headers["Content-Type"]
-        if g.get("https"):
-            response.headers.add(*STRICT_TRANSPORT)
         return response
+
+    application = app.wsgi_app
+
+    def secured(environ: _Environ, start_response: Any) -> Iterable[bytes]:
+        def start(status: str, headers: list[Any], *error: Any) -> Any:
+            headers += SECURITY_HEADERS
+            if environ.get(_HTTPS):
+                headers.append(STRICT_TRANSPORT)
+            return start_response(status, headers, *error)
+
+        return application(environ, start)
+
+    app.wsgi_app = secured  # type: ignore[method-assign]  # Flask's way
 
 
 def requester(proxies: Sequence[Network]) -> str:
@@ -83,18 +101,26 @@ def requesting_address(proxies: Sequence[Network]) -> _Address | None:
     return found
 
 
-def _is_https(peer: _Address | None, proxies: Sequence[Network]) -> bool:
-    if request.scheme == "https":
+def _is_https(
+    environ: _Environ, peer: _Address | None, proxies: Sequence[Network]
+) -> bool:
+    if environ["wsgi.url_scheme"] == "https":
         return True
     if peer is None or not _is_one_of(peer, proxies):
         return False
     # The proxy next to us writes last.
-    told = request.headers.get("X-Forwarded-Proto", "")
+    told: str = environ.get("HTTP_X_FORWARDED_PROTO", "")
     return told.rpartition(",")[2].strip().lower() == "https"
 
 
 def _is_one_of(address: _Address, networks: Sequence[Network]) -> bool:
     return any(address in network for network in networks)
+
+
+@lru_cache
+def _peer(text: str) -> _Address | None:
+    """Return the address of who is next to us: there are few."""
+    return _address(text)
 
 
 def _address(text: str) -> _Address | None:

@@ -30,6 +30,7 @@ Answer = TypeVar("Answer")
 COUNTS = 2
 """How many counts may run at once: wide ones cost the hospital most."""
 
+_CURSOR = "cursor"
 _SHAPES = 512
 """How many compiled statements are kept."""
 
@@ -156,8 +157,11 @@ class Database:
         cursor = None
         try:
             self._dialect.start(connection)
-            cursor = connection.cursor()
-            return question(cursor)
+            # One goes with each connection: drivers learn in it how rows are read.
+            cursor = connection.info.pop(_CURSOR, None) or connection.cursor()
+            answer = question(cursor)
+            connection.info[_CURSOR] = cursor
+            return answer
         except self._engine.dialect.loaded_dbapi.Error as error:
             if self._engine.dialect.is_disconnect(error, connection, cursor):
                 connection.invalidate()

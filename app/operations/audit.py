@@ -18,6 +18,7 @@ import orjson
 from flask import Flask, Response, g, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
+from app.current import current_notes
 from app.errors import UnavailableError
 from app.forms import Pairs
 from app.operations.audit_sinks import FileSink, Sink, StreamSink
@@ -100,9 +101,8 @@ class Trail:
 
     def _reported(self, status: int) -> Reported:
         kind, view = _endpoint()
-        shown = (
-            _Shown() if status >= HTTPStatus.BAD_REQUEST else g.get("shown", _Shown())
-        )
+        noted: _Noted = g.get("shown", _Noted(()))
+        shown = _shown(noted) if status < HTTPStatus.BAD_REQUEST else _Shown()
         patients = shown.patients
         if not self._clear:
             patients = [self._digests.remembered(each) for each in patients]
@@ -141,6 +141,13 @@ class Trail:
                     (known, self._digests.of(part.meaning(known, value)))
                     for value in values
                 )
+
+
+class _Noted(NamedTuple):
+    """What a view leaves of its answer: the rows, and the id of their Bundle."""
+
+    rows: Iterable[Record | RowFault]
+    bundle: str | None = None
 
 
 class _Shown(NamedTuple):
@@ -192,7 +199,7 @@ def audit_file(settings: Settings) -> FileSink | None:
 
 def note_pairs(pairs: Pairs) -> None:
     """Leave what a request asks, as it came."""
-    g.pairs = pairs
+    current_notes().pairs = pairs
 
 
 def note_walk(kind: str, pairs: Pairs) -> None:
@@ -202,19 +209,20 @@ def note_walk(kind: str, pairs: Pairs) -> None:
 
 def note_page(rows: Iterable[Record | RowFault], bundle: str) -> None:
     """Leave what a Bundle holds."""
-    records = [row for row in rows if not isinstance(row, RowFault)]
-    g.shown = _shown(records)._replace(bundle=bundle)
+    current_notes().shown = _Noted(rows, bundle)
 
 
 def note_record(record: Record) -> None:
     """Leave the one resource that is read."""
-    g.shown = _shown([record])
+    current_notes().shown = _Noted((record,))
 
 
-def _shown(records: Iterable[Record]) -> _Shown:
+def _shown(noted: _Noted) -> _Shown:
     references: list[str] = []
     patients: dict[str, None] = {}
-    for record in records:
+    for record in noted.rows:
+        if isinstance(record, RowFault):
+            continue
         if isinstance(record, PatientRecord):
             patients[f"Patient/{record.id}"] = None
         elif isinstance(record, EncounterRecord):
@@ -222,7 +230,7 @@ def _shown(records: Iterable[Record]) -> _Shown:
             patients[f"Patient/{record.patient_id}"] = None
         else:
             references.append(f"Organization/{record.id}")
-    return _Shown(references, list(patients))
+    return _Shown(references, list(patients), noted.bundle)
 
 
 def _endpoint() -> tuple[str | None, str]:

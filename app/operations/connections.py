@@ -121,6 +121,27 @@ class Connection(TConn):
                 return
 
 
+class Written:
+    """Stands for a connection and its socket while an answer is written: it leaves whole.
+
+    gunicorn sends head and body one after the other, and each call costs a turn of threads.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.client = connection.client
+        self.server = connection.server
+        self.sock = self
+        self._parts: list[bytes] = []
+
+    def sendall(self, data: bytes) -> None:
+        """Take a part of the answer."""
+        self._parts.append(data)
+
+    def answer(self) -> bytes:
+        """Return the answer."""
+        return b"".join(self._parts)
+
+
 class Waiting:
     """Connections in the order in which they are due, watched by a poller."""
 

@@ -16,9 +16,10 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response
 
-from app.operations.phases import start_watch, stop_watch
+from app.current import current_notes, current_request
+from app.operations.phases import Phase, current_watch, start_watch, stop_watch
 
 REQUEST_ID_HEADER = "X-Request-Id"
 
@@ -37,6 +38,8 @@ _SERVER_SAYS = (
 """What gunicorn tells of itself: addresses of ours, signals and processes, no request."""
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PLACES = 12
+_GIVEN_ID = "HTTP_X_REQUEST_ID"
+_SPENT = {phase: f"{phase}_ms" for phase in Phase}
 
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 _access = logging.getLogger("app.access")
@@ -133,29 +136,30 @@ def register_request_log(app: Flask) -> None:
 
 
 def _begin() -> None:
-    given = request.headers.get(REQUEST_ID_HEADER, "")
+    given = current_request().environ.get(_GIVEN_ID, "")
     known = _WELL_FORMED.fullmatch(given)
     _request_id.set(given if known else secrets.token_hex(16))
-    g.watch = start_watch()
+    start_watch()
 
 
 def _end(response: Response) -> Response:
     current = request_id()
     if current is not None:
-        response.headers[REQUEST_ID_HEADER] = current
+        response.headers.add(REQUEST_ID_HEADER, current)
     _access.info("request", extra={"data": _access_data(response)})
     return response
 
 
 def _access_data(response: Response) -> dict[str, object]:
-    client, watch = g.get("client"), g.get("watch")
+    asked, watch = current_request(), current_watch()
+    client = current_notes().get("client")
     spent = {} if watch is None else watch.spent()
     return {
-        "method": request.method if request.method in METHODS else "other",
-        "route": request.url_rule.rule if request.url_rule else None,
+        "method": asked.method if asked.method in METHODS else "other",
+        "route": asked.url_rule.rule if asked.url_rule else None,
         "status": response.status_code,
         "duration_ms": round(sum(spent.values()) * 1000, 1),
-        **{f"{phase}_ms": round(took * 1000, 1) for phase, took in spent.items()},
+        **{_SPENT[phase]: round(took * 1000, 1) for phase, took in spent.items()},
         "client": None if client is None else client.id,
     }
 

@@ -7,13 +7,14 @@ environment says before this module is first imported: `PROMETHEUS_MULTIPROC_DIR
 
 import re
 from collections.abc import Mapping
-from time import perf_counter
+from functools import cache
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response
 from prometheus_client import Counter, Gauge, Histogram
 
 from adapters.contract import ResourceType, RowFault
-from app.operations.phases import Stopwatch
+from app.current import current_request
+from app.operations.phases import Phase, current_watch
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 # From the first quote to the last: a code may hold one.
@@ -109,12 +110,12 @@ class SourceCounts:
 
     def under_way(self, source: str, change: int) -> None:
         """Take in that so many more calls are under way, or fewer."""
-        SOURCE_CALLS.labels(source).inc(change)
+        _calls(source).inc(change)
 
     def asked(self, source: str, call: str, seconds: float, *, answered: bool) -> None:
         """Take in how long a call took, and whether the source answered."""
         told = "yes" if answered else "no"
-        SOURCE_SECONDS.labels(source, call, told).observe(seconds)
+        _source_seconds(source, call, told).observe(seconds)
 
     def held_back(self, source: str, *, held: bool) -> None:
         """Take in that a source is left alone from now on, or asked again."""
@@ -123,7 +124,6 @@ class SourceCounts:
 
 def register_metrics(app: Flask) -> None:
     """Count every request of `app`; to be registered after its log, which times phases."""
-    app.before_request(_begin)
     app.after_request(_count_request)
 
 
@@ -133,18 +133,43 @@ def count_row_fault(resource_type: ResourceType, fault: RowFault) -> None:
     ROW_FAULTS.labels(resource_type.value, fault.field, rule).inc()
 
 
-def _begin() -> None:
-    g.counted_since = perf_counter()
-
-
 def _count_request(response: Response) -> Response:
-    route = request.url_rule.rule if request.url_rule else "none"
+    asked, watch = current_request(), current_watch()
+    route = asked.url_rule.rule if asked.url_rule else "none"
     # What no route takes may have any method; a route takes few.
-    method = str(request.method) if request.url_rule else "any"
-    REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
-    REQUEST_SECONDS.labels(route, method).observe(perf_counter() - g.counted_since)
-    watch: Stopwatch = g.watch
-    for phase, took in watch.spent().items():
+    method = asked.method if asked.url_rule else "any"
+    spent = {} if watch is None else watch.spent()
+    _requests(route, method, response.status_code // 100).inc()
+    _request_seconds(route, method).observe(sum(spent.values()))
+    for phase, took in spent.items():
         if took:
-            PHASE_SECONDS.labels(route, phase).observe(took)
+            _phase_seconds(route, phase).observe(took)
     return response
+
+
+# Children are found by text each time, unless they are kept; there are few.
+
+
+@cache
+def _requests(route: str, method: str, hundreds: int) -> Counter:
+    return REQUESTS.labels(route, method, f"{hundreds}xx")
+
+
+@cache
+def _request_seconds(route: str, method: str) -> Histogram:
+    return REQUEST_SECONDS.labels(route, method)
+
+
+@cache
+def _phase_seconds(route: str, phase: Phase) -> Histogram:
+    return PHASE_SECONDS.labels(route, phase)
+
+
+@cache
+def _source_seconds(source: str, call: str, answered: str) -> Histogram:
+    return SOURCE_SECONDS.labels(source, call, answered)
+
+
+@cache
+def _calls(source: str) -> Gauge:
+    return SOURCE_CALLS.labels(source)

@@ -77,6 +77,11 @@ def start_watch() -> Stopwatch:
     return watch
 
 
+def current_watch() -> Stopwatch | None:
+    """Return the stopwatch of the request under way, None outside of one."""
+    return _watch.get()
+
+
 def stop_watch() -> None:
     """Forget it: the request is over."""
     _watch.set(None)

@@ -28,6 +28,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from adapters.contract import GoneError, NotFoundError
 from adapters.outward import Call, Kind, follow
 from app.operations.logs import METHODS, request_id
+from app.operations.phases import current_watch
 from app.settings import SettingsError
 
 EXTENSION = "tracing"
@@ -134,7 +135,7 @@ class _Tracing:
         span.set_attribute("http.response.status_code", status)
         if status >= 500:
             span.set_status(StatusCode.ERROR)
-        if watch := g.get("watch"):
+        if watch := current_watch():
             for phase, took in watch.spent().items():
                 span.set_attribute(f"encounters.{phase}_ms", round(took * 1000, 3))
         return response

@@ -16,12 +16,13 @@ from typing import Any
 
 import orjson
 from gunicorn import util
+from gunicorn.glogging import Logger
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
 from app.errors import UNEXPECTED, Answer, IssueCode, answer_for_status
 from app.operations.bodies import Application, guard_bodies
-from app.operations.connections import Connection, Progress, Waiting
+from app.operations.connections import Connection, Progress, Waiting, Written
 from app.operations.logs import REQUEST_ID_HEADER
 from app.outcomes import CONTENT_TYPE
 from app.schemas.outcome import Issue, outcome_body
@@ -67,6 +68,18 @@ REFUSALS: tuple[tuple[type[Exception], Answer], ...] = (
 _log = logging.getLogger(__name__)
 
 
+class QuietLogger(Logger):
+    """gunicorn's logger, without the access line that it composes for nobody to read.
+
+    With a configuration of ours for the logs it takes its own access log for wanted.
+    """
+
+    def access(self, *told: Any) -> None:
+        """Write an access line, where the operator has asked for one."""
+        if self.cfg.accesslog:
+            super().access(*told)
+
+
 class OutcomeWorker(ThreadWorker):
     """A gthread worker whose own errors are OperationOutcomes, and that waits for nobody.
 
@@ -80,6 +93,9 @@ class OutcomeWorker(ThreadWorker):
         """Load the application, the bodies of its requests guarded."""
         super().load_wsgi()
         self.wsgi: Application = guard_bodies(self.wsgi)
+        # As plain attributes: gunicorn looks settings up some eighty times a request.
+        settings = self.cfg.settings.items()
+        self.cfg.__dict__.update({name: setting.get() for name, setting in settings})
 
     def run(self) -> None:
         """Work until told to stop."""
@@ -142,12 +158,15 @@ class OutcomeWorker(ThreadWorker):
         req._expected_100_continue = False
         if not conn.arrival.complete:
             req.force_close()
+        written = Written(conn)
+        kept = super().handle_request(req, written)
         conn.sock.settimeout(self.request_seconds)
         try:
-            return super().handle_request(req, conn)
+            conn.sock.sendall(written.answer())
         except TimeoutError as error:
             _log.warning("answer not taken")
             raise ConnectionResetError(errno.ECONNRESET, "answer not taken") from error
+        return kept
 
     def handle_error(
         self, _req: object, client: socket.socket, _addr: object, exc: Exception

@@ -5,13 +5,15 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from hashlib import sha256
 from typing import ParamSpec
+from wsgiref.handlers import format_date_time
 
 import orjson
-from flask import Response, g, request
+from flask import Request, Response, request
 from werkzeug.exceptions import PreconditionFailed
 
-from adapters.contract import Record, ResourceType, SourceDataError
+from adapters.contract import Adapter, Record, ResourceType, SourceDataError
 from app.auth import Client, require
+from app.current import current_notes, current_request
 from app.errors import BadRequestError, UnknownResourceError, UnsupportedMediaTypeError
 from app.forms import Pairs, decode_form
 from app.negotiation import check_format
@@ -74,18 +76,18 @@ def _let_in() -> None:
     # Each request is counted once: under its client where the token was verified before,
     # else, before anything is verified, under the address that it comes from.
     joined = service()
-    header = request.headers.get("Authorization")
+    header = current_request().environ.get("HTTP_AUTHORIZATION")
     if (known := joined.authenticator.recall(header)) is not None:
-        g.client = known
+        current_notes().client = known
         joined.throttle.count_client(known.id)
     else:
         joined.throttle.count_address(requester(joined.settings.trusted_proxies))
-        g.client = joined.authenticator.authenticate(header)
+        current_notes().client = joined.authenticator.authenticate(header)
 
 
 def client() -> Client:
     """Return the client of this request."""
-    found: Client = g.client
+    found: Client = current_notes().client
     return found
 
 
@@ -99,34 +101,36 @@ def search_resources(resource_type: ResourceType) -> Response:
     pairs = request_pairs()
     search = parse_search(pairs, offer, joined.context, lenient=is_lenient())
     asked = dict(pairs)
-    check_format(asked.get("_format"), request.headers.get("Accept"))
+    check_format(asked.get("_format"), current_request().environ.get("HTTP_ACCEPT"))
     result = joined.walks.begin(search, pairs, client().id, lenient=is_lenient())
     return answer(present(joined, result), asked)
 
 
 def read_resource(resource_type: ResourceType, id: str) -> Response:
     """Answer a read, or tell that nothing has changed (decision 19)."""
-    joined = service()
+    joined, environ = service(), current_request().environ
     require(client(), READ_SCOPES[resource_type])
     single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
     shown = read_presentation(single, resource_type)
-    check_format(single.get("_format"), request.headers.get("Accept"))
+    check_format(single.get("_format"), environ.get("HTTP_ACCEPT"))
     if resource_type not in joined.offer.resources or not is_id(id):
         raise UnknownResourceError(f"There is no such {resource_type}.")
     with phase(Phase.SOURCE):
-        record = _record(resource_type, id)
+        record = _record(joined.adapter, resource_type, id)
     note_record(record)
     with phase(Phase.MAP):
         resource: Element = joined.schemas[resource_type].dump(record)
         if not shown.is_whole:
             resource = cut(resource, shown.summary, shown.elements)
     response = answer(resource, single)
-    response.set_etag(sha256(response.get_data()).hexdigest()[:32], weak=True)
+    digest = sha256(response.get_data()).hexdigest()[:32]
+    response.headers.add("ETag", f'W/"{digest}"')
     if joined.offer.resources[resource_type].dated and record.last_updated:
-        response.last_modified = record.last_updated
-    if not _CONDITIONS.isdisjoint(request.environ):
+        changed = format_date_time(record.last_updated.timestamp())
+        response.headers.add("Last-Modified", changed)
+    if not _CONDITIONS.isdisjoint(environ):
         _check_preconditions(response)
-        response.make_conditional(request.environ | _NO_PRECONDITIONS)
+        response.make_conditional(environ | _NO_PRECONDITIONS)
     return response
 
 
@@ -145,9 +149,9 @@ def _check_preconditions(response: Response) -> None:
         raise PreconditionFailed
 
 
-def _record(resource_type: ResourceType, id: str) -> Record:
+def _record(adapter: Adapter, resource_type: ResourceType, id: str) -> Record:
     try:
-        return service().adapter.read(resource_type, id)
+        return adapter.read(resource_type, id)
     except SourceDataError as error:
         if error.fault is not None:
             count_row_fault(resource_type, error.fault)
@@ -160,31 +164,32 @@ def request_pairs() -> Pairs:
     Raises UnsupportedMediaTypeError for a body that is not a form, BadRequestError for
     one of a GET: a filter in it would be left out.
     """
-    pairs = decode_form(request.query_string)
+    asked = current_request()
+    pairs = decode_form(asked.query_string)
     note_pairs(pairs)
-    if request.method != "POST":
-        if request.content_length or "Transfer-Encoding" in request.headers:
+    if asked.method != "POST":
+        if asked.content_length or "HTTP_TRANSFER_ENCODING" in asked.environ:
             raise BadRequestError(
                 "A GET has no body: its parameters are in the address."
             )
         return pairs
-    body = request.get_data(cache=False)
-    if not _is_form() and (body or request.mimetype):
+    body = asked.get_data(cache=False)
+    if not _is_form(asked) and (body or asked.mimetype):
         raise UnsupportedMediaTypeError(f"A search is posted as {_FORM} in UTF-8.")
     pairs = [*pairs, *decode_form(body)]
     note_pairs(pairs)
     return pairs
 
 
-def _is_form() -> bool:
-    charset = request.mimetype_params.get("charset", "utf-8").lower()
-    packed = request.headers.get("Content-Encoding", "identity").lower()
-    return (request.mimetype, charset, packed) == (_FORM, "utf-8", "identity")
+def _is_form(asked: Request) -> bool:
+    charset = asked.mimetype_params.get("charset", "utf-8").lower()
+    packed = asked.environ.get("HTTP_CONTENT_ENCODING", "identity").lower()
+    return (asked.mimetype, charset, packed) == (_FORM, "utf-8", "identity")
 
 
 def is_lenient() -> bool:
     """Whether the client wants unknown parameters ignored (decision 2)."""
-    given = request.headers.get("Prefer")
+    given = current_request().environ.get("HTTP_PREFER")
     if given is None:
         return False
     preferences = re.sub('[ "]', "", given).lower()

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -103,6 +104,14 @@ def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) ->
     quick = Shape("SELECT 1 AS a", ("a",), ALWAYS.condition)
     assert [tuple(row) for row in database.fetch(quick, ())] == [(1,)]
     database.close()
+
+
+def test_statements_of_one_connection_read_their_own_columns(url: str) -> None:
+    one = Shape("SELECT 1 AS a, 'b' AS c", ("a", "c"), ALWAYS.condition)
+    other = Shape("SELECT 'd' AS a", ("a",), ALWAYS.condition)
+    with closing(Database(url, 5, 1)) as database:
+        found = [database.fetch(shape, ()) for shape in (one, other, one, other)]
+    assert [tuple(row) for (row,) in found] == [(1, "b"), ("d",)] * 2
 
 
 def test_closing_leaves_no_connection_open_that_was_in_use(kind: str, url: str) -> None:

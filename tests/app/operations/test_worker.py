@@ -4,9 +4,13 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
+from gunicorn.config import Config
 
+from app.operations.worker import QuietLogger
 from tests.app.operations.standin import Answer, Gunicorn, exchange, standing_in
 from tests.validity.client import check_answer
 
@@ -138,3 +142,16 @@ def test_the_log_names_the_refusal_and_nothing_that_was_sent(
     assert entry["reason"] == "InvalidRequestMethod"
     assert entry["status"] == 400
     assert CANARY.decode() not in gunicorn.log.read_text()
+
+
+@pytest.mark.parametrize(("file", "lines"), [(None, 0), ("-", 1)])
+def test_an_access_line_of_gunicorn_is_written_where_it_is_asked_for(
+    file: str | None, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = Config()
+    config.set("accesslog", file)
+    answer = SimpleNamespace(status="200 OK", sent=1, headers=())
+    asked = {"REQUEST_METHOD": "GET", "RAW_URI": "/", "SERVER_PROTOCOL": "HTTP/1.1"}
+    logger = QuietLogger(config)
+    logger.access(answer, SimpleNamespace(headers=()), asked, timedelta(0))
+    assert capsys.readouterr().out.count("GET /") == lines
