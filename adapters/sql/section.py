@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 from adapters.contract import (
@@ -96,12 +95,11 @@ class Section:
         self, database: Database, rows: Sequence[Sequence[Any]]
     ) -> tuple[Record | RowFault, ...]:
         """Map rows, with the items of a second SELECT where the mapping has one."""
-        extras = self.extras(database, rows)
-        return tuple(map(self.mapper, rows, extras))
+        return self.mapper.many(rows, self.extras(database, rows))
 
     def extras(
         self, database: Database, rows: Sequence[Sequence[Any]]
-    ) -> Iterable[Mapping[ItemMapping, Sequence[Any]]]:
+    ) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
         """Return for each row the rows of items that have a SELECT of their own."""
         items = [
             item
@@ -110,7 +108,7 @@ class Section:
             if item.rows is not None
         ]
         if not items or not rows:
-            return repeat(NO_EXTRAS, len(rows))
+            return [NO_EXTRAS] * len(rows)
         id_place = self.place(self.id_column)
         ids = tuple(row[id_place] for row in rows)
         there = self.filters.item_columns
