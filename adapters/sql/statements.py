@@ -20,7 +20,8 @@ from adapters.sql.idiom import Idiom, Select
 LIMIT = "row_limit"
 
 # Written out: a number that is bound is no order to some databases.
-_FIRST, _LAST = sa.literal_column("0"), sa.literal_column("1")
+_FIRST: sa.ColumnElement[int] = sa.literal_column("0")
+_LAST: sa.ColumnElement[int] = sa.literal_column("1")
 
 Clause: TypeAlias = sa.ColumnElement[bool]
 
