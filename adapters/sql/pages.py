@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from adapters.contract import (
@@ -22,12 +23,13 @@ from adapters.sql.statements import Shape
 
 def legs_of(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]]:
     """Yield the legs of a page that can hold rows, each with its whole filter."""
-    key = section.key(query)
-    bound = section.bound(query) if key else str
+    sort = query.sort.key
+    key = section.keys.get(sort)
+    bound = partial(section.bound, sort)
     keyed = section.filters.need_start(query)
     few = not keyed and any(map(_names, query.criteria))
     for leg in legs(query, key, section.id, bound, few=few):
-        implied = leg.implied if query.sort.key is SortKey.DATE else None
+        implied = leg.implied if sort is SortKey.DATE else None
         wanted = section.filters.of_query(query, implied)
         if wanted != NEVER and not (keyed and leg.group is Group.UNKEYED):
             yield leg, all_of([wanted, leg.filter])
@@ -60,11 +62,11 @@ def position_of(
     section: Section, query: SearchQuery, group: Group | None, row: Any
 ) -> Position:
     """Return the position of a row that a leg of this group has found."""
-    id = row[section.place(section.id_column)]
-    key = section.key(query)
+    id = row[section.places[section.id.name]]
+    key = section.keys.get(query.sort.key)
     if key is None or group is Group.UNKEYED:
         return Position(group or Group.KEYED, None, id)
-    value = row[section.place(key.column.name)]
+    value = row[section.places[key.column.name]]
     found = Group.UNKEYED if group is None and value is None else Group.KEYED
     return Position(found, value, id)
 
@@ -83,4 +85,4 @@ def placed_position(
     check_kept(position)
     if position.key is None:
         return position
-    return replace(position, moment=section.moment(query)(position.key))
+    return replace(position, moment=section.moment(query.sort.key, position.key))
