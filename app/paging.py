@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import redis
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -34,8 +34,10 @@ from app.stored import (
     unpack_page,
     unpack_target,
 )
+from app.timed_redis import ask
 
 Kept = TypeVar("Kept")
+Command: TypeAlias = tuple[str | bytes | int, ...]
 
 _PAGE = b"page"
 _CURSOR_LENGTH = 32
@@ -98,15 +100,13 @@ class PageStore:
         search is over.
         """
         key, life = _key(page.id), self._life_left(page.search)
-        pipeline = self._redis.pipeline(transaction=False)
         packed = pack_page(page.search, page.start, self._version)
-        pipeline.hset(key, _PAGE, self._sealed(packed))
+        commands: list[Command] = [("HSET", key, _PAGE, self._sealed(packed))]
         for target in targets:
             place = self._place(target)
-            pipeline.hsetnx(key, place, self._written(page, target))
-            pipeline.hget(key, place)
-        pipeline.expire(key, life)
-        written = self._run("keep", pipeline)[2:-1:2]
+            commands.append(("HSETNX", key, place, self._written(page, target)))
+            commands.append(("HGET", key, place))
+        written = self._run("keep", *commands, ("EXPIRE", key, life))[2:-1:2]
         if not all(map(_is_link, written)):
             raise _away()
         return tuple(
@@ -142,12 +142,11 @@ class PageStore:
     def _load(self, page_id: str, client: str) -> tuple[KeptPage, dict[bytes, bytes]]:
         if not self._stamps.is_genuine(page_id, "page", client):
             raise unknown_page()
-        pipeline = self._redis.pipeline(transaction=False)
-        pipeline.hgetall(_key(page_id))
-        pipeline.expire(_key(page_id), self._idle)
-        fields: dict[bytes, bytes] = self._run("load", pipeline)[0]
-        if not isinstance(fields, dict):
+        key = _key(page_id)
+        found, _ = self._run("load", ("HGETALL", key), ("EXPIRE", key, self._idle))
+        if not _is_hash(found):
             raise _away()
+        fields: dict[bytes, bytes] = dict(zip(found[::2], found[1::2], strict=True))
         sealed = fields.pop(_PAGE, None)
         if sealed is None:
             raise gone_page()
@@ -159,9 +158,7 @@ class PageStore:
         """Have Redis forget a page that was used when its whole life is over."""
         left = search.born + self._life - self.now()
         if left < self._idle:
-            pipeline = self._redis.pipeline(transaction=False)
-            pipeline.expire(_key(page_id), left)
-            self._run("load", pipeline)
+            self._run("load", ("EXPIRE", _key(page_id), left))
         self._life_left(search)
 
     def _life_left(self, search: StoredSearch) -> int:
@@ -201,19 +198,17 @@ class PageStore:
             # Sealed with a key that the settings no longer have.
             raise gone_page() from error
 
-    def _run(self, step: str, pipeline: "redis.client.Pipeline") -> list[Any]:
+    def _run(self, step: str, *commands: Command) -> list[Any]:
         try:
             with (
                 STORE_SECONDS.labels(step).time(),
                 phase(Phase.REDIS),
                 outward(Kind.STORE, "redis", step),
             ):
-                answers: list[Any] = pipeline.execute()
-        except (redis.RedisError, TypeError) as error:
-            # A TypeError: an answer of another kind than the command has.
+                return ask(self._redis, *commands)
+        except redis.RedisError as error:
             STORE_ERRORS.labels(step).inc()
             raise _away() from error
-        return answers
 
 
 def unknown_page() -> UnknownResourceError:
@@ -224,6 +219,14 @@ def unknown_page() -> UnknownResourceError:
 def gone_page() -> GonePageError:
     """Return the answer to pages that are no longer kept (decision 14)."""
     return GonePageError("This page is no longer kept: search again.")
+
+
+def _is_hash(raw: object) -> bool:
+    return (
+        isinstance(raw, list)
+        and len(raw) % 2 == 0
+        and all(isinstance(each, bytes) for each in raw)
+    )
 
 
 def _is_link(raw: object) -> bool:

@@ -40,6 +40,24 @@ def connect(url: str) -> redis.Redis:
     return _ending_in_time(redis.Redis.from_url(url, **options))
 
 
+def ask(client: redis.Redis, *commands: tuple[Any, ...]) -> list[Any]:
+    """Send commands in one go and return their answers as Redis gives them.
+
+    A pipeline of the library does the same at nearly twice the cost. Raises RedisError.
+    """
+    pool = client.connection_pool
+    connection: Any = pool.get_connection()
+    try:
+        connection.send_packed_command(connection.pack_commands(commands))
+        return [connection.read_response() for _ in commands]
+    except BaseException:
+        # What was not read must not be the answer to what is asked next.
+        connection.disconnect()
+        raise
+    finally:
+        pool.release(connection)
+
+
 class _TimedSocket:
     """A socket whose answer to what was sent last may take so many seconds in all.
 

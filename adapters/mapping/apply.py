@@ -4,6 +4,7 @@ Compiled once for a section and the columns of its SELECT, then called for every
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +19,7 @@ from adapters.contract import (
     RowFault,
 )
 from adapters.mapping.cells import Cell, CellError, Reader, Row, compile_cell
+from adapters.mapping.columns import ColumnReader, Columns, compile_column, constant
 from adapters.mapping.items import item_columns, list_reader, no_items, nothing
 from adapters.mapping.model import HIDDEN, REMOVED, ItemMapping, ResourceMapping
 from adapters.mapping.named import unknown_columns
@@ -33,6 +35,8 @@ RECORDS: Mapping[ResourceType, type[Any]] = MappingProxyType(
         ResourceType.ORGANIZATION: OrganizationRecord,
     }
 )
+_FEW = 6
+"""Up to so many rows, one by one is as fast."""
 NO_EXTRAS: Mapping[ItemMapping, Sequence[Row]] = MappingProxyType({})
 
 
@@ -55,10 +59,15 @@ class RowMapper:
             if slot.record in section.fields
         }
         self._make = record._make
+        self._put_together = partial(tuple.__new__, record)
         lists = {listed.name for listed in LISTS[kind]}
         self._readers = tuple(
             no_items if name in lists else _reader(cells.get(name))
             for name in record._fields
+        )
+        self._column_readers = tuple(
+            _column_reader(cells.get(name), read)
+            for name, read in zip(record._fields, self._readers, strict=True)
         )
         self._lists = tuple(
             (record._fields.index(listed.name), list_reader(section, listed, positions))
@@ -89,6 +98,36 @@ class RowMapper:
             return self._unserved(row) or fault
         made: Record = self._make(values)
         return made
+
+    def many(
+        self, rows: Sequence[Row], extras: Sequence[Mapping[ItemMapping, Sequence[Row]]]
+    ) -> tuple[Record | RowFault, ...]:
+        """Return for each row what a call returns; of many rows, in half the time."""
+        values = self._values_of_all(rows, extras) if len(rows) > _FEW else None
+        if values is None or self._may_have_fault(values):
+            return tuple(map(self, rows, extras))
+        return tuple(map(self._put_together, zip(*values, strict=True)))
+
+    def _values_of_all(
+        self, rows: Sequence[Row], extras: Sequence[Mapping[ItemMapping, Sequence[Row]]]
+    ) -> Columns | None:
+        columns = tuple(zip(*rows, strict=True))
+        try:
+            values = [read(rows, columns) for read in self._column_readers]
+            for index, read_list in self._lists:
+                values[index] = list(map(read_list, rows, extras))
+        except CellError:
+            return None
+        return values
+
+    def _may_have_fault(self, values: Columns) -> bool:
+        if self._nameless or not all(all(values[index]) for index, _ in self._empty):
+            return True
+        if self._period is None:
+            return False
+        start, end, _ = self._period
+        bounds = zip(values[start], values[end], strict=True)
+        return any(began and ended and ended < began for began, ended in bounds)
 
     def _fault(self, values: list[Any]) -> RowFault | None:
         for index, fault in self._empty:
@@ -130,6 +169,13 @@ def _reader(compiled: tuple[Cell, Slot] | None) -> Reader:
         return nothing
     cell, slot = compiled
     return compile_cell(cell, slot.kind)
+
+
+def _column_reader(compiled: tuple[Cell, Slot] | None, read: Reader) -> ColumnReader:
+    if compiled is None:
+        return constant(read(()))
+    cell, slot = compiled
+    return compile_column(cell, slot.kind, read)
 
 
 def _required(

@@ -65,10 +65,10 @@ def day_base(zone: ZoneInfo, written: ZoneInfo, ordinal: int) -> datetime | None
     nine times faster than `replace` and `astimezone`.
     """
     read = _steady_day(zone, ordinal)
-    shown = read if zone is written else _steady_around(written, ordinal)
-    if read is None or shown is None:
+    if read is None:
         return None
-    return ORIGIN.replace(tzinfo=read).astimezone(shown)
+    shown = read if zone is written else _steady_during(written, ordinal, read)
+    return None if shown is None else ORIGIN.replace(tzinfo=read).astimezone(shown)
 
 
 def _steady_day(zone: ZoneInfo, ordinal: int) -> timezone | None:
@@ -78,6 +78,15 @@ def _steady_day(zone: ZoneInfo, ordinal: int) -> timezone | None:
     start = datetime.fromordinal(ordinal)
     walls = (start, start + _DAY / 2, start + _DAY)
     return _one_offset(offset for wall in walls for offset in _offsets(wall, zone))
+
+
+def _steady_during(zone: ZoneInfo, ordinal: int, read: timezone) -> timezone | None:
+    """Return the offset of a zone during a day of another offset, None if it may change."""
+    if not 2 < ordinal < _LAST_DAY - 2:
+        return None
+    start = datetime.fromordinal(ordinal).replace(tzinfo=read)
+    instants = (start, start + _DAY / 2, start + _DAY)
+    return _one_offset(_offset(instant.astimezone(zone)) for instant in instants)
 
 
 @lru_cache(maxsize=1 << 16)

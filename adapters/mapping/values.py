@@ -79,13 +79,18 @@ def as_they_come(made: Mapping[str, Any]) -> Mapping[object, Any]:
     return found
 
 
+def sentinel_years(absent: frozenset[str]) -> frozenset[int]:
+    """Return the years that a time has which may stand for none."""
+    return frozenset(int(text[:4]) for text in absent if text[:4].isdecimal())
+
+
 def presence(absent: frozenset[str]) -> Callable[[object], object]:
     """Return the function that takes away trailing blanks and what is no value.
 
     A sentinel day is also the midnight that some databases make of it.
     """
     nothing = absent | {""}
-    years = {int(text[:4]) for text in absent if text[:4].isdecimal()}
+    years = sentinel_years(absent)
 
     def present(value: object) -> object:
         if isinstance(value, date) and value.year not in years:

@@ -85,7 +85,7 @@ class SqlAdapter:
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""
         section = self._section(query.resource_type)
-        found: list[tuple[Group, Any]] = []
+        found: list[tuple[Group | None, Any]] = []
         for leg, wanted in legs_of(section, query):
             shape = page_shape(section, leg, wanted.condition)
             missing = query.count + 1 - len(found)
@@ -195,7 +195,10 @@ class SqlAdapter:
         return section
 
     def _page(
-        self, section: Section, query: SearchQuery, found: list[tuple[Group, Any]]
+        self,
+        section: Section,
+        query: SearchQuery,
+        found: list[tuple[Group | None, Any]],
     ) -> Page:
         more = len(found) > query.count
         kept = found[: query.count]

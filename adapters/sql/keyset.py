@@ -1,7 +1,8 @@
 """Where a page starts and goes on: by key and id, never by offset (decision 12).
 
 Rows that have the sort key come first, in its order; the others follow, in the order of
-their ids, asked for by a statement of their own. A page is read in one or two legs.
+their ids. No index has such an order, so the others are asked for by a statement of their
+own, and a page is read in one or two legs; only where few rows match is it one.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,10 +28,11 @@ from adapters.sql.places import TICK, edge
 class Leg:
     """One statement of a page: what its rows meet besides the search, in which order.
 
-    Comparisons of the key by the `implied` operator hold for all its rows.
+    Comparisons of the key by the `implied` operator hold for all its rows. Without
+    `group` the rows are of both, those whose key is NULL last.
     """
 
-    group: Group
+    group: Group | None
     filter: Filter
     order: tuple[tuple[Column, bool], ...]
     implied: Operator | None = None
@@ -41,13 +43,19 @@ def legs(
     key: KeyColumn | None,
     id_column: Column,
     bound: Callable[[datetime], object],
+    *,
+    few: bool = False,
 ) -> Iterator[Leg]:
     """Yield the legs in the order in which they are asked; without `key`, by id alone.
 
-    `bound` is the smallest value of the key that is not before an instant.
+    `bound` is the smallest value of the key that is not before an instant. With `few`
+    rows to be expected, they are sorted rather than asked for twice.
     """
     position = query.after or query.before
     descends = query.sort.descending is not query.backwards
+    if few and key and key.is_missing_as_null and not (position or query.backwards):
+        yield Leg(None, ALWAYS, ((key.column, descends), (id_column, descends)))
+        return
     groups = (Group.KEYED,) if key is None else (Group.KEYED, Group.UNKEYED)
     for group in groups[::-1] if query.backwards else groups:
         if position is not None and _is_behind(group, position, query):

@@ -47,6 +47,11 @@ class KeyColumn:
         endless = texts if self.column.kind in TIMES else ()
         return (*found, *(text for text in endless if text in _ENDLESS))
 
+    @property
+    def is_missing_as_null(self) -> bool:
+        """Whether no text stands for a missing value."""
+        return not self._stand_ins
+
     @cached_property
     def present(self) -> Filter:
         """Rows that have the value."""

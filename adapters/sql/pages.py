@@ -2,9 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from adapters.contract import Group, Position, SearchQuery, SortKey, SourceDataError
+from adapters.contract import (
+    Criterion,
+    Group,
+    Position,
+    ReferenceCriterion,
+    SearchQuery,
+    SortKey,
+    SourceDataError,
+    TokenCriterion,
+)
 from adapters.sql.conditions import NEVER, Condition, Filter, all_of
 from adapters.sql.keyset import Leg, legs
 from adapters.sql.section import Section
@@ -13,33 +23,52 @@ from adapters.sql.statements import Shape
 
 def legs_of(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]]:
     """Yield the legs of a page that can hold rows, each with its whole filter."""
-    key = section.key(query)
-    bound = section.bound(query) if key else str
-    for leg in legs(query, key, section.id, bound):
-        implied = leg.implied if query.sort.key is SortKey.DATE else None
+    sort = query.sort.key
+    key = section.keys.get(sort)
+    bound = partial(section.bound, sort)
+    keyed = section.filters.need_start(query)
+    few = not keyed and any(map(_names, query.criteria))
+    for leg in legs(query, key, section.id, bound, few=few):
+        implied = leg.implied if sort is SortKey.DATE else None
         wanted = section.filters.of_query(query, implied)
-        if wanted != NEVER and not (
-            leg.group is Group.UNKEYED and section.filters.need_start(query)
-        ):
+        if wanted != NEVER and not (keyed and leg.group is Group.UNKEYED):
             yield leg, all_of([wanted, leg.filter])
+
+
+def _names(criterion: Criterion) -> bool:
+    """Whether a criterion names what it wants, so that few rows meet it."""
+    match criterion:
+        case ReferenceCriterion():
+            return True
+        case TokenCriterion("_id" | "identifier", tokens):
+            return all(token.code for token in tokens)
+        case _:
+            return False
 
 
 def page_shape(section: Section, leg: Leg, condition: Condition) -> Shape:
     """Return the statement of one leg."""
     return Shape(
-        section.mapping.rows, section.selected, condition, leg.order, limited=True
+        section.mapping.rows,
+        section.selected,
+        condition,
+        leg.order,
+        limited=True,
+        nulls_last=leg.group is None,
     )
 
 
 def position_of(
-    section: Section, query: SearchQuery, group: Group, row: Any
+    section: Section, query: SearchQuery, group: Group | None, row: Any
 ) -> Position:
-    """Return the position of a row."""
-    id = row[section.place(section.id_column)]
-    key = section.key(query)
+    """Return the position of a row that a leg of this group has found."""
+    id = row[section.places[section.id.name]]
+    key = section.keys.get(query.sort.key)
     if key is None or group is Group.UNKEYED:
-        return Position(group, None, id)
-    return Position(group, row[section.place(key.column.name)], id)
+        return Position(group or Group.KEYED, None, id)
+    value = row[section.places[key.column.name]]
+    found = Group.UNKEYED if group is None and value is None else Group.KEYED
+    return Position(found, value, id)
 
 
 def check_kept(*positions: Position) -> None:
@@ -49,11 +78,11 @@ def check_kept(*positions: Position) -> None:
 
 
 def placed_position(
-    section: Section, query: SearchQuery, group: Group, row: Any
+    section: Section, query: SearchQuery, group: Group | None, row: Any
 ) -> Position:
     """Return the position of a row with the instant of its key."""
     position = position_of(section, query, group, row)
     check_kept(position)
     if position.key is None:
         return position
-    return replace(position, moment=section.moment(query)(position.key))
+    return replace(position, moment=section.moment(query.sort.key, position.key))

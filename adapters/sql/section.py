@@ -1,17 +1,14 @@
 """One section of a mapping, ready to search: its columns known, its rows compiled."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from itertools import repeat
 from typing import Any
 
 from adapters.contract import (
     Record,
     ResourceType,
     RowFault,
-    SearchQuery,
     SortKey,
     SourceDataError,
 )
@@ -50,58 +47,44 @@ class UnfitError(SourceDataError):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one resource type needs at each request; `selected` are its columns in order."""
+    """What one resource type needs at each request; `selected` are its columns in order.
+
+    `id` is the column that the id of the resource comes from, `keys` those that its
+    searches are ordered by, none for the id alone; `places` says where columns stand in a
+    row.
+    """
 
     mapping: ResourceMapping
     filters: Filters
     selected: tuple[str, ...]
     mapper: RowMapper
+    id: Column
+    keys: Mapping[SortKey, KeyColumn]
+    places: Mapping[str, int]
 
-    @property
-    def id_column(self) -> str:
-        """The column that the id of the resource comes from."""
-        return self.mapping.fields["id"].columns[0]
+    def bound(self, sort: SortKey, moment: datetime) -> object:
+        """Return the smallest key that is not before an instant."""
+        return time_bound(*self._clock(sort), moment)
 
-    @property
-    def id(self) -> Column:
-        """That column with its kind."""
-        return self.filters.columns.column(self.id_column)
+    def moment(self, sort: SortKey, key: object) -> datetime:
+        """Return the instant at which a key stands in the order."""
+        return place_of(*self._clock(sort), key)
 
-    def key(self, query: SearchQuery) -> KeyColumn | None:
-        """Return the column that the search is ordered by, None for the id alone."""
-        if query.sort.key is SortKey.ID:
-            return None
-        field = self.mapping.fields[_SORTED_BY[query.sort.key]]
-        return self.filters.columns.key(field)
-
-    def bound(self, query: SearchQuery) -> Callable[[datetime], object]:
-        """Return what gives the smallest key that is not before an instant."""
-        return partial(time_bound, *self._clock(query))
-
-    def moment(self, query: SearchQuery) -> Callable[[object], datetime]:
-        """Return what gives the instant at which a key stands in the order."""
-        return partial(place_of, *self._clock(query))
-
-    def _clock(self, query: SearchQuery) -> tuple[Kind, TimeRule]:
-        field = self.mapping.fields[_SORTED_BY[query.sort.key]]
+    def _clock(self, sort: SortKey) -> tuple[Kind, TimeRule]:
+        field = self.mapping.fields[_SORTED_BY[sort]]
         if field.time is None:
             raise AssertionError(f"{field.slot} is a time")
-        return self.filters.columns.key(field).column.kind, field.time
-
-    def place(self, column: str) -> int:
-        """Return where a column stands in a row."""
-        return self.selected.index(column)
+        return self.keys[sort].column.kind, field.time
 
     def records(
         self, database: Database, rows: Sequence[Sequence[Any]]
     ) -> tuple[Record | RowFault, ...]:
         """Map rows, with the items of a second SELECT where the mapping has one."""
-        extras = self.extras(database, rows)
-        return tuple(map(self.mapper, rows, extras))
+        return self.mapper.many(rows, self.extras(database, rows))
 
     def extras(
         self, database: Database, rows: Sequence[Sequence[Any]]
-    ) -> Iterable[Mapping[ItemMapping, Sequence[Any]]]:
+    ) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
         """Return for each row the rows of items that have a SELECT of their own."""
         items = [
             item
@@ -110,8 +93,8 @@ class Section:
             if item.rows is not None
         ]
         if not items or not rows:
-            return repeat(NO_EXTRAS, len(rows))
-        id_place = self.place(self.id_column)
+            return [NO_EXTRAS] * len(rows)
+        id_place = self.places[self.id.name]
         ids = tuple(row[id_place] for row in rows)
         there = self.filters.item_columns
         found = [
@@ -158,7 +141,20 @@ def open_section(
     filters = Filters(section, columns, item_columns_, mapping.date_reading)
     if resource_type is ResourceType.ENCOUNTER:
         filters = replace(filters, survivors=_survivors(database, mapping))
-    return Section(section, filters, selected, RowMapper(section, selected))
+    keys = {
+        sort: columns.key(section.fields[slot])
+        for sort, slot in _SORTED_BY.items()
+        if slot in section.fields and section.fields[slot].filter_column
+    }
+    return Section(
+        section,
+        filters,
+        selected,
+        RowMapper(section, selected),
+        columns.column(section.fields["id"].columns[0]),
+        keys,
+        {column: place for place, column in enumerate(selected)},
+    )
 
 
 def _columns(database: Database, rows: str, mark: Mark, element: str) -> Columns:

@@ -19,6 +19,10 @@ from adapters.sql.idiom import Idiom, Select
 
 LIMIT = "row_limit"
 
+# Written out: a number that is bound is no order to some databases.
+_FIRST: sa.ColumnElement[int] = sa.literal_column("0")
+_LAST: sa.ColumnElement[int] = sa.literal_column("1")
+
 Clause: TypeAlias = sa.ColumnElement[bool]
 
 
@@ -26,7 +30,8 @@ Clause: TypeAlias = sa.ColumnElement[bool]
 class Shape:
     """A statement without its values: what to select, from what, where, in what order.
 
-    `order` is columns and whether they descend. Without `columns` the rows are counted.
+    `order` is columns and whether they descend; with `nulls_last`, rows without the first
+    come last all the same. Without `columns` the rows are counted.
     Values of `grouped` come once each, with the number of their rows, the most first.
     """
 
@@ -36,6 +41,7 @@ class Shape:
     order: tuple[tuple[Column, bool], ...] = ()
     limited: bool = False
     grouped: Column | None = None
+    nulls_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,9 @@ def compile_shape(shape: Shape, compiler: Compiler, idiom: Idiom) -> Statement:
         statement = sa.select(value, *selected).select_from(_rows(shape.rows))
         statement = statement.where(where).group_by(value)
         statement = statement.order_by(sa.func.count().desc())
+    if shape.nulls_last:
+        missing = sa.column(shape.order[0][0].name).is_(None)
+        statement = statement.order_by(sa.case((missing, _LAST), else_=_FIRST))
     for column, descends in shape.order:
         compared = writer.compared(column)
         statement = statement.order_by(compared.desc() if descends else compared.asc())

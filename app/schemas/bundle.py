@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from marshmallow import Schema
-
 from app.schemas.datatypes import (
     ConstantField,
     EachField,
     Element,
+    ElementSchema,
     ValueField,
 )
 from app.schemas.outcome import Issue, outcome_body
@@ -35,7 +34,7 @@ def _as_written(entry: Element) -> Element:
     return entry
 
 
-class BundleSchema(Schema):
+class BundleSchema(ElementSchema):
     """A search result as an STU3 Bundle, in the order of spec 2.5."""
 
     resource_type = ConstantField("Bundle", data_key="resourceType")

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
-from marshmallow import Schema
-
 from app.schemas.datatypes import (
     ConstantField,
     Element,
     ElementField,
+    ElementSchema,
     ValueField,
     filled,
 )
@@ -125,7 +124,7 @@ def _conditional_read(facts: ResourceFacts) -> str:
     return "full-support" if facts.dated else "not-match"
 
 
-class CapabilitySchema(Schema):
+class CapabilitySchema(ElementSchema):
     """What is offered as an STU3 CapabilityStatement, in the order of its definition."""
 
     resource_type = ConstantField("CapabilityStatement", data_key="resourceType")

@@ -54,11 +54,10 @@ class ElementField(fields.Field[Any]):
         return self.write(obj)
 
 
-class ResourceSchema(Schema):
-    """A resource whose fields know the constants of the deployment. Build it once."""
+class ElementSchema(Schema):
+    """A resource made of element fields. Build it once."""
 
-    def __init__(self, constants: Constants) -> None:
-        self._constants = constants
+    def __init__(self) -> None:
         super().__init__()
         self._writers = tuple(
             (field.data_key or name, field.write)
@@ -77,6 +76,14 @@ class ResourceSchema(Schema):
             if value is not missing:
                 element[name] = value
         return element
+
+
+class ResourceSchema(ElementSchema):
+    """A resource whose fields know the constants of the deployment."""
+
+    def __init__(self, constants: Constants) -> None:
+        self._constants = constants
+        super().__init__()
 
     def on_bind_field(self, _name: str, field_obj: fields.Field[Any]) -> None:
         """Hand the constants to a field; marshmallow calls this while it is built."""

@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from marshmallow import Schema
-
-from app.schemas.datatypes import ConstantField, EachField, Element, filled
+from app.schemas.datatypes import (
+    ConstantField,
+    EachField,
+    Element,
+    ElementSchema,
+    filled,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class _Outcome:
     issues: Sequence[Issue]
 
 
-class OutcomeSchema(Schema):
+class OutcomeSchema(ElementSchema):
     """An OperationOutcome, in the order of spec 2.6."""
 
     resource_type = ConstantField("OperationOutcome", data_key="resourceType")

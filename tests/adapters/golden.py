@@ -77,6 +77,9 @@ def shapes(database: str) -> Mapping[str, Shape]:
         "never": stays(Any(())),
         "one-row": Shape(STAYS, SELECTED, In(id_, 1), limited=True),
         "first-page": stays(NotNull(began), *newest),
+        "few-rows": Shape(
+            STAYS, SELECTED, In(patient, 1), newest, limited=True, nulls_last=True
+        ),
         "next-page": stays(All((Compare(began, "<="), past, In(state, 1))), *newest),
         "oldest-first": stays(Compare(began, ">="), (began, False), (id_, False)),
         "by-text-id": stays(Compare(text_id, ">"), (text_id, False)),

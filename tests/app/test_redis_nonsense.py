@@ -25,6 +25,7 @@ NONSENSE = {
     "a list longer than memory": b"*99999999999999\r\n",
     "a negative list": b"*-7\r\n",
     "a list cut short": b"*2\r\n$1\r\na\r\n",
+    "a list of lists": b"*2\r\n*0\r\n*0\r\n",
     "an odd list": b"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
     "a map where there is none": b"%1\r\n$1\r\na\r\n$1\r\nb\r\n",
     "a number": b":7\r\n",
