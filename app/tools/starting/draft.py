@@ -49,8 +49,10 @@ class Item:
 class Part:
     """A section, or one entry of a section with several sources.
 
-    `questions` stand above it. `asked` are lines that say how its rows are asked for, where
-    that is not by the SELECT, and `left` lines that stand at its end.
+    `questions` stand above it, and `told` what was decided by counts. `asked` are
+    lines that say how its rows are asked for, where
+    that is not by the SELECT. `left` lines stand at its end, and questions (`undecided`)
+    and remarks (`unread`) on the columns that it does not read.
     `searchable` are the slots that the source can compare.
     """
 
@@ -59,9 +61,12 @@ class Part:
     lines: list[Line] = field(default_factory=list)
     lists: dict[str, list[Item]] = field(default_factory=dict)
     questions: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     searchable: set[str] = field(default_factory=set)
     asked: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    undecided: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def read(self, found: Found) -> str:
         """Read a column and return its name in the SELECT."""

@@ -1,14 +1,15 @@
 """The section patient: the table of patients, and that of the person where it is another."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from adapters.contract import ResourceType
 from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
-from app.tools.starting.doubts import marked
 from app.tools.starting.draft import Found, Part, Value
 from app.tools.starting.guesses import others, slots
 from app.tools.starting.lists import Lists
+from app.tools.starting.marks import marked
 from app.tools.starting.select import Cell, Select
 from app.tools.starting.sight import Sight
 from app.tools.starting.timing import put_changed, put_day, put_time
@@ -115,7 +116,9 @@ class _Patients:
             yield marked(self._builder, found.table, found.column, "deleted")
         kind, references = ResourceType.PATIENT, self._builder.references
         for table, _ in self._sight.places:
-            yield from others(table, kind, references, self._part.select.read)
+            read = self._part.select.read_of(table)
+            shown = partial(self._builder.shown, table)
+            yield from others(table, kind, references, read, shown)
 
 
 def _key(builder: Builder, patient: Table) -> str:

@@ -111,6 +111,7 @@ def _section(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:
 
 def _part(part: Part, indent: int) -> Iterator[str]:
     space = " " * indent
+    yield from comments(part.told, space, "# ")
     yield from comments(part.questions, space, "# ? ")
     if part.asked:
         yield from (f"{space}{line}" for line in part.asked)
@@ -184,12 +185,8 @@ def _all_can(parts: Sequence[Part], wanted: Sequence[str]) -> bool:
 
 
 def _unread(part: Part, indent: int) -> Iterator[str]:
-    names = [
-        c.name for c in part.select.table.columns if c.name not in part.select.read
-    ]
-    if names:
-        told = f"nothing reads of {part.select.table.name}: {named(names)}"
-        yield from comments([told], " " * indent, "# ")
+    yield from comments(part.undecided, " " * indent, "# ? ")
+    yield from comments(part.unread, " " * indent, "# ")
 
 
 def named(names: Sequence[str]) -> str:
