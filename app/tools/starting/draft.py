@@ -37,12 +37,16 @@ class Line:
 
 @dataclass
 class Item:
-    """An item of a list; with a `select` of its own where it has one, and its `key`."""
+    """An item of a list; with a `select` of its own where it has one, and its `key`.
+
+    `path` is that of a list in each row, which is read in place of the select.
+    """
 
     lines: list[Line] = field(default_factory=list)
     select: Select | None = None
     key: str = ""
     question: str = ""
+    path: str = ""
 
 
 @dataclass

@@ -39,8 +39,9 @@ _MANY = 1000
 _EXPRESSED = "Only an index of that expression makes it fast"
 _DAYS = "days without a time of day: which time do they stand for?"
 _CLOCK = (
-    "only the hospital knows: local clock, or UTC (time_zone: UTC)? A wrong one moves"
-    " every lastUpdated: no row shows it. Until then the line stays a comment"
+    "only the hospital knows: local clock, or UTC? Write the answer as time_zone, be it the"
+    " file's own. A wrong one moves every lastUpdated, and no row shows it: until then the line"
+    " stays a comment"
 )
 
 

@@ -153,8 +153,11 @@ def _item(item: Item, indent: int) -> Iterator[str]:
             start = "- " if number == 0 else "  "
             yield f"{space}{start}{line.key}: {_flow(line.value)}"
         return
-    yield from _rows(item.select.lines(), indent, "- ")
-    yield f"{space}  key: {_text(item.key)}"
+    if item.path:
+        yield f"{space}- rows: {_text(item.path)}"
+    else:
+        yield from _rows(item.select.lines(), indent, "- ")
+        yield f"{space}  key: {_text(item.key)}"
     for line in item.lines:
         yield from _line(line.key, line.value, line.question, indent + 2)
 
