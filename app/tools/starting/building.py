@@ -199,6 +199,12 @@ class Builder:
             told = f"in {counted[1]} of {counted[0]} rows" if counted else "not counted"
         return f"{column.name} ({told})"
 
+    def rival(self, table: Table, column: TableColumn) -> str:
+        """Return the same of a column that could be read instead, "" where that tells nothing."""
+        counts = self.counts(table, column)
+        is_one = counts is not None and len(counts) <= 1
+        return "" if is_one else self.shown(table, column)
+
     def _free(self, name: str, table: Table) -> str:
         if name not in self.draft.codes:
             return name

@@ -32,7 +32,7 @@ def doubts(
     yield from _emergencies(builder, part, columns)
     yield from part.select.doubts(builder.database)
     kind, read = ResourceType.ENCOUNTER, part.select.read
-    shown = partial(builder.shown, table)
+    shown = partial(builder.rival, table)
     yield from others(table, kind, builder.references, read, shown)
 
 

@@ -45,11 +45,12 @@ def others(
 ) -> Iterator[str]:
     """Yield a question for each slot that a column not `read` could fill as well.
 
-    `shown` tells what a column holds, by counts alone.
+    `shown` tells what a column holds, by counts alone, and "" where it tells nothing apart.
     """
     chosen = slots(table, kind, references)
     for slot, columns in instead(table, kind, references).items():
-        names = " or ".join(shown(c) for c in columns if c.name not in read)
+        unread = (column for column in columns if column.name not in read)
+        names = " or ".join(filter(None, map(shown, unread)))
         if names:
-            said = slot.replace("_", " ")
-            yield f"{said} is read from {shown(chosen[slot])}: or is it {names}?"
+            said, own = slot.replace("_", " "), chosen[slot]
+            yield f"{said} is read from {shown(own) or own.name}: or is it {names}?"

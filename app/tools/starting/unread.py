@@ -7,7 +7,7 @@ from adapters.sql.tables import Holds, Table, TableColumn
 from adapters.sql.tallies import rows_with
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Part
-from app.tools.starting.habits import DAYS, said
+from app.tools.starting.habits import DAYS, STRANGE, said
 from app.tools.starting.personal import may_show
 from app.tools.starting.select import Select
 from app.tools.starting.writing import named
@@ -20,6 +20,9 @@ _DECIDE = _MARKS | {"STATUS"}
 
 _CODED = frozenset({"STATUS", "CLASS", "KIND", "DEATH", "FORMER"})
 """Meanings of columns whose codes are told, though they seldom decide that."""
+
+_ELSE = STRANGE | {"USAGE"}
+"""Words beside those that make of it a column of something else: marital_status."""
 
 _COUNTED = frozenset({"DATE", "TIME", "UTC", "MERGED", "DEATH"})
 """Of such a column rows are counted that have a value, and no value is asked for."""
@@ -39,7 +42,8 @@ def tell_unread(builder: Builder, part: Part, told: set[str]) -> None:
             text
             for column in left
             if said(column).known & wanted
-            and said(column).unknown == 0
+            and not said(column).known & _ELSE - wanted
+            and not said(column).unknown
             and not _is_asked(part, column)
             and (text := _counts(builder, table, column))
         ]
