@@ -46,6 +46,7 @@ def doubtful_times(
     found = (
         *_starts_ahead(records, section, now),
         *_changes_ahead(records, section, now),
+        *_changes_behind(records, section, now),
     )
     for name, text in (*found, *_early(records, section)):
         place = next(p for p in places_of(section) if p.field.slot == name)
@@ -182,6 +183,23 @@ def _changes_ahead(
         yield "last_updated", f"{text}, by less than the zone's offset: {_MIXED}"
     else:
         yield "last_updated", f"{text}: is a clock or a year wrong?"
+
+
+def _changes_behind(
+    records: Iterable[Record], section: ResourceMapping, now: datetime
+) -> Iterator[_Doubt]:
+    """Tell a newest change that is as long ago as the zone is from UTC."""
+    changes = [record.last_updated for record in records if record.last_updated]
+    rule = section.fields["last_updated"].time if len(changes) >= _ENOUGH else None
+    offset = rule and max(changes).astimezone(rule.zone).utcoffset()
+    if offset and timedelta() <= now - max(changes) - offset < _JUST:
+        yield "last_updated", f"{_BEHIND.format(offset)}: {_MIXED}"
+
+
+_JUST = timedelta(minutes=15)
+"""A hospital changes some row so often."""
+
+_BEHIND = "the newest change is {} hours ago, as far as the zone is from UTC"
 
 
 def _early(records: Iterable[Record], section: ResourceMapping) -> Iterator[_Doubt]:

@@ -182,14 +182,17 @@ class Document:
 
     def zone_name(self, site: Site) -> str:
         """Return the zone that the source's values of a slot are read in."""
+        name: str = self._own_zone(site) or self.data["time_zone"]
+        return name
+
+    def says_zone(self, site: Site) -> bool:
+        """Tell whether a slot or its source says its zone, and not the file alone."""
+        return bool(self._own_zone(site))
+
+    def _own_zone(self, site: Site) -> Any:
         sections = {path: data for path, _, data in self.sections()}
         source = self.sources().get(self.source_of(sections[site.section]), {})
-        name: str = (
-            site.options.get("time_zone")
-            or source.get("time_zone")
-            or self.data["time_zone"]
-        )
-        return name
+        return site.options.get("time_zone") or source.get("time_zone")
 
 
 def item_sites(item: Item) -> Iterator[Site]:

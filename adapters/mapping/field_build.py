@@ -124,6 +124,7 @@ def _time_rule(doc: Document, site: Site) -> TimeRule | None:
         at=time.fromisoformat(at) if at else None,
         twice=Twice(told.get("twice", Twice.FIRST)),
         never=Never(told.get("never", Never.REFUSE)),
+        is_told=doc.says_zone(site),
     )
 
 

@@ -25,7 +25,8 @@ class Never(StrEnum):
 class TimeRule:
     """How a source value becomes an instant.
 
-    `zone` reads values without an offset, `written` is the zone of the offset that
+    `zone` reads values without an offset; `is_told` is whether the field or its source says
+    it, and not the file alone. `written` is the zone of the offset that
     clients see. `format` is a strptime format for text, None for ISO 8601 text and the
     database's own types. `at` is the time of day that a date without one gets.
     """
@@ -36,3 +37,4 @@ class TimeRule:
     at: time | None = None
     twice: Twice = Twice.FIRST
     never: Never = Never.REFUSE
+    is_told: bool = True

@@ -5,9 +5,8 @@ identify people is counted at most. Each look is one bounded statement, and give
 rather than last.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,6 +15,7 @@ from adapters.contract import SourceDataError
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.tables import Table
+from adapters.sql.tallies import cell_of, fetch, rows_of, selected
 
 MOST_CODES = 60
 """A column with more different values holds no codes."""
@@ -28,9 +28,6 @@ _LONG = 60
 
 SOME = 300
 """How many times are looked at to tell how they are written."""
-
-
-_ANY: Mapping[str, bool] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,53 +44,47 @@ def code_counts(
     column: str,
     *,
     often: bool = False,
-    filled: Mapping[str, bool] = _ANY,
+    rows: str = "",
 ) -> tuple[CodeCount, ...] | None:
     """Return the codes of a column, the commonest first.
 
-    Only rows count in which the columns of `filled` have a value, or have none.
-    None where the column holds something else: texts too long or too many of them, or,
+    With `rows`, a SELECT that has this column, only its rows count. None where
+    the column holds something else: texts too long or too many of them, or,
     with `often`, too few rows for each; or where the database would take too long to say.
     It is first counted: of a column that holds something else no value is read.
     """
     if not _are_codes(database, table, column, often=often):
         return None
-    cell = _cell(column)
+    cell = cell_of(column)
     counted = (
         sa.select(cell, sa.func.count())
-        .select_from(_rows(table))
-        .where(*(_is_filled(name, has) for name, has in filled.items()))
+        .select_from(selected(rows, column) if rows else rows_of(table))
         .group_by(cell)
         .limit(MOST_CODES + 2)
     )
     try:
-        rows = _fetch(database, counted)
+        found = fetch(database, counted)
         counts = [
-            CodeCount(as_text(value), n) for value, n in rows if value is not None
+            CodeCount(as_text(value), n) for value, n in found if value is not None
         ]
     except (SourceTimedOutError, SourceDataError, ValueError):
         return None
     counts = [count for count in counts if count.code]
-    if len(rows) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
+    if len(found) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
         return None
     return tuple(sorted(counts, key=lambda count: (-count.rows, count.code)))
 
 
-def _is_filled(column: str, has: bool) -> sa.ColumnElement[bool]:
-    cell = _cell(column)
-    return cell.is_not(None) if has else cell.is_(None)
-
-
 def _are_codes(database: Database, table: Table, column: str, *, often: bool) -> bool:
-    cell = _cell(column)
+    cell = cell_of(column)
     told = (
         sa.func.count(cell),
         sa.func.count(cell.distinct()),
         sa.func.max(sa.func.char_length(_text(cell))),
     )
     try:
-        ((filled, values, longest),) = _fetch(
-            database, sa.select(*told).select_from(_rows(table))
+        ((filled, values, longest),) = fetch(
+            database, sa.select(*told).select_from(rows_of(table))
         )
     except (SourceTimedOutError, SourceDataError):
         return False
@@ -103,22 +94,22 @@ def _are_codes(database: Database, table: Table, column: str, *, often: bool) ->
 
 def some_times(database: Database, table: Table, column: str) -> tuple[object, ...]:
     """Return some values of a column of times, for the way in which they are written."""
-    cell = _cell(column)
+    cell = cell_of(column)
     found = (
-        sa.select(cell).select_from(_rows(table)).where(cell.is_not(None)).limit(SOME)
+        sa.select(cell).select_from(rows_of(table)).where(cell.is_not(None)).limit(SOME)
     )
     try:
-        return tuple(row[0] for row in _fetch(database, found))
+        return tuple(row[0] for row in fetch(database, found))
     except (SourceTimedOutError, SourceDataError):
         return ()
 
 
 def first_and_last(database: Database, table: Table, column: str) -> tuple[object, ...]:
     """Return the smallest and the largest value of a column of times, where there are any."""
-    cell = _cell(column)
-    asked = sa.select(sa.func.min(cell), sa.func.max(cell)).select_from(_rows(table))
+    cell = cell_of(column)
+    asked = sa.select(sa.func.min(cell), sa.func.max(cell)).select_from(rows_of(table))
     try:
-        ((first, last),) = _fetch(database, asked)
+        ((first, last),) = fetch(database, asked)
     except (SourceTimedOutError, SourceDataError):
         return ()
     return () if first is None else (first, last)
@@ -143,15 +134,15 @@ def written_like(
 
     Of all rows, or of some. None where the database would not say. No value is read.
     """
-    cell = _cell(column)
-    some = sa.select(_text(cell).label("written")).select_from(_rows(table))
+    cell = cell_of(column)
+    some = sa.select(_text(cell).label("written")).select_from(rows_of(table))
     texts = some.where(cell.is_not(None)).limit(rows).subquery()
     text: sa.ColumnElement[str] = texts.c.written
     filled = sa.case((text != "", 1))
     told = [sa.func.count(sa.case((_has(text, shape), 1))) for shape in shapes]
     asked = sa.select(sa.func.count(filled), *told)
     try:
-        ((*counted,),) = _fetch(database, asked)
+        ((*counted,),) = fetch(database, asked)
     except (SourceTimedOutError, SourceDataError):
         return None
     return tuple(counted)
@@ -165,68 +156,5 @@ def _has(text: sa.ColumnElement[str], shape: Shape) -> sa.ColumnElement[bool]:
     return sa.and_(text.like(shape.like), *within)
 
 
-def rows_with(
-    database: Database,
-    table: Table,
-    column: str,
-    by: str = "",
-    codes: Sequence[str] = (),
-) -> tuple[int, int] | None:
-    """Return how many rows there are, and how many of them have a value in a column.
-
-    Of all rows, or of those that have one of `codes` in the column `by`. None where the
-    database would take too long to count.
-    """
-    asked = sa.select(sa.func.count(), sa.func.count(_cell(column))).select_from(
-        _rows(table)
-    )
-    if by:
-        asked = asked.where(sa.cast(_cell(by), sa.String(LONGEST_CODE)).in_(codes))
-    try:
-        ((every, filled),) = _fetch(database, asked)
-    except (SourceTimedOutError, SourceDataError):
-        return None
-    return every, filled
-
-
-def different(
-    database: Database, table: Table, column: str
-) -> tuple[int, int, int] | None:
-    """Return how many rows there are, have a value in a column, and how many values differ.
-
-    None where the database would take too long to say. No value is read.
-    """
-    cell = _cell(column)
-    told = sa.func.count(), sa.func.count(cell), sa.func.count(cell.distinct())
-    try:
-        ((every, filled, values),) = _fetch(
-            database, sa.select(*told).select_from(_rows(table))
-        )
-    except (SourceTimedOutError, SourceDataError):
-        return None
-    return every, filled, values
-
-
-def are_different(database: Database, table: Table, column: str) -> bool:
-    """Tell whether every row has a value in a column, and no two have the same.
-
-    False as well where the database would take too long to say.
-    """
-    counted = different(database, table, column)
-    return counted is not None and len(set(counted)) == 1
-
-
-def _fetch(database: Database, statement: sa.Executable) -> list[Any]:
-    return database.ask(lambda connection: list(connection.execute(statement)))
-
-
 def _text(cell: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
     return sa.func.rtrim(sa.cast(cell, sa.String(_LONG)))
-
-
-def _cell(column: str) -> sa.ColumnElement[Any]:
-    return sa.column(column)
-
-
-def _rows(table: Table) -> sa.TableClause:
-    return sa.table(table.bare, schema=table.schema)

@@ -82,8 +82,10 @@ def _with_each_remedy_once(findings: Iterable[Finding]) -> Iterator[Finding]:
     for finding in findings:
         is_again = finding.remedy.startswith(_INDEX) and finding.remedy in told
         told.add(finding.remedy)
-        text = f"{finding.text} (the same index as above)"
-        yield replace(finding, text=text, remedy="") if is_again else finding
+        # The text stays as it is: it may be copied into `known`.
+        name = finding.remedy.removeprefix(_INDEX).split()[:1]
+        again = f"the same index as above: {' '.join(name)}"
+        yield replace(finding, remedy=again) if is_again else finding
 
 
 def _is_error(finding: Finding) -> bool:

@@ -14,15 +14,13 @@ from adapters.sql.database import Database
 from adapters.sql.samples import (
     CodeCount,
     Shape,
-    are_different,
     code_counts,
-    different,
     first_and_last,
-    rows_with,
     some_times,
     written_like,
 )
 from adapters.sql.tables import Catalogue, ForeignKey, Holds, TableIndex
+from adapters.sql.tallies import are_different, different, rows_with
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
 

@@ -13,6 +13,7 @@ from adapters.inspection.codes import Counted, counted, plain_text, unnamed
 from adapters.inspection.faults import broken_rules
 from adapters.inspection.filled import never_filled
 from adapters.inspection.times import doubtful_times, far_days, has_far_days
+from adapters.inspection.zones import has_offset, hidden_zone, hides_its_zone
 from adapters.mapping.http_build import path_of
 from adapters.mapping.http_model import Path
 from adapters.mapping.items import own_columns
@@ -40,6 +41,7 @@ def rows_seen(looked: Looked) -> Iterator[Observation]:
     yield from broken_rules(section, looked.records, {}, told)
     now = datetime.now(UTC)
     yield from doubtful_times(section, looked.records, {}, now)
+    yield from _hidden_zones(looked)
     for place in filter(has_far_days, places_of(section)):
         (column,) = place.field.columns
         values = [(_step(row, path_of(column)), 1) for row in looked.rows]
@@ -61,6 +63,14 @@ def _unfilled(looked: Looked) -> Iterator[Observation]:
     section = looked.section
     rows = [section.cells(row) for row in looked.rows]
     return never_filled(section.mapping, own_columns(section.mapping), rows, {})
+
+
+def _hidden_zones(looked: Looked) -> Iterator[Observation]:
+    for place in filter(hides_its_zone, places_of(looked.section.mapping)):
+        column = place.field.columns[0]
+        values = [_step(row, path_of(column)) for row in looked.rows]
+        if not any(map(has_offset, values)):
+            yield hidden_zone(place, column)
 
 
 def _lost(looked: Looked) -> Iterator[Observation]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from adapters.inspection import Observation, Weight
+from adapters.inspection.zones import has_offset, hidden_zone, hides_its_zone
 from adapters.mapping.model import FieldMapping
 from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.places import Place
@@ -39,6 +40,11 @@ def unfit_kinds(looked: Looked) -> Iterator[Observation]:
             found = _of_id(place, kind, is_compared)
         else:
             continue
+        if hides_its_zone(place) and kind is not Kind.INSTANT:
+            named = place.field.filter_column
+            values = _some_values(looked, place.field) if named else []
+            if not any(map(has_offset, values)):
+                yield hidden_zone(place, looked.column(place))
         for weight, text, remedy in found:
             yield Observation.at(place, looked.column(place), text, weight, remedy)
 
@@ -79,15 +85,18 @@ def _of_time(
 
 def _has_t(looked: Looked, field: FieldMapping) -> bool:
     """Whether any of a few texts has the T of ISO 8601."""
+    values = _some_values(looked, field)
+    return any(isinstance(v, str) and v[_T_PLACE : _T_PLACE + 1] == "T" for v in values)
+
+
+def _some_values(looked: Looked, field: FieldMapping) -> list[object]:
     columns = looked.section.filters.columns
     present = columns.key(field).present
     name = field.filter_column or ""
     rows = looked.section.mapping.rows
     shape = Shape(rows, (name,), present.condition, limited=True)
     found = looked.database.fetch(shape, present.values, _SOME)
-    return any(
-        isinstance(v, str) and v[_T_PLACE : _T_PLACE + 1] == "T" for (v,) in found
-    )
+    return [value for (value,) in found]
 
 
 def _of_id(place: Place, kind: Kind, is_compared: bool) -> _Found:

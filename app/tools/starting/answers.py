@@ -20,14 +20,15 @@ Cells = Mapping[str, object]
 class SavedAnswer:
     """One answer: its rows by paths of fields, and the paths of rows and total in it.
 
-    `total` is "" where nothing looks like one. `lists` are the paths of lists in a row.
+    `total` is "" where nothing looks like one. `lists` are the paths of lists in a row,
+    each with the rows of the answer that its elements stand in, and the elements.
     """
 
     name: str
     rows_path: str
     total: str
     rows: tuple[Cells, ...]
-    lists: tuple[str, ...]
+    lists: Mapping[str, tuple[tuple[int, Cells], ...]]
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -49,8 +50,17 @@ def read_answer(file: Path) -> SavedAnswer:
         raise CannotRunError(text)
     path = max(found, key=lambda path: len(found[path]))
     lists = dict.fromkeys(p for row in found[path] for p, _ in _lists(row))
+    elements = {name: tuple(_elements(found[path], name)) for name in lists}
     rows = _without_holders([dict(_flat(row)) for row in found[path]], lists)
-    return SavedAnswer(file.stem, path, _total(answer, len(rows)), rows, tuple(lists))
+    return SavedAnswer(file.stem, path, _total(answer, len(rows)), rows, elements)
+
+
+def _elements(rows: Sequence[Any], path: str) -> Iterator[tuple[int, Cells]]:
+    """Yield the objects in a list of each row, with the number of the row."""
+    for number, row in enumerate(rows):
+        for name, of in _lists(row):
+            if name == path:
+                yield from ((number, dict(_flat(e))) for e in of if isinstance(e, dict))
 
 
 def _without_holders(rows: Sequence[Cells], lists: Iterable[str]) -> tuple[Cells, ...]:

@@ -10,7 +10,7 @@ from adapters.contract import ResourceType
 from adapters.sql.catalogue import read_catalogue
 from adapters.sql.database import Database
 from app.tools.starting.answers import SavedAnswer, read_answer
-from app.tools.starting.draft import Draft
+from app.tools.starting.draft import Draft, Part
 from app.tools.starting.drafting import draft_of
 from app.tools.starting.guesses import OWN
 from app.tools.starting.references import References
@@ -41,6 +41,10 @@ _SOURCE = (
     "how is it shown who asks? By headers: {X-Api-Key: {env: PAS_KEY}}, or by auth",
     "does an error come with status 200? Then say by error where its code stands",
 )
+_TIMES = (
+    "by whose clock is each time written, the wall's or UTC? A start can be held against a"
+    " screen, a last change cannot: ask the vendor, and write time_zone at the field"
+)
 _PAGING = (
     "can it go on after the first rows? Then say how (paging: {offset: …}, page, next or"
     " token), and take the profile full"
@@ -48,6 +52,12 @@ _PAGING = (
 _FIXED = (
     "stays that are cancelled or deleted must be left out by the API itself: what is it sent"
     " for that (fixed)? Then give their codes hidden or removed in codes"
+)
+
+
+_ASKED = (
+    "what can it be asked for? No answer says: ask the vendor (mappings/README.md, What to ask"
+    " the vendor), take the # from that, and put its own words:"
 )
 
 
@@ -68,10 +78,18 @@ def draft_of_answers(files: Mapping[ResourceType, Path], variable: str) -> Draft
     for kind, answer in answers.items():
         for part in draft.sections[kind]:
             part.asked = tuple(_asked(kind, answer))
-            part.left = tuple(_left(kind, answer))
-    draft.profile, draft.source_questions = "group-a", _SOURCE
+            part.left = tuple(_left(kind, answer, _read_lists(part)))
+    draft.profile, draft.source_questions = "group-a", (*_SOURCE, _TIMES)
     draft.notes.clear()
     return draft
+
+
+def _read_lists(part: Part) -> set[str]:
+    """Let items be read from the lists of a row, and return the paths of those lists."""
+    items = [item for of in part.lists.values() for item in of]
+    for item in items:
+        item.path = item.select.table.name if item.select else ""
+    return {item.path for item in items}
 
 
 def _drafted(
@@ -103,10 +121,10 @@ def _asked(kind: ResourceType, answer: SavedAnswer) -> Iterator[str]:
     yield from comments([_PAGING, _FIXED] if kind is STAY else [_PAGING], "  ", MARKED)
 
 
-def _left(kind: ResourceType, answer: SavedAnswer) -> Iterator[str]:
+def _left(kind: ResourceType, answer: SavedAnswer, read: set[str]) -> Iterator[str]:
     if kind in _SEARCHES:
-        yield f"{MARKED}what can it be asked for? Take the # from that, and put its own words:"
+        yield from comments([_ASKED], "", MARKED)
         yield "# search:"
         yield from (f"#   {line}" for line in _SEARCHES[kind])
-    for path in answer.lists:
+    for path in sorted(answer.lists.keys() - read):
         yield f"{MARKED}{path} is a list: an item with rows: {path} reads it"

@@ -1,6 +1,6 @@
 """What all sections are built with: the database, its roles, and code tables."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -10,12 +10,15 @@ from adapters.mapping.slots import LISTS, SLOTS, UNSERVED
 from adapters.sql.database import Database
 from adapters.sql.samples import CodeCount, code_counts
 from adapters.sql.tables import Catalogue, Table, TableColumn
+from adapters.sql.tallies import rows_with, tally
 from app.tools.starting.codes import entries
 from app.tools.starting.data import data
 from app.tools.starting.draft import CodeTable, Draft, Found, Part
+from app.tools.starting.guesses import slots
+from app.tools.starting.habits import DAYS
 from app.tools.starting.personal import is_list_of_codes, may_show
 from app.tools.starting.references import References
-from app.tools.starting.select import Select
+from app.tools.starting.select import Cell, Select
 from app.tools.starting.tables import Roles
 from app.tools.starting.words import meaning
 
@@ -82,28 +85,50 @@ class Builder:
     ) -> tuple[CodeCount, ...] | None:
         """Return the codes of a column, None where it holds no codes.
 
-        Of the table that a SELECT begins with only the rows count that it leaves.
-        None as well, and nothing is asked, where it may identify people.
+        Of the table that a SELECT begins with only the rows count that it leaves. None
+        as well, and nothing is asked, where it may identify people.
         """
-        is_own = select is not None and select.table is table
-        filled = select.filled if select and is_own else {}
-        key = (table.name, column.name, *filled.items())
+        rows = ""
+        if select and select.table is table and select.leaves_out:
+            rows = select.showing(**{column.name: Cell(0, column)}).text
+        key = (table.name, column.name, rows)
         if key not in self._counts:
-            found = self._asked(table, column, filled)
+            found = self._asked(table, column, rows)
             seen = {count.code for count in found or ()}
             rest = tuple(CodeCount(c, 0) for c in column.choices if c not in seen)
             self._counts[key] = None if found is None else found + rest
         return self._counts[key]
 
     def _asked(
-        self, table: Table, column: TableColumn, filled: Mapping[str, bool]
+        self, table: Table, column: TableColumn, rows: str
     ) -> tuple[CodeCount, ...] | None:
         if not may_show(table, column):
             return None
         # In a list of codes each stands once.
         often = not is_list_of_codes(table)
         of = (self.database, table, column.name)
-        return code_counts(*of, often=often, filled=filled)
+        return code_counts(*of, often=often, rows=rows)
+
+    def tally(
+        self, select: Select, cells: Mapping[str, Cell], *conditions: str
+    ) -> tuple[int, ...] | None:
+        """Return how many rows a SELECT has, and how many of them meet each condition.
+
+        Conditions name the cells as they are named here.
+        """
+        rows = select.showing(**cells).text
+        return tally(self.database, rows, tuple(cells), *conditions)
+
+    def states(self, table: Table, made: Container[str]) -> tuple[str, str] | None:
+        """Return the column of states of a table of stays, and SQL that lists codes of it.
+
+        They are those that probably become one of `made`; None where there is none.
+        """
+        column = slots(table, ResourceType.ENCOUNTER, self.references).get("status")
+        counts = self.counts(table, column) if column else None
+        found = entries("status", counts or (), french=self.is_french)
+        codes = [entry.code for entry in found if entry.made in made]
+        return (column.name, listed(codes)) if column and codes else None
 
     def code_table(
         self,
@@ -158,10 +183,27 @@ class Builder:
         name = self.code_table(habit, slot, table, column)
         part.put(slot, {"from": part.read(found), "codes": name})
 
-    def told(self, table: Table, column: TableColumn) -> str:
+    def told(
+        self, table: Table, column: TableColumn, select: Select | None = None
+    ) -> str:
         """Return the commonest codes of a column with their counts, for a question."""
-        counts = self.counts(table, column) or ()
-        return ", ".join(f"{count.code}: {count.rows}" for count in counts[:_TOLD])
+        counts = self.counts(table, column, select) or ()
+        more = ", …" if len(counts) > _TOLD else ""
+        return ", ".join(f"{c.code}: {c.rows}" for c in counts[:_TOLD]) + more
+
+    def shown(self, table: Table, column: TableColumn) -> str:
+        """Return a column with what it holds: its codes, or in how many rows there is any."""
+        told = "" if column.holds in DAYS else self.told(table, column)
+        if not told:
+            counted = rows_with(self.database, table, column.name)
+            told = f"in {counted[1]} of {counted[0]} rows" if counted else "not counted"
+        return f"{column.name} ({told})"
+
+    def rival(self, table: Table, column: TableColumn) -> str:
+        """Return the same of a column that could be read instead, "" where that tells nothing."""
+        counts = self.counts(table, column)
+        is_one = counts is not None and len(counts) <= 1
+        return "" if is_one else self.shown(table, column)
 
     def _free(self, name: str, table: Table) -> str:
         if name not in self.draft.codes:
@@ -171,6 +213,11 @@ class Builder:
         while named in self.draft.codes:
             named += "_2"
         return named
+
+
+def listed(codes: Sequence[str]) -> str:
+    """Return codes as a list in SQL."""
+    return ", ".join("'" + code.replace("'", "''") + "'" for code in codes)
 
 
 def class_by_name(table: Table) -> str:

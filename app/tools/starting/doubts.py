@@ -1,16 +1,23 @@
-"""What a table of stays leaves open: marks of deletion, parts, ends too early, rivals."""
+"""What a table of stays leaves open: marks of deletion, ends too early, rivals."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from adapters.contract import ResourceType
-from adapters.sql.samples import rows_with
 from adapters.sql.tables import Holds, Table, TableColumn
-from app.tools.starting.building import Builder
+from adapters.sql.tallies import different_pairs, rows_with
+from app.tools.starting.building import Builder, listed
+from app.tools.starting.codes import entries
 from app.tools.starting.draft import Part
 from app.tools.starting.guesses import others
-from app.tools.starting.habits import DAYS
+from app.tools.starting.marks import marked
 from app.tools.starting.select import Cell
 from app.tools.starting.words import meaning
+
+_NO_ROW = (
+    "No row says which of its codes does: the hospital does, or the vendor's handbook. Leave"
+    " this mark until you know."
+)
 
 
 def doubts(
@@ -21,48 +28,30 @@ def doubts(
     for slot in ("cancelled", "deleted"):
         if column := columns.get(slot):
             yield marked(builder, table, column, slot)
-    start, planned = columns.get("start"), columns.get("planned")
-    if start and planned and builder.computes:
-        both = f"COALESCE({start.name}, {planned.name})"
-        yield (
-            f"start: have planned stays {planned.name} alone? Then read {both}; it is searched"
-            " and sorted fast where the database has an index of that very expression"
-        )
     yield from _expected_ends(builder, part, columns)
-    yield from _emergencies(builder, table, columns)
+    yield from _emergencies(builder, part, columns)
     yield from part.select.doubts(builder.database)
     kind, read = ResourceType.ENCOUNTER, part.select.read
-    yield from others(table, kind, builder.references, read)
+    shown = partial(builder.rival, table)
+    yield from others(table, kind, builder.references, read, shown)
 
 
-def marked(builder: Builder, table: Table, column: TableColumn, said: str) -> str:
-    """Return the question about a column that seems to mark rows as deleted or so."""
-    if not builder.computes:
-        told = builder.told(table, column)
-        counts = f" ({told})" if told else ""
-        seems = f"{column.name}{counts} seems to mark rows that were {said}"
-        return f"{seems}: can the API leave them out (fixed)?"
-    if column.holds in DAYS:
-        seems = f"{column.name} seems to say when a row was {said}"
-        return f"{seems}: add WHERE {column.written} IS NULL to rows?"
-    told = builder.told(table, column)
-    counts = f" ({told})" if told else ""
-    seems = f"{column.name}{counts} seems to mark rows that were {said}"
-    return f"{seems}: leave them out by a WHERE in rows?"
-
-
-def leave_out_parts(builder: Builder, part: Part) -> None:
-    """Leave out rows that belong to a stay of another table, which serves it."""
-    table = part.select.table
-    elsewhere = {of.name for of in builder.roles.stays} - {table.name}
-    for reference in builder.references.of(table).values():
-        if reference.target.name in elsewhere:
-            column = table.by_name[reference.column]
-            part.select.only_where(column, has=False)
-            part.questions.append(
-                f"rows with {column.name} are left out: they seem to be parts of stays"
-                f" of {reference.target.name}, which are served from there"
-            )
+def counted_apart(
+    builder: Builder, table: Table, number: TableColumn, again: int
+) -> str:
+    """Return the question about numbers that occur again: whether each hospital counts."""
+    asked = f"{again} occur again: does each hospital count for itself?"
+    leads = builder.references.leading(table, builder.roles.organization)
+    if not leads:
+        return asked
+    house = leads[0].column
+    pairs = different_pairs(builder.database, table, number.name, house)
+    if pairs is None or pairs[0] == pairs[1]:
+        return asked
+    return (
+        f"{pairs[0]} numbers make {pairs[1]} with {house}: does each hospital count for itself?"
+        f" Then a field visit_number_system says whose number it is, from {house} by a code table"
+    )
 
 
 def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
@@ -70,7 +59,7 @@ def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
     table = part.select.table
     counted = rows_with(builder.database, table, patient)
     if counted and counted[1] < counted[0] and builder.computes:
-        part.select.only_where(table.by_name[patient], has=True)
+        part.select.only_where("{0} IS NOT NULL", table.by_name[patient])
         part.questions.append(
             f"rows without {patient} ({counted[0] - counted[1]}) are left out:"
             " are they free slots, or stays of people nobody knows yet?"
@@ -78,20 +67,38 @@ def leave_out_strangers(builder: Builder, part: Part, patient: str) -> None:
 
 
 def _emergencies(
-    builder: Builder, table: Table, columns: Mapping[str, TableColumn]
+    builder: Builder, part: Part, columns: Mapping[str, TableColumn]
 ) -> Iterator[str]:
     """Ask about columns that may mark emergencies among stays of another class."""
+    table = part.select.table
     if "EMERGENCY" in meaning(table.bare).known:
         return
     for column in table.columns:
         is_class = column in columns.values()
         if is_class or "EMERGENCY" not in meaning(column.name).known:
             continue
-        if told := builder.told(table, column):
+        if told := builder.told(table, column, part.select):
             yield (
-                f"class: {column.name} ({told}) may mark emergencies: does one of its codes? Then"
-                " read the class by a CASE on it in rows"
+                f"class: {column.name} ({told}) may mark emergencies, whatever else the class is"
+                f" told by. {_NO_ROW}{_by_case(builder, part, column, columns.get('class'))}"
             )
+
+
+def _by_case(
+    builder: Builder, part: Part, mark: TableColumn, kind: TableColumn | None
+) -> str:
+    """Return how a mark of emergencies is read, with its code where that can be guessed."""
+    line = part.line("class")
+    if not (builder.computes and kind and line and isinstance(line.value, dict)):
+        return ""
+    counts = builder.counts(part.select.table, mark, part.select) or ()
+    found = entries("class", counts, french=builder.is_french)
+    code = next((entry.code for entry in found if entry.made == "EMER"), "…")
+    return (
+        f" In rows CASE WHEN {mark.name} = '{code}' THEN 'EMER' ELSE {kind.name} END AS"
+        f" kind_or_emer, from which class is read then, and EMER: EMER in"
+        f" codes.{line.value['codes']}"
+    )
 
 
 def _expected_ends(
@@ -138,8 +145,7 @@ def _put_end_of_the_past(
         return
     if line.value["from"] != end.name:
         return
-    codes = ", ".join("'" + code.replace("'", "''") + "'" for code in over)
-    plain = codes.replace("{", "{{").replace("}", "}}")
+    plain = listed(over).replace("{", "{{").replace("}", "}}")
     template = f"CASE WHEN {{0}} IN ({plain}) THEN {{1}} END"
     part.lines.remove(line)
     part.select.drop(end.name)

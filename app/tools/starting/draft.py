@@ -37,20 +37,26 @@ class Line:
 
 @dataclass
 class Item:
-    """An item of a list; with a `select` of its own where it has one, and its `key`."""
+    """An item of a list; with a `select` of its own where it has one, and its `key`.
+
+    `path` is that of a list in each row, which is read in place of the select.
+    """
 
     lines: list[Line] = field(default_factory=list)
     select: Select | None = None
     key: str = ""
     question: str = ""
+    path: str = ""
 
 
 @dataclass
 class Part:
     """A section, or one entry of a section with several sources.
 
-    `questions` stand above it. `asked` are lines that say how its rows are asked for, where
-    that is not by the SELECT, and `left` lines that stand at its end.
+    `questions` stand above it, and `told` what was decided by counts. `asked` are
+    lines that say how its rows are asked for, where
+    that is not by the SELECT. `left` lines stand at its end, and questions (`undecided`)
+    and remarks (`unread`) on the columns that it does not read.
     `searchable` are the slots that the source can compare.
     """
 
@@ -59,9 +65,12 @@ class Part:
     lines: list[Line] = field(default_factory=list)
     lists: dict[str, list[Item]] = field(default_factory=dict)
     questions: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     searchable: set[str] = field(default_factory=set)
     asked: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    undecided: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def read(self, found: Found) -> str:
         """Read a column and return its name in the SELECT."""

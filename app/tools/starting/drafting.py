@@ -12,6 +12,7 @@ from app.tools.starting.people import patients
 from app.tools.starting.references import References
 from app.tools.starting.stays import stays
 from app.tools.starting.tables import Roles
+from app.tools.starting.unread import tell_unread
 from app.tools.starting.writing import named
 
 _VISIT_SYSTEM = "https://example.org/identifiers/visit"
@@ -40,10 +41,14 @@ def draft_of(
         house = organizations(builder, roles.organization)
         draft.sections[ResourceType.ORGANIZATION] = [house]
     _systems(draft)
-    for part in roles.parts:
+    told: set[str] = set()
+    for parts in draft.sections.values():
+        for part in parts:
+            tell_unread(builder, part, told)
+    for way in roles.parts:
         draft.notes.append(
-            f"{part.table.name} also looks like stays, but each of its rows has a"
-            f" {part.column}: a part of one of {part.target.name}, and not served"
+            f"{way.table.name} also looks like stays, but each of its rows has a"
+            f" {way.column}: a part of one of {way.target.name}, and not served"
         )
     used = {table.name for table in _used(draft)}
     unused = [table.name for table in catalogue.tables if table.name not in used]

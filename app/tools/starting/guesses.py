@@ -1,6 +1,6 @@
 """The likeliest column of each slot of a resource, and what could be instead."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -37,12 +37,20 @@ def instead(
 
 
 def others(
-    table: Table, kind: ResourceType, references: References, read: Container[str]
+    table: Table,
+    kind: ResourceType,
+    references: References,
+    read: Container[str],
+    shown: Callable[[TableColumn], str],
 ) -> Iterator[str]:
-    """Yield a question for each slot that a column not `read` could fill as well."""
+    """Yield a question for each slot that a column not `read` could fill as well.
+
+    `shown` tells what a column holds, by counts alone, and "" where it tells nothing apart.
+    """
     chosen = slots(table, kind, references)
     for slot, columns in instead(table, kind, references).items():
-        names = ", ".join(c.name for c in columns if c.name not in read)
+        unread = (column for column in columns if column.name not in read)
+        names = " or ".join(filter(None, map(shown, unread)))
         if names:
-            said = slot.replace("_", " ")
-            yield f"{chosen[slot].name} is read as {said}: or is it {names}?"
+            said, own = slot.replace("_", " "), chosen[slot]
+            yield f"{said} is read from {shown(own) or own.name}: or is it {names}?"

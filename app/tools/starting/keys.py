@@ -1,7 +1,7 @@
 """The id of a resource: the key of its table, or what could be one."""
 
-from adapters.sql.samples import are_different
 from adapters.sql.tables import TableColumn
+from adapters.sql.tallies import are_different
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Part
 from app.tools.starting.select import Cell

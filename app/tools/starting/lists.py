@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from adapters.sql.tables import Table
+from adapters.sql.tallies import rows_with
+from app.tools.starting.belongings import Child
 from app.tools.starting.building import Builder
 from app.tools.starting.children import (
     PATIENT_SYSTEM,
@@ -55,6 +57,20 @@ class Lists:
         self._names()
         self._reached()
 
+    def _child(self, name: str) -> Child | None:
+        """Return the table of a list, None where none of its rows is anybody's."""
+        child = self._builder.roles.children.get(name)
+        if child is None:
+            return None
+        table, column = child.table, child.reference.column
+        counted = rows_with(self._builder.database, table, column)
+        if counted is None or counted[1]:
+            return child
+        self._part.told.append(
+            f"{name}: {table.name} is not read: {column} is empty in all of its {counted[0]} rows"
+        )
+        return None
+
     def _list(self, name: str, items: Sequence[Item]) -> None:
         if items:
             self._part.lists.setdefault(name, []).extend(items)
@@ -69,7 +85,7 @@ class Lists:
             items.append(self._number("PI", number, PATIENT_SYSTEM, question))
         if ins := self._sight.first("ins"):
             items += self._national(ins)
-        if child := self._builder.roles.children.get("identifiers"):
+        if child := self._child("identifiers"):
             items.append(number_rows(self._builder, child, *self._patient))
         if items:
             self._part.searchable.add("identifiers.value")
@@ -108,8 +124,7 @@ class Lists:
         if not (self._sight.first("birth_family") and self._sight.first("family")):
             wanted = _NAMES
         items = [item for of in wanted if (item := self._name(*of))]
-        child = self._builder.roles.children.get("names")
-        if not items and child:
+        if not items and (child := self._child("names")):
             items.append(name_rows(self._builder, child, *self._patient))
             self._part.searchable |= {"names.family", "names.given"}
         elif not items and (name := self._sight.first("name")):
@@ -160,10 +175,9 @@ class Lists:
             found = self._sight.slots_of(table)
             self._list("telecoms", telecoms(select, found, place, "home"))
             self._list("addresses", addresses(select, found, place, "home"))
-        children = self._builder.roles.children
-        if child := children.get("telecoms"):
+        if child := self._child("telecoms"):
             self._list("telecoms", [telecom_rows(self._builder, child, *self._patient)])
-        if child := children.get("addresses"):
+        if child := self._child("addresses"):
             self._list(
                 "addresses", [address_rows(self._builder, child, *self._patient)]
             )

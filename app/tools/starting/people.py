@@ -1,14 +1,15 @@
 """The section patient: the table of patients, and that of the person where it is another."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from adapters.contract import ResourceType
 from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.building import Builder
-from app.tools.starting.doubts import marked
 from app.tools.starting.draft import Found, Part, Value
 from app.tools.starting.guesses import others, slots
 from app.tools.starting.lists import Lists
+from app.tools.starting.marks import marked
 from app.tools.starting.select import Cell, Select
 from app.tools.starting.sight import Sight
 from app.tools.starting.timing import put_changed, put_day, put_time
@@ -53,6 +54,7 @@ class _Patients:
         self._organization()
         columns = self._sight.slots_of(self._table)
         put_changed(self._builder, part, self._table, columns)
+        self._changed_elsewhere()
         Lists(self._builder, part, self._sight, self._table, self._key).put()
         part.questions += self._doubts()
         part.lines.sort(key=lambda line: _ORDER.index(line.key))
@@ -109,13 +111,34 @@ class _Patients:
                 self._part.put("organization_id", {"from": name})
                 return
 
+    def _changed_elsewhere(self) -> None:
+        """Tell how many rows of the person were changed after those of the patient."""
+        changes = self._sight.every("changed")
+        if len(changes) < 2 or not self._builder.computes:
+            return
+        own, other = changes[:2]
+        cells = {
+            "own": Cell(own.place, own.column),
+            "theirs": Cell(other.place, other.column),
+        }
+        later = "theirs > own OR (own IS NULL AND theirs IS NOT NULL)"
+        counted = self._builder.tally(self._part.select, cells, later)
+        if counted and counted[1]:
+            self._part.questions.append(
+                f"last_updated: {counted[1]} of {counted[0]} rows were changed later in"
+                f" {other.table.name} ({other.column.name}), which is read too: read the later of"
+                " the two, or leave last_updated out"
+            )
+
     def _doubts(self) -> Iterator[str]:
         yield from self._part.select.doubts(self._builder.database)
         if found := self._sight.first("deleted"):
             yield marked(self._builder, found.table, found.column, "deleted")
         kind, references = ResourceType.PATIENT, self._builder.references
         for table, _ in self._sight.places:
-            yield from others(table, kind, references, self._part.select.read)
+            read = self._part.select.read_of(table)
+            shown = partial(self._builder.rival, table)
+            yield from others(table, kind, references, read, shown)
 
 
 def _key(builder: Builder, patient: Table) -> str:

@@ -1,12 +1,12 @@
 """The SELECT of a section, put together column by column, join by join."""
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from adapters.sql.database import Database
-from adapters.sql.samples import different
 from adapters.sql.tables import Table, TableColumn
+from adapters.sql.tallies import different
 from app.tools.starting.references import Reference
 from app.tools.starting.words import meaning
 
@@ -41,7 +41,7 @@ class Select:
     table: Table
     _joins: list[_Join] = field(default_factory=list)
     _columns: dict[str, tuple[str, tuple[Cell, ...]]] = field(default_factory=dict)
-    _where: dict[str, tuple[bool, Cell]] = field(default_factory=dict)
+    _where: list[tuple[str, tuple[Cell, ...]]] = field(default_factory=list)
 
     def join(self, way: Sequence[Reference]) -> int:
         """Join the tables along a way of references; return the place of the last."""
@@ -96,21 +96,34 @@ class Select:
     @property
     def read(self) -> frozenset[str]:
         """The columns of the first table that are read, or that something leads by."""
+        return self.read_of(self.table)
+
+    def read_of(self, table: Table) -> frozenset[str]:
+        """Return the columns of a table that are read, or by which tables are joined."""
         cells = [cell for _, of in self._columns.values() for cell in of]
-        cells += [cell for _, cell in self._where.values()]
-        own = {cell.column.name for cell in cells if cell.place == 0}
+        cells += [cell for _, of in self._where for cell in of]
+        read = [(cell.place, cell.column.name) for cell in cells]
+        read += [(join.before, join.column) for join in self._joins]
+        read += [(place, join.key) for place, join in enumerate(self._joins, 1)]
         return frozenset(
-            own | {join.column for join in self._joins if join.before == 0}
+            name for place, name in read if self._table(place).name == table.name
         )
 
     @property
-    def filled(self) -> Mapping[str, bool]:
-        """The columns of the first table that have a value in all rows, or in none."""
-        return {name: has for name, (has, _) in self._where.items()}
+    def leaves_out(self) -> bool:
+        """Whether it has fewer rows than its first table."""
+        return bool(self._where)
 
-    def only_where(self, column: TableColumn, *, has: bool) -> None:
-        """Leave out rows without a value in a column of the first table, or with one."""
-        self._where[column.name] = has, Cell(0, column)
+    def showing(self, **cells: Cell) -> "Select":
+        """Return the statement with the same rows and these columns alone."""
+        shown: dict[str, tuple[str, tuple[Cell, ...]]] = {
+            name: ("{0}", (cell,)) for name, cell in cells.items()
+        }
+        return replace(self, _columns=shown)
+
+    def only_where(self, template: str, *columns: TableColumn) -> None:
+        """Leave out rows for which a condition on columns of the first table fails."""
+        self._where.append((template, tuple(Cell(0, column) for column in columns)))
 
     def doubts(self, database: Database) -> Iterator[str]:
         """Yield a question for each joined table whose key nothing keeps unique."""
@@ -127,6 +140,11 @@ class Select:
                 asked = "which of them counts? As it is, ids occur twice"
             yield f"{join.table.name} is joined by {join.key}, which {said}: {asked}"
 
+    @property
+    def text(self) -> str:
+        """The statement."""
+        return "\n".join(self.lines())
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the statement."""
         columns = [
@@ -134,19 +152,21 @@ class Select:
             for name, (template, cells) in self._columns.items()
         ]
         yield from _wrapped("SELECT ", columns)
-        alias = f" {self._alias(0)}" if self._joins else ""
+        alias = f" {self._alias(0)}" if self._is_named else ""
         yield f"FROM {self._table(0).written}{alias}"
         for place, join in enumerate(self._joins, 1):
             key = join.table.by_name[join.key].written
             own = self._table(join.before).by_name[join.column].written
             here, there = self._alias(place), self._alias(join.before)
             yield f"LEFT JOIN {join.table.written} {here} ON {here}.{key} = {there}.{own}"
-        conditions = [
-            f"{self._cell(cell)} IS {'NOT ' * has}NULL"
-            for has, cell in self._where.values()
-        ]
-        if conditions:
-            yield "WHERE " + " AND ".join(conditions)
+        for number, (template, cells) in enumerate(self._where):
+            condition = template.format(*map(self._cell, cells))
+            yield f"{'  AND' if number else 'WHERE'} {condition}"
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether its tables go by names of one letter, for there is more than one."""
+        return bool(self._joins) or any("SELECT" in said for said, _ in self._where)
 
     def _put(
         self, name: str, other: str, template: str, cells: tuple[Cell, ...]
@@ -164,7 +184,7 @@ class Select:
         return text if own else f"{text} AS {name}"
 
     def _cell(self, cell: Cell) -> str:
-        alias = f"{self._alias(cell.place)}." if self._joins else ""
+        alias = f"{self._alias(cell.place)}." if self._is_named else ""
         return alias + cell.column.written
 
     def _table(self, place: int) -> Table:

@@ -7,6 +7,7 @@ days by another day in the same writing, all else by marks that are equal where 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,17 +31,26 @@ def store(
 
     Beside each stands what an id of its own rows may be called, apart from `id`.
     """
+    taken = {name.lower() for name in answers}
     with closing(sqlite3.connect(file)) as connection:
         for name, (answer, own) in answers.items():
-            for statement, values in _statements(name, answer, own):
+            kept = {p: of for p, of in answer.lists.items() if _is_new(p, taken)}
+            taken |= {path.lower() for path in kept}
+            for statement, values in _statements(
+                name, replace(answer, lists=kept), own
+            ):
                 connection.execute(statement, values)
         connection.commit()
+
+
+def _is_new(path: str, taken: set[str]) -> bool:
+    return path.lower() not in taken
 
 
 def _statements(
     name: str, answer: SavedAnswer, own: frozenset[str]
 ) -> Iterator[tuple[str, Sequence[object]]]:
-    columns = [_column(answer, field) for field in answer.fields]
+    columns = [_column(answer.rows, field) for field in answer.fields]
     key = _key(answer, own)
     declared = [
         f"{_quoted(c.name)} {_TYPES[c.holds]}{' PRIMARY KEY' * (c.name == key)}"
@@ -50,14 +60,45 @@ def _statements(
     marks = ", ".join("?" * len(columns))
     table = Table(name, name, name, None, tuple(columns))
     cells = [
-        _stand_ins(table, c, [row.get(c.name) for row in answer.rows]) for c in columns
+        list(_stand_ins(table, c, [row.get(c.name) for row in answer.rows]))
+        for c in columns
     ]
     for row in zip(*cells, strict=True):
         yield f"INSERT INTO {_quoted(name)} VALUES ({marks})", row
+    if key:
+        ids = cells[answer.fields.index(key)]
+        for path, elements in answer.lists.items():
+            if elements:
+                yield from _of_list(
+                    path, elements, ids, f"{_quoted(name)} ({_quoted(key)})"
+                )
 
 
-def _column(answer: SavedAnswer, field: str) -> TableColumn:
-    values = [row[field] for row in answer.rows if row.get(field) is not None]
+_OWNER = "owner_key"
+
+
+def _of_list(
+    path: str, elements: Sequence[tuple[int, Cells]], ids: Sequence[object], key: str
+) -> Iterator[tuple[str, Sequence[object]]]:
+    """Yield the elements of a list as a table whose rows lead to those that hold them."""
+    rows = [cells for _, cells in elements]
+    fields = dict.fromkeys(field for row in rows for field in row)
+    columns = tuple(_column(rows, field) for field in fields if field != _OWNER)
+    table = Table(path, path, path, None, columns)
+    declared = "".join(f", {_quoted(c.name)} {_TYPES[c.holds]}" for c in columns)
+    yield (
+        f"CREATE TABLE {_quoted(path)} ({_OWNER} REFERENCES {key}{declared})",
+        (),
+    )
+    cells = [_stand_ins(table, c, [row.get(c.name) for row in rows]) for c in columns]
+    owners = [ids[number] for number, _ in elements]
+    marks = ", ".join("?" * (len(columns) + 1))
+    for row in zip(owners, *cells, strict=True):
+        yield f"INSERT INTO {_quoted(path)} VALUES ({marks})", row
+
+
+def _column(rows: Sequence[Cells], field: str) -> TableColumn:
+    values = [row[field] for row in rows if row.get(field) is not None]
     if values and all(isinstance(value, bool) for value in values):
         return TableColumn(field, field, "boolean", Holds.FLAG)
     if values and all(type(value) is int for value in values):

@@ -1,19 +1,19 @@
 """The section encounter: one part for each table that looks like stays."""
 
-from collections.abc import Iterator
-
 from adapters.contract import ResourceType
-from adapters.sql.samples import different, rows_with
 from adapters.sql.tables import Table, TableColumn
+from adapters.sql.tallies import different
 from app.tools.starting.building import Builder
-from app.tools.starting.doubts import doubts, leave_out_parts, leave_out_strangers
+from app.tools.starting.doubts import counted_apart, doubts, leave_out_strangers
 from app.tools.starting.draft import Found, Part
 from app.tools.starting.guesses import instead, slots
 from app.tools.starting.habits import UNIT_HABITS, choose
 from app.tools.starting.keys import put_id
-from app.tools.starting.select import Select
+from app.tools.starting.overlaps import leave_out_overlaps
+from app.tools.starting.select import Cell, Select
+from app.tools.starting.starts import complete_start
 from app.tools.starting.states import put_class, put_status
-from app.tools.starting.timing import or_else, put_changed, put_time
+from app.tools.starting.timing import put_changed, put_time
 from app.tools.starting.words import meaning
 
 _FRAMEWORK = frozenset({"create_uid", "write_uid"})
@@ -62,7 +62,7 @@ class _Stays:
         self._visit_number()
         self._patient()
         # Codes are counted in the rows that are left.
-        leave_out_parts(self._builder, self._part)
+        leave_out_overlaps(self._builder, self._part)
         self._times()
         put_status(self._builder, self._part, self._columns)
         put_class(self._builder, self._part, self._columns)
@@ -102,7 +102,9 @@ class _Stays:
             return
         counted = different(self._builder.database, self._table, column.name)
         if counted and counted[1] > counted[2]:
-            question = "some occur twice: does each hospital count for itself?"
+            question = counted_apart(
+                self._builder, self._table, column, counted[1] - counted[2]
+            )
         self._put("visit_number", column, question)
 
     def _patient(self) -> None:
@@ -135,23 +137,15 @@ class _Stays:
                 clock = self._columns.get(f"{slot}_clock")
                 found = Found(self._table, column)
                 put_time(self._builder, self._part, slot, found, clock)
-                self._or_else(slot, column)
             else:
                 self._ask(f"{slot}: no column looks like it")
+        if "start" in self._columns:
+            rival = next(iter(self._instead("start")), None)
+            complete_start(self._builder, self._part, self._columns, rival)
 
     def _instead(self, slot: str) -> tuple[TableColumn, ...]:
         kind, references = ResourceType.ENCOUNTER, self._builder.references
         return instead(self._table, kind, references).get(slot, ())
-
-    def _or_else(self, slot: str, column: TableColumn) -> None:
-        """Read the next likely column where a start is empty, and the other is not."""
-        rival = next(iter(self._instead(slot)), None)
-        if slot != "start" or rival is None or not self._builder.computes:
-            return
-        counted = rows_with(self._builder.database, self._table, column.name)
-        if counted and counted[1] < counted[0]:
-            question = f"{rival.name} where {column.name} is empty?"
-            or_else(self._part, slot, "began", column, rival, question)
 
     def _unit(self) -> None:
         column = self._columns.get("functional_unit")
@@ -186,9 +180,9 @@ class _Stays:
         leads = self._builder.references.leading(self._table, house)
         column = self._columns.get("organization_id")
         if leads:
-            self._put("organization_id", self._table.by_name[leads[0].column])
-            for question in _other_house(self._builder, self._part, leads[0].column):
-                self._ask(question)
+            own = self._table.by_name[leads[0].column]
+            if not self._of_unit(own):
+                self._put("organization_id", own)
         elif column is not None:
             question = "nothing says where it leads: is it the id of an organization?"
             self._put("organization_id", column, question)
@@ -196,16 +190,30 @@ class _Stays:
             text = "is it one for all stays (organization_id: hospital-1)?"
             self._ask(f"organization_id: no column says the hospital; {text}")
 
+    def _of_unit(self, own: TableColumn) -> bool:
+        """Read the organization of the unit where it is another; return whether it is.
 
-def _other_house(builder: Builder, part: Part, chosen: str) -> Iterator[str]:
-    """Ask whose a stay is where the table of its unit says an organization too."""
-    table = part.select.tables[-1]
-    leads = builder.references.leading(table, builder.roles.organization)
-    if leads and table is not part.select.table:
-        yield (
-            f"organization_id: {table.name}.{leads[0].column} says one too, that of the"
-            f" unit: is the stay that one's, or {chosen}'s?"
+        Unit and organization stand together in serviceProvider: they belong together.
+        """
+        part, builder = self._part, self._builder
+        table, place = part.select.tables[-1], len(part.select.tables) - 1
+        leads = builder.references.leading(table, builder.roles.organization)
+        if not (leads and place and builder.computes and part.line("functional_unit")):
+            return False
+        theirs = table.by_name[leads[0].column]
+        cells = {"own": Cell(0, own), "theirs": Cell(place, theirs)}
+        counted = builder.tally(part.select, cells, "own <> theirs")
+        if not counted or not counted[1] or theirs.type != own.type:
+            return False
+        both = "COALESCE({0}, {1})"
+        name = part.select.express("house", both, cells["theirs"], cells["own"])
+        part.put("organization_id", {"from": name})
+        part.told.append(
+            f"organization_id: in {counted[1]} of {counted[0]} rows {theirs.name} of the unit"
+            f" is another than {own.name} of {self._table.name}. serviceProvider shows the unit"
+            f" with its organization: that of the unit is read, and {own.name} where there is none"
         )
+        return True
 
 
 def _is_framework(table: Table) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from adapters.contract import ResourceType
 from adapters.sql.database import Database
-from adapters.sql.samples import rows_with
 from adapters.sql.tables import Catalogue, Table
+from adapters.sql.tallies import rows_with
 from app.tools.starting.belongings import Child, find_children
 from app.tools.starting.guesses import slots
 from app.tools.starting.habits import UNIT_HABITS, choose

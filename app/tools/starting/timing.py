@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from adapters.contract import ResourceType
-from adapters.sql.samples import rows_with, some_times
+from adapters.sql.samples import some_times
 from adapters.sql.tables import Holds, Table, TableColumn
+from adapters.sql.tallies import rows_with
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Found, Part, Value
 from app.tools.starting.personal import TRIED, may_show
@@ -38,8 +39,9 @@ _MANY = 1000
 _EXPRESSED = "Only an index of that expression makes it fast"
 _DAYS = "days without a time of day: which time do they stand for?"
 _CLOCK = (
-    "only the hospital knows: local clock, or UTC (time_zone: UTC)? A wrong one moves"
-    " every lastUpdated: no row shows it. Until then the line stays a comment"
+    "only the hospital knows: local clock, or UTC? Write the answer as time_zone, be it the"
+    " file's own. A wrong one moves every lastUpdated, and no row shows it: until then the line"
+    " stays a comment"
 )
 
 
@@ -138,7 +140,9 @@ def or_else(
     cells = Cell(0, column), Cell(0, other)
     made = part.select.express(name, "COALESCE({0}, {1})", *cells)
     asked = line.question or question
-    said = f"{asked} {_EXPRESSED}" if asked else ""
+    said = (
+        f"{asked.removesuffix('.')}. {_EXPRESSED}".replace("?.", "?") if asked else ""
+    )
     part.lines.append(replace(line, value={**line.value, "from": made}, question=said))
 
 

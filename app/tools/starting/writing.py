@@ -111,6 +111,7 @@ def _section(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:
 
 def _part(part: Part, indent: int) -> Iterator[str]:
     space = " " * indent
+    yield from comments(part.told, space, "# ")
     yield from comments(part.questions, space, "# ? ")
     if part.asked:
         yield from (f"{space}{line}" for line in part.asked)
@@ -152,8 +153,11 @@ def _item(item: Item, indent: int) -> Iterator[str]:
             start = "- " if number == 0 else "  "
             yield f"{space}{start}{line.key}: {_flow(line.value)}"
         return
-    yield from _rows(item.select.lines(), indent, "- ")
-    yield f"{space}  key: {_text(item.key)}"
+    if item.path:
+        yield f"{space}- rows: {_text(item.path)}"
+    else:
+        yield from _rows(item.select.lines(), indent, "- ")
+        yield f"{space}  key: {_text(item.key)}"
     for line in item.lines:
         yield from _line(line.key, line.value, line.question, indent + 2)
 
@@ -184,12 +188,8 @@ def _all_can(parts: Sequence[Part], wanted: Sequence[str]) -> bool:
 
 
 def _unread(part: Part, indent: int) -> Iterator[str]:
-    names = [
-        c.name for c in part.select.table.columns if c.name not in part.select.read
-    ]
-    if names:
-        told = f"nothing reads of {part.select.table.name}: {named(names)}"
-        yield from comments([told], " " * indent, "# ")
+    yield from comments(part.undecided, " " * indent, "# ? ")
+    yield from comments(part.unread, " " * indent, "# ")
 
 
 def named(names: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ from app.tools.testing.coverage import KINDS, Coverage, Target, targets, togethe
 from app.tools.testing.rows import read_case_row, run_row
 from app.tools.testing.searched import Searched, read_searched
 from app.tools.testing.searches import run_search
+from app.tools.testing.suggesting import next_test
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Result:
     """What the tests of one mapping file said.
 
     `faults` keep them from being run. `there` counts what could be touched, by kind;
-    `gaps` is what was not.
+    `gaps` is what was not, and `next_test` the lines of a test for one of them.
     """
 
     file: Path
@@ -51,6 +52,7 @@ class Result:
     tried: tuple[Tried, ...] = ()
     there: Counter[str] | None = None
     gaps: tuple[Target, ...] = ()
+    next_test: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[Tried, ...]:
@@ -87,7 +89,8 @@ def try_file(named: Path) -> Result:
         for case, read in ready
     )
     there = Counter(target.kind for target in targets(opened))
-    return Result(file, (), tried, there, tuple(coverage.gaps(opened)))
+    gaps = tuple(coverage.gaps(opened))
+    return Result(file, (), tried, there, gaps, next_test(opened, gaps))
 
 
 def _open(file: Path, problems: list[MappingProblem]) -> MappingFile | None:
@@ -146,6 +149,11 @@ def _print(result: Result, severity: Severity) -> None:
             print(f"  {finding}")
     for finding in together(result.gaps, severity):
         print(finding)
+    if result.next_test and not result.failed:
+        print(
+            f"{tests_beside(result.file).name}: next, when it is what the hospital says:"
+        )
+        print("\n".join(result.next_test))
     failed, tests = len(result.failed), len(result.tried)
     named = "1 test" if tests == 1 else f"{tests} tests"
     verdict = f"{failed} of {named} failed" if failed else f"{named} passed"

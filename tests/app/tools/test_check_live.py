@@ -748,10 +748,14 @@ def test_errors_come_first_and_an_index_is_told_once(
     indexes = [one["remedy"] for one in found if "CREATE INDEX" in one["remedy"]]
     assert indexes
     assert len(indexes) == len(set(indexes))
-    again = "(the same index as above)"
+    again = "the same index as above: "
+    named = {one["remedy"].split()[2] for one in found if "CREATE" in one["remedy"]}
+    repeated = [one for one in found if one["remedy"].startswith(again)]
+    assert repeated
+    assert {one["remedy"].removeprefix(again) for one in repeated} <= named
     for severity in order:
         own = [one for one in found if one["severity"] == severity]
-        of_index = ["CREATE" in one["remedy"] or again in one["text"] for one in own]
+        of_index = [one["remedy"].startswith(("CREATE", again)) for one in own]
         assert of_index == sorted(of_index)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from adapters.testing.hospital import Hospital, OrganizationRow, PatientRow, StayRow
 from app.cli import main
+from demo.pas import FRACTION
 from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
 
@@ -113,6 +114,14 @@ DEFECTS = {
         "start: {from: dateEntree",
         "start: {from: maj",
         source="dateSortie",
+    ),
+    "a last change whose clock nobody named": Defect(
+        "nothing says by whose clock it is written: it is read in Europe/Paris",
+        "last_updated:",
+        f', format: "{FRACTION}", time_zone: UTC}}',
+        f', format: "{FRACTION}"}}',
+        severity="warning",
+        source="maj",
     ),
     "a paging parameter that the API leaves out": Defect(
         "the second page is the first one again",

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from app.cli import main
+from app.tools.sections import MappingFile
+from app.tools.testing.coverage import targets
 from app.tools.testing.shapes import TestShape
+from app.tools.testing.suggesting import next_test
 from tests.app.tools.places import DEMO, MAPPINGS, located
 
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
@@ -477,6 +480,7 @@ def test_a_mapping_without_tests_is_told(tmp_path: Path, capsys: Capture) -> Non
 
 # ------------------------------------------------------------------------ coverage
 
+NEXT = "next, when it is what the hospital says:"
 NARROW = ROW + "type_sejour: HC}\n    expect: {id: 1, class: {code: IMP}}\n"
 
 
@@ -497,6 +501,26 @@ def test_what_no_test_touches_is_told_and_fails_where_all_is_wanted(
     ):
         assert any(note.startswith(located(there)) for note in notes), there
     assert main(["mapping", "test", "--complete", str(demo.file)]) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["demo/demo", "gnuhealth/gnuhealth-5.0", "group-a/group-a"]
+)
+def test_each_test_that_is_suggested_passes_as_it_stands(
+    name: str, tmp_path: Path, capsys: Capture
+) -> None:
+    shipped = MAPPINGS / f"{name}.yaml"
+    file = tmp_path / shipped.name
+    file.write_bytes(shipped.read_bytes())
+    opened = MappingFile.open(file)
+    codes = [target for target in targets(opened) if target.kind == "code"]
+    found = dict.fromkeys(next_test(opened, [target]) for target in codes)
+    tests = [line for lines in found for line in lines]
+    file.with_suffix(".test.yaml").write_text("\n".join(["tests:", *tests]), "utf-8")
+    assert main(["mapping", "test", str(file)]) == 0, capsys.readouterr().out
+    left = [line for line in capsys.readouterr().out.splitlines() if ": codes." in line]
+    for table in ("status", "class", "gender"):
+        assert not [line for line in left if f"codes.{table}:" in line]
 
 
 def test_json_says_the_same(demo: Beside, capsys: Capture) -> None:
@@ -527,6 +551,10 @@ def test_what_a_base_says_is_for_the_tests_of_the_base(
     lines = capsys.readouterr().out.replace(f"{own.parent}/", "").splitlines()
     assert lines == [
         "own.yaml:4:25: codes.class: note: no test touches the code NEW",
+        f"own.test.yaml: {NEXT}",
+        "  - name: class NEW",
+        "    given: {sejour_id: 1, patient_id: 1, etat: P, type_sejour: NEW}",
+        "    expect: {class: {code: AMB}}",
         "own.yaml: 1 test passed; touched 0 of 1 codes",
     ]
 
@@ -537,8 +565,8 @@ def test_what_a_base_says_is_for_the_tests_of_the_base(
 def test_the_examples_of_the_page_pass(demo: Beside, capsys: Capture) -> None:
     (block,) = re.findall(r"```yaml\n(tests:\n.*?)```", PAGE, re.DOTALL)
     status, lines = demo.told(capsys, block.removeprefix("tests:\n"))
-    assert (status, len(lines)) == (0, 1)
-    assert "5 tests passed" in lines[0]
+    assert (status, lines[0]) == (0, f"demo.test.yaml: {NEXT}")
+    assert "5 tests passed" in lines[-1]
 
 
 def test_the_page_has_every_key_of_a_test() -> None:

@@ -94,6 +94,7 @@ def test_what_no_answer_says_is_a_question(file: Path) -> None:
         "? stays that are cancelled or deleted must be left out by the API itself",
         "? what can it be asked for?",
         "? the parameter of the page size",
+        "? by whose clock is each time written, the wall's or UTC?",
     ):
         assert question in text
     assert "url: {env: PAS_URL}" in text
@@ -147,6 +148,17 @@ def test_last_updated_is_written_where_its_zone_is_told(
     assert ("    # last_updated:" in text) is not is_told
 
 
+def test_a_list_of_numbers_in_each_row_becomes_items(
+    file: Path, mapping: SourceMapping
+) -> None:
+    (numbers,) = mapping.resources[ResourceType.PATIENT].items["identifiers"]
+    assert (numbers.rows, numbers.fields["value"].columns) == ("numeros", ("valeur",))
+    text = file.read_text("utf-8")
+    assert "- rows: numeros\n" in text
+    assert "only_if: {from: domaine, in: [IPP-CHU, IPP-CHB]}" in text
+    assert "numeros is a list" not in text
+
+
 def test_no_value_of_a_person_is_written_or_stored(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,12 +168,18 @@ def test_no_value_of_a_person_is_written_or_stored(
     store(stored, {"p": (read_answer(saved / "patients.json"), frozenset())})
     with closing(sqlite3.connect(stored)) as connection:
         kept = {
-            str(cell) for row in connection.execute("SELECT * FROM p") for cell in row
+            str(cell)
+            for table in ("p", "numeros")
+            for row in connection.execute(f"SELECT * FROM {table}")
+            for cell in row
         }
     people = json.loads((saved / "patients.json").read_text("utf-8"))["resultats"]
     stays = json.loads((saved / "sejours.json").read_text("utf-8"))["resultats"]
     values = {v for p in people for v in (*p["noms"].values(), p["dateNaissance"]) if v}
     values -= {"01/01/1900"}
+    # What an answer calls the id of a patient is one of the numbers.
+    ids = {str(person["id"]) for person in people}
+    values |= {v for p in people for n in p["numeros"] if (v := n["valeur"])} - ids
     assert len(values) > 100
     assert not values & kept
     values |= {stay["numVenue"] for stay in stays}
