@@ -20,7 +20,13 @@ from adapters.sql.samples import (
     written_like,
 )
 from adapters.sql.tables import Catalogue, ForeignKey, Holds, TableIndex
-from adapters.sql.tallies import are_different, different, rows_with
+from adapters.sql.tallies import (
+    are_different,
+    different,
+    different_pairs,
+    rows_with,
+    tally,
+)
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
 
@@ -165,6 +171,14 @@ def test_rows_are_counted(database: Database, catalogue: Catalogue) -> None:
     stays = catalogue.by_name["stays"]
     assert rows_with(database, stays, "ward_id") == (4, 2)
     assert rows_with(database, stays, "ward_id", "state", ["S"]) == (2, 1)
+    # A colon and a per cent sign within a text are no parameters.
+    rows = "SELECT state, ward_id FROM stays WHERE state <> 'a:b %s'"
+    both = "state IN ('S', ':x', '100%') AND ward_id IS NOT NULL"
+    told = tally(database, rows, ("state", "ward_id"), "state = 'S'", both)
+    assert told == (3, 2, 1)
+    assert tally(database, rows, ("state",), "nothing_there = 1") is None
+    pairs = different_pairs(database, stays, "state", "ward_id")
+    assert pairs == (2, 2)
     assert different(database, stays, "ward_id") == (4, 2, 1)
     assert are_different(database, stays, "number")
     assert not are_different(database, stays, "state")
