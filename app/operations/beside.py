@@ -21,7 +21,7 @@ class Beside:
 
     def __init__(self) -> None:
         self._process: Forked | None = None
-        self._ended: float | None = None
+        self._again = 0.0
 
     def attend(self, arbiter: Any) -> None:
         """Start the process after the first workers, and again whenever it has ended."""
@@ -50,14 +50,18 @@ class Beside:
             self._process = None
 
     def _look(self, arbiter: Any) -> None:
-        if self._process is None:
-            self._process = _started(arbiter)
-        elif self._process.has_ended():
-            self._ended = self._ended or time.monotonic()
-            if time.monotonic() - self._ended >= AGAIN_SECONDS:
-                _log.error("operations process ended: it is started again")
-                self._process.bury()
-                self._process, self._ended = _started(arbiter), None
+        if self._process and self._process.has_ended():
+            _log.error("operations process ended: it is started again")
+            self._process.bury()
+            self._process, self._again = None, time.monotonic() + AGAIN_SECONDS
+        if self._process is None and time.monotonic() >= self._again:
+            try:
+                self._process = _started(arbiter)
+            except OSError as error:
+                # What serves goes on, and room comes.
+                self._again = time.monotonic() + AGAIN_SECONDS
+                data = {"reason": error.strerror}
+                _log.error("operations process not started", extra={"data": data})
 
 
 def _started(arbiter: Any) -> Forked:

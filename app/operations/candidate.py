@@ -120,7 +120,12 @@ def _elsewhere(shared: Shared, check: Callable[[], Passed]) -> Passed:
         say.write(orjson.dumps(told))
         return 0
 
-    process = Forked(work)
+    try:
+        process = Forked(work)
+    except OSError as error:
+        raise RefusedError(
+            f"there is no room for the check: {error.strerror}"
+        ) from error
     try:
         told = process.told(CHECK_SECONDS)
     except TimeoutError:

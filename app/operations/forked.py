@@ -21,18 +21,26 @@ _PIECE = 65536
 
 
 class Forked:
-    """The process; it has ended when nobody holds the other end of its pipe any more."""
+    """The process; it has ended when nobody holds the other end of its pipe any more.
+
+    Raises OSError where there can be no more processes or pipes.
+    """
 
     def __init__(self, work: Work) -> None:
         self._told, tells = os.pipe()
         # A signal that comes before the child has forgotten our handlers waits for that.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        self.pid = os.fork()
-        if self.pid == 0:
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                os.close(self._told)
+                _do(work, tells, before)
+        except OSError:
             os.close(self._told)
-            _do(work, tells, before)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        os.close(tells)
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            os.close(tells)
 
     def has_ended(self, seconds: float = 0) -> bool:
         """Wait so long for what it says, or for its end, and tell whether it has ended.

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import psutil
 from werkzeug.wrappers import Request, Response
 
-from app.operations.endpoints import NAME
 from tests.app import provider
+from tests.app.operations.family import beside, workers_of
 from tests.canaries import canaries_in
 from tests.hospital_http import answer, serving
 from tests.live import HOST, ROOT, free_ports, wait_until
@@ -87,14 +87,11 @@ class Running:
 
     def workers(self) -> list[psutil.Process]:
         """Return the worker processes."""
-        return [child for child in self._children() if _name(child) not in ("", NAME)]
+        return workers_of(self.process.pid)
 
     def beside(self) -> list[psutil.Process]:
         """Return the operations process."""
-        return [child for child in self._children() if _name(child) == NAME]
-
-    def _children(self) -> list[psutil.Process]:
-        return psutil.Process(self.process.pid).children()
+        return beside(self.process.pid)
 
     def _get(self, port: int, path: str, token: str | None = None) -> Answered:
         headers = {
@@ -110,14 +107,6 @@ class Running:
                 return Answered(error.code, dict(error.headers), error.read())
         except OSError:
             return Answered(0)
-
-
-def _name(process: psutil.Process) -> str:
-    """Return what a process is called, "" for one that has ended."""
-    try:
-        return "" if process.status() == psutil.STATUS_ZOMBIE else str(process.name())
-    except psutil.NoSuchProcess:
-        return ""
 
 
 @Request.application

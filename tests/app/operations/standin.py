@@ -13,6 +13,7 @@ from typing import NamedTuple
 import psutil
 
 from tests.app import provider
+from tests.app.operations.family import workers_of
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
 
 THREADS = 4
@@ -58,8 +59,7 @@ class Gunicorn(NamedTuple):
 
     def worker(self) -> psutil.Process:
         """Return the one process that answers."""
-        children = psutil.Process(self.process.pid).children()
-        (found,) = [child for child in children if "gunicorn" in child.cmdline()]
+        (found,) = workers_of(self.process.pid)
         return found
 
 

@@ -22,7 +22,6 @@ from adapters.mapping.load import load_mapping
 from adapters.testing.stays import EDGES
 from app.auth import key_source
 from app.operations.audit_sinks import FileSink
-from app.operations.endpoints import NAME
 from app.operations.readiness import (
     Readiness,
     Watch,
@@ -32,6 +31,7 @@ from app.operations.readiness import (
     source_probe,
 )
 from tests.app import provider
+from tests.app.operations.family import beside
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, wait_until
 from tests.redis_server import RedisServer
@@ -221,17 +221,7 @@ def test_the_operations_process_tells_what_it_sees(
 def test_the_operations_process_is_started_again(served: Running) -> None:
     pid, port, log = served
 
-    def watching() -> list[psutil.Process]:
-        return [p for p in psutil.Process(pid).children() if _is_operations(p)]
-
-    (first,) = watching()
+    (first,) = beside(pid)
     first.kill()
-    wait_until(lambda: first not in watching() and len(watching()) == 1, log, 60)
+    wait_until(lambda: first not in beside(pid) and len(beside(pid)) == 1, log, 60)
     wait_until(lambda: asked(port, "/live")[0] == 200, log, 60)
-
-
-def _is_operations(process: psutil.Process) -> bool:
-    try:
-        return process.name() == NAME and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
