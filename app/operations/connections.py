@@ -157,8 +157,13 @@ class Waiting:
         """Wait for bytes of a connection; it is due later than all others."""
         self._connections[connection] = None
         self._poller.register(
-            connection.sock, selectors.EVENT_READ, lambda _: self._seen(connection)
+            connection.sock, selectors.EVENT_READ, lambda _: self._look(connection)
         )
+
+    def _look(self, connection: Connection) -> None:
+        # What came before it in the same turn of the loop may have given it up.
+        if connection in self._connections:
+            self._seen(connection)
 
     def remove(self, connection: Connection) -> None:
         """Wait no longer."""
