@@ -13,6 +13,12 @@ def current_request() -> Request:
     return found
 
 
+def sent(name: str) -> str | None:
+    """Return a header of the request under way, by its name in WSGI: `HTTP_ACCEPT`."""
+    found: str | None = current_request().environ.get(name)
+    return found
+
+
 def current_notes() -> _AppCtxGlobals:
     """Return what is noted of it, as Flask's `g` stands for it."""
     found: _AppCtxGlobals = g._get_current_object()

@@ -5,14 +5,14 @@ One switch lets plain HTTP in from this machine itself, for a demo. Forwarded he
 believed of trusted proxies alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, TypeAlias
 
-from flask import Flask, Response, request
+from flask import Flask, Request, Response, request
 
-from app.current import current_request
+from app.current import current_request, sent
 from app.errors import Headers, SecurityError
 from app.setting_readers import Network
 from app.settings import PlainHttp, Settings
@@ -39,6 +39,7 @@ _HTTPS = "encounters.https"
 """Where the environment of a request says that it came over HTTPS."""
 
 _Environ: TypeAlias = dict[str, Any]
+_Body: TypeAlias = Iterable[bytes]
 _Address: TypeAlias = IPv4Address | IPv6Address
 
 
@@ -47,9 +48,11 @@ def register_transport(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def refuse_plain_http() -> None:
-        environ = current_request().environ
-        peer = _peer(environ.get("REMOTE_ADDR", ""))
-        https = environ[_HTTPS] = _is_https(environ, peer, settings.trusted_proxies)
+        asked = current_request()
+        peer = _peer(asked.remote_addr or "")
+        https = _is_https(asked, peer, settings.trusted_proxies)
+        if https:
+            asked.environ.update({_HTTPS: True})
         let_in = settings.plain_http is PlainHttp.LOOPBACK and peer is not None
         if not (https or (let_in and peer is not None and peer.is_loopback)):
             raise SecurityError("This service is reached over HTTPS only.")
@@ -61,18 +64,22 @@ def register_transport(app: Flask, settings: Settings) -> None:
             del response.headers["Content-Type"]
         return response
 
-    application = app.wsgi_app
+    app.wsgi_app = _secured(app.wsgi_app)  # type: ignore[method-assign]  # Flask's way
 
-    def secured(environ: _Environ, start_response: Any) -> Iterable[bytes]:
+
+def _secured(application: Callable[[_Environ, Any], _Body]) -> Any:
+    """Add the headers of every answer, as it leaves."""
+
+    def secured(environ: _Environ, start_response: Any) -> _Body:
         def start(status: str, headers: list[Any], *error: Any) -> Any:
             headers += SECURITY_HEADERS
-            if environ.get(_HTTPS):
+            if _HTTPS in environ:
                 headers.append(STRICT_TRANSPORT)
             return start_response(status, headers, *error)
 
         return application(environ, start)
 
-    app.wsgi_app = secured  # type: ignore[method-assign]  # Flask's way
+    return secured
 
 
 def requester(proxies: Sequence[Network]) -> str:
@@ -102,14 +109,14 @@ def requesting_address(proxies: Sequence[Network]) -> _Address | None:
 
 
 def _is_https(
-    environ: _Environ, peer: _Address | None, proxies: Sequence[Network]
+    asked: Request, peer: _Address | None, proxies: Sequence[Network]
 ) -> bool:
-    if environ["wsgi.url_scheme"] == "https":
+    if asked.scheme == "https":
         return True
     if peer is None or not _is_one_of(peer, proxies):
         return False
     # The proxy next to us writes last.
-    told: str = environ.get("HTTP_X_FORWARDED_PROTO", "")
+    told = sent("HTTP_X_FORWARDED_PROTO") or ""
     return told.rpartition(",")[2].strip().lower() == "https"
 
 

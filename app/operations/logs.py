@@ -18,7 +18,7 @@ from typing import Any
 
 from flask import Flask, Response
 
-from app.current import current_notes, current_request
+from app.current import current_notes, current_request, sent
 from app.operations.phases import Phase, current_watch, start_watch, stop_watch
 
 REQUEST_ID_HEADER = "X-Request-Id"
@@ -38,7 +38,6 @@ _SERVER_SAYS = (
 """What gunicorn tells of itself: addresses of ours, signals and processes, no request."""
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PLACES = 12
-_GIVEN_ID = "HTTP_X_REQUEST_ID"
 _SPENT = {phase: f"{phase}_ms" for phase in Phase}
 
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -136,7 +135,7 @@ def register_request_log(app: Flask) -> None:
 
 
 def _begin() -> None:
-    given = current_request().environ.get(_GIVEN_ID, "")
+    given = sent("HTTP_X_REQUEST_ID") or ""
     known = _WELL_FORMED.fullmatch(given)
     _request_id.set(given if known else secrets.token_hex(16))
     start_watch()

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from app.auth import require
+from app.current import sent
 from app.errors import BadRequestError, IssueCode
 from app.negotiation import check_format
 from app.operations.audit import note_walk
@@ -42,7 +43,7 @@ def page() -> Response:
     joined = service()
     pairs = request_pairs()
     asked = read_single_values(pairs, _TAKEN, lenient=is_lenient())
-    check_format(asked.get("_format"), request.headers.get("Accept"))
+    check_format(asked.get("_format"), sent("HTTP_ACCEPT"))
     kept = joined.walks.find(_page_id(asked), client().id, _link(asked))
     note_walk(kept.search.resource_type, kept.search.pairs)
     require(client(), SEARCH_SCOPES[kept.search.resource_type])

@@ -13,7 +13,7 @@ from werkzeug.exceptions import PreconditionFailed
 
 from adapters.contract import Adapter, Record, ResourceType, SourceDataError
 from app.auth import Client, require
-from app.current import current_notes, current_request
+from app.current import current_notes, current_request, sent
 from app.errors import BadRequestError, UnknownResourceError, UnsupportedMediaTypeError
 from app.forms import Pairs, decode_form
 from app.negotiation import check_format
@@ -76,7 +76,7 @@ def _let_in() -> None:
     # Each request is counted once: under its client where the token was verified before,
     # else, before anything is verified, under the address that it comes from.
     joined = service()
-    header = current_request().environ.get("HTTP_AUTHORIZATION")
+    header = sent("HTTP_AUTHORIZATION")
     if (known := joined.authenticator.recall(header)) is not None:
         current_notes().client = known
         joined.throttle.count_client(known.id)
@@ -101,18 +101,18 @@ def search_resources(resource_type: ResourceType) -> Response:
     pairs = request_pairs()
     search = parse_search(pairs, offer, joined.context, lenient=is_lenient())
     asked = dict(pairs)
-    check_format(asked.get("_format"), current_request().environ.get("HTTP_ACCEPT"))
+    check_format(asked.get("_format"), sent("HTTP_ACCEPT"))
     result = joined.walks.begin(search, pairs, client().id, lenient=is_lenient())
     return answer(present(joined, result), asked)
 
 
 def read_resource(resource_type: ResourceType, id: str) -> Response:
     """Answer a read, or tell that nothing has changed (decision 19)."""
-    joined, environ = service(), current_request().environ
+    joined = service()
     require(client(), READ_SCOPES[resource_type])
     single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
     shown = read_presentation(single, resource_type)
-    check_format(single.get("_format"), environ.get("HTTP_ACCEPT"))
+    check_format(single.get("_format"), sent("HTTP_ACCEPT"))
     if resource_type not in joined.offer.resources or not is_id(id):
         raise UnknownResourceError(f"There is no such {resource_type}.")
     with phase(Phase.SOURCE):
@@ -128,6 +128,7 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     if joined.offer.resources[resource_type].dated and record.last_updated:
         changed = format_date_time(record.last_updated.timestamp())
         response.headers.add("Last-Modified", changed)
+    environ = current_request().environ
     if not _CONDITIONS.isdisjoint(environ):
         _check_preconditions(response)
         response.make_conditional(environ | _NO_PRECONDITIONS)
@@ -168,7 +169,7 @@ def request_pairs() -> Pairs:
     pairs = decode_form(asked.query_string)
     note_pairs(pairs)
     if asked.method != "POST":
-        if asked.content_length or "HTTP_TRANSFER_ENCODING" in asked.environ:
+        if asked.content_length or sent("HTTP_TRANSFER_ENCODING") is not None:
             raise BadRequestError(
                 "A GET has no body: its parameters are in the address."
             )
@@ -183,13 +184,13 @@ def request_pairs() -> Pairs:
 
 def _is_form(asked: Request) -> bool:
     charset = asked.mimetype_params.get("charset", "utf-8").lower()
-    packed = asked.environ.get("HTTP_CONTENT_ENCODING", "identity").lower()
+    packed = (sent("HTTP_CONTENT_ENCODING") or "identity").lower()
     return (asked.mimetype, charset, packed) == (_FORM, "utf-8", "identity")
 
 
 def is_lenient() -> bool:
     """Whether the client wants unknown parameters ignored (decision 2)."""
-    given = current_request().environ.get("HTTP_PREFER")
+    given = sent("HTTP_PREFER")
     if given is None:
         return False
     preferences = re.sub('[ "]', "", given).lower()

@@ -1,7 +1,8 @@
 """What the deployment offers, and what it says where there is nothing (spec 9)."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
+from app.current import sent
 from app.errors import UnknownResourceError
 from app.negotiation import check_format
 from app.presentation import PRESENTATION, read_summary
@@ -29,7 +30,7 @@ def _statement() -> Response:
     joined = service()
     single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
     read_summary(single)  # a statement is shown whole, whatever its value
-    check_format(single.get("_format"), request.headers.get("Accept"))
+    check_format(single.get("_format"), sent("HTTP_ACCEPT"))
     facts = capability_facts(
         joined.offer, joined.settings.base_url, joined.title, joined.offered_since
     )
