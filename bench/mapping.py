@@ -14,7 +14,7 @@ import orjson
 import psycopg
 
 from adapters.contract import ResourceType
-from adapters.mapping.apply import RowMapper
+from adapters.mapping.apply import NO_EXTRAS, RowMapper
 from adapters.mapping.load import load_mapping
 from app.schemas.bundle import Link, match_entries, searchset
 from app.schemas.resources import resource_schemas
@@ -54,10 +54,11 @@ def measure(database: Database, unit: str) -> Mapped:
     columns = COLUMNS.split(", ")
     mapper = RowMapper(mapping.resources[ResourceType.ENCOUNTER], columns)
     schema = resource_schemas(mapping.constants)[ResourceType.ENCOUNTER]
+    extras = [NO_EXTRAS] * len(rows)
     links = [Link("self", f"{BASE_URL}/Encounter")]
 
     def ours() -> bytes:
-        resources = schema.dump([mapper(row) for row in rows], many=True)
+        resources = schema.dump(mapper.many(rows, extras), many=True)
         entries = match_entries(BASE_URL, resources)
         return orjson.dumps(searchset("bench", ROWS, links, entries))
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -13,13 +14,22 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import Adapter, SourceDataError, TooCostlyError
+from adapters.contract import (
+    Adapter,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    SourceDataError,
+    TooCostlyError,
+)
 from adapters.mapping.load import load_mapping
 from adapters.sql.conditions import ALWAYS
 from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.dialects import dialect_of
 from adapters.sql.statements import Shape
-from adapters.testing.asking import ask
+from adapters.testing.asking import ask, patient, token
+from adapters.testing.hospital import VISIT_SYSTEMS
 from adapters.testing.stays import EDGES
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
@@ -65,6 +75,44 @@ def opened(url: str, directory: Path, **keys: str) -> Adapter:
     file = directory / "hospital.yaml"
     file.write_text(text, encoding="utf-8")
     return open_adapter(load_mapping(file, {"PAS_URL": url}))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_search_that_names_its_rows_is_one_statement(
+    kind: str, url: str, tmp_path: Path, descending: bool
+) -> None:
+    """In the order that two have, and a walk goes on from it."""
+    sort = Sort(SortKey.LAST_UPDATED, descending)
+    first = ask(patient("1", "2", "3"), sort=sort)
+    with closing(opened(url, tmp_path)) as adapter:
+        # SQLite has times as texts, and '' for none.
+        assert _statements(adapter, first) == (2 if kind == "sqlite" else 1)
+        apart = replace(first, from_end=True)
+        assert _statements(adapter, apart) == 2
+        rows = adapter.search(first).rows
+        assert rows == adapter.search(apart).rows
+        times = [row.last_updated for row in rows if not isinstance(row, RowFault)]
+        assert 2 < times.count(None) < len(times) - 2
+        for count in (1, 2, 7):
+            page = adapter.search(replace(first, count=count))
+            walked = [*page.rows]
+            while page.more:
+                onwards = replace(first, count=count, after=page.last)
+                page = adapter.search(onwards)
+                walked += page.rows
+            assert tuple(walked) == rows
+
+
+def test_a_search_that_may_find_many_rows_is_two(url: str, tmp_path: Path) -> None:
+    sort = Sort(SortKey.LAST_UPDATED)
+    with closing(opened(url, tmp_path)) as adapter:
+        any_number = token("identifier", f"{VISIT_SYSTEMS['H1']}|")
+        for wanted in (token("class", "IMP"), any_number):
+            assert _statements(adapter, ask(wanted, sort=sort)) == 2, wanted
+
+
+def _statements(adapter: Adapter, query: SearchQuery) -> int:
+    return adapter.explain(query).count("ORDER BY")
 
 
 def problems(adapter: Adapter) -> list[str]:
