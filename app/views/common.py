@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping
+from email.utils import formatdate
 from functools import wraps
 from hashlib import sha256
 from typing import ParamSpec
-from wsgiref.handlers import format_date_time
 
 import orjson
 from flask import Request, Response, request
@@ -126,7 +126,7 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     digest = sha256(response.get_data()).hexdigest()[:32]
     response.headers.add("ETag", f'W/"{digest}"')
     if joined.offer.resources[resource_type].dated and record.last_updated:
-        changed = format_date_time(record.last_updated.timestamp())
+        changed = formatdate(record.last_updated.timestamp(), usegmt=True)
         response.headers.add("Last-Modified", changed)
     environ = current_request().environ
     if not _CONDITIONS.isdisjoint(environ):
