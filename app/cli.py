@@ -6,17 +6,11 @@ Each command imports what it needs, so that none pays for another.
 
 import argparse
 import gc
-import logging
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 from app.tools.commands import describe_doctor, describe_mapping, describe_settings
-
-if TYPE_CHECKING:
-    from app.operations.candidate import Passed
 
 DEFAULT_PORT = 8000
 DEFAULT_STAYS = 2000
@@ -26,8 +20,6 @@ HIGHEST_PORT = 65533
 
 STAYS = (1_000, 10_000_000)
 """The fewest that show every special case, and the most that are of any use."""
-
-GUNICORN = ("-c", "python:app.operations.server", "wsgi:application")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,53 +161,9 @@ def _whole(text: str, low: int, high: int) -> int:
 def _serve(_: argparse.Namespace) -> int:
     # Until the workers are forked nothing that is read is garbage.
     gc.disable()
-    from app.operations.shared import Shared
-    from app.settings import Settings, SettingsError
+    from app.operations.starting import serve
 
-    try:
-        settings = Settings.from_environ(os.environ)
-    except SettingsError as error:
-        return _refused(error)
-    shared = Shared.made(settings.mapping)
-    # Before anything that counts is read: it looks here where the counts of all lie.
-    shared.tell(os.environ)
-    from app.operations.candidate import RefusedError, pass_first
-
-    try:
-        # Before there are workers: they are too late a place to find out.
-        passed = pass_first(shared, settings, os.environ)
-    except RefusedError as error:
-        shared.remove()
-        return _refused(error)
-    except BaseException:
-        shared.remove()
-        raise
-    _warn(settings.log_level, passed)
-    return _run_gunicorn()
-
-
-def _warn(level: str, passed: "Passed") -> None:
-    """Log what does not keep the service from starting, sources by their names."""
-    from app.operations.logs import configure_logs
-
-    configure_logs(level)
-    log = logging.getLogger("app.start")
-    if passed.away:
-        said = "sources do not answer: until they do, what needs them is answered 503"
-        log.warning(said, extra={"data": {"sources": list(passed.away)}})
-    if passed.wide:
-        said = "sources may hold every thread: give them fewer connections than threads"
-        log.warning(said, extra={"data": {"sources": list(passed.wide)}})
-
-
-def _run_gunicorn() -> NoReturn:
-    """Go on as gunicorn, with all that has been read."""
-    from gunicorn.app import wsgiapp
-
-    # Its own command: what it would start itself anew with.
-    sys.argv = [str(Path(wsgiapp.__file__).parents[1] / "__main__.py"), *GUNICORN]
-    wsgiapp.run()
-    raise AssertionError("gunicorn ends the process")
+    return _refused(serve())
 
 
 def _demo(options: argparse.Namespace) -> int:

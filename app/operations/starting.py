@@ -1,0 +1,63 @@
+"""The service is started: all that can be known is checked first, then gunicorn takes over."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from app.operations.shared import Shared
+from app.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from app.operations.candidate import Passed
+
+GUNICORN = ("-c", "python:app.operations.server", "wsgi:application")
+
+
+def serve() -> str:
+    """Become the service that the environment describes; return why not, if that is so."""
+    try:
+        settings = Settings.from_environ(os.environ)
+    except SettingsError as error:
+        return str(error)
+    shared = Shared.made(settings.mapping)
+    # Before anything that counts is read: it looks here where the counts of all lie.
+    shared.tell(os.environ)
+    from app.operations.candidate import RefusedError, pass_first
+
+    try:
+        # Before there are workers: they are too late a place to find out.
+        passed = pass_first(shared, settings, os.environ)
+    except RefusedError as error:
+        shared.remove()
+        return str(error)
+    except BaseException:
+        shared.remove()
+        raise
+    _warn(settings.log_level, passed)
+    return _run_gunicorn()
+
+
+def _warn(level: str, passed: "Passed") -> None:
+    """Log what does not keep the service from starting, sources by their names."""
+    from app.operations.logs import configure_logs
+
+    configure_logs(level)
+    log = logging.getLogger("app.start")
+    if passed.away:
+        said = "sources do not answer: until they do, what needs them is answered 503"
+        log.warning(said, extra={"data": {"sources": list(passed.away)}})
+    if passed.wide:
+        said = "sources may hold every thread: give them fewer connections than threads"
+        log.warning(said, extra={"data": {"sources": list(passed.wide)}})
+
+
+def _run_gunicorn() -> NoReturn:
+    """Go on as gunicorn, with all that has been read."""
+    from gunicorn.app import wsgiapp
+
+    # Its own command: what it would start itself anew with.
+    sys.argv = [str(Path(wsgiapp.__file__).parents[1] / "__main__.py"), *GUNICORN]
+    wsgiapp.run()
+    raise AssertionError("gunicorn ends the process")
