@@ -6,7 +6,7 @@ the `rows` SELECT; slot names are the field names of the records in `contract.py
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -239,10 +239,13 @@ class PartMapping:
         return self.mapping.resources[self.kind]
 
 
+_TIME_RULE = tuple(each.name for each in fields(TimeRule) if each.compare)
+
+
 def _walked(field: FieldMapping) -> tuple[object, ...]:
     """Return what makes a field's filter and order, without its place in the file."""
     codes = field.codes and (tuple(field.codes.table.items()), field.codes.otherwise)
-    time = field.time and tuple(str(getattr(field.time, n)) for n in TimeRule.__slots__)
+    time = field.time and tuple(str(getattr(field.time, n)) for n in _TIME_RULE)
     compared = (field.columns, field.search_column, tuple(sorted(field.absent)))
     prefix = (field.prefix,) if field.prefix else ()
     return (field.slot, field.constant, codes, time, *compared, *prefix)

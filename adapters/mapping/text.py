@@ -7,7 +7,7 @@ are how a small file becomes a large one.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -81,19 +81,29 @@ def _parsed(data: bytes | str, file: str) -> tuple[Table, tuple[MappingProblem, 
 def _events(text: str) -> Iterator[Any]:
     """Return the parser's events, from libyaml where it tells the same as PyYAML.
 
-    libyaml takes what YAML refuses, puts a text that is missing elsewhere, and has
-    words of its own for what it refuses; all of that is read the slow way.
+    libyaml takes what YAML refuses, puts a text that is missing elsewhere, has words of
+    its own for what it refuses, and takes its time where nesting goes on and on; all of
+    that is read the slow way.
     """
     if not _LENIENT.search(text):
-        with suppress(yaml.YAMLError):
-            events = list(yaml.parse(text, Loader=_Quick))
-            if not any(_is_missing(event) for event in events):
-                return iter(events)
+        with suppress(yaml.YAMLError, _UnlikeError):
+            return iter(list(_alike(yaml.parse(text, Loader=_Quick))))
     return yaml.parse(text, Loader=yaml.BaseLoader)
 
 
-def _is_missing(event: Any) -> bool:
-    return isinstance(event, yaml.ScalarEvent) and not (event.value or event.style)
+class _UnlikeError(Exception):
+    """What libyaml tells is not what PyYAML would."""
+
+
+def _alike(events: Iterable[Any]) -> Iterator[Any]:
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        is_text = isinstance(event, yaml.ScalarEvent)
+        if depth > MAX_DEPTH or (is_text and not event.value and not event.style):
+            raise _UnlikeError
+        yield event
 
 
 class _Composer:

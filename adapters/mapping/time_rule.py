@@ -1,6 +1,6 @@
 """How a time of the source becomes an instant, as a mapping file says it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import time
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -37,4 +37,5 @@ class TimeRule:
     at: time | None = None
     twice: Twice = Twice.FIRST
     never: Never = Never.REFUSE
-    is_told: bool = True
+    # It changes no value: walks go on where it is another.
+    is_told: bool = field(default=True, compare=False, repr=False)
