@@ -6,7 +6,7 @@ the `rows` SELECT; slot names are the field names of the records in `contract.py
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,7 +15,7 @@ from adapters.contract import ResourceType, SortKey
 from adapters.mapping.constants import Constants
 from adapters.mapping.http_model import HttpSection, HttpSource
 from adapters.mapping.kept import Reader, from_disk
-from adapters.mapping.time_rule import TimeRule
+from adapters.mapping.time_rule import DECISIVE, TimeRule
 
 HIDDEN = "hidden"
 """A status of the mapping: the row is never served (decision 17)."""
@@ -239,13 +239,10 @@ class PartMapping:
         return self.mapping.resources[self.kind]
 
 
-_TIME_RULE = tuple(each.name for each in fields(TimeRule) if each.compare)
-
-
 def _walked(field: FieldMapping) -> tuple[object, ...]:
     """Return what makes a field's filter and order, without its place in the file."""
     codes = field.codes and (tuple(field.codes.table.items()), field.codes.otherwise)
-    time = field.time and tuple(str(getattr(field.time, n)) for n in _TIME_RULE)
+    time = field.time and tuple(str(getattr(field.time, n)) for n in DECISIVE)
     compared = (field.columns, field.search_column, tuple(sorted(field.absent)))
     prefix = (field.prefix,) if field.prefix else ()
     return (field.slot, field.constant, codes, time, *compared, *prefix)

@@ -1,6 +1,6 @@
 """How a time of the source becomes an instant, as a mapping file says it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import time
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -39,3 +39,7 @@ class TimeRule:
     never: Never = Never.REFUSE
     # It changes no value: walks go on where it is another.
     is_told: bool = field(default=True, compare=False, repr=False)
+
+
+DECISIVE = tuple(each.name for each in fields(TimeRule) if each.compare)
+"""What decides which instant a value is."""
