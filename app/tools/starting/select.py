@@ -168,6 +168,12 @@ class Select:
         """The statement."""
         return "\n".join(self.lines())
 
+    @property
+    def besides(self) -> str:
+        """What its columns and joins add to a statement on the same table, in one line."""
+        lines = replace(self, _where=[]).lines()
+        return f"SELECT …, {' '.join(map(str.strip, lines)).removeprefix('SELECT ')}"
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the statement."""
         columns = [

@@ -53,8 +53,7 @@ def _ask(
 def _how(select: Select, own: Cell, there: Cell) -> str:
     """Return the SQL that gives the survivor, with the joins that it needs."""
     select.express(_SHOWN, "COALESCE({0}, {1})", there, own)
-    shown = select.only({_SHOWN}).lines()
-    said = " ".join(line for line in shown if not line.startswith(("WHERE", "  AND")))
+    said = select.only({_SHOWN}).besides
     return f"in rows {said}, and patient_id: {{from: {_SHOWN}}}"
 
 

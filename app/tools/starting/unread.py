@@ -98,7 +98,9 @@ def _is_of_person(builder: Builder, part: Part, table: Table) -> bool:
 
 def _is_asked(part: Part, column: TableColumn) -> bool:
     name = re.compile(rf"\b{re.escape(column.name)}\b")
-    return any(name.search(question) for question in part.questions)
+    items = (line for of in part.lists.values() for item in of for line in item.lines)
+    conditions = (line.question for line in items if line.key == "only_if")
+    return any(name.search(question) for question in (*part.questions, *conditions))
 
 
 def _counts(builder: Builder, table: Table, column: TableColumn) -> str:

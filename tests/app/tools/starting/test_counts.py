@@ -190,7 +190,7 @@ def test_stays_of_merged_patients_are_counted_with_the_sql_that_shows_who_lives_
     text = new(f"{MERGED}{other} UPDATE stay SET patient_id = 2 WHERE id < 3;", *ONE_TABLE)
     assert (
         "2 of 5 stays are of a patient who was merged into another. To show the one who"
-        " lives on, in rows SELECT COALESCE(p.merged_into, s.patient_id) AS patient_shown"
+        " lives on, in rows SELECT …, COALESCE(p.merged_into, s.patient_id) AS patient_shown"
         " FROM stay s LEFT JOIN unit u ON u.id = s.unit_id LEFT JOIN patient p ON p.id ="
         " s.patient_id, and patient_id: {from: patient_shown}" in text.replace(" ? ", " ")
     )
