@@ -208,3 +208,11 @@ def test_where_no_stay_is_of_a_merged_patient_it_says_what_that_tells(
     new: New, survivor: object, said: str
 ) -> None:
     assert said in new(f"{MERGED}{OTHER.format(survivor)}", *ONE_TABLE)
+
+
+def test_rows_without_a_state_and_the_meaning_of_codes_are_questions(new: New) -> None:
+    text = new("UPDATE stay SET status = NULL WHERE id = 1;", *ONE_TABLE)
+    assert "? status: 1 of 5 rows have no status, and cannot be served: what are" in text
+    # One mark for what habits know.
+    assert "status:  # ? stay.status: do its codes mean that? It is guessed by" in text
+    assert "cancelled: hidden        # 1 row" in text
