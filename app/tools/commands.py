@@ -94,7 +94,9 @@ def _describe_new(new: argparse.ArgumentParser) -> None:
         "Write a first mapping file from the catalogue of a database: its tables, columns and "
         "keys, and how often codes occur. The file is then tried on ids, codes and times of the "
         "first rows; names, days of birth, numbers and addresses of people are never read. "
-        f"Guesses and open questions are comments marked '# ?'. {STATUSES}"
+        "Guesses and open questions are comments marked '# ?'; a line without a mark is what a "
+        "name or a count says plainly. What the codes of a table become is one guess, and its "
+        f"mark stands at the table's name. {STATUSES}"
     )
     new.add_argument(
         "--from",

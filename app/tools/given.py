@@ -4,6 +4,7 @@ Every value is the text that was written, as in a mapping file. A column that is
 out is NULL.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -61,7 +62,8 @@ def read_row(
 
 def read_cells(section: ResourceMapping, given: Table) -> Cells:
     """Return the cells of a written row by column; raises MappingError."""
-    return _cells(given, known_columns(section), flag_columns(section))
+    known, flags = known_columns(section), flag_columns(section)
+    return _cells(given, known, section.rows, flags)
 
 
 def read_items(
@@ -85,8 +87,9 @@ def read_items(
             problems.append(MappingProblem(items.keys[name], "", text))
             continue
         try:
-            known = known_item_columns(named[name])
-            found[named[name]] = tuple(_cells(row, known) for row in rows_of(node))
+            item = named[name]
+            known, rows = known_item_columns(item), item.rows or ""
+            found[item] = tuple(_cells(row, known, rows) for row in rows_of(node))
         except MappingError as error:
             problems += error.problems
     if problems:
@@ -138,13 +141,16 @@ def _offer(named: Mapping[str, object]) -> str:
 
 
 def _cells(
-    given: Table, known: Sequence[str], flags: frozenset[str] = frozenset()
+    given: Table, known: Sequence[str], rows: str, flags: frozenset[str] = frozenset()
 ) -> Cells:
     problems = []
+    returned = re.split(r"\bFROM\b", rows, maxsplit=1, flags=re.IGNORECASE)[0]
     for column, node in given.entries.items():
         if column not in known:
             text = f"the mapping names no column '{column}'"
             text += did_you_mean(column, known)
+            if re.search(rf"\b{re.escape(column)}\b(?!\.)", returned):
+                text = f"no field reads '{column}', though the SELECT has it: leave it out"
             problems.append(MappingProblem(given.keys[column], "", text))
         elif not isinstance(node, Scalar):
             text = f"expected one text for the column '{column}'"

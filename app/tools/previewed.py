@@ -84,7 +84,8 @@ class Preview:
         """Yield every fault of the row: RowMapper tells the first alone."""
         if not isinstance(self._outcome, RowFault):
             return
-        of_cells = [made.fault for made in self._made if made.fault is not None]
+        # Nobody reads the other columns of an item that is left out.
+        of_cells = [m.fault for m in self._made if m.fault is not None and m.kept]
         for fault in dict.fromkeys([*of_cells, self._outcome]):
             makers = (m.field.mark for m in self._made if m.name == fault.field)
             mark = next(makers, self._section.mark)
@@ -99,6 +100,8 @@ class Preview:
                     yield self._line(path, value, self._origins.of(path))
             return
         for made in self._made:
+            if not made.kept:
+                continue
             if made.fault is not None:
                 origin = Origin(f"a fault: {made.fault.rule}", made, made.field.mark)
                 yield self._line(made.element, None, origin)

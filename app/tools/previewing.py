@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import secrets
 import sys
 from collections.abc import Collection
@@ -87,7 +88,8 @@ def _live(
     except (MappingError, NoSectionError) as error:
         raise CannotRunError(str(error)) from error
     except (NotFoundError, GoneError) as error:
-        text = f"the source has no such {options.of}{_beginnings(sections)}"
+        where = ", or the WHERE of its rows leaves it out" if _has_where(sections) else ""
+        text = f"the source has no such {options.of}{_beginnings(sections)}{where}"
         raise CannotRunError(text) from error
     except SourceUnavailableError as error:
         raise CannotRunError(f"the source does not answer: {error}") from error
@@ -99,6 +101,11 @@ def _beginnings(sections: Collection[ResourceMapping]) -> str:
     """Return with what ids begin, where prefixes tell sources apart."""
     prefixes = sorted({section.fields["id"].prefix for section in sections} - {""})
     return f": its ids begin with {' or '.join(prefixes)}" if prefixes else ""
+
+
+def _has_where(sections: Collection[ResourceMapping]) -> bool:
+    """Tell whether the SELECT of a section may leave rows out."""
+    return any(re.search(r"\bWHERE\b", s.rows, re.IGNORECASE) for s in sections)
 
 
 def _key() -> bytes:

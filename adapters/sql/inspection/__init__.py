@@ -13,6 +13,7 @@ from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.inspection.codes import CodesSeen
 from adapters.sql.inspection.filters import filters_without_index
 from adapters.sql.inspection.kinds import unfit_kinds
+from adapters.sql.inspection.merged import merged_patients
 from adapters.sql.inspection.rows import (
     Looked,
     empty_required,
@@ -24,6 +25,8 @@ from adapters.sql.inspection.sorts import sorts_without_index
 from adapters.sql.section import Section
 
 __all__ = ["looks"]
+
+_OF_STAYS = ("patients", "merged patients")
 
 
 def looks(
@@ -44,10 +47,11 @@ def looks(
         ("far days", lambda: far_times(looked, datetime.now(UTC))),
         ("ids", lambda: repeated_ids(looked)),
         ("patients", lambda: strangers(looked)),
+        ("merged patients", lambda: merged_patients(looked)),
         ("indexes of filters", lambda: filters_without_index(looked)),
         ("indexes of sorts", lambda: sorts_without_index(looked)),
     ):
-        if subject != "patients" or kind is ResourceType.ENCOUNTER:
+        if kind is ResourceType.ENCOUNTER or subject not in _OF_STAYS:
             yield Look(f"{kind}: {subject}", _in_time(looked, subject, ask))
 
 

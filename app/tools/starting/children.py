@@ -1,6 +1,6 @@
 """Items of a patient in tables of their own: numbers, telephones, addresses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from adapters.mapping.checks import is_system
 from adapters.sql.tables import Table, TableColumn
@@ -9,14 +9,11 @@ from app.tools.starting.building import Builder
 from app.tools.starting.codes import Entry, all_known, entries
 from app.tools.starting.draft import CodeTable, Item, Line, Value
 from app.tools.starting.habits import CHILD_HABITS, choose
+from app.tools.starting.qualified import how_qualified
 from app.tools.starting.reached import addresses
 from app.tools.starting.select import Select
 
 _SYSTEM = "their system (urn:oid:…)"
-_LEFT_OUT = (
-    "all other types are left out; an INS goes out only when its identity is qualified"
-)
-
 
 PATIENT_SYSTEM = "https://example.org/identifiers/patient"
 """What stands for the system of patient numbers until somebody says it."""
@@ -38,6 +35,7 @@ class _Rows:
         )
         self.lines: list[Line] = []
         self.questions: list[str] = []
+        self._child = child
         self._key = self._read_key(child, id, patient)
 
     def _read_key(self, child: Child, id: TableColumn, patient: Table) -> str:
@@ -75,6 +73,16 @@ class _Rows:
 
     def put_value(self) -> None:
         self.lines.append(Line("value", {"from": self.read("value")}))
+
+    def left_out(self, name: str, entries: Sequence[Entry]) -> str:
+        """Return the question about types of numbers that are not served."""
+        told = ", ".join(f"{entry.code}: {entry.rows}" for entry in entries)
+        asked = f"other codes of {name} are left out ({told})"
+        national = [e.code for e in entries if e.made.startswith("INS")]
+        if not national:
+            return asked
+        how = how_qualified(self.builder, self.select, self._child, name, national)
+        return f"{asked}; an INS goes out only when its identity is qualified{how}"
 
     def item(self, *questions: str) -> Item:
         asked = "; ".join([*questions, *self.questions])
@@ -125,7 +133,8 @@ def _put_types(rows: _Rows) -> None:
         rows.lines.append(Line("system", {"from": name, "codes": "identifier_system"}))
     if len(own) < len(found):
         only: Value = {"from": name, "in": [entry.code for entry in own]}
-        rows.lines.append(Line("only_if", only, _LEFT_OUT))
+        rest = [entry for entry in found if entry not in own]
+        rows.lines.append(Line("only_if", only, rows.left_out(name, rest)))
 
 
 def telecom_rows(

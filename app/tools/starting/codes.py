@@ -18,7 +18,8 @@ _A_WORD = 3
 class Entry:
     """A code of the source; `made` is what it becomes, "" where nobody can guess.
 
-    `is_open` tells that it becomes what all others become, as nobody could guess.
+    `is_open` tells that it becomes what all others become, as nobody could guess,
+    `is_most` that it is guessed by how many rows have it.
     """
 
     code: str
@@ -26,6 +27,7 @@ class Entry:
     rows: int
     is_sure: bool = True
     is_open: bool = False
+    is_most: bool = False
 
     def as_most(self) -> Self:
         """Return the entry for a state that most stays have: they are over.
@@ -34,7 +36,7 @@ class Entry:
         """
         if self.made and self.is_sure:
             return self
-        return replace(self, made="finished", is_sure=False)
+        return replace(self, made="finished", is_sure=False, is_most=True)
 
     def unknown(self) -> Self:
         """Return the entry with nothing made of its code."""

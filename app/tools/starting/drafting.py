@@ -11,6 +11,7 @@ from app.tools.starting.houses import organizations
 from app.tools.starting.people import patients
 from app.tools.starting.references import References
 from app.tools.starting.stays import stays
+from app.tools.starting.survivors import ask_for_survivors
 from app.tools.starting.tables import Roles
 from app.tools.starting.unread import tell_unread
 from app.tools.starting.writing import named
@@ -36,7 +37,9 @@ def draft_of(
     builder = Builder(database, catalogue, references, roles, draft, computes)
     draft.sections[ResourceType.ENCOUNTER] = stays(builder)
     if roles.patient is not None:
-        draft.sections[ResourceType.PATIENT] = [patients(builder, roles.patient)]
+        people = patients(builder, roles.patient)
+        draft.sections[ResourceType.PATIENT] = [people]
+        ask_for_survivors(builder, draft.sections[ResourceType.ENCOUNTER], people)
     if roles.organization is not None:
         house = organizations(builder, roles.organization)
         draft.sections[ResourceType.ORGANIZATION] = [house]

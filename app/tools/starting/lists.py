@@ -14,11 +14,9 @@ from app.tools.starting.children import (
     telecom_rows,
 )
 from app.tools.starting.draft import Found, Item, Line, Part, Value
+from app.tools.starting.qualified import QUALIFIED
 from app.tools.starting.reached import addresses, telecoms
 from app.tools.starting.sight import Sight
-
-_QUALIFIED = ("VALI", "QUAL")
-"""States of an identity whose national number may go out (RNIV)."""
 
 _NAMES = (
     ("official", "birth_family", "given"),
@@ -100,7 +98,7 @@ class Lists:
         """Return the item of a national number, where a state tells that it may go out."""
         state = self._sight.first("ins_status")
         counts = state and self._builder.counts(state.table, state.column)
-        fine: list[Value] = [c.code for c in counts or () if c.code in _QUALIFIED]
+        fine: list[Value] = [c.code for c in counts or () if c.code in QUALIFIED]
         if state is None or not fine:
             self._part.questions.append(
                 f"identifiers: {ins.column.name} seems to be the INS; it goes out only when"

@@ -90,12 +90,13 @@ def _leave_out_parts(builder: Builder, part: Part, reference: Reference) -> None
         )
     lost = _rows_where(builder, table, reference.column, shut) if shut else 0
     is_free = "{0} IS NULL"
-    part.select.only_where(f"({is_free} OR {shut})" if lost else is_free, column)
+    # One that is cancelled tomorrow leaves its parts as well, if none does today.
+    part.select.only_where(f"({is_free} OR {shut})" if shut else is_free, column)
     counted = rows_with(builder.database, table, column.name)
     number = f"{counted[1] - lost} of {counted[0]} rows" if counted else "rows"
     besides = (
-        f"; {lost} more are of stays that are not served, and stand for themselves"
-        if lost
+        f"; {lost or 'none'} more are of stays that are not served, and stand for themselves"
+        if shut
         else ""
     )
     part.told.append(

@@ -22,6 +22,9 @@ _OF_PEOPLE = frozenset(
 )
 """What no table has that lists codes, in its name or in a text."""
 
+LONGEST_STATE = 2
+"""How many letters no number of a file has."""
+
 TRIED: Mapping[ResourceType, frozenset[str]] = MappingProxyType(
     {
         ResourceType.ENCOUNTER: frozenset(
@@ -43,9 +46,15 @@ TRIED: Mapping[ResourceType, frozenset[str]] = MappingProxyType(
 def may_show(table: Table, column: TableColumn) -> bool:
     """Tell whether values of a column may be asked for, as codes or times."""
     known = said(column).known
-    if not known & _PERSONAL or known & _CODED:
+    if not known & _PERSONAL or known & _CODED or is_state_of_file(column):
         return True
     return _is_label(column) and is_list_of_codes(table)
+
+
+def is_state_of_file(column: TableColumn) -> bool:
+    """Tell whether a column named after a file is too short for its number: (A, F, I)."""
+    is_short = column.length is not None and column.length <= LONGEST_STATE
+    return is_short and said(column).known == {"FILE"} and not said(column).unknown
 
 
 def is_list_of_codes(table: Table) -> bool:

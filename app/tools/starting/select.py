@@ -140,10 +140,39 @@ class Select:
                 asked = "which of them counts? As it is, ids occur twice"
             yield f"{join.table.name} is joined by {join.key}, which {said}: {asked}"
 
+    def cell(self, name: str) -> Cell | None:
+        """Return what a name reads, None where that is no single column."""
+        _, cells = self._columns[name]
+        return cells[0] if len(cells) == 1 else None
+
+    def beside(self, column: str, other: "Select", key: str, cell: Cell) -> Cell:
+        """Join another statement's tables by its key, as far as a cell of it needs them.
+
+        Return where the cell stands here.
+        """
+        if not cell.place:
+            return replace(cell, place=self.join_at(0, column, other.table, key))
+        join = other._joins[cell.place - 1]
+        before = Cell(join.before, other._table(join.before).by_name[join.column])
+        place = self.beside(column, other, key, before).place
+        return replace(
+            cell, place=self.join_at(place, join.column, join.table, join.key)
+        )
+
+    def copy(self) -> "Select":
+        """Return a statement with the same rows, whatever is joined to it later."""
+        return replace(self, _joins=[*self._joins], _columns={**self._columns})
+
     @property
     def text(self) -> str:
         """The statement."""
         return "\n".join(self.lines())
+
+    @property
+    def besides(self) -> str:
+        """What its columns and joins add to a statement on the same table, in one line."""
+        lines = replace(self, _where=[]).lines()
+        return f"SELECT …, {' '.join(map(str.strip, lines)).removeprefix('SELECT ')}"
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the statement."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from adapters.sql.tables import Holds, Table, TableColumn
 from app.tools.starting.answers import Cells, SavedAnswer
-from app.tools.starting.personal import may_show
+from app.tools.starting.personal import LONGEST_STATE, may_show
 from app.tools.starting.times import FORMATS, reads
 from app.tools.starting.unseen import is_no_day
 from app.tools.starting.words import meaning
@@ -53,7 +53,7 @@ def _statements(
     columns = [_column(answer.rows, field) for field in answer.fields]
     key = _key(answer, own)
     declared = [
-        f"{_quoted(c.name)} {_TYPES[c.holds]}{' PRIMARY KEY' * (c.name == key)}"
+        f"{_quoted(c.name)} {_type(c)}{' PRIMARY KEY' * (c.name == key)}"
         for c in columns
     ]
     yield f"CREATE TABLE {_quoted(name)} ({', '.join(declared)})", ()
@@ -85,7 +85,7 @@ def _of_list(
     fields = dict.fromkeys(field for row in rows for field in row)
     columns = tuple(_column(rows, field) for field in fields if field != _OWNER)
     table = Table(path, path, path, None, columns)
-    declared = "".join(f", {_quoted(c.name)} {_TYPES[c.holds]}" for c in columns)
+    declared = "".join(f", {_quoted(c.name)} {_type(c)}" for c in columns)
     yield (
         f"CREATE TABLE {_quoted(path)} ({_OWNER} REFERENCES {key}{declared})",
         (),
@@ -103,7 +103,13 @@ def _column(rows: Sequence[Cells], field: str) -> TableColumn:
         return TableColumn(field, field, "boolean", Holds.FLAG)
     if values and all(type(value) is int for value in values):
         return TableColumn(field, field, "number", Holds.INTEGER)
-    return TableColumn(field, field, "text", Holds.TEXT)
+    longest = max((len(str(value)) for value in values), default=0)
+    length = longest if 0 < longest <= LONGEST_STATE else None
+    return TableColumn(field, field, "text", Holds.TEXT, length=length)
+
+
+def _type(column: TableColumn) -> str:
+    return f"CHAR({column.length})" if column.length else _TYPES[column.holds]
 
 
 def _key(answer: SavedAnswer, own: frozenset[str]) -> str:

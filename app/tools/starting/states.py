@@ -30,6 +30,7 @@ Columns = Mapping[str, TableColumn]
 def put_status(builder: Builder, part: Part, columns: Columns) -> None:
     """Fill status from a column of states, or by the dates."""
     if _coded(builder, part, columns, "status", {"STATUS"}):
+        _ask_for_the_rest(builder, part)
         return
     if not builder.computes:
         question = "no field looks like a state: are all of them over?"
@@ -40,6 +41,23 @@ def put_status(builder: Builder, part: Part, columns: Columns) -> None:
     builder.draft.codes.setdefault("status_by_dates", _BY_DATES)
     question = "told by the dates, as long as no column of states is known"
     part.put("status", {"from": name, "codes": "status_by_dates"}, question)
+
+
+def _ask_for_the_rest(builder: Builder, part: Part) -> None:
+    """Ask about rows without a state: none can be served."""
+    line = part.line("status")
+    name = str(line.value["from"]) if line and isinstance(line.value, dict) else ""
+    cell = part.select.cell(name)
+    empty = "state IS NULL"
+    if cell and cell.column.holds is Holds.TEXT:
+        empty += " OR TRIM(state) = ''"
+    counted = cell and builder.tally(part.select, {"state": cell}, empty)
+    if counted and counted[1]:
+        how = f" In rows COALESCE({name}, '…') gives them a code" if builder.computes else ""
+        part.questions.append(
+            f"status: {counted[1]} of {counted[0]} rows have no {name}, and cannot be served:"
+            f" what are they?{how}"
+        )
 
 
 def put_class(builder: Builder, part: Part, columns: Columns) -> None:

@@ -8,7 +8,7 @@ from adapters.sql.tallies import rows_with
 from app.tools.starting.building import Builder
 from app.tools.starting.draft import Part
 from app.tools.starting.habits import DAYS, STRANGE, said
-from app.tools.starting.personal import may_show
+from app.tools.starting.personal import is_state_of_file, may_show
 from app.tools.starting.select import Select
 from app.tools.starting.writing import named
 
@@ -41,7 +41,7 @@ def tell_unread(builder: Builder, part: Part, told: set[str]) -> None:
         asked = [
             text
             for column in left
-            if said(column).known & wanted
+            if (said(column).known & wanted or is_state_of_file(column))
             and not said(column).known & _ELSE - wanted
             and not said(column).unknown
             and not _is_asked(part, column)
@@ -98,7 +98,9 @@ def _is_of_person(builder: Builder, part: Part, table: Table) -> bool:
 
 def _is_asked(part: Part, column: TableColumn) -> bool:
     name = re.compile(rf"\b{re.escape(column.name)}\b")
-    return any(name.search(question) for question in part.questions)
+    items = (line for of in part.lists.values() for item in of for line in item.lines)
+    conditions = (line.question for line in items if line.key == "only_if")
+    return any(name.search(question) for question in (*part.questions, *conditions))
 
 
 def _counts(builder: Builder, table: Table, column: TableColumn) -> str:

@@ -17,7 +17,9 @@ _MOST_NAMES = 60
 _HEAD = """\
 # A first mapping, written from {}. It can be loaded as it is.
 # "# ?" marks a guess to look at or a question to answer: mend the line, then take the
-# mark away. `encounters mapping check` says whether the file is still whole."""
+# mark away. `encounters mapping check` says whether the file is still whole.
+# A line without a mark is what a name or a count says plainly: read it all the same. What codes
+# become is guessed, with one mark for a table, and one for each code that no habit knows."""
 
 _FROM = {"sql": "the catalogue of the database", "http": "saved answers of the API"}
 
@@ -63,33 +65,41 @@ def _file(draft: Draft) -> Iterator[str]:
 
 
 def _codes(name: str, table: CodeTable) -> Iterator[str]:
-    source = f"  # {table.source}" if table.source else ""
-    yield f"  {name}:{source}"
     known = [entry for entry in table.entries if entry.made]
+    if table.source and table.allowed and not all(map(_is_marked, known)):
+        yield f"  {name}:  # ? {table.source}: do its codes mean that? It is guessed by habit"
+    else:
+        yield f"  {name}:  # {table.source}" if table.source else f"  {name}:"
     yield (
         "    table:"
         if known
         else "    table: {}  # ? empty, until somebody says what they mean"
     )
     for entry in table.entries:
-        yield f"      {_entry(entry, table.allowed)}"
+        is_marked = not table.allowed or _is_marked(entry)
+        yield f"      {_entry(entry, table.allowed, is_marked=is_marked)}"
     if table.otherwise:
         yield from _line(
             "otherwise", table.otherwise, "for codes not named above, and for none", 4
         )
 
 
-def _entry(entry: Entry, allowed: Sequence[str]) -> str:
+def _is_marked(entry: Entry) -> bool:
+    """Tell whether a code has a mark of its own beside that of its table."""
+    return entry.is_open or entry.is_most
+
+
+def _entry(entry: Entry, allowed: Sequence[str], *, is_marked: bool) -> str:
     code = _text(entry.code)
     rows = f"{entry.rows} row{'' if entry.rows == 1 else 's'}" if entry.rows else ""
     if not entry.made:
         told = f"{rows}, " if rows else ""
         return f"# ? {code}:".ljust(24) + f" # {told}which one: {', '.join(allowed)}"
-    mark = "# " if entry.is_sure else "# ? "
+    mark = "# ? " if is_marked else "# "
     if entry.is_open:
         rows += f", which one: {', '.join(allowed)}"
     line = f"{code}: {entry.made}"
-    return line.ljust(24) + f" {mark}{rows}" if rows or not entry.is_sure else line
+    return line.ljust(24) + f" {mark}{rows}" if rows or is_marked else line
 
 
 def _section(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:

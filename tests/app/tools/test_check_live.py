@@ -203,6 +203,21 @@ DEFECTS = {
         ("UPDATE stays SET state = NULL WHERE stay_id IN (7, 8)",),
         source="stays.state",
     ),
+    "a patient who was merged": Defect(
+        "2 stays have a patient who was replaced by another",
+        "patient_id: {from: patient_id}",
+        (
+            "ALTER TABLE patients ADD COLUMN merged BIGINT",
+            "UPDATE patients SET merged = 2 WHERE patient_id = 1",
+            "UPDATE stays SET patient_id = 1 WHERE stay_id IN (7, 8)",
+            "UPDATE stays SET patient_id = 2 WHERE patient_id = 1 AND stay_id NOT IN (7, 8)",
+        ),
+        old="SELECT patient_id, family, folded, sex, born, changed FROM patients",
+        new="SELECT * FROM patients",
+        also=("gender: {", "replaced_by: {from: merged}\n    gender: {"),
+        severity="warning",
+        source="stays.patient_id",
+    ),
     "a patient that is not there": Defect(
         "1 of 119 stays refer to a patient whom the patients do not have",
         "patient_id: {from",

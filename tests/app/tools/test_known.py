@@ -38,10 +38,8 @@ def test_a_known_code_is_a_note_and_the_check_is_fine(
     file = known_file(tmp_path, "'Q7' (90 rows)")
     assert main(["mapping", "check", "--live", str(file)]) == 0
     told = capsys.readouterr().out
-    assert (
-        "note: known, typing errors of 2012: codes.states names no 'Q7' (2 rows)"
-        in told
-    )
+    assert "note: codes.states names no 'Q7' (2 rows)" in told
+    assert "cannot be served (known: typing errors of 2012)" in told
     assert "Q7: '?'" not in told
 
 
@@ -79,7 +77,7 @@ def test_an_error_of_the_file_itself_is_never_known(
         told = capsys.readouterr().out
         assert "there is no code table 'kind'" in told
         assert "'man' is not a code of 'gender'" in told
-        assert "known," not in told
+        assert "(known: " not in told
 
 
 def test_a_file_with_open_questions_is_not_ready_for_its_source(
@@ -160,3 +158,41 @@ def test_a_code_is_no_count(code: str) -> None:
     entry = KnownFinding("t.c", "names no '8' (1 row)", "so", Mark("f", 9, 3))
     (one,) = settle([finding(f"names no '{code}' (1 row)")], [entry], all_told=False)
     assert one.severity is Severity.ERROR
+
+
+def of(says: str, because: str) -> KnownFinding:
+    return KnownFinding("t.c", says, because, Mark("f", 9, 3))
+
+
+def test_the_entry_with_the_same_counts_comes_first_and_none_that_fits_is_stale() -> (
+    None
+):
+    entries = [of("3 of 9 rows are odd", "one"), of("5 of 9 rows  are odd", "two")]
+    found = [finding("5 of 9 rows are odd"), finding("3 of 9 rows are odd")]
+    told = [one.text for one in settle(found, entries, all_told=True)]
+    assert told == [f"{f.text} (known: {w})" for f, w in zip(found, ("two", "one"))]
+    # Other counts: each entry has one. And one finding for two entries leaves none over.
+    found = [finding("6 of 9 rows are odd"), finding("5 of 9 rows are odd")]
+    told = [one.text for one in settle(found, entries, all_told=True)]
+    assert [text[-5:-1] for text in told] == [" one", " two"]
+    (one,) = settle(found[:1], entries, all_told=True)
+    assert one.text.endswith("(known: one)")
+
+
+def test_what_is_said_of_the_whole_file_cannot_be_known(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(url, "sqlite")
+    text = "a system under https://example.org/identifiers/ is nobody's (RFC 2606): put the hospital's: line 1"
+    entry = f'known:\n  - at: "E…"\n    says: "{text}"\n    because: so\n'
+    system = ("urn:oid:1.2.4", "https://example.org/identifiers/patient")
+    found = looked(written(tmp_path, (FIRST, entry + FIRST), system), capsys)
+    assert [one["text"] for one in found if one["element"] == "known"] == [
+        "what is said of the whole file (marks '# ?', systems that are nobody's) cannot be"
+        " known: mend the lines that it names, and take the entry away"
+    ]
+    (nobodys,) = [one for one in found if "is nobody's (" in str(one["text"])]
+    assert nobodys["severity"] == "warning"
+    # The text of the entry is no such system.
+    lines = str(nobodys["text"]).partition(": line ")[2]
+    assert "identifiers/patient" in (tmp_path / "hospital.yaml").read_text().splitlines()[int(lines) - 1]

@@ -377,6 +377,22 @@ def test_every_fault_of_a_file_is_told_at_once(demo: Beside, capsys: Capture) ->
     ]
 
 
+def test_a_column_that_only_the_select_has_is_told_so(
+    demo: Beside, capsys: Capture
+) -> None:
+    demo.replace("valeur FROM moyen_contact", "valeur, contact_id FROM moyen_contact")
+    _, lines = demo.told(
+        capsys,
+        "  - name: a\n    of: patient\n    given: {patient_id: 1}\n"
+        "    given_items: {telecoms: [{contact_id: 1, villle: 2}]}\n    expect: {id: 1}\n",
+    )
+    assert lines == [
+        "demo.test.yaml:5:31: no field reads 'contact_id', though the SELECT has it: leave"
+        " it out",
+        "demo.test.yaml:5:46: the mapping names no column 'villle'",
+    ]
+
+
 def test_the_right_numbers_are_named_where_several_items_have_rows(
     demo: Beside, capsys: Capture
 ) -> None:

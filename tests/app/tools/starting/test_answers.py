@@ -54,6 +54,10 @@ def mapping(file: Path) -> SourceMapping:
     return load_mapping(file, {"PAS_URL": "http://pas.example.org"})
 
 
+def test_a_state_of_the_file_is_asked_about_with_its_codes(file: Path) -> None:
+    assert "# ? of patients nothing reads dossier (A: " in file.read_text()
+
+
 def test_the_file_passes(file: Path) -> None:
     assert main(["mapping", "check", str(file)]) == 0
 

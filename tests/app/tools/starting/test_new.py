@@ -280,7 +280,8 @@ def test_demo_hospital_is_read_as_its_own_mapping_reads_it(
     demo_url = empty("demo")
     hospital.fill(demo_url, 1000)
     shipped = SHIPPED / "demo" / "demo.yaml"
-    with opened(demo_url, new(demo_url, tmp_path)) as ours:
+    file = new(demo_url, tmp_path)
+    with opened(demo_url, file) as ours:
         found, people = stays(ours), patients(ours)
     with opened(demo_url, shipped) as theirs:
         known, known_people = stays(theirs), patients(theirs)
@@ -291,6 +292,10 @@ def test_demo_hospital_is_read_as_its_own_mapping_reads_it(
     # No national number goes out before somebody has said of whom.
     numbers = {i for person in people.values() for i in person.identifiers}
     assert {(number.type, number.use) for number in numbers} == {("PI", "usual")}
+    text = " ".join(file.read_text("utf-8").replace("#", "").split())
+    assert "other codes of domaine are left out (INS-NIR: " in text
+    assert "qualified, which identite.statut (QUAL: " in text
+    assert "THEN i.statut ELSE 'QUAL' END AS may_go_out FROM identifiant_patient" in text
     # A code of gender that nobody knows is unknown here, and a fault there.
     assert known_people.keys() <= people.keys()
     for id, person in known_people.items():
