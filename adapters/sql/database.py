@@ -20,6 +20,7 @@ from adapters.contract import (
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.outward import Kind, outward
 from adapters.sql.columns import Column
+from adapters.sql.connections import Connections
 from adapters.sql.dialects import Cursor, dialect_of
 from adapters.sql.dialects.plans import Origin, Plan
 from adapters.sql.dialects.vitals import Vitals
@@ -61,14 +62,13 @@ class Database:
         self._seconds = seconds
         self._dialect = dialect_of(address)
         try:
-            self._engine = self._dialect.engine(address, seconds, connections, wait)
+            self._engine = self._dialect.engine(address, seconds, connections)
         except ImportError as error:
             raise SourceUnavailableError(
                 f"the driver for {address.get_backend_name()} cannot be loaded: install"
                 f" the extra that docs/operators.md names ({error.msg})"
             ) from error
-        self._pool = self._engine.pool
-        self._closed = False
+        self._connections = Connections(self._engine, connections, wait)
         self._compile = lru_cache(_SHAPES)(self._compile_shape)
 
     def fetch(
@@ -127,12 +127,14 @@ class Database:
 
         For tools: what clients ask for goes the faster way.
         """
+        connection = self._connections.turn()
         try:
-            with self._engine.connect() as connection:
-                self._dialect.start(connection.connection)
-                return question(connection)
-        except sa.exc.TimeoutError as error:
-            raise SourceUnavailableError("no connection was free in time") from error
+            if connection is not None:
+                # To the engine's pool, where its own connections come from.
+                connection.close()
+            with self._engine.connect() as asked:
+                self._dialect.start(asked.connection)
+                return question(asked)
         except sa.exc.DBAPIError as error:
             if error.statement is None:
                 text = "the database took no connection"
@@ -140,6 +142,8 @@ class Database:
             raise self._fault(error.orig or error) from error
         except sa.exc.InvalidRequestError as error:
             raise SourceDataError("the database has no such table or schema") from error
+        finally:
+            self._connections.give_back(None)
 
     def _ask(self, question: Callable[[Cursor], Answer]) -> Answer:
         began = time.monotonic()
@@ -153,9 +157,10 @@ class Database:
             return self._ask_once(question)
 
     def _ask_once(self, question: Callable[[Cursor], Answer]) -> Answer:
-        connection = self._connect()
-        cursor = None
+        connection, cursor = self._connections.turn(), None
         try:
+            if connection is None:
+                connection = self._connect()
             self._dialect.start(connection)
             # One goes with each connection: drivers learn in it how rows are read.
             cursor = connection.info.pop(_CURSOR, None) or connection.cursor()
@@ -168,7 +173,7 @@ class Database:
                 raise _StaleConnectionError("the connection was lost") from error
             raise self._fault(error) from error
         finally:
-            self._release(connection)
+            self._connections.give_back(connection)
 
     def text(self, shape: Shape) -> str:
         """Return the statement as it is sent, values as placeholders."""
@@ -182,24 +187,16 @@ class Database:
 
     def close(self) -> None:
         """Close the connections; one that is in use is closed when its answer is in."""
-        self._closed = True
-        self._pool.dispose()
+        self._connections.close()
 
     def _compile_shape(self, shape: Shape) -> Statement:
         return compile_shape(shape, self._engine.dialect, self._dialect.idiom)
 
     def _connect(self) -> Any:
         try:
-            return self._engine.raw_connection()
-        except sa.exc.TimeoutError as error:
-            raise SourceUnavailableError("no connection was free in time") from error
+            return self._connections.made()
         except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
             raise SourceUnavailableError("the database took no connection") from error
-
-    def _release(self, connection: Any) -> None:
-        connection.close()
-        if self._closed:
-            self._pool.dispose()
 
     def _fault(self, error: BaseException) -> AdapterError:
         kind = type(error).__name__

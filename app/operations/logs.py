@@ -12,10 +12,13 @@ import logging.config
 import re
 import secrets
 import traceback
+from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
+import orjson
 from flask import Flask, Response
 
 from app.current import current_notes, current_request, sent
@@ -89,9 +92,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
-                timespec="milliseconds"
-            ),
+            "time": _time(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": _event(record),
@@ -102,7 +103,7 @@ class JsonFormatter(logging.Formatter):
             line = {**data, **line}
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = describe_error(record.exc_info[1])
-        return _write(line)
+        return write_line(line)
 
 
 def describe_error(error: BaseException) -> dict[str, object]:
@@ -145,8 +146,17 @@ def _end(response: Response) -> Response:
     current = request_id()
     if current is not None:
         response.headers.add(REQUEST_ID_HEADER, current)
-    _access.info("request", extra={"data": _access_data(response)})
+    if _access.isEnabledFor(logging.INFO):
+        _access.handle(_AccessRecord(_access_data(response)))
     return response
+
+
+class _AccessRecord(logging.LogRecord):
+    """What `_access.info` would make, without its search for who called."""
+
+    def __init__(self, data: Mapping[str, object]) -> None:
+        super().__init__(_access.name, logging.INFO, __file__, 0, "request", (), None)
+        self.data = data
 
 
 def _access_data(response: Response) -> dict[str, object]:
@@ -177,10 +187,34 @@ def _event(record: logging.LogRecord) -> str:
     return f"(withheld) {record.module}:{record.lineno}"
 
 
+def _time(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{_second(whole)}.{int((seconds - whole) * 1000):03}+00:00"
+
+
+@lru_cache(1)
+def _second(whole: int) -> str:
+    return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def _type_name(value: object) -> str:
     kind = type(value)
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-_write = json.JSONEncoder(default=_type_name).encode
+_encode = json.JSONEncoder(default=_type_name).encode
 """The standard library's writer takes any text, half characters included."""
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def write_line(line: Mapping[str, object]) -> str:
+    """Return a line as the standard library writes it: a plain one at a tenth of the cost."""
+    if not _PLAIN.issuperset(map(type, line.values())):
+        return _encode(line)
+    try:
+        # A member a line; within one there is no end of line, which JSON escapes.
+        text = orjson.dumps(line, option=orjson.OPT_INDENT_2).decode("ascii")
+    except (TypeError, UnicodeDecodeError):
+        return _encode(line)
+    return "{" + text[4:-2].replace(",\n  ", ", ") + "}"

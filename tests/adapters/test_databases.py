@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -21,6 +22,7 @@ from adapters.contract import (
     Sort,
     SortKey,
     SourceDataError,
+    SourceUnavailableError,
     TooCostlyError,
 )
 from adapters.mapping.load import load_mapping
@@ -123,7 +125,7 @@ def problems(adapter: Adapter) -> list[str]:
 
 
 def test_connections_do_not_write(kind: str, url: str) -> None:
-    engine = dialect_of(make_url(url)).engine(make_url(url), 5, 1, 1)
+    engine = dialect_of(make_url(url)).engine(make_url(url), 5, 1)
     connection = engine.raw_connection()
     cursor = connection.cursor()
     refused = (
@@ -164,14 +166,48 @@ def test_statements_of_one_connection_read_their_own_columns(url: str) -> None:
 
 def test_closing_leaves_no_connection_open_that_was_in_use(kind: str, url: str) -> None:
     database = Database(url, 0.5, 1)
+    pool: Any = database._engine.pool
     slow = Shape(SLOW[kind], ("a",), ALWAYS.condition)
     with ThreadPoolExecutor(1) as elsewhere:
         answer = elsewhere.submit(database.fetch, slow, ())
-        while not database._engine.pool.checkedout():  # type: ignore[attr-defined]
+        while not pool.checkedout():
             time.sleep(0.01)
         database.close()
         assert isinstance(answer.exception(), SourceTimedOutError)
-    assert database._pool.checkedin() == 0  # type: ignore[attr-defined]
+    assert (pool.checkedin(), pool.checkedout()) == (0, 0)
+
+
+def test_closing_leaves_no_connection_open_that_was_not(url: str) -> None:
+    quick = Shape("SELECT 1 AS a", ("a",), ALWAYS.condition)
+    database = Database(url, 5, 2)
+    pool: Any = database._engine.pool
+    database.fetch(quick, ())
+    assert pool.checkedout() == 1
+    database.close()
+    assert (pool.checkedin(), pool.checkedout()) == (0, 0)
+
+
+def test_tools_and_clients_take_turns_with_one_connection(url: str) -> None:
+    quick = Shape("SELECT 1 AS a", ("a",), ALWAYS.condition)
+    with closing(Database(url, 5, 1, wait=0)) as database:
+        pool: Any = database._engine.pool
+        kept = []
+        for _ in range(2):
+            assert [tuple(row) for row in database.fetch(quick, ())] == [(1,)]
+            assert (
+                database.ask(lambda connection: connection.scalar(sa.text("SELECT 1")))
+                == 1
+            )
+            kept.append((pool.checkedin(), pool.checkedout()))
+        assert kept == [(1, 0)] * 2
+
+
+def test_a_turn_without_a_connection_is_given_back() -> None:
+    quick = Shape("SELECT 1 AS a", ("a",), ALWAYS.condition)
+    with closing(Database("sqlite:////nowhere/at/all", 5, 1, wait=0)) as database:
+        for _ in range(2):
+            with pytest.raises(SourceUnavailableError, match="took no connection"):
+                database.fetch(quick, ())
 
 
 def test_a_slow_count_is_too_costly(url: str, tmp_path: Path) -> None:

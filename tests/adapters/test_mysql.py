@@ -151,7 +151,7 @@ def test_a_date_of_zeros_is_a_fault_of_its_row(adapter: Adapter) -> None:
 
 def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) -> None:
     dialect = dialect_named("mysql")
-    engine = dialect.engine(make_url(mariadb_server.new_database()), 5, 1, 1)
+    engine = dialect.engine(make_url(mariadb_server.new_database()), 5, 1)
     connection = engine.raw_connection()
     columns = dialect.columns(
         connection.cursor(),

@@ -5,6 +5,7 @@ import json
 import logging
 import subprocess
 import sys
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import pytest
@@ -17,6 +18,7 @@ from app.operations.logs import (
     logging_config,
     register_request_log,
     request_id,
+    write_line,
 )
 from app.outcomes import register_errors
 
@@ -25,6 +27,11 @@ CANARY = "Canari"
 
 class Caller(NamedTuple):
     id: str
+
+
+@dataclass
+class Asked:
+    name: str
 
 
 @pytest.fixture
@@ -200,6 +207,42 @@ def test_what_is_not_json_is_its_type(lines):
     line = format_record("app.x", "odd", data={"it": object(), "half": "\ud800"})
     assert line["it"] == "builtins.object"
     assert line["half"] == "\ud800"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"event": "request", "status": 200, "ms": 12.5, "client": None, "kept": True},
+        {"event": 'a "b", ": \\ \n\t, \n  c', "id": "x,\n  y"},
+        {"event": "é \u2028 \U0001f600", "half": "\ud800"},
+        {"many": 2**70, "small": -0.1, "nested": {"a": [1, {"b": None}]}, "list": []},
+    ],
+    ids=["plain", "escaped", "beyond ASCII", "beyond plain"],
+)
+def test_a_line_is_written_as_the_standard_library_writes_it(line):
+    assert write_line(line) == json.dumps(line)
+
+
+def test_what_knows_its_own_way_to_json_is_its_type_all_the_same():
+    asked = Asked("Canari")
+    assert json.loads(write_line({"it": asked})) == {"it": f"{__name__}.Asked"}
+
+
+def test_the_time_of_a_line_is_in_milliseconds_of_utc():
+    record = logging.LogRecord("app.x", logging.INFO, "place.py", 7, "idle", (), None)
+    for seconds, told in (
+        (1748772000.0, "2025-06-01T10:00:00.000+00:00"),
+        (1748772000.0625, "2025-06-01T10:00:00.062+00:00"),
+        (1748772001.9375, "2025-06-01T10:00:01.937+00:00"),
+    ):
+        record.created = seconds
+        assert json.loads(JsonFormatter().format(record))["time"] == told
+
+
+def test_a_level_above_has_no_access_lines(app, lines):
+    logging.getLogger("app").setLevel("WARNING")
+    app.test_client().get("/bad")
+    assert access(lines) == []
 
 
 SCRIPT = """

@@ -39,17 +39,17 @@ def run(cursor: Cursor, text: str, bound: Any) -> list[Any]:
 class Dialect:
     """How one kind of database is spoken to.
 
-    `engine` makes a pool of so many connections that cannot write, whose statements end by
-    themselves after so many seconds, and for one of which so many are waited. `columns`
-    reads the columns of a SELECT from the database without reading a row. `idiom` is what
-    statements say in words of its own. `may_write` tells whether the account itself could
-    change a table. `start` runs before each statement. `timed_out` and `unknown` tell a
-    time-out, and a statement that can never run, from outages. `fetch` runs a
-    statement and returns its rows; a time that Python cannot hold comes as text, a text
-    that is not UTF-8 as bytes. `vitals` asks how the database is, where that is told.
+    `engine` makes up to so many connections that cannot write, and whose statements end by
+    themselves after so many seconds. `columns` reads the columns of a SELECT from the
+    database without reading a row. `idiom` is what statements say in words of its own.
+    `may_write` tells whether the account itself could change a table. `start` runs before
+    each statement. `timed_out` and `unknown` tell a time-out, and a statement that can
+    never run, from outages. `fetch` runs a statement and returns its rows; a time that
+    Python cannot hold comes as text, a text that is not UTF-8 as bytes. `vitals` asks how
+    the database is, where that is told.
     """
 
-    engine: Callable[[URL, float, int, float], Engine]
+    engine: Callable[[URL, float, int], Engine]
     columns: Callable[[Cursor, str], tuple[Column, ...]]
     idiom: Idiom
     may_write: Callable[[Cursor], bool]
@@ -63,14 +63,13 @@ class Dialect:
     vitals: Callable[[Any], Vitals] | None = None
 
 
-def pooled(url: URL | str, connections: int, wait: float, **options: Any) -> Engine:
-    """Return an engine with a pool of fixed size that waits for so many seconds."""
+def pooled(url: URL | str, connections: int, **options: Any) -> Engine:
+    """Return an engine with a pool of fixed size; who asks it has a turn already."""
     return sa.create_engine(
         url,
         poolclass=QueuePool,
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=wait,
         pool_use_lifo=True,
         pool_reset_on_return=None,
         **options,

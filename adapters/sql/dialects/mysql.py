@@ -36,11 +36,10 @@ _KINDS: Mapping[int, Kind] = {
 """By the number of the type in the protocol (enum_field_types)."""
 
 
-def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
     engine = pooled(
         url.set(drivername="mysql+pymysql"),
         connections,
-        wait,
         connect_args={
             "charset": "utf8mb4",
             "connect_timeout": CONNECT_SECONDS,

@@ -35,11 +35,10 @@ _SESSION = (
 )
 
 
-def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
     engine = pooled(
         url.set(drivername="oracle+oracledb"),
         connections,
-        wait,
         connect_args={"tcp_connect_timeout": CONNECT_SECONDS},
     )
 

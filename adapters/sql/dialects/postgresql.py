@@ -81,11 +81,10 @@ class _Connection(psycopg.Connection[Any]):
                 raise psycopg.OperationalError("the server stands still")
 
 
-def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
     engine = pooled(
         url.set(drivername="postgresql+psycopg"),
         connections,
-        wait,
         connect_args={
             "connect_timeout": CONNECT_SECONDS,
             "application_name": "encounters",

@@ -17,7 +17,7 @@ from adapters.sql.idiom import Idiom
 from adapters.words import fold
 
 
-def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"file:{quote(url.database or '')}?mode=ro",
@@ -29,7 +29,7 @@ def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
         connection.create_function("encounters_fold", 1, _fold, deterministic=True)
         return connection
 
-    engine = pooled("sqlite://", connections, wait, creator=connect)
+    engine = pooled("sqlite://", connections, creator=connect)
 
     @sa.event.listens_for(engine, "connect")
     def add_deadline(connection: sqlite3.Connection, record: Any) -> None:

@@ -36,12 +36,11 @@ _KINDS: Mapping[str, Kind] = {
 """By the name of the type; times with an offset are OTHER."""
 
 
-def _engine(url: URL, seconds: float, connections: int, wait: float) -> Engine:
+def _engine(url: URL, seconds: float, connections: int) -> Engine:
     read_only = {"ApplicationIntent": "ReadOnly"}
     engine = pooled(
         url.set(drivername="mssql+pyodbc").update_query_dict(read_only),
         connections,
-        wait,
         connect_args={"timeout": CONNECT_SECONDS, "autocommit": True},
     )
 
