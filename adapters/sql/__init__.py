@@ -33,11 +33,13 @@ from adapters.mapping.model import DateReading, ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER
 from adapters.sql.database import Database, SourceTimedOutError, open_databases
 from adapters.sql.pages import (
+    Sent,
     check_kept,
     legs_of,
     page_shape,
     placed_position,
     position_of,
+    sent_for,
 )
 from adapters.sql.section import Section, UnfitError, open_section
 from adapters.sql.statements import Shape
@@ -127,20 +129,19 @@ class SqlAdapter:
 
     def explain(self, query: SearchQuery) -> str:
         """Return the statements of a page in the order in which they would be sent."""
-        return "\n\n".join(self._pages.text(shape) for shape, _ in self._sent(query))
+        told = self._sent(query)
+        return "\n\n".join(label + self._pages.text(shape) for label, shape, _ in told)
 
     def explain_values(self, query: SearchQuery) -> str:
         """Return them with the values of their placeholders."""
-        limit = query.count + 1
+        pages, limit = self._pages, query.count + 1
         return "\n\n".join(
-            f"{self._pages.text(shape)}\n{self._pages.legend(shape, values, limit)}"
-            for shape, values in self._sent(query)
+            f"{label}{pages.text(shape)}\n{pages.legend(shape, values, limit)}"
+            for label, shape, values in self._sent(query)
         )
 
-    def _sent(self, query: SearchQuery) -> Iterator[tuple[Shape, tuple[object, ...]]]:
-        section = self._section(query.resource_type)
-        for leg, wanted in legs_of(section, query):
-            yield page_shape(section, leg, wanted.condition), wanted.values
+    def _sent(self, query: SearchQuery) -> Iterator[Sent]:
+        return sent_for(self._section(query.resource_type), query)
 
     def check(self) -> Iterable[Problem]:
         """Tell whether the database answers, has the columns, and is safe from changes."""

@@ -1,9 +1,9 @@
 """A page of a search as statements, and where its rows stand."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from adapters.contract import (
     Criterion,
@@ -33,6 +33,21 @@ def legs_of(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]
         wanted = section.filters.of_query(query, implied)
         if wanted != NEVER and not (keyed and leg.group is Group.UNKEYED):
             yield leg, all_of([wanted, leg.filter])
+
+
+Sent: TypeAlias = tuple[str, Shape, tuple[object, ...]]
+"""A statement of a page: its label, "" where it is the only one, and its values."""
+
+
+def sent_for(section: Section, query: SearchQuery) -> Iterator[Sent]:
+    """Yield the statements of a page in the order in which they would be sent."""
+    found = tuple(legs_of(section, query))
+    for number, (leg, wanted) in enumerate(found, 1):
+        has = "without" if leg.group is Group.UNKEYED else "with"
+        label = f"-- {number} of {len(found)}: rows {has} a time to sort by"
+        label += ", asked where the page is not full yet\n" if number > 1 else "\n"
+        shape = page_shape(section, leg, wanted.condition)
+        yield label if len(found) > 1 else "", shape, wanted.values
 
 
 def _names(criterion: Criterion) -> bool:

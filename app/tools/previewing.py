@@ -88,24 +88,22 @@ def _live(
     except (MappingError, NoSectionError) as error:
         raise CannotRunError(str(error)) from error
     except (NotFoundError, GoneError) as error:
-        where = ", or the WHERE of its rows leaves it out" if _has_where(sections) else ""
-        text = f"the source has no such {options.of}{_beginnings(sections)}{where}"
-        raise CannotRunError(text) from error
+        why = _why_not_there(sections, options.id)
+        raise CannotRunError(f"the source has no such {options.of}{why}") from error
     except SourceUnavailableError as error:
         raise CannotRunError(f"the source does not answer: {error}") from error
     except AdapterError as error:
         raise CannotRunError(f"the source cannot be read: {error}") from error
 
 
-def _beginnings(sections: Collection[ResourceMapping]) -> str:
-    """Return with what ids begin, where prefixes tell sources apart."""
+def _why_not_there(sections: Collection[ResourceMapping], id: str) -> str:
+    """Return why an id may not be found, as far as the file tells."""
     prefixes = sorted({section.fields["id"].prefix for section in sections} - {""})
-    return f": its ids begin with {' or '.join(prefixes)}" if prefixes else ""
-
-
-def _has_where(sections: Collection[ResourceMapping]) -> bool:
-    """Tell whether the SELECT of a section may leave rows out."""
-    return any(re.search(r"\bWHERE\b", s.rows, re.IGNORECASE) for s in sections)
+    if prefixes and not id.startswith(tuple(prefixes)):
+        return f": its ids begin with {' or '.join(prefixes)}"
+    own = (s for s in sections if id.startswith(s.fields["id"].prefix))
+    has_where = any(re.search(r"\bWHERE\b", s.rows, re.IGNORECASE) for s in own)
+    return ", or the WHERE of its rows leaves it out" if has_where else ""
 
 
 def _key() -> bytes:

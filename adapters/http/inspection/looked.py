@@ -3,13 +3,22 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from adapters.contract import Adapter, Record, RowFault
+from adapters.contract import (
+    Adapter,
+    AdapterError,
+    Record,
+    RowFault,
+    SourceDataError,
+)
 from adapters.http.section import JsonRow, Section
 from adapters.inspection import Observation, Weight
 from adapters.mapping.model import SourceConfig
 
-ROWS = 100
-"""How many rows are asked for, of the list as it comes."""
+MOST_ROWS = 2000
+"""How many rows are asked for at once, of the list as it comes."""
+
+FEW_ROWS = 100
+"""How many are asked for where the API does not give so many."""
 
 
 class Looked:
@@ -28,12 +37,20 @@ class Looked:
         self.source = source
         self.is_refused = False
         """Whether the list was asked for and no row could be had."""
+        self.asked = MOST_ROWS
         self._listed = listed
 
     @cached_property
     def rows(self) -> Sequence[JsonRow]:
         """The first rows of the list."""
-        return self._listed(ROWS)
+        try:
+            return self._listed(MOST_ROWS)
+        except AdapterError as error:
+            if isinstance(error, SourceDataError) and error.refused:
+                raise
+            # It may have a limit of its own, or take too long for so many.
+            self.asked = FEW_ROWS
+            return self._listed(FEW_ROWS)
 
     @cached_property
     def records(self) -> tuple[Record | RowFault, ...]:

@@ -26,9 +26,10 @@ from adapters.mapping.slots import UNSERVED
 def rows_seen(looked: Looked) -> Iterator[Observation]:
     """Tell what is odd about the rows of the list."""
     section = looked.section.mapping
+    seen = len(looked.rows)
     text = (
-        f"the first {len(looked.rows)} rows were looked at; types, indexes and all other"
-        " rows are not told by an API"
+        f"the first {seen:,} rows were looked at, of {looked.asked:,} that were asked for at"
+        " once; types, indexes and all other rows are not told by an API"
     )
     yield looked.seen(text, Weight.NOTE)
     lost = list(_lost(looked))

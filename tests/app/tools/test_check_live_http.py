@@ -193,8 +193,8 @@ def test_nothing_is_wrong_with_a_sound_api(
     assert [one["text"] for one in found if one["severity"] != "note"] == []
     notes = [one["text"] for one in found if one["element"] == "Encounter"]
     assert notes == [
-        "the first 30 rows were looked at; types, indexes and all other rows are not told"
-        " by an API"
+        "the first 30 rows were looked at, of 2,000 that were asked for at once; types,"
+        " indexes and all other rows are not told by an API"
     ]
 
 

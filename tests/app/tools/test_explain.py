@@ -164,6 +164,17 @@ def test_values_are_shown_to_who_asks_for_them(
     assert "2024-03-30" not in hidden
 
 
+def test_two_statements_say_which_is_which(
+    hospital: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, told = explained(capsys, hospital, "Encounter?status=finished")
+    assert status == 0
+    assert [line for line in told.splitlines() if line.startswith("--")] == [
+        "-- 1 of 2: rows with a time to sort by",
+        "-- 2 of 2: rows without a time to sort by, asked where the page is not full yet",
+    ]
+
+
 def test_values_of_a_request_are_shown_in_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

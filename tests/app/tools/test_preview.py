@@ -373,4 +373,9 @@ def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
         said
         == "the source has no such encounter: its ids begin with app- or eva- or inp-\n"
     )
+    assert live("--id", "app-999999", mapping=GNU_HEALTH) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "the source has no such encounter, or the WHERE of its rows leaves it out\n"
+    )
     assert live("--id", "1", mapping=GNU_HEALTH) == 2
