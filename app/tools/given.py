@@ -150,7 +150,9 @@ def _cells(
             text = f"the mapping names no column '{column}'"
             text += did_you_mean(column, known)
             if re.search(rf"\b{re.escape(column)}\b(?!\.)", returned):
-                text = f"no field reads '{column}', though the SELECT has it: leave it out"
+                text = (
+                    f"no field reads '{column}', though the SELECT has it: leave it out"
+                )
             problems.append(MappingProblem(given.keys[column], "", text))
         elif not isinstance(node, Scalar):
             text = f"expected one text for the column '{column}'"

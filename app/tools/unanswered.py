@@ -9,9 +9,7 @@ from app.tools.report import Finding, Severity
 MARK = "# ? "
 """Stands before a guess or a question of `mapping new`."""
 
-_NOBODYS = re.compile(
-    r"""[^#]*(?:["']|[-:,\[{]\s*)https://example\.org/identifiers/"""
-)
+_NOBODYS = re.compile(r"""[^#]*(?:["']|[-:,\[{]\s*)https://example\.org/identifiers/""")
 """A value that begins so: a text that only tells of such a system is none."""
 
 _SHOWN = 10

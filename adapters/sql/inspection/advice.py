@@ -10,11 +10,6 @@ from adapters.sql.dialects.plans import Origin, Plan
 from adapters.sql.inspection.rows import Looked
 from adapters.sql.statements import Shape
 
-COMPUTED = (
-    ", as the SELECT computes the column: an index of that expression would serve, or a"
-    " plain column that search: names"
-)
-
 _VALUE = re.compile(r"'|<expr>|[=<>] -?\d")
 """What stands in a plan where an expression is compared with a value, not with a column."""
 

@@ -20,7 +20,6 @@ from adapters.mapping.places import Place
 from adapters.sql.conditions import NEVER, Filter
 from adapters.sql.dialects.plans import Origin, Plan
 from adapters.sql.inspection.advice import (
-    COMPUTED,
     index_on,
     observed,
     origin_of,
@@ -29,6 +28,7 @@ from adapters.sql.inspection.advice import (
     untold,
     weight_of,
 )
+from adapters.sql.inspection.computed import why_computed
 from adapters.sql.inspection.rows import Looked
 from adapters.sql.statements import Shape
 
@@ -117,7 +117,7 @@ def _of_filter(looked: Looked, asked: Asked) -> Iterator[Observation]:
         tables = tables_of(looked, plan)
         text = f"'{asked.parameter}' reads every row of {tables}: no index leads to it"
         if origin is None:
-            text += COMPUTED
+            text += why_computed(looked, place)
         elif few:
             text += " (it has few different values: an index helps with rare ones only)"
         weight = Weight.NOTE if few else weight_of(looked)

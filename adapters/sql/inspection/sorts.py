@@ -10,12 +10,12 @@ from adapters.mapping.places import Place
 from adapters.sql.columns import FOLDS
 from adapters.sql.dialects.plans import Plan
 from adapters.sql.inspection.advice import (
-    COMPUTED,
     index_on,
     observed,
     origin_of,
     weight_of,
 )
+from adapters.sql.inspection.computed import why_computed
 from adapters.sql.inspection.rows import Looked
 from adapters.sql.pages import legs_of, page_shape
 
@@ -61,7 +61,7 @@ def _of_sort(looked: Looked, key: SortKey, place: Place) -> Observation:
     elif origin:
         remedy = index_on(origin)
     else:
-        text += COMPUTED
+        text += why_computed(looked, place)
     return observed(looked, place, text, weight_of(looked), remedy)
 
 

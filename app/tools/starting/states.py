@@ -53,7 +53,11 @@ def _ask_for_the_rest(builder: Builder, part: Part) -> None:
         empty += " OR TRIM(state) = ''"
     counted = cell and builder.tally(part.select, {"state": cell}, empty)
     if counted and counted[1]:
-        how = f" In rows COALESCE({name}, '…') gives them a code" if builder.computes else ""
+        how = (
+            f" In rows COALESCE({name}, '…') gives them a code"
+            if builder.computes
+            else ""
+        )
         part.questions.append(
             f"status: {counted[1]} of {counted[0]} rows have no {name}, and cannot be served:"
             f" what are they?{how}"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
+from adapters.sql.inspection.computed import expression_of, is_of_several
 from app.cli import main
 from app.tools.live import check_live
 from tests.databases import NewDatabase
@@ -407,6 +408,16 @@ DEFECTS = {
         also=("{from: visit}", "{from: number}"),
         severity="warning",
         source="number",
+    ),
+    "a filter on what several tables make": Defect(
+        "from several tables: no index of it can exist",
+        "functional_unit:",
+        old="SELECT * FROM stays",
+        new="SELECT s.*, COALESCE(p.folded, s.unit) AS place"
+        " FROM stays s LEFT JOIN patients p ON p.patient_id = s.patient_id",
+        also=("{from: unit}", "{from: place}"),
+        severity="warning",
+        source="place",
     ),
     "an order without an index": Defect(
         "the order '_lastUpdated' sorts all rows before each page: no index has it",
@@ -804,3 +815,18 @@ def test_a_look_ends_in_time(
     fill(url, kind)
     told = [finding.text for finding in check_live(written(tmp_path), seconds=0)]
     assert told == ["not all was looked at: it took longer than 0 seconds"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "several"),
+    [
+        ("select COALESCE(s.a, s.b) as made, s.id from s", False),
+        ("SELECT s.id, COALESCE(s.a, u.b) AS made FROM s JOIN u ON u.id = s.u", True),
+        ("SELECT (SELECT MAX(x) FROM u) AS made, s.id FROM s", True),
+        ("SELECT u.id, s.a || 'u.x, (' AS made FROM s JOIN u ON u.id = s.u", False),
+        ("SELECT * FROM seen", False),
+    ],
+    ids=["one", "two", "within", "text", "view"],
+)
+def test_of_how_many_tables_a_column_is_made(rows: str, several: bool) -> None:
+    assert is_of_several(expression_of(rows, "made")) is several

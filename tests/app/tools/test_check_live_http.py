@@ -269,6 +269,20 @@ def test_a_refused_page_size_is_told_once_at_its_line(
     assert "list: {path: /sejours" in lines[int(one["line"]) - 1]
 
 
+def test_an_api_that_refuses_so_many_rows_is_asked_for_fewer(
+    api: Api, look: Callable[..., list[dict[str, str]]]
+) -> None:
+    api.strange = lambda request: (
+        answer({"erreur": "nb"}, 400) if request.args.get("nb") == "2000" else None
+    )
+    found = look()
+    assert "error" not in {one["severity"] for one in found}
+    assert any(
+        "30 rows were looked at, of 100 that were asked for" in one["text"]
+        for one in found
+    )
+
+
 def test_a_read_that_is_refused_is_told_at_its_line(
     api: Api, tmp_path: Path, look: Callable[..., list[dict[str, str]]]
 ) -> None:

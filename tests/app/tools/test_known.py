@@ -170,7 +170,9 @@ def test_the_entry_with_the_same_counts_comes_first_and_none_that_fits_is_stale(
     entries = [of("3 of 9 rows are odd", "one"), of("5 of 9 rows  are odd", "two")]
     found = [finding("5 of 9 rows are odd"), finding("3 of 9 rows are odd")]
     told = [one.text for one in settle(found, entries, all_told=True)]
-    assert told == [f"{f.text} (known: {w})" for f, w in zip(found, ("two", "one"))]
+    assert told == [
+        f"{f.text} (known: {w})" for f, w in zip(found, ("two", "one"), strict=False)
+    ]
     # Other counts: each entry has one. And one finding for two entries leaves none over.
     found = [finding("6 of 9 rows are odd"), finding("5 of 9 rows are odd")]
     told = [one.text for one in settle(found, entries, all_told=True)]
@@ -183,7 +185,10 @@ def test_what_is_said_of_the_whole_file_cannot_be_known(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(url, "sqlite")
-    text = "a system under https://example.org/identifiers/ is nobody's (RFC 2606): put the hospital's: line 1"
+    text = (
+        "a system under https://example.org/identifiers/ is nobody's (RFC 2606): put the"
+        " hospital's: line 1"
+    )
     entry = f'known:\n  - at: "E…"\n    says: "{text}"\n    because: so\n'
     system = ("urn:oid:1.2.4", "https://example.org/identifiers/patient")
     found = looked(written(tmp_path, (FIRST, entry + FIRST), system), capsys)
@@ -195,4 +200,7 @@ def test_what_is_said_of_the_whole_file_cannot_be_known(
     assert nobodys["severity"] == "warning"
     # The text of the entry is no such system.
     lines = str(nobodys["text"]).partition(": line ")[2]
-    assert "identifiers/patient" in (tmp_path / "hospital.yaml").read_text().splitlines()[int(lines) - 1]
+    assert (
+        "identifiers/patient"
+        in (tmp_path / "hospital.yaml").read_text().splitlines()[int(lines) - 1]
+    )

@@ -147,7 +147,9 @@ def test_a_row_that_is_a_fault_tells_all_its_faults_at_their_lines(
 def test_what_an_item_that_is_left_out_would_be_is_no_fault(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    row = PATIENT.replace("sexe: F", "sexe: Q").replace("domaine: INS-NIR", "domaine: QQ")
+    row = PATIENT.replace("sexe: F", "sexe: Q").replace(
+        "domaine: INS-NIR", "domaine: QQ"
+    )
     assert preview(tmp_path, row, "--of", "patient", "--json")[0] == 1
     told = json.loads(capsys.readouterr().out)
     assert [fault["text"] for fault in told["faults"]] == [
@@ -155,7 +157,8 @@ def test_what_an_item_that_is_left_out_would_be_is_no_fault(
     ]
     # The usual name has no part but its use.
     said = [line["element"] for line in told["elements"] if "name" in line["element"]]
-    assert said and all(element.startswith("Patient.name[0]") for element in said)
+    assert said
+    assert all(element.startswith("Patient.name[0]") for element in said)
     left_out = [line for line in told["empty"] if line["cells"] == {"domaine": "QQ"}]
     assert {line["rule"] for line in left_out} == {
         "the item is left out: only_if statut"

@@ -187,12 +187,15 @@ def test_stays_of_merged_patients_are_counted_with_the_sql_that_shows_who_lives_
     new: New,
 ) -> None:
     other = OTHER.format(1)
-    text = new(f"{MERGED}{other} UPDATE stay SET patient_id = 2 WHERE id < 3;", *ONE_TABLE)
+    text = new(
+        f"{MERGED}{other} UPDATE stay SET patient_id = 2 WHERE id < 3;", *ONE_TABLE
+    )
     assert (
         "2 of 5 stays are of a patient who was merged into another. To show the one who"
         " lives on, in rows SELECT …, COALESCE(p.merged_into, s.patient_id) AS patient_shown"
         " FROM stay s LEFT JOIN unit u ON u.id = s.unit_id LEFT JOIN patient p ON p.id ="
-        " s.patient_id, and patient_id: {from: patient_shown}" in text.replace(" ? ", " ")
+        " s.patient_id, and patient_id: {from: patient_shown}"
+        in text.replace(" ? ", " ")
     )
 
 
@@ -212,7 +215,9 @@ def test_where_no_stay_is_of_a_merged_patient_it_says_what_that_tells(
 
 def test_rows_without_a_state_and_the_meaning_of_codes_are_questions(new: New) -> None:
     text = new("UPDATE stay SET status = NULL WHERE id = 1;", *ONE_TABLE)
-    assert "? status: 1 of 5 rows have no status, and cannot be served: what are" in text
+    assert (
+        "? status: 1 of 5 rows have no status, and cannot be served: what are" in text
+    )
     # One mark for what habits know.
     assert "status:  # ? stay.status: do its codes mean that? It is guessed by" in text
     assert "cancelled: hidden        # 1 row" in text

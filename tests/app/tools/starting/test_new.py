@@ -295,7 +295,9 @@ def test_demo_hospital_is_read_as_its_own_mapping_reads_it(
     text = " ".join(file.read_text("utf-8").replace("#", "").split())
     assert "other codes of domaine are left out (INS-NIR: " in text
     assert "qualified, which identite.statut (QUAL: " in text
-    assert "THEN i.statut ELSE 'QUAL' END AS may_go_out FROM identifiant_patient" in text
+    assert (
+        "THEN i.statut ELSE 'QUAL' END AS may_go_out FROM identifiant_patient" in text
+    )
     # A code of gender that nobody knows is unknown here, and a fault there.
     assert known_people.keys() <= people.keys()
     for id, person in known_people.items():
