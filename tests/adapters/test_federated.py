@@ -217,7 +217,10 @@ def test_names_are_sought_everywhere(group: Group) -> None:
 
 def test_question_explained_shows_each_source_and_no_value(group: Group) -> None:
     explained = group.adapter.explain(ask(token("identifier", "SECRET-1")))
-    assert explained.startswith("-- north\nSELECT")
+    # Of a source with two statements each has its label.
+    assert explained.startswith(
+        "-- north\n-- 1 of 2: rows with a time to sort by\nSELECT"
+    )
     assert "\n-- south\nSELECT" in explained
     assert "SECRET-1" not in explained
 
