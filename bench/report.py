@@ -84,6 +84,7 @@ DROPPED = """\
 - Placeholders by place instead of by name for psycopg: 1 % of a page.
 - The standard library's writer for log lines, a member at a time: no faster than whole.
 - Log records without thread and process: 1 µs of a read.
+- Workers that yield for every connection, idle or not: clients that keep none get fewer answers.
 - A listener of its own for each worker (SO_REUSEPORT): requests are lost on SIGHUP.
 - Totals kept for equal filters: `total` is counted once a search (decision 13).
 """
