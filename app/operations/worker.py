@@ -32,6 +32,10 @@ SEND_SECONDS = 5.0
 GOODBYE_SECONDS = 2.0
 """How long a client may take to close, so that it gets its last answer whole."""
 
+YIELD_SECONDS = 0.00003
+MOST_YIELDED = 32
+"""How long others may take a connection first, for each idle one up to so many."""
+
 PAUSE_SECONDS = 0.02
 """How long nothing is taken after a connection could not be."""
 
@@ -112,6 +116,7 @@ class OutcomeWorker(ThreadWorker):
 
     def accept(self, listener: socket.socket) -> None:
         """Take a connection, and wait for its first request."""
+        self._yield()
         try:
             client, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
@@ -194,6 +199,14 @@ class OutcomeWorker(ThreadWorker):
             # At once or not at all: the loop does not wait for a client.
             _refuse(conn.sock, error, 0)
             conn.close(graceful=True)
+
+    def _yield(self) -> None:
+        """Let a worker that keeps fewer connections be faster: all of them were told.
+
+        Else one of two may get nearly all that clients keep. Where none is kept, nobody waits.
+        """
+        if self.cfg.workers > 1:
+            time.sleep(min(len(self.keepalived_conns), MOST_YIELDED) * YIELD_SECONDS)
 
     def _make_room(self, error: OSError) -> None:
         """Let a client in who is kept out because all file descriptors are in use, say."""
