@@ -8,25 +8,17 @@ have arrived (`app.operations.connections`), and hand over answers in bounded ti
 
 import errno
 import logging
-import secrets
 import socket
 import time
-from http import HTTPStatus
 from typing import Any
 
-import orjson
-from gunicorn import util
 from gunicorn.glogging import Logger
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
-from app.errors import UNEXPECTED, Answer, IssueCode, answer_for_status
 from app.operations.bodies import Application, guard_bodies
 from app.operations.connections import Connection, Progress, Waiting, Written
-from app.operations.logs import REQUEST_ID_HEADER
-from app.outcomes import CONTENT_TYPE
-from app.schemas.outcome import Issue, outcome_body
-from app.transport import SECURITY_HEADERS
+from app.operations.refusals import BrokenOffError, LateRequestError, refuse
 
 SEND_SECONDS = 5.0
 GOODBYE_SECONDS = 2.0
@@ -42,32 +34,6 @@ PAUSE_SECONDS = 0.02
 MOST_LEAVING = 128
 """How many may be about to close, before the first of them is left to itself."""
 
-
-class LateRequestError(errors.ParseException):
-    """A request that did not arrive in time."""
-
-
-class BrokenOffError(errors.ParseException):
-    """A request whose rest never comes."""
-
-
-REFUSALS: tuple[tuple[type[Exception], Answer], ...] = (
-    # The application's own faults, though gunicorn derives them from a client's.
-    (errors.InvalidResponseHeader, UNEXPECTED),
-    (errors.InvalidResponseHeaderName, UNEXPECTED),
-    (errors.ConfigurationProblem, UNEXPECTED),
-    (errors.ForbiddenProxyRequest, answer_for_status(403)),
-    (errors.LimitRequestLine, answer_for_status(414)),
-    (errors.LimitRequestHeaders, answer_for_status(431)),
-    (errors.ExpectationFailed, answer_for_status(417)),
-    (errors.UnsupportedTransferCoding, answer_for_status(501)),
-    (LateRequestError, answer_for_status(408)),
-    (
-        errors.ParseException,
-        Answer(400, IssueCode.STRUCTURE, "This is not a well-formed HTTP request."),
-    ),
-)
-"""What gunicorn raises and how it is answered; the first line that fits decides."""
 
 _log = logging.getLogger(__name__)
 
@@ -177,7 +143,7 @@ class OutcomeWorker(ThreadWorker):
         self, _req: object, client: socket.socket, _addr: object, exc: Exception
     ) -> None:
         """Answer what the application could not; the log never shows what was sent."""
-        _refuse(client, exc, SEND_SECONDS)
+        refuse(client, exc, SEND_SECONDS)
 
     def _on_bytes(self, conn: Connection) -> None:
         progress = conn.receive()
@@ -197,7 +163,7 @@ class OutcomeWorker(ThreadWorker):
             conn.close()
         else:
             # At once or not at all: the loop does not wait for a client.
-            _refuse(conn.sock, error, 0)
+            refuse(conn.sock, error, 0)
             conn.close(graceful=True)
 
     def _yield(self) -> None:
@@ -234,40 +200,3 @@ class OutcomeWorker(ThreadWorker):
 def _not_taken(error: OSError) -> None:
     data = {"reason": errno.errorcode.get(error.errno or 0, type(error).__name__)}
     _log.warning("connection not taken", extra={"data": data})
-
-
-def _refuse(client: socket.socket, exc: Exception, seconds: float) -> None:
-    answer, request_id = refusal_of(exc), secrets.token_hex(16)
-    data = {"request_id": request_id, "status": answer.status}
-    if answer is UNEXPECTED:
-        _log.error("request failed", exc_info=exc, extra={"data": data})
-    else:
-        data["reason"] = type(exc).__name__
-        _log.warning("request refused", extra={"data": data})
-    try:
-        client.settimeout(seconds)
-        util.write(client, refusal_bytes(answer, request_id))
-    except OSError:
-        _log.debug("refusal not sent", extra={"data": data})
-
-
-def refusal_of(error: Exception) -> Answer:
-    """Return how an error raised before or around the application is answered."""
-    fitting = (answer for kind, answer in REFUSALS if isinstance(error, kind))
-    return next(fitting, UNEXPECTED)
-
-
-def refusal_bytes(answer: Answer, request_id: str) -> bytes:
-    """Return a whole HTTP answer that closes the connection."""
-    body = orjson.dumps(outcome_body([Issue("error", answer.code, answer.text)]))
-    headers = (
-        ("Connection", "close"),
-        ("Content-Type", CONTENT_TYPE),
-        ("Content-Length", str(len(body))),
-        (REQUEST_ID_HEADER, request_id),
-        *SECURITY_HEADERS,
-        *answer.headers,
-    )
-    head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
-    head += [f"{name}: {value}" for name, value in headers]
-    return "\r\n".join([*head, "", ""]).encode("ascii") + body

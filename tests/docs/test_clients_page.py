@@ -12,7 +12,7 @@ import responses
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
 from adapters.testing.stays import EDGES
 from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
-from app.operations.worker import REFUSALS
+from app.operations.refusals import REFUSALS
 from app.setting_table import DEFAULT_SCOPES
 from tests.app import provider
 from tests.docs.commands import Answered, run_page

@@ -288,5 +288,5 @@ def test_events_of_the_table_are_those_of_the_code() -> None:
         name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
         for event in logged.findall(module.read_text("utf-8")):
             assert f"{name} {event}" in told or f"{name} {event}" == (
-                "app.operations.worker request failed"
+                "app.operations.refusals request failed"
             )
