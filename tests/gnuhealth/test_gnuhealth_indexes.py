@@ -44,7 +44,7 @@ class Planned:
         """Return for each part the plan of the first statement of a page."""
         parts = re.split(r"(?m)^-- (\S+)\n", self.adapter.explain(query))[1:]
         return {
-            name: self._plan(re.split(r"\n\n(?=SELECT )", statements)[0])
+            name: self._plan(re.split(r"\n\n(?=-- |SELECT )", statements)[0])
             for name, statements in zip(parts[::2], parts[1::2], strict=True)
         }
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from marshmallow import fields
@@ -157,7 +158,8 @@ def test_keys_of_a_section_of_an_http_source() -> None:
 
 
 def test_the_http_example_loads(tmp_path: Path) -> None:
-    example = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[2]
+    examples = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    (example,) = [each for each in examples if "kind: http" in each]
     head = "mapping: 1\nname: Example\nprofile: group-a\ntime_zone: Europe/Paris\n"
     file = tmp_path / "mapping.yaml"
     file.write_text(head + example, encoding="utf-8")
@@ -228,3 +230,35 @@ def test_the_example_of_several_sources_loads(tmp_path: Path) -> None:
         (ResourceType.PATIENT, "south"),
     ]
     assert parts[1].section.fields["patient_id"].prefix == "s-"
+
+
+CARRIES = """\
+mapping: 1
+name: Example
+profile: full
+time_zone: Europe/Paris
+source: {kind: sql, url: "sqlite:///pas.db"}
+codes:
+  states: {table: {S: finished}}
+  number_type: {table: {IPP: PI, INS-NIR: INS-NIR}}
+  number_system: {table: {IPP: "urn:oid:1.2.3", INS-NIR: "urn:oid:1.2.4"}}
+encounter:
+  rows: SELECT id, patient, state FROM stays
+  fields: {id: {from: id}, patient_id: {from: patient}, status: {from: state, codes: states}}
+patient:
+  rows: SELECT id FROM patients
+  fields:
+    id: {from: id}
+"""
+
+
+def test_the_example_of_an_item_that_hangs_on_another_table_loads(
+    tmp_path: Path,
+) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    (example,) = [each for each in examples if "may_go_out" in each]
+    file = tmp_path / "mapping.yaml"
+    file.write_text(CARRIES + indent(example, "    "), encoding="utf-8")
+    mapping = load_mapping(file, None)
+    (item,) = mapping.resources[ResourceType.PATIENT].items["identifiers"]
+    assert item.only_if is not None
