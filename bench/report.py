@@ -76,7 +76,6 @@ DROPPED = """\
   same fields, and nobody reads it.
 - Elements written a column at a time, as rows are mapped: 2 % of a page.
 - A collector that runs less often: 2 % of a page, 1 % of a read.
-- Metrics that remember their children: 3 % of a read.
 - One statement for every first page: `ORDER BY … NULLS LAST` loses the index. Searches that
   name their rows have one, since a few rows are sorted without.
 - hiredis: nothing, once commands go to Redis without the library's pipeline.
