@@ -21,7 +21,7 @@ from app.capabilities import compute_offer
 from app.openapi import openapi
 from tests.serving import BASE_URL, Served
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 """How many requests each operation gets in each mode."""
 
 

@@ -9,15 +9,20 @@ import pytest
 
 from tests.app import provider
 from tests.attacks.faulty_proxy import Fault
-from tests.attacks.neighbours import COUNT, WALK, Behind, behind, kept_word, walked
+from tests.attacks.neighbours import (
+    COUNT,
+    TRIES,
+    WALK,
+    Behind,
+    behind,
+    kept_word,
+    walked,
+)
 from tests.redis_server import RedisServer
 from tests.serving import ids, link
 
 LONGEST = 20.0
 """No answer takes so long, however loaded the machine: drip by drip it would be minutes."""
-
-TRIES = 3
-"""A connection that broke unnoticed may still cost an answer or two afterwards."""
 
 SOURCE_OF = {
     "postgresql": "postgresql",
