@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ WRITERS, LINES = 3, 400
 
 FILE_WRITER = """
 import sys
+import time
 from pathlib import Path
 from app.operations import audit_sinks
 from app.operations.audit_sinks import FileSink
@@ -92,7 +94,10 @@ def test_logrotate_may_rename_the_file_at_any_time(tmp_path: Path) -> None:
     processes = [
         start(FILE_WRITER, str(file), "abcd"[n], str(LINES)) for n in range(WRITERS)
     ]
-    wait_until(file.exists, Path(os.devnull))
+    # At once: writers that have ended would make no other file.
+    until = time.monotonic() + 30
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.001)
     for turn in range(3):
         file.rename(tmp_path / f"audit.{turn}")
         wait_until(lambda: file.exists() or all(p.poll() == 0 for p in processes), file)
