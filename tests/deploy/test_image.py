@@ -4,6 +4,7 @@
 """
 
 import json
+import shutil
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +21,8 @@ from tests.deploy import containers
 from tests.deploy.containers import Container
 from tests.hospital_http import Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.live import HOST, free_ports, wait_until
+from tests.hospital_sql import Tables
+from tests.live import HOST, ROOT, free_ports, wait_until
 from tests.redis_server import RedisServer
 
 pytestmark = [
@@ -51,8 +53,12 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory as an operator would mount it: the mapping of an HTTP system."""
     directory = tmp_path_factory.mktemp("hospital")
     directory.chmod(0o755)
+    for file in (ROOT / "mappings" / "demo").iterdir():
+        shutil.copy(file, directory)
     (directory / "hospital.yaml").write_text(http_mapping_text(EDGES, paging=OFFSET))
+    (directory / "row.yaml").write_text("{id: 1, patient: {ipp: 42}, etat: S}")
     (directory / "seal_keys").write_bytes(Fernet.generate_key())
+    Tables(f"sqlite:///{directory / 'pas.db'}", EDGES).close()
     return directory
 
 
@@ -209,11 +215,21 @@ def test_it_is_not_root_and_may_write_nowhere_but_in_memory(served: Served) -> N
     assert tried.stdout.split() == ["/tmp", "/dev/shm"]
 
 
-def test_the_tools_work_in_it(served: Served) -> None:
-    checked = served.container.execute(
-        "encounters", "mapping", "check", "hospital.yaml"
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+TOOLS = {
+    "check": "encounters mapping check hospital.yaml",
+    "explain": "encounters mapping explain hospital.yaml 'Encounter?patient=1'",
+    "schema": "encounters mapping schema",
+    "test": "encounters mapping test --complete demo.yaml",
+    "preview": "encounters mapping preview hospital.yaml --row row.yaml",
+    "new": "encounters mapping new --from sqlite:////etc/encounters/pas.db",
+}
+
+
+@pytest.mark.parametrize("command", TOOLS.values(), ids=TOOLS)
+def test_the_tools_work_in_it(served: Served, command: str) -> None:
+    told = served.container.execute("sh", "-c", command)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert told.stdout
 
 
 def test_signals_reach_the_service(served: Served, hospital: Path) -> None:
