@@ -3,6 +3,9 @@
 PORT ?= 8000
 BIN := .venv/bin
 
+# A run starts many processes: what one has compiled, the others only read.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
