@@ -5,7 +5,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from werkzeug.datastructures import Headers
@@ -153,12 +156,38 @@ def test_a_session_is_opened_by_who_knows_the_password() -> None:
     assert not door.lets_in(Headers({KEY_HEADER: KEY}))
 
 
+def connection_to(url: str) -> HTTPConnection:
+    return HTTPConnection(urlsplit(url).netloc, timeout=10)
+
+
 def test_it_runs_as_a_process(tmp_path: Path) -> None:
     with demo_http(tmp_path, *SMALL, "--no-paging") as url:
         adapter = _adapter(url)
         assert list(adapter.check()) == []
         assert adapter.search(ask(count=3)).more
         adapter.close()
+
+
+def test_a_connection_serves_one_request_after_another(tmp_path: Path) -> None:
+    key = {KEY_HEADER: KEY}
+    with demo_http(tmp_path, *SMALL) as url, closing(connection_to(url)) as asked:
+        asked.connect()
+        opened = asked.sock
+        for method, path, body, headers, status in (
+            ("GET", "/sejours?nb=2", None, key, 200),
+            # What nobody reads of a request is no part of the next one.
+            ("POST", "/sejours", b"GET /sejours?nb=1 HTTP/1.1", key, 405),
+            ("HEAD", "/sejours?nb=2", None, key, 200),
+            ("GET", "/sejours?nb=2", None, {}, 401),
+            ("GET", "/sejours?nb=2", None, key, 200),
+        ):
+            asked.request(method, path, body, headers)
+            answer = asked.getresponse()
+            assert (answer.status, bool(answer.read())) == (status, method != "HEAD")
+            assert asked.sock is opened
+        asked.request("POST", "/sejours", iter([b"of no length"]), key)
+        assert asked.getresponse().status == 411
+        assert asked.sock is None
 
 
 def test_without_its_key_it_says_where_the_key_goes() -> None:
