@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from authlib.oauth2.rfc6749 import (
     MissingAuthorizationError,
@@ -29,11 +29,13 @@ from app.errors import (
     UnauthenticatedError,
 )
 from app.identity import Provider
-from app.introspection import IntrospectedTokens
 from app.keys import KeySource
 from app.settings import Settings
 from app.token_cache import TokenCache
 from app.tokens import BadTokenError, ClaimsReader, Client, SignedTokens, Verified
+
+if TYPE_CHECKING:
+    from app.introspection import IntrospectedTokens
 
 __all__ = ["Authenticator", "Client", "require"]
 
@@ -52,7 +54,7 @@ class Authenticator:
     def __init__(
         self,
         signed: SignedTokens | None,
-        opaque: IntrospectedTokens | None,
+        opaque: "IntrospectedTokens | None",
         keys: KeySource | None,
         *,
         clock: Callable[[], float] = time.time,
@@ -157,7 +159,7 @@ class _Tokens:
     """Chooses who checks a token, and remembers what was found good; never what was bad."""
 
     signed: SignedTokens | None
-    opaque: IntrospectedTokens | None
+    opaque: "IntrospectedTokens | None"
     keys: KeySource | None
     cache: TokenCache
 
@@ -223,9 +225,12 @@ def key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource 
 
 def _introspection(
     settings: Settings, claims: ClaimsReader, clock: Callable[[], float]
-) -> IntrospectedTokens | None:
+) -> "IntrospectedTokens | None":
     if settings.introspection_url is None:
         return None
+    # Here: a client of OAuth takes as long to read as Flask.
+    from app.introspection import IntrospectedTokens
+
     return IntrospectedTokens(
         Provider(settings.introspection_url, settings.identity_timeout_seconds),
         claims,

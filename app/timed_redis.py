@@ -4,6 +4,7 @@ A time-out of a socket starts anew with each byte: a Redis that drips its answer
 hold a thread for minutes.
 """
 
+import ssl
 import time
 from collections.abc import Callable
 from functools import cache
@@ -85,14 +86,25 @@ class _TimedSocket:
         count: int = self._in_time(self._sock.recv_into)(*args)
         return count
 
+    def has_more(self) -> bool:
+        """Whether there is a byte already, or the end; the byte is lost."""
+        self._sock.settimeout(0)
+        try:
+            self._sock.recv(1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return False
+        except OSError:
+            return True
+        finally:
+            self._sock.settimeout(self._seconds)
+        return True
+
     def _in_time(self, receive: Callable[..., Any]) -> Callable[..., Any]:
-        # Without any patience the library looks whether something is there at all.
-        if self._sock.gettimeout() != 0:
-            left = self._ends - time.monotonic()
-            self._late += left <= 0
-            if self._late > _READS:
-                raise TimeoutError
-            self._sock.settimeout(max(left, _AT_ONCE))
+        left = self._ends - time.monotonic()
+        self._late += left <= 0
+        if self._late > _READS:
+            raise TimeoutError
+        self._sock.settimeout(max(left, _AT_ONCE))
         return receive
 
     def __getattr__(self, name: str) -> Any:
@@ -105,6 +117,14 @@ class _Timed:
     def _connect(self) -> Any:
         sock = super()._connect()  # type: ignore[misc]
         return _TimedSocket(sock, self.socket_timeout)  # type: ignore[attr-defined]
+
+    def can_read(self, *_: Any) -> bool:
+        """Whether what nobody has asked for is there: then the connection is of no use.
+
+        The library takes a readable socket for that, but TLS has bytes of its own.
+        """
+        more: bool = self._sock.has_more()  # type: ignore[attr-defined]
+        return more
 
     def read_response(self, *args: Any, **options: Any) -> Any:
         try:
