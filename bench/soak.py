@@ -1,9 +1,9 @@
 """A soak: the whole service for a while under clients of every kind, and what it holds.
 
-Run as `make soak` (MINUTES=20). The made-up hospital, Redis, a token server and the service
-run in processes of their own; audit, limits and the operations port are on. Clients read,
-search, walk, blunder and intrude over loopback, while an operator asks for the probes and
-moves the audit file away. The end is a table and a verdict: exit status 1 where an answer
+Run as `make soak` (MINUTES=20, ARGS=--postgresql). The made-up hospital, Redis, a token
+server and the service run in processes of their own; audit, limits and the operations port
+are on. Clients of `bench.clients` ask over loopback, while an operator asks for the probes
+and moves the audit file away. The end is a table and a verdict: exit status 1 where an answer
 was wrong, a process was lost, or what one holds did not stay flat (`bench.sampling`).
 """
 
@@ -24,6 +24,7 @@ import requests
 
 from app.operations.endpoints import NAME
 from bench.clients import KINDS, SECONDS, Client, Tally, faulty_paths, run
+from bench.cluster import database
 from bench.sampling import MB, Course, Named, Sample, courses, shared_files, take
 from demo.deployments import deployment
 from demo.hospital import fill
@@ -66,12 +67,17 @@ class Soaked:
     faulty: frozenset[str]
 
 
-def start(stack: ExitStack, port: int) -> Soaked:
-    """Start everything, for as long as the stack is open."""
+def start(stack: ExitStack, port: int, *, postgresql: bool = False) -> Soaked:
+    """Start everything, for as long as the stack is open; else the hospital is SQLite's."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
     directory, addresses = DemoDirectory(folder), Addresses(port)
-    url = f"sqlite:///{folder / 'pas.sqlite'}"
-    fill(url, stays=STAYS, seed=SEED)
+    if postgresql:
+        # Its server is not root, and has to come through.
+        folder.chmod(0o711)
+        url = stack.enter_context(database(folder, STAYS)).sqlalchemy
+    else:
+        url = f"sqlite:///{folder / 'pas.sqlite'}"
+        fill(url, stays=STAYS, seed=SEED)
     family = stack.enter_context(Family())
     directory.remember_issuer(addresses.issuer)
     socket_path = folder / "redis.sock"
@@ -152,10 +158,9 @@ def operate(soaked: Soaked, tally: Tally, until: float) -> None:
         session.trust_env = False
         while time.monotonic() < until:
             for path in ("live", "ready", "metrics"):
+                url = f"http://{HOST}:{port}/{path}"
                 try:
-                    answer = session.get(
-                        f"http://{HOST}:{port}/{path}", timeout=SECONDS
-                    )
+                    answer = session.get(url, timeout=SECONDS)
                 except requests.RequestException as error:
                     tally.fault("probes", type(error).__name__)
                     continue
@@ -220,9 +225,10 @@ def main() -> int:
         "--pause", type=float, default=0.2, help="of a client, in seconds"
     )
     parser.add_argument("--port", type=int, default=8400)
+    parser.add_argument("--postgresql", action="store_true", help="instead of SQLite")
     options = parser.parse_args()
     with ExitStack() as stack:
-        soaked = start(stack, options.port)
+        soaked = start(stack, options.port, postgresql=options.postgresql)
         tally, samples, (before, after) = soak(
             soaked, 60 * options.minutes, options.each, options.pause
         )
