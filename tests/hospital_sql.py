@@ -21,6 +21,7 @@ from adapters.testing.hospital import (
     PatientRow,
     StayRow,
 )
+from tests.databases import writing
 
 _TABLES = """
 CREATE TABLE stays (stay_id {id} PRIMARY KEY, patient_id {id}, state {code}, kind {code},
@@ -72,7 +73,7 @@ class Tables:
     """The tables of a hospital in one database, kept by a connection that may write."""
 
     def __init__(self, url: str, hospital: Hospital) -> None:
-        self._engine = sa.create_engine(url)
+        self._engine = writing(url)
         self._dialect = self._engine.dialect.name
         if self._dialect == "sqlite":
             # No test looks at what is left after a power cut.

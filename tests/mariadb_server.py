@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
@@ -63,7 +64,7 @@ class MariaServer:
     def run(self, *statements: str) -> None:
         """Run statements as root."""
         with (
-            pymysql.connect(unix_socket=str(self.socket), user="root") as connection,
+            self._connected() as connection,
             connection.cursor() as cursor,
         ):
             for statement in statements:
@@ -72,7 +73,7 @@ class MariaServer:
     def connections(self) -> tuple[int, ...]:
         """Return the numbers of the connections that are open, but for its own."""
         with (
-            pymysql.connect(unix_socket=str(self.socket), user="root") as connection,
+            self._connected() as connection,
             connection.cursor() as cursor,
         ):
             cursor.execute(
@@ -85,6 +86,12 @@ class MariaServer:
         """End the server."""
         self._process.terminate()
         self._process.wait(_PATIENCE)
+
+    def _connected(self) -> "pymysql.Connection[Any]":
+        # See `tests.databases.writing`.
+        return pymysql.connect(
+            unix_socket=str(self.socket), user="root", ssl_disabled=True
+        )
 
     def _found(self) -> str:
         found = _server()

@@ -1,5 +1,6 @@
 """What MariaDB does with texts and times of its own accord, and that nobody notices."""
 
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ from adapters.mapping.load import load_mapping
 from adapters.sql.columns import Kind
 from adapters.sql.database import Database
 from adapters.sql.dialects import dialect_named
+from adapters.sql.dialects.mysql_connection import TimedConnection
 from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
 from tests.mariadb_server import MariaServer
 
@@ -177,6 +179,15 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(
     for number in mariadb_server.connections():
         mariadb_server.run(f"KILL {number}")
     assert len(ids_of(adapter.search(ask()))) == len(ALL)
+
+
+def test_one_way_to_speak_tls_for_all_who_ask_for_none() -> None:
+    one, other = (TimedConnection(defer_connect=True) for _ in range(2))
+    assert one.ctx is other.ctx
+    assert one.ctx.verify_mode is ssl.CERT_NONE
+    checked = TimedConnection(defer_connect=True, ssl={"verify_mode": True})
+    assert checked.ctx.verify_mode is ssl.CERT_REQUIRED
+    assert one.ctx.verify_mode is ssl.CERT_NONE
 
 
 def test_it_tells_how_it_is(mariadb_server: MariaServer) -> None:

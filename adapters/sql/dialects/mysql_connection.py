@@ -5,8 +5,10 @@ drip would hold a thread for minutes.
 """
 
 import io
+import ssl
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pymysql.connections import Connection
 
@@ -27,6 +29,7 @@ class TimedConnection(_Connection):
     _is_connected = False
     _ends = 0.0
     _reader: io.BufferedReader | None = None
+    _unchecked: ClassVar[ssl.SSLContext | None] = None
 
     def connect(self, sock: Any = None) -> None:
         """Connect, with all that is said on that occasion, in bounded time."""
@@ -41,6 +44,22 @@ class TimedConnection(_Connection):
         if self._is_connected:
             self._ends = time.monotonic() + self.longest
         super()._execute_command(command, sql)  # type: ignore[misc]
+
+    def _create_ssl_ctx(self, options: Mapping[str, Any]) -> ssl.SSLContext:
+        """Return how TLS is spoken; who asks for nothing of it shares one with all others.
+
+        PyMySQL would read every authority that the machine knows, at each connection, and
+        then check none.
+        """
+        if options:
+            return self._made(options)
+        if TimedConnection._unchecked is None:
+            TimedConnection._unchecked = self._made({})
+        return TimedConnection._unchecked
+
+    def _made(self, options: Mapping[str, Any]) -> ssl.SSLContext:
+        made: ssl.SSLContext = super()._create_ssl_ctx(options)  # type: ignore[misc]
+        return made
 
     @property
     def _rfile(self) -> io.BufferedReader | None:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from adapters.sql.inspection.computed import expression_of, is_of_several
 from app.cli import main
 from app.tools.live import check_live
-from tests.databases import NewDatabase
+from tests.databases import NewDatabase, writing
 from tests.mariadb_server import MariaServer
 
 DATABASES = ("sqlite", "postgresql", "mariadb")
@@ -463,7 +463,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 def fill(url: str, kind: str, statements: tuple[str, ...] = ()) -> None:
     """Make the clean hospital, then what is wrong with it."""
-    engine = sa.create_engine(url)
+    engine = writing(url)
     with engine.begin() as connection:
         for statement in TABLES.format(time=TIMES[kind]).split(";"):
             connection.execute(sa.text(statement))
@@ -477,7 +477,7 @@ def fill(url: str, kind: str, statements: tuple[str, ...] = ()) -> None:
 
 
 def _run(url: str, *statements: str) -> None:
-    engine = sa.create_engine(url)
+    engine = writing(url)
     with engine.begin() as connection:
         for statement in statements:
             connection.execute(sa.text(statement))

@@ -28,7 +28,7 @@ from adapters.mapping.load import load_mapping
 from app.cli import main
 from demo import hospital
 from tests.app.tools.starting.invented import SYSTEMS, statements
-from tests.databases import NewDatabase
+from tests.databases import NewDatabase, writing
 from tests.mariadb_server import MariaServer
 
 SHIPPED = Path(hospital.__file__).parents[1] / "mappings"
@@ -38,7 +38,7 @@ STAY, PATIENT, ORGANIZATION = ResourceType
 
 def made(url: str, system: str) -> str:
     """Make an invented system in an empty database and return its URL."""
-    engine = sa.create_engine(url)
+    engine = writing(url)
     with engine.begin() as connection:
         for statement in statements(system, engine.dialect.name):
             connection.exec_driver_sql(statement)
