@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import pytest
 
@@ -115,28 +117,60 @@ def test_an_error_on_next_is_an_error(client: tuple[str, ...], status: int) -> N
     assert ids(done) == ["1", "2"]
 
 
-def test_it_waits_as_it_is_told(client: tuple[str, ...]) -> None:
+class Waited(NamedTuple):
+    """What a client did that was told to wait, what it asked, and how long it took."""
+
+    done: "subprocess.CompletedProcess[str]"
+    asked: list[str]
+    seconds: float
+
+
+def _waited(client: tuple[str, ...], replies: Sequence[Reply]) -> Waited:
     began = time.monotonic()
-    with scripted(
-        Reply(429, retry_after="1"),
-        Reply(body=page([1, 2], 3, NEXT)),
-        Reply(503, retry_after="1"),
-        Reply(body=page([3], 3)),
-    ) as service:
+    with scripted(*replies) as service:
         done = run(client, service.client(), "Encounter", "class=IMP")
+    return Waited(done, service.asked, time.monotonic() - began)
+
+
+LATE = (
+    Reply(429, retry_after="1"),
+    Reply(body=page([1, 2], 3, NEXT)),
+    Reply(503, retry_after="1"),
+    Reply(body=page([3], 3)),
+)
+NEVER = (Reply(503, retry_after="1"),)
+LESSONS = {"late": LATE, "never": NEVER}
+
+Waits = Mapping[tuple[tuple[str, ...], str], Future[Waited]]
+
+
+@pytest.fixture(scope="module")
+def waits() -> Waits:
+    """Return how each client waits; all of them do at the same time."""
+    with ThreadPoolExecutor() as elsewhere:
+        return {
+            (client, lesson): elsewhere.submit(_waited, client, replies)
+            for client in (PYTHON, SHELL)
+            for lesson, replies in LESSONS.items()
+        }
+
+
+def test_it_waits_as_it_is_told(client: tuple[str, ...], waits: Waits) -> None:
+    done, asked, seconds = waits[client, "late"].result()
     assert done.returncode == 0, done.stderr
     assert ids(done) == ["1", "2", "3"]
-    assert time.monotonic() - began >= 2
+    assert seconds >= 2
     search, follow = "POST /fhir/v3/Encounter/_search", f"GET {NEXT[6:]}"
-    asked = [line.replace("/fhir/v3/B", "/B") for line in service.asked]
-    assert asked == [search, search, follow, follow]
+    assert [line.replace("/fhir/v3/B", "/B") for line in asked] == [
+        *(search, search),
+        *(follow, follow),
+    ]
 
 
-def test_it_does_not_wait_for_ever(client: tuple[str, ...]) -> None:
-    with scripted(Reply(503, retry_after="1")) as service:
-        done = run(client, service.client(), "Encounter")
+def test_it_does_not_wait_for_ever(client: tuple[str, ...], waits: Waits) -> None:
+    done, asked, _ = waits[client, "never"].result()
     assert done.returncode == 1
-    assert len(service.asked) == 5
+    assert len(asked) == 5
 
 
 def test_it_does_not_wait_for_an_hour(client: tuple[str, ...]) -> None:
