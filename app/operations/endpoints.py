@@ -140,6 +140,8 @@ def operations_server(
 
 class _OperationsServer(ThreadingHTTPServer):
     daemon_threads = True
+    # The library's five are soon full, and who finds no place asks again after a second.
+    request_queue_size = 128
 
     def handle_error(self, _request: object, _client_address: object) -> None:
         """Log a fault as all faults are logged; a client that has gone is none."""

@@ -10,6 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
 from typing import NamedTuple
@@ -239,10 +240,25 @@ def bad() -> dict[str, tuple[bytes, list[int]]]:
     }
 
 
+@pytest.fixture(scope="module")
+def late(service: Running) -> Iterator[dict[str, Future[list[Told]]]]:
+    """Send all that the service waits for the rest of, at the same time."""
+    waiting = [name for name, (_, statuses) in bad().items() if statuses == [408]]
+    with ThreadPoolExecutor(len(waiting)) as elsewhere:
+        yield {
+            name: elsewhere.submit(told, service, bad()[name][0]) for name in waiting
+        }
+
+
 @pytest.mark.parametrize("name", bad())
-def test_bytes_that_are_no_request_are_refused(service: Running, name: str) -> None:
+def test_bytes_that_are_no_request_are_refused(
+    service: Running, late: dict[str, Future[list[Told]]], name: str
+) -> None:
     sent, statuses = bad()[name]
-    given = told(service, sent, ends=name.endswith("the end"))
+    if name in late:
+        given = late[name].result(PATIENCE)
+    else:
+        given = told(service, sent, ends=name.endswith("the end"))
     assert [each.status for each in given] == statuses
     answered = service.get(f"Encounter/{STAY.decode()}")
     assert (answered.status, answered.json["id"]) == (200, STAY.decode())

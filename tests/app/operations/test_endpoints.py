@@ -2,6 +2,7 @@
 
 import logging
 import socket
+from contextlib import ExitStack, closing
 from pathlib import Path
 from threading import Thread
 
@@ -33,6 +34,15 @@ def test_a_probe_that_fails_by_itself_is_logged_and_the_next_is_answered(
     )
     assert line.exc_info
     assert capfd.readouterr().err == ""
+
+
+def test_probes_that_come_at_once_find_a_place() -> None:
+    server = operations_server(f"{HOST}:0", Watch({}, 60))
+    with closing(server.socket), ExitStack() as stack:
+        for _ in range(50):
+            # Nobody has been answered yet, and nobody is sent away to come again.
+            place = (HOST, server.server_port)
+            stack.enter_context(socket.create_connection(place, 10))
 
 
 def _told(port: int, path: bytes) -> bytes:
