@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import psutil
 import pytest
-import redis
 import responses
 import sqlalchemy as sa
 
@@ -30,6 +29,7 @@ from app.operations.readiness import (
     redis_probe,
     source_probe,
 )
+from app.timed_redis import connect
 from tests.app import provider
 from tests.app.operations.family import beside
 from tests.hospital_sql import Tables, mapping_text
@@ -96,7 +96,7 @@ def test_an_audit_file_that_cannot_be_written_turns_readiness_off(
 
 
 def test_redis_away_is_told_and_not_counted() -> None:
-    away = redis.Redis(port=free_ports(), socket_connect_timeout=0.2)
+    away = connect(f"redis://{HOST}:{free_ports()}/0")
     watch = Watch({"source": lambda: (), "redis": redis_probe(away)}, 60)
     seen = watch.look()
     assert seen.ready
