@@ -78,13 +78,15 @@ def test_a_port_in_use_is_one_sentence_before_anything_is_made(
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["lock"]
 
 
-def test_a_second_start_keeps_data_tokens_and_pages(tmp_path: Path) -> None:
+def test_a_second_start_at_once_keeps_data_tokens_and_pages(tmp_path: Path) -> None:
+    """The port was just left, by a server whose last connection lingers: it is free."""
     directory, port = tmp_path / "demo", free_ports(PORTS)
     with started(directory, tmp_path / "first.log", port) as first:
         token = offline_token(directory)
         page = get(f"{first.base_url}/Encounter?_count=3", token)
         assert first.stop(signal.SIGINT) == 0
     assert "Making a hospital" in first.said()
+    _linger(port)
     began = time.monotonic()
     with started(directory, tmp_path / "second.log", port) as second:
         took = time.monotonic() - began
@@ -94,6 +96,15 @@ def test_a_second_start_keeps_data_tokens_and_pages(tmp_path: Path) -> None:
         assert second.stop() == 0
     assert "Making a hospital" not in second.said()
     assert took < 20
+
+
+def _linger(port: int) -> None:
+    """Leave a port as a server does that closes a connection before it ends."""
+    with socket.create_server((HOST, port)) as server:
+        client = socket.create_connection((HOST, port))
+        served, _ = server.accept()
+        served.close()
+        client.close()
 
 
 @pytest.mark.parametrize(
@@ -134,11 +145,15 @@ def test_a_start_that_was_interrupted_leaves_nothing_half(tmp_path: Path) -> Non
     assert [path.name for path in directory.iterdir()] == ["lock"]
 
 
-@pytest.mark.parametrize("signalled", ["make", "what make started", "the terminal"])
-def test_make_run_ends_cleanly_whoever_is_told(
-    checkout: Path, tmp_path: Path, signalled: str
+@pytest.mark.parametrize(
+    ("signalled", "group"),
+    [("make", "a"), ("what make started", "b"), ("the terminal", "")],
+)
+def test_make_run_serves_the_group_and_ends_cleanly_whoever_is_told(
+    checkout: Path, tmp_path: Path, signalled: str, group: str
 ) -> None:
-    with make(checkout, free_ports(PORTS), tmp_path / "log") as demo:
+    chosen = [f"GROUP={group.upper()}"] if group else []
+    with make(checkout, free_ports(PORTS), tmp_path / "log", *chosen) as demo:
         demo.wait_until_up()
         family = demo.family()
         if signalled == "make":
@@ -149,6 +164,7 @@ def test_make_run_ends_cleanly_whoever_is_told(
             os.killpg(demo.process.pid, signal.SIGINT)
         demo.process.wait(30)
         demo.assert_gone(family)
+    assert (f"as group {group.upper()} is offered it" in demo.said()) is bool(group)
     assert "Stopped." in demo.said()
 
 
@@ -178,15 +194,3 @@ def test_another_python_is_one_sentence(tmp_path: Path) -> None:
     )
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / ".venv").exists()
-
-
-def test_a_port_that_was_just_left_is_free(tmp_path: Path) -> None:
-    """A stop and a start may follow each other at once."""
-    port = free_ports(PORTS)
-    with socket.create_server((HOST, port)) as server:
-        client = socket.create_connection((HOST, port))
-        served, _ = server.accept()
-        served.close()
-        client.close()
-    with started(tmp_path / "demo", tmp_path / "log", port) as demo:
-        assert demo.stop() == 0

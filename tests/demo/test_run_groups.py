@@ -249,21 +249,6 @@ def test_when_the_hospital_ends_all_end_and_the_reason_is_said(tmp_path: Path) -
     assert "The hospital's API stopped by itself" in demo.said()
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_make_run_serves_a_group_and_ends_cleanly(
-    checkout: Path, tmp_path: Path, group: str
-) -> None:
-    log, chosen = tmp_path / "log", f"GROUP={group.upper()}"
-    with make(checkout, free_ports(PORTS), log, chosen) as demo:
-        demo.wait_until_up()
-        family = demo.family()
-        demo.process.terminate()
-        demo.process.wait(30)
-        demo.assert_gone(family)
-    assert f"as group {group.upper()} is offered it" in demo.said()
-    assert "Stopped." in demo.said()
-
-
 def test_an_unknown_group_is_one_sentence(checkout: Path, tmp_path: Path) -> None:
     with make(checkout, free_ports(PORTS), tmp_path / "log", "GROUP=c") as demo:
         assert demo.process.wait(30) == 2
