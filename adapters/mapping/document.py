@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +55,7 @@ class Item(NamedTuple):
         return self.path[: self.path.index("fields")]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
     """The nodes of a file, and of `data` as much as has the right shape.
 
@@ -164,8 +165,16 @@ class Document:
                     path = (*section, "fields", listed.name, index)
                     yield Item(kind, listed, path, options)
 
-    def sites(self) -> Iterator[Site]:
-        """Yield every value of the file, those inside items too."""
+    def sites(self) -> tuple[Site, ...]:
+        """Return every value of the file, those inside items too."""
+        return self._sites
+
+    @cached_property
+    def _sites(self) -> tuple[Site, ...]:
+        # Each rule goes through them, some for each word that can be asked for.
+        return tuple(self._found())
+
+    def _found(self) -> Iterator[Site]:
         for section, kind, data in self.sections():
             found = data.get("fields", {})
             for slot in SLOTS[kind]:

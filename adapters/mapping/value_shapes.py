@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from marshmallow import fields
@@ -34,6 +35,12 @@ class Columns(fields.Field[tuple[str, ...]]):
         if not all(names):
             raise self.make_error("empty")
         return tuple(names)
+
+
+@cache
+def _ready(shape: type[Shape]) -> Shape:
+    # A file has dozens of values, and a shape costs more to make ready than to use.
+    return shape()
 
 
 class OneValue(fields.Field[dict[str, Any]]):
@@ -69,7 +76,7 @@ class OneValue(fields.Field[dict[str, Any]]):
             raise self.make_error("invalid")
         if "from" in value and "value" in value and constant:
             raise self.make_error("both")
-        loaded: dict[str, Any] = self.options().load(value)
+        loaded: dict[str, Any] = _ready(self.options).load(value)
         if not {"from", "value"} & set(value):
             raise self.make_error("neither" if constant else "column")
         return loaded
