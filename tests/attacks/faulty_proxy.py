@@ -64,7 +64,7 @@ class FaultyProxy:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._reset(*self._open)
+        _hang_up(*self._open)
         for thread in self._threads:
             thread.join(60)
 
@@ -73,7 +73,7 @@ class FaultyProxy:
             self._fault = fault
             self._changed.notify_all()
         if fault is Fault.CUT:
-            self._reset(*self._open)
+            _hang_up(*self._open)
 
     def _start(self, run: object, *args: object) -> None:
         thread = Thread(target=run, args=args, daemon=True)  # type: ignore[arg-type]
@@ -95,8 +95,21 @@ class FaultyProxy:
                 _reset(client)
                 continue
             self._open |= {client, neighbour}
-            self._start(self._pass, client, neighbour, False)
-            self._start(self._pass, neighbour, client, True)
+            self._start(self._join, client, neighbour)
+
+    def _join(self, client: socket.socket, neighbour: socket.socket) -> None:
+        """Pass bytes both ways; close when nobody reads there any more.
+
+        A socket that is closed under its reader leaves it waiting on a number that may
+        be another connection's by then.
+        """
+        back = Thread(target=self._pass, args=(neighbour, client, True), daemon=True)
+        back.start()
+        self._pass(client, neighbour, False)
+        back.join()
+        for each in (client, neighbour):
+            self._open.discard(each)
+            _reset(each)
 
     def _pass(self, source: socket.socket, to: socket.socket, answers: bool) -> None:
         try:
@@ -108,7 +121,7 @@ class FaultyProxy:
                     to.sendall(data)
         except OSError:
             pass
-        self._reset(source, to)
+        _hang_up(source, to)
 
     def _answer(self, data: bytes, to: socket.socket) -> None:
         fault = self._fault
@@ -135,11 +148,6 @@ class FaultyProxy:
         with self._changed:
             self._changed.wait_for(lambda: self._fault is not fault, seconds)
 
-    def _reset(self, *connections: socket.socket) -> None:
-        for each in connections:
-            self._open.discard(each)
-            _reset(each)
-
 
 def _connect(place: Place) -> socket.socket:
     if isinstance(place, tuple):
@@ -149,12 +157,17 @@ def _connect(place: Place) -> socket.socket:
     return connection
 
 
+def _hang_up(*connections: socket.socket) -> None:
+    """End connections: a thread that waits for bytes of one wakes up."""
+    for each in connections:
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
 def _reset(connection: socket.socket) -> None:
     # Without lingering a close is a reset: whoever reads there sees it at once.
     with suppress(OSError):
         linger = struct.pack("ii", 1, 0)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-    with suppress(OSError):
-        # A thread that waits for bytes wakes up.
-        connection.shutdown(socket.SHUT_RDWR)
+    _hang_up(connection)
     connection.close()
