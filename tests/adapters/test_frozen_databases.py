@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,10 +81,21 @@ def frozen(server: Server) -> Iterator[None]:
     try:
         for process in stopped:
             os.kill(process.pid, signal.SIGSTOP)
+        # A thread on another core may go on for a moment, and answer.
+        while not all(map(_stands_still, stopped)):
+            time.sleep(0.001)
         yield
     finally:
         for process in stopped:
             os.kill(process.pid, signal.SIGCONT)
+
+
+def _stands_still(process: psutil.Process) -> bool:
+    states = set()
+    for file in Path(f"/proc/{process.pid}/task").glob("*/stat"):
+        with suppress(FileNotFoundError):
+            states.add(file.read_text().rpartition(") ")[2][0])
+    return states <= {"T"}
 
 
 @pytest.fixture
