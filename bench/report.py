@@ -12,6 +12,7 @@ from bench import slow as slow_source
 from bench.contenders import THREADS, WORKERS
 from bench.load import CONNECTIONS, generator
 from bench.plots import lines
+from bench.remarks import DROPPED, WHY
 from bench.results import FLOOR, HAND, OURS, Results, Walk
 from bench.run import Plan
 from bench.slow import CLIENTS, LATENCY
@@ -52,7 +53,7 @@ def write(place: Path, results: Results, plan: Plan, stays: int, database: str) 
         parts += [f"## {TITLES[scenario]}\n", "\n".join(_table(results, scenario))]
     parts += ["\n".join(_counts(results)), "\n".join(_depth(results.walk))]
     parts += ["\n".join(_mapping(results)), "\n".join(_slow(results))]
-    parts += ["\n".join(_starts(results)), DROPPED]
+    parts += ["\n".join(_starts(results)), WHY, DROPPED]
     place.write_text("\n".join(part for part in parts if part), "utf-8")
     if results.walk:
         place.with_name("depth.svg").write_text(_plot(results.walk), "utf-8")
@@ -67,26 +68,6 @@ what the operating system counts for all processes of a contender, the database'
 contenders and ours have {workers} processes with {threads} threads under gunicorn. Ratios are
 medians of the ratios within a round; figures of one machine say little about another, ratios
 travel better. Requests a second swing widely where load and server share the processors.
-"""
-
-DROPPED = """\
-## Tried and dropped
-
-- A function compiled from the schema of a stay: no faster than one written by hand over the
-  same fields, and nobody reads it.
-- Elements written a column at a time, as rows are mapped: 2 % of a page.
-- A collector that runs less often: 2 % of a page, 1 % of a read.
-- One statement for every first page: `ORDER BY … NULLS LAST` loses the index. Searches that
-  name their rows have one, since a few rows are sorted without.
-- gunicorn's parser in C: 10 µs of a read, and it has to be compiled where it is installed.
-- Fewer arenas for malloc: 1 to 3 MB of a worker.
-- Rows in PostgreSQL's binary format: nothing.
-- Placeholders by place instead of by name for psycopg: 1 % of a page.
-- The standard library's writer for log lines, a member at a time: no faster than whole.
-- Log records without thread and process: 1 µs of a read.
-- Workers that yield for every connection, idle or not: clients that keep none get fewer answers.
-- A listener of its own for each worker (SO_REUSEPORT): requests are lost on SIGHUP.
-- Totals kept for equal filters: `total` is counted once a search (decision 13).
 """
 
 
