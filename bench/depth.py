@@ -16,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from cryptography.fernet import Fernet
@@ -35,6 +35,9 @@ BASE_URL = "https://bench.example.org/fhir/v3"
 DEPTHS = (1, 100, 1_000, 5_000, 9_000)
 WINDOW = 21
 """How many pages around a depth its median is taken of."""
+
+AROUND = 51
+"""How many of them are asked for again."""
 
 Environ = dict[str, Any]
 
@@ -103,8 +106,15 @@ def service(url: str, redis: str) -> Flask:
     return create_app(Settings.from_environ(named))
 
 
-def get(app: Flask, path: str) -> tuple[float, Any]:
-    """Return how long an answer took, in milliseconds, and its body."""
+class Cost(NamedTuple):
+    """What an answer took, in milliseconds: of time, and of CPU in this thread."""
+
+    time: float
+    cpu: float
+
+
+def get(app: Flask, path: str) -> tuple[Cost, Any]:
+    """Return what an answer took, and its body."""
     path, _, query = path.partition("?")
     environ: Environ = {
         "REQUEST_METHOD": "GET",
@@ -118,27 +128,46 @@ def get(app: Flask, path: str) -> tuple[float, Any]:
         "HTTP_X_REQUEST_ID": secrets.token_hex(8),
     }
     statuses: list[str] = []
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.thread_time()
     body = b"".join(app(environ, lambda status, *_: statuses.append(status)))  # type: ignore[arg-type,return-value]
-    took = (time.perf_counter() - began) * 1000
+    took, used = time.perf_counter() - began, time.thread_time() - used
     if not statuses[0].startswith("200"):
         raise SystemExit(f"{statuses[0]} on the way: {body[:200]!r}")
-    return took, orjson.loads(body)
+    return Cost(took * 1000, used * 1000), orjson.loads(body)
 
 
 def walk(
-    app: Flask, first: str, relation: str, pages: int, keep: Callable[[float], None]
-) -> str:
-    """Follow one relation for so many pages; return the address of the last one."""
+    app: Flask, first: str, relation: str, pages: int
+) -> Iterator[tuple[str, Cost]]:
+    """Follow one relation for so many pages; yield the address of each, and its cost."""
     address = first
     for _ in range(pages):
-        took, bundle = get(app, address)
-        keep(took)
+        cost, bundle = get(app, address)
+        yield address, cost
         links = {link["relation"]: link["url"] for link in bundle["link"]}
         if relation not in links:
             break
         address = links[relation].removeprefix(f"{BASE_URL}/")
-    return address
+
+
+def in_turn(
+    app: Flask, walked: Sequence[str], depths: Sequence[int]
+) -> Mapping[int, Cost]:
+    """Ask for pages of a walk again, one of each depth in turn; return medians by depth.
+
+    A machine that is faster for a while is so for all of them. The first page is left out:
+    it counts.
+    """
+    around = min(AROUND, len(walked) - 1)
+    found: dict[int, list[Cost]] = {each: [] for each in depths if each <= len(walked)}
+    for number in range(around):
+        for depth, costs in found.items():
+            begins = max(1, min(depth - around // 2, len(walked) - around))
+            costs.append(get(app, walked[begins + number])[0])
+    return {
+        depth: Cost(*map(statistics.median, zip(*costs, strict=True)))
+        for depth, costs in found.items()
+    }
 
 
 def main() -> None:
@@ -153,12 +182,11 @@ def main() -> None:
     with redis_url() as redis, database(options.url, options.stays) as url:
         app = service(url, redis)
         app.extensions["encounters"] = _without_tokens(app)
-        forwards: list[float] = []
-        back: list[float] = []
-        last = walk(app, "Encounter?_count=100", "next", options.pages, forwards.append)
-        walk(app, last, "previous", options.pages, back.append)
-    _print("next", forwards)
-    _print("previous", back)
+        forwards = list(walk(app, "Encounter?_count=100", "next", options.pages))
+        last, _ = forwards[-1]
+        back = list(walk(app, last, "previous", options.pages))
+    _print("next", [cost.time for _, cost in forwards])
+    _print("previous", [cost.time for _, cost in back])
 
 
 def _without_tokens(app: Flask) -> Any:

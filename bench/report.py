@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench import slow as slow_source
 from bench.contenders import THREADS, WORKERS
+from bench.depth import AROUND
 from bench.load import CONNECTIONS, generator
 from bench.plots import lines
 from bench.remarks import DROPPED, WHY
@@ -25,7 +26,6 @@ TITLES = {
     "next": "Next page of 100",
     "window": "Two-sided date window, page of 100, with its total",
 }
-DEPTHS = (1, 10, 100, 1_000, 3_000, 5_000, 7_000, 9_000, 10_000)
 _PACKAGES = (
     *("flask", "gunicorn", "marshmallow", "orjson", "psycopg", "sqlalchemy"),
     *("redis", "authlib", "joserfc"),
@@ -144,21 +144,20 @@ def _counts(results: Results) -> Iterator[str]:
 def _depth(walk: Walk | None) -> Iterator[str]:
     if walk is None:
         return
-    first, first_cpu = walk.at(1)
+    first = walk.by_depth[1]
     yield "## Cost of a page by its depth\n"
     yield (
-        f"One walk over {len(walk.cpu):,} pages by the links `next`, in one process (the"
-        " WSGI call, with PostgreSQL and Redis); medians of 51 pages.\n"
+        f"One walk over {len(walk.pages):,} pages by the links `next`, in one process (the"
+        " WSGI call, with PostgreSQL and Redis). Then pages of each depth were asked for"
+        f" again, in turn; medians of {AROUND}.\n"
     )
     yield "| page | ms | ÷ first pages | ms of CPU | ÷ first pages |"
     yield "|---:|---:|---:|---:|---:|"
-    for depth in DEPTHS:
-        if depth <= len(walk.cpu):
-            taken, cpu = walk.at(depth)
-            yield (
-                f"| {depth:,} | {taken:.2f} | {taken / first:.2f}"
-                f" | {cpu:.2f} | {cpu / first_cpu:.2f} |"
-            )
+    for depth, cost in walk.by_depth.items():
+        yield (
+            f"| {depth:,} | {cost.time:.2f} | {cost.time / first.time:.2f}"
+            f" | {cost.cpu:.2f} | {cost.cpu / first.cpu:.2f} |"
+        )
     yield "\n![Cost by depth](depth.svg)\n"
 
 
@@ -169,7 +168,10 @@ def _plot(walk: Walk, step: int = 100) -> str:
             (at + step / 2, statistics.median(values[at : at + step])) for at in starts
         ]
 
-    series = [("time", smooth(walk.taken)), ("CPU of the service", smooth(walk.cpu))]
+    series = [
+        ("time", smooth([cost.time for cost in walk.pages])),
+        ("CPU of the service", smooth([cost.cpu for cost in walk.pages])),
+    ]
     return lines("A page by its depth", "page", "milliseconds", series)
 
 

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bench.depth import Cost
 from bench.load import Figure
 from bench.mapping import Mapped
 from bench.slow import Slow
@@ -32,17 +33,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A walk, page by page: milliseconds of time and of CPU."""
+    """What the pages of a walk took, one after the other, and medians asked in turn."""
 
-    taken: Sequence[float]
-    cpu: Sequence[float]
-
-    def at(self, depth: int, around: int = 51) -> tuple[float, float]:
-        """Return the medians of time and CPU around a page."""
-        first = max(1, min(depth - around // 2, len(self.cpu) - around))
-        last = first + around
-        taken, cpu = self.taken[first:last], self.cpu[first:last]
-        return statistics.median(taken), statistics.median(cpu)
+    pages: Sequence[Cost]
+    by_depth: Mapping[int, Cost]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,6 +30,9 @@ VARIANTS: Mapping[str, str] = MappingProxyType(
 
 FEW = 10
 """How many requests of a scenario stand for a load in no time."""
+
+DEPTHS = (1, 10, 100, 1_000, 3_000, 5_000, 7_000, 9_000, 10_000)
+"""The pages whose cost is compared."""
 
 WALKED_SIZE = 95
 """Rows a page of the deep walk: 10,000 pages of a million stays, less the cancelled."""
@@ -187,21 +189,15 @@ class Bench:
         """Go from page to page in this process: what is measured is the WSGI call."""
         app = depth.service(self.database.sqlalchemy, self.redis)
         app.extensions["encounters"] = depth._without_tokens(app)
-        taken: list[float] = []
-        clock: list[float] = []
-
-        def keep(milliseconds: float) -> None:
-            taken.append(milliseconds)
-            clock.append(time.thread_time() * 1000)
-
         first = f"Encounter?_count={WALKED_SIZE}"
         try:
-            depth.walk(app, first, "next", self.plan.pages, keep)
+            walked = list(depth.walk(app, first, "next", self.plan.pages))
+            addresses = [address for address, _ in walked]
+            by_depth = depth.in_turn(app, addresses, DEPTHS)
         finally:
             app.extensions["encounters"].adapter.close()
-        say(f"walked {len(taken):,} pages")
-        used = [after - before for before, after in pairwise(clock)]
-        return Walk(taken[1:], used)
+        say(f"walked {len(walked):,} pages")
+        return Walk([cost for _, cost in walked[1:]], by_depth)
 
 
 def _lines(scenario: Scenario, running: Mapping[str, Running]) -> Iterator[Line]:

@@ -49,11 +49,12 @@ def targets(results: Results) -> Iterator[str]:
         results.mapped and results.mapped.ratio,
         most=1.5,
     )
-    if results.walk and len(results.walk.cpu) > 100:
-        deepest = len(results.walk.cpu)
-        first, last = results.walk.at(1), results.walk.at(deepest)
-        yield _line(f"page {deepest:,} ÷ first: time", last[0] / first[0], most=1.1)
-        yield _line(f"page {deepest:,} ÷ first: CPU", last[1] / first[1], most=1.1)
+    if results.walk:
+        by_depth = results.walk.by_depth
+        deepest = max(by_depth)
+        first, last = by_depth[1], by_depth[deepest]
+        yield _line(f"page {deepest:,} ÷ first: time", last.time / first.time, most=1.1)
+        yield _line(f"page {deepest:,} ÷ first: CPU", last.cpu / first.cpu, most=1.1)
     slow = results.slow
     yield _line(
         "64 clients on a 200 ms source, ÷ possible",
