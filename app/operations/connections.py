@@ -6,6 +6,8 @@ few clients that stall would hold all of it. Here the loop itself takes what com
 it comes: a thread gets a request that is there, and the loop never waits for anybody.
 """
 
+import math
+import select
 import selectors
 import socket
 import ssl
@@ -38,7 +40,11 @@ class Progress(Enum):
 
 
 class Connection(TConn):
-    """A client's connection; `due` is when it is no longer waited for."""
+    """A client's connection.
+
+    `due` is when it is no longer waited for, `answered` when a thread last left it, on the
+    monotonic clock; it `hurries` while one request follows the other at once.
+    """
 
     def __init__(
         self,
@@ -54,6 +60,8 @@ class Connection(TConn):
         self.parser = http.get_parser(config, _NothingElse(), address)
         self.data_ready = True
         self.due = 0.0
+        self.answered = -math.inf
+        self.hurries = False
         self.arrival = Arrival(0)
         self._dropped = 0
         self._say_goodbye = say_goodbye
@@ -70,7 +78,6 @@ class Connection(TConn):
             try:
                 data = self.sock.recv(READ_BYTES)
             except _NOTHING_YET:
-                self._let_go_ahead()
                 return Progress.PARTLY
             except OSError:
                 data = b""
@@ -79,6 +86,12 @@ class Connection(TConn):
             kept.buf.seek(0, 2)
             kept.buf.write(data)
         return Progress.ARRIVED
+
+    def hears_within(self, seconds: float) -> bool:
+        """Wait so long for bytes, in a thread; tell whether there are any."""
+        heard = select.poll()
+        heard.register(self.sock, select.POLLIN)
+        return bool(heard.poll(seconds * 1000))
 
     def is_silent(self) -> bool:
         """Tell whether nothing of a request has come."""
@@ -111,7 +124,8 @@ class Connection(TConn):
             return False
         return True
 
-    def _let_go_ahead(self) -> None:
+    def let_go_ahead(self) -> None:
+        """Tell a client to go on that has asked first, once."""
         if self.arrival.wants_go_ahead:
             self.arrival.wants_go_ahead = False
             try:
