@@ -21,8 +21,6 @@ it, taken once by timing each part in a worker:
 
 Memory: 33 MB of a worker are idle; under load it writes into what it shares with its parent.
 The start reads SQLAlchemy, redis, marshmallow, authlib and joserfc beside Flask.
-The stays of page 10,000 have no start: PostgreSQL looks for them by their ids, since it does
-not see that an index of starts holds them in that order. The service itself takes no longer.
 """
 
 DROPPED = """\
