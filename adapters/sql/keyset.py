@@ -3,6 +3,9 @@
 Rows that have the sort key come first, in its order; the others follow, in the order of
 their ids. No index has such an order, so the others are asked for by a statement of their
 own, and a page is read in one or two legs; only where few rows match is it one.
+
+The order of the others names the key too, which is NULL in each: where a database wants to
+hear it, they come out of the index on (key, id) as well.
 """
 
 from collections.abc import Callable, Iterator
@@ -70,9 +73,7 @@ def legs(
         elif group is Group.KEYED:
             yield _keyed(key, id_column, row, descends)
         else:
-            past = _past(id_column, row, descends)
-            order = ((id_column, descends),)
-            yield Leg(group, all_of([key.missing, past]), order)
+            yield _unkeyed(key, id_column, row, descends)
 
 
 def _is_behind(group: Group, position: Position | Bound, query: SearchQuery) -> bool:
@@ -140,3 +141,14 @@ def _keyed(
     return Leg(
         Group.KEYED, all_of([key.present, past]), order, "<" if descends else ">="
     )
+
+
+def _unkeyed(
+    key: KeyColumn, id_column: Column, position: Position | None, descends: bool
+) -> Leg:
+    """Return the leg of the rows without the key, from `position` on."""
+    order: tuple[tuple[Column, bool], ...] = ((id_column, descends),)
+    if key.is_missing_as_null:
+        order = ((key.column, descends), *order)
+    past = _past(id_column, position, descends)
+    return Leg(Group.UNKEYED, all_of([key.missing, past]), order)

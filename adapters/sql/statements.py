@@ -82,6 +82,8 @@ def compile_shape(shape: Shape, compiler: Compiler, idiom: Idiom) -> Statement:
         missing = sa.column(shape.order[0][0].name).is_(None)
         statement = statement.order_by(sa.case((missing, _LAST), else_=_FIRST))
     for column, descends in shape.order:
+        if not idiom.orders_nulls and _holds(shape.condition, c.IsNull(column)):
+            continue
         compared = writer.compared(column)
         statement = statement.order_by(compared.desc() if descends else compared.asc())
     if shape.limited:
@@ -96,6 +98,13 @@ def compile_shape(shape: Shape, compiler: Compiler, idiom: Idiom) -> Statement:
     }
     names = None if positions is None else tuple(positions)
     return Statement(str(compiled), names, fixed)
+
+
+def _holds(condition: c.Condition, part: c.Condition) -> bool:
+    """Whether what meets a condition meets `part` of it."""
+    if isinstance(condition, c.All):
+        return any(_holds(each, part) for each in condition.parts)
+    return condition == part
 
 
 def _rows(rows: str) -> sa.FromClause:

@@ -188,7 +188,7 @@ def _unknown(error: BaseException) -> bool:
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(fold=_fold),
+    idiom=Idiom(fold=_fold, orders_nulls=True),
     may_write=_may_write,
     start=nothing,
     timed_out=_timed_out,

@@ -1,0 +1,79 @@
+"""Stays without a time to sort by: their pages come out of an index in its order, too."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from adapters.contract import (
+    Bound,
+    Group,
+    Position,
+    SearchQuery,
+    Sort,
+    SortKey,
+)
+from adapters.mapping.load import load_mapping
+from adapters.sql.database import Database
+from adapters.sql.dialects.plans import Plan
+from adapters.sql.pages import legs_of, page_shape
+from adapters.sql.section import Section, open_section
+from adapters.testing.asking import NEWEST_FIRST, STAY, token
+from tests.demo.conftest import MAPPING
+from tests.demo.filled import Filled
+
+COLUMNS = {SortKey.DATE: "date_entree", SortKey.LAST_UPDATED: "maj_utc"}
+MIDDLE = Position(Group.UNKEYED, None, 1000)
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "from the seam": {"after": Bound()},
+    "after one": {"after": MIDDLE},
+    "before one": {"before": MIDDLE},
+    "from the end": {"from_end": True},
+}
+UNIT = token("service-provider._extension", "0123")
+
+
+@pytest.fixture
+def opened(hospital: Filled) -> Iterator[tuple[Database, Section]]:
+    """Return the stays of the hospital, and the database that has them."""
+    database = Database(hospital.url, 5, 1)
+    mapping = load_mapping(MAPPING, {"PAS_URL": hospital.url})
+    yield database, open_section(database, mapping, STAY)
+    database.close()
+
+
+def plan_of(opened: tuple[Database, Section], query: SearchQuery) -> Plan:
+    """Return how the database reads the stays of a page that have no time."""
+    database, section = opened
+    (plan,) = (
+        database.plan(
+            page_shape(section, leg, wanted.condition), wanted.values, query.count + 1
+        )
+        for leg, wanted in legs_of(section, query)
+        if leg.group is Group.UNKEYED
+    )
+    return plan
+
+
+# SQLite keeps times as texts, where '' is none: such rows are sorted.
+@pytest.mark.parametrize("hospital", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("key", COLUMNS)
+@pytest.mark.parametrize("descending", [False, True], ids=["ascending", "descending"])
+@pytest.mark.parametrize("way", WAYS)
+def test_no_page_sorts_the_stays_without_a_time(
+    opened: tuple[Database, Section], key: SortKey, descending: bool, way: str
+) -> None:
+    query = SearchQuery(STAY, (), Sort(key, descending), 100, **WAYS[way])
+    plan = plan_of(opened, query)
+    assert (plan.sorts, plan.whole) == (False, ())
+    assert COLUMNS[key] in plan.sought[0].by
+
+
+@pytest.mark.parametrize("hospital", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("way", WAYS)
+def test_no_page_of_a_unit_does(opened: tuple[Database, Section], way: str) -> None:
+    query = SearchQuery(STAY, (UNIT,), NEWEST_FIRST, 100, **WAYS[way])
+    plan = plan_of(opened, query)
+    assert (plan.sorts, plan.whole) == (False, ())
+    assert "uf_courante" in plan.sought[0].by
+    assert "date_entree" in plan.sought[0].by
