@@ -14,7 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from gunicorn import http, util
 from gunicorn.http import errors
@@ -144,8 +144,12 @@ class Written:
     def __init__(self, connection: Connection) -> None:
         self.client = connection.client
         self.server = connection.server
-        self.sock = self
         self._parts: list[bytes] = []
+
+    @property
+    def sock(self) -> Self:
+        """This: kept as an attribute, the answer would be there until the collector comes."""
+        return self
 
     def sendall(self, data: bytes) -> None:
         """Take a part of the answer."""

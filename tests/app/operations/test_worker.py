@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import weakref
 from collections.abc import Iterator
 from datetime import timedelta
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 
+from app.operations.connections import Connection, Written
 from app.operations.worker import QuietLogger
 from tests.app.operations.standin import Answer, Gunicorn, exchange, standing_in
+from tests.live import HOST
 from tests.validity.client import check_answer
 
 CANARY = b"MARTIN-1987"
@@ -155,3 +158,16 @@ def test_an_access_line_of_gunicorn_is_written_where_it_is_asked_for(
     logger = QuietLogger(config)
     logger.access(answer, SimpleNamespace(headers=()), asked, timedelta(0))
     assert capsys.readouterr().out.count("GET /") == lines
+
+
+def test_an_answer_is_not_kept_for_the_garbage_collector() -> None:
+    """It may be large, it is about patients, and a busy thread has many."""
+    client, server = socket.socketpair()
+    with client, server:
+        connection = Connection(Config(), server, HOST, HOST, Connection.close)
+        written = Written(connection)
+        written.sock.sendall(b"answer")
+        assert written.answer() == b"answer"
+        left = weakref.ref(written)
+        del written
+        assert left() is None
