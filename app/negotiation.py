@@ -3,7 +3,8 @@
 `_format` wins over the Accept header (FHIR STU3 http, "content types").
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import lru_cache
 
 from app.errors import NotAcceptableError
 
@@ -24,15 +25,17 @@ def check_format(format: str | None, accept: str | None) -> None:
             raise NotAcceptableError(
                 "Answers are application/fhir+json.", "http._format"
             )
-    elif accept and accept not in _JSON and not _takes_json(dict(_weighed(accept))):
+    elif accept and accept not in _JSON and not _takes_json(accept):
         raise NotAcceptableError("Answers are application/fhir+json.", "http.Accept")
 
 
-def _takes_json(taken: Mapping[str, bool]) -> bool:
+@lru_cache
+def _takes_json(accept: str) -> bool:
     """Say whether our type is taken: the narrowest range decides (RFC 9110, 12.5.1).
 
     Other names of JSON, and `text/*`, which holds one, are taken for ours.
     """
+    taken = dict(_weighed(accept))
     if _FHIR_JSON in taken:
         return taken[_FHIR_JSON]
     if any(taken.get(kind) for kind in (*_JSON, "text/*")):
