@@ -1,9 +1,11 @@
 """Fixtures for all tests, and a watch over all that is logged."""
 
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from prometheus_client import REGISTRY
 
 from tests.canaries import CanaryWatch, canaries_counted
@@ -14,6 +16,18 @@ from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
 )
 from tests.mariadb_server import mariadb_server  # noqa: F401
 from tests.redis_server import redis_server  # noqa: F401
+
+# The same examples each time, however slow the machine is: what fails is what was changed.
+# Others, and more of them, with FUZZ_EXAMPLES (`make fuzz`).
+settings.register_profile(
+    "the same",
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100")),
+    derandomize="FUZZ_EXAMPLES" not in os.environ,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("the same")
 
 LONGEST = ("docs/test_guide.py", "demo/test_run.py", "demo/test_run_groups.py")
 
