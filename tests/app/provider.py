@@ -56,7 +56,7 @@ def okp(kid: str = "ed-1", curve: str = "Ed25519") -> OKPKey:
 
 
 def claims(**changed: Any) -> dict[str, Any]:
-    """Claims of a good token; None takes one away."""
+    """Claims of a token that is good for an hour, longer than a run; None takes one away."""
     now = int(time.time())
     made = {
         "iss": ISSUER,
@@ -65,7 +65,7 @@ def claims(**changed: Any) -> dict[str, Any]:
         "client_id": "client-1",
         "scope": SCOPE,
         "iat": now,
-        "exp": now + 600,
+        "exp": now + 3600,
         **changed,
     }
     return {name: value for name, value in made.items() if value is not None}

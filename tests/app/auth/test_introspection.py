@@ -82,21 +82,22 @@ def test_what_the_provider_does_not_say_is_not_asked_for(auth, mock):
     assert (client.id, client.scopes) == ("client-1", frozenset())
 
 
+# Said when it is asked for: a run may take longer than what is said is good.
 BAD = {
-    "not active": {"active": False},
-    "nothing said": {},
-    "active in words": good(active="true"),
-    "active as a number": good(active=1),
-    "another audience": good(aud="https://other.example.org/"),
-    "another issuer": good(iss="https://other.example.org/"),
-    "not valid yet": good(nbf=int(time.time()) + 86400),
-    "no client": {"active": True, "scope": "PATIENT_GAM_SEARCH"},
+    "not active": lambda: {"active": False},
+    "nothing said": dict,
+    "active in words": lambda: good(active="true"),
+    "active as a number": lambda: good(active=1),
+    "another audience": lambda: good(aud="https://other.example.org/"),
+    "another issuer": lambda: good(iss="https://other.example.org/"),
+    "not valid yet": lambda: good(nbf=int(time.time()) + 86400),
+    "no client": lambda: {"active": True, "scope": "PATIENT_GAM_SEARCH"},
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_answer_is_401(auth, mock, name):
-    says(mock, **BAD[name])
+    says(mock, **BAD[name]())
     with pytest.raises(UnauthenticatedError) as caught:
         auth.authenticate(bearer(TOKEN))
     assert caught.value.code == IssueCode.UNKNOWN
