@@ -12,6 +12,7 @@ from requests.auth import HTTPBasicAuth
 from app.errors import UnavailableError
 from app.identity import MAX_ANSWER_BYTES, IdentityError, Provider
 from app.keys import KeySource
+from tests.live import in_time
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -48,11 +49,11 @@ def answer_all(server, pieces, pause, told):
 
 @pytest.fixture
 def ask():
-    """Return what the provider at a URL says within half a second."""
+    """Return what the provider at a URL says in time."""
     made = []
 
-    def ask(url):
-        made.append(Provider(url, 0.5))
+    def ask(url, seconds=60):
+        made.append(Provider(url, seconds))
         return made[-1].get()
 
     yield ask
@@ -86,31 +87,35 @@ def test_chunks_are_read(serve, ask):
     ],
 )
 def test_a_slow_provider_does_not_hold_the_thread(serve, ask, pieces):
-    began = time.monotonic()
-    with pytest.raises(IdentityError):
-        ask(serve(*pieces, pause=0.2))
-    assert time.monotonic() - began < 1.5
+    def asked():
+        with pytest.raises(IdentityError):
+            ask(serve(*pieces, pause=0.2), 0.5)
+
+    in_time(asked, 1.5)
 
 
 def test_a_form_to_a_slow_provider_ends_in_time(serve):
-    asked = Provider(serve(HEAD + b"X-Long: ", *[b"x"] * 98, pause=0.2), 0.5)
-    began = time.monotonic()
-    with pytest.raises(IdentityError):
-        asked.post({"token": "t"}, HTTPBasicAuth("us", "hush"))
-    assert time.monotonic() - began < 1.5
-    asked.close()
+    def asked():
+        provider = Provider(serve(HEAD + b"X-Long: ", *[b"x"] * 98, pause=0.2), 0.5)
+        with pytest.raises(IdentityError):
+            provider.post({"token": "t"}, HTTPBasicAuth("us", "hush"))
+        provider.close()
+
+    in_time(asked, 1.5)
 
 
 def test_a_slow_provider_holds_the_key_set_no_longer_than_its_time_out(serve):
     """Those who wait for the one who asks are told with it: nobody asks again at once."""
-    provider = Provider(serve(HEAD + b"X-Long: ", *[b"x"] * 98, pause=0.2), 0.5)
-    keys = KeySource(provider, fresh=60, retry=30)
-    began = time.monotonic()
-    with ThreadPoolExecutor(4) as callers:
-        asked = [callers.submit(keys.find, "a", "RS256") for _ in range(4)]
-        assert all(isinstance(a.exception(), UnavailableError) for a in asked)
-    assert time.monotonic() - began < 1.5
-    provider.close()
+
+    def asked():
+        provider = Provider(serve(HEAD + b"X-Long: ", *[b"x"] * 98, pause=0.2), 0.5)
+        keys = KeySource(provider, fresh=60, retry=30)
+        with ThreadPoolExecutor(4) as callers:
+            asked = [callers.submit(keys.find, "a", "RS256") for _ in range(4)]
+            assert all(isinstance(a.exception(), UnavailableError) for a in asked)
+        provider.close()
+
+    in_time(asked, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +149,7 @@ def test_cookies_are_not_kept(serve):
     seen: list[bytes] = []
     head = HEAD + b"Set-Cookie: a=b\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
     url = serve(head, seen=seen)
-    asked = Provider(url, 2)
+    asked = Provider(url, 60)
     asked.get()
     asked.get()
     asked.close()
