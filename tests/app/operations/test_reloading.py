@@ -4,6 +4,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -20,6 +21,7 @@ from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST
 from tests.redis_server import RedisServer
 
+SHARED = Path("/dev/shm")
 REFUSED = "refused; the one before is served"
 
 
@@ -46,9 +48,9 @@ def service(
         tmp_path, mapping, {"PAS_URL": url}, REDIS_URL=redis_server.url
     ) as service:
         yield service
-    assert not list(
-        Path("/dev/shm").glob(f"encounters-*/counts/*_{service.process.pid}.db")
-    )
+    assert not [
+        each for each in SHARED.glob("encounters-run-*") if serves(each, mapping)
+    ]
 
 
 def name(service: Running) -> str:
@@ -71,15 +73,28 @@ def family(service: Running) -> list[psutil.Process]:
     return [master, *service.workers(), *service.beside()]
 
 
+def commands(service: Running) -> set[tuple[str, ...]]:
+    """Return how its processes were started, nothing while one of them ends."""
+    try:
+        return {tuple(each.cmdline()) for each in family(service)}
+    except psutil.NoSuchProcess:
+        return set()
+
+
 def counting(mapping: Path) -> set[int]:
     """Return the processes that have counted for the service of a mapping file."""
-    (file,) = (
-        file
-        for file in Path("/dev/shm").glob("encounters-run-*/file")
-        if file.read_text("utf-8") == str(mapping)
+    (shared,) = (
+        each for each in SHARED.glob("encounters-run-*") if serves(each, mapping)
     )
-    counts = file.with_name("counts").glob("*.db")
+    counts = (shared / "counts").glob("*.db")
     return {int(each.stem.rpartition("_")[2]) for each in counts}
+
+
+def serves(shared: Path, mapping: Path) -> bool:
+    # Another test's may be taken away meanwhile.
+    with suppress(FileNotFoundError):
+        return (shared / "file").read_text("utf-8") == str(mapping)
+    return False
 
 
 def change(file: Path, old: str, new: str) -> None:
@@ -101,9 +116,7 @@ def test_a_mapping_that_passes_is_loaded_and_walks_go_on(
     assert service.events("mapping passed")
     assert service.get(link).status == 200
     # All are forks of the one process that has read the code.
-    assert {tuple(each.cmdline()) for each in family(service)} == {
-        tuple(service.process.args)
-    }
+    service.until(lambda: commands(service) == {tuple(service.process.args)})
     # What checked the mapping has left no counts.
     known = {each.pid for each in before + family(service)}
     assert counting(mapping) <= {0, *known}

@@ -15,7 +15,9 @@ from tests.live import ROOT
 SERVICE = """
 import os, sys
 from pathlib import Path
+from app.operations import shared as directories
 from app.operations.shared import Shared
+directories.MEMORY = Path(sys.argv[1])
 shared = Shared.made(Path("hospital.yaml"))
 shared.tell(os.environ)
 print(shared.directory, flush=True)
@@ -29,13 +31,17 @@ Start = Callable[[], tuple["subprocess.Popen[str]", Path]]
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
-    """Return a function that starts what holds a directory, as a service does."""
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Return a function that starts what holds a directory, as a service does.
+
+    In a place of the test's own: the services of other tests clear up where all are.
+    """
+    monkeypatch.setattr("app.operations.shared.MEMORY", tmp_path)
     begun = []
 
     def started() -> tuple["subprocess.Popen[str]", Path]:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVICE],
+            [sys.executable, "-c", SERVICE, str(tmp_path)],
             cwd=ROOT,
             text=True,
             stdin=subprocess.PIPE,
