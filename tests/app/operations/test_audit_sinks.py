@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,10 @@ audit_sinks.TURN_SECONDS = 60
 sink, name, lines = FileSink(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])
 for number in range(lines):
     sink.write(f"{name}:{number}:{name * 20_000}\\n".encode())
+"""
+PAUSE = """
+    while number == 9 and not Path({renamed!r}).exists():
+        time.sleep(0.001)
 """
 STREAM_WRITER = FILE_WRITER.replace(
     "FileSink(Path(sys.argv[1]))", "StreamSink()"
@@ -91,13 +94,12 @@ def test_lines_of_several_threads_stay_whole(
 
 def test_logrotate_may_rename_the_file_at_any_time(tmp_path: Path) -> None:
     file = tmp_path / "audit"
+    # Writers that have ended would make no other file: these wait for the first to go.
+    script = FILE_WRITER + PAUSE.format(renamed=str(tmp_path / "audit.0"))
     processes = [
-        start(FILE_WRITER, str(file), "abcd"[n], str(LINES)) for n in range(WRITERS)
+        start(script, str(file), "abcd"[n], str(LINES)) for n in range(WRITERS)
     ]
-    # At once: writers that have ended would make no other file.
-    until = time.monotonic() + 30
-    while not file.exists() and time.monotonic() < until:
-        time.sleep(0.001)
+    wait_until(file.exists, file)
     for turn in range(3):
         file.rename(tmp_path / f"audit.{turn}")
         wait_until(lambda: file.exists() or all(p.poll() == 0 for p in processes), file)
