@@ -102,7 +102,7 @@ def standing_in(folder: Path, *options: str, **settings: str) -> Iterator[Gunico
     assert list(home.iterdir()) == [], "gunicorn wrote into the home directory"
 
 
-def exchange(port: int, request: bytes, seconds: float = 10) -> Answer:
+def exchange(port: int, request: bytes, seconds: float = 60) -> Answer:
     """Send a request over a connection of its own; return the answer."""
     with socket.create_connection((HOST, port), seconds) as connection:
         connection.sendall(request)

@@ -165,14 +165,16 @@ def served(
     finally:
         children = psutil.Process(process.pid).children(recursive=True)
         process.terminate()
-        assert process.wait(20) == 0
-        _, alive = psutil.wait_procs(children, 5)
+        assert process.wait(60) == 0
+        _, alive = psutil.wait_procs(children, 60)
         assert not alive
 
 
 def asked(port: int, path: str) -> tuple[int, dict[str, object]]:
     try:
-        with urllib.request.urlopen(f"http://{HOST}:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(
+            f"http://{HOST}:{port}{path}", timeout=60
+        ) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -183,7 +185,7 @@ def asked(port: int, path: str) -> tuple[int, dict[str, object]]:
 
 def parts_ready(port: int) -> dict[str, float]:
     """Return what `/metrics` says of each part."""
-    with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=60) as answer:
         told = answer.read().decode()
     found = re.findall(r'^encounters_part_ready\{part="(\w+)"\} (\S+)$', told, re.M)
     return {part: float(value) for part, value in found}
