@@ -1,10 +1,12 @@
 """Real processes on this machine, for tests: ports nobody has, and patience."""
 
 import http.client
+import os
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,28 @@ HOST = "127.0.0.1"
 
 
 def free_ports(count: int = 1) -> int:
-    """Return the first of so many ports in a row that nobody listens on."""
+    """Return the first of up to ten ports in a row that nobody has, nor is about to have."""
     for _ in range(100):
-        # Below what the system hands out for outgoing connections.
-        first = random.randrange(20000, 32000)
+        first = next(_TENS)
         if all(_is_free(port) for port in range(first, first + count)):
             return first
     pytest.fail("no free ports")
+
+
+def _tens() -> Iterator[int]:
+    """Yield the first ports of tens, each of them once before any comes again.
+
+    A worker of pytest-xdist has its own: what one has found, nobody may listen on yet.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    # Below what the system hands out for outgoing connections.
+    own = range(20000 + 10 * worker, 32000, 10 * workers)
+    begin = random.randrange(len(own))
+    return cycle((*own[begin:], *own[:begin]))
+
+
+_TENS = _tens()
 
 
 def listens(port: int) -> bool:
@@ -70,4 +87,10 @@ def in_time(do: Callable[[], object], seconds: float) -> None:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex((HOST, port)) != 0
+        # As servers do: a connection that lingers keeps no port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
