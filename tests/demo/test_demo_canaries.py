@@ -281,6 +281,8 @@ def travelled(tmp_path_factory: pytest.TempPathFactory) -> Journey:
         patch.setenv("ENCOUNTERS_OPERATIONS_BIND", f"{HOST}:{port + OPERATIONS}")
         patch.setenv("ENCOUNTERS_TRACING", "true")
         patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+        # No batch is given up: each span is looked for.
+        patch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
         demo = stack.enter_context(started(directory, folder / "said.log", port))
         # A process of its own: it may begin to listen after the service answers.
         wait_until(lambda: listens(port + OPERATIONS), demo.log)

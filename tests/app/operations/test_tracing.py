@@ -40,6 +40,8 @@ def traced_service(
     """Serve a database and an API as one list, every request traced."""
     with pytest.MonkeyPatch.context() as patch, serving(api) as south:
         patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+        # No batch is given up, however busy the machine is.
+        patch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
         for name, value in standard.items():
             patch.setenv(f"OTEL_{name}", value)
         patch.setenv("NORTH_URL", f"sqlite:///{folder / 'pas.db'}")
