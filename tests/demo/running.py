@@ -19,7 +19,7 @@ from tests.validity.client import check_response
 
 UP = "Ctrl-C stops all of it."
 STAYS = "1000"
-STOP_SECONDS = 30
+STOP_SECONDS = 120
 PORTS = 3
 """The service's, the token server's, and the one of a hospital that is an API."""
 
@@ -66,7 +66,7 @@ class Demo:
 
     def assert_gone(self, family: Sequence[psutil.Process]) -> None:
         """Assert that these have ended and that nobody listens any more."""
-        _, alive = psutil.wait_procs(family, timeout=10)
+        _, alive = psutil.wait_procs(family, timeout=STOP_SECONDS)
         assert alive == []
         assert not any(listens(self.port + place) for place in range(PORTS))
 
@@ -126,7 +126,7 @@ def refused(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=STOP_SECONDS,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
@@ -141,7 +141,7 @@ def pasted(demo: Demo) -> list[Any]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=STOP_SECONDS,
         check=True,
     )
     assert done.stderr == ""
@@ -176,7 +176,7 @@ def get(url: str, token: str) -> requests.Response:
     with requests.Session() as session:
         session.trust_env = False
         headers = {"Authorization": f"Bearer {token}"}
-        return check_response(session.get(url, headers=headers, timeout=10))
+        return check_response(session.get(url, headers=headers, timeout=60))
 
 
 def make(folder: Path, port: int, log: Path, *arguments: str) -> Any:
