@@ -5,11 +5,12 @@ that they go on counting without a file each.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
@@ -17,6 +18,19 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _ADDED = ("counter", "histogram")
 """What goes on counting when its process has ended; a gauge ends with it."""
+
+
+class _Counts(MultiProcessCollector):
+    """The counts of processes of which some begin or end while they are read."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them; a file that is empty yet holds none."""
+        while True:
+            with suppress(FileNotFoundError):
+                files = (Path(self._path) / name for name in os.listdir(self._path))
+                begun = [str(each) for each in files if each.stat().st_size]
+                counts: Iterable[Metric] = self.merge(begun)  # type: ignore[no-untyped-call]
+                return counts
 
 
 class Scraper:
@@ -47,7 +61,7 @@ class Scraper:
     def _registry(self) -> CollectorRegistry:
         self._add_up()
         registry = CollectorRegistry()
-        MultiProcessCollector(registry, str(self._directory))  # type: ignore[no-untyped-call]
+        _Counts(registry, str(self._directory))  # type: ignore[no-untyped-call]
         return registry
 
     def _add_up(self) -> None:
@@ -65,6 +79,9 @@ class Scraper:
     def _add(self, kind: str, pid: int) -> None:
         own = self._directory / f"{kind}_{pid}.db"
         if not own.is_file():
+            return
+        if not own.stat().st_size:
+            own.unlink()
             return
         total = MmapedDict(self._directory / f"{kind}_0.db")  # type: ignore[no-untyped-call]
         values = MmapedDict.read_all_values_from_file(own)  # type: ignore[no-untyped-call]
