@@ -50,8 +50,10 @@ def main(place: str) -> None:
         import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as door:
-        door.bind(place)
+        # It is there when somebody listens, and not before.
+        door.bind(f"{place}~")
         door.listen()
+        os.rename(f"{place}~", place)
         while True:
             asked, _ = door.accept()
             with asked:
