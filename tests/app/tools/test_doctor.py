@@ -1,14 +1,14 @@
 """`encounters doctor`: each fault of a deployment is found, told, and no secret with it."""
 
-import datetime
 import json
+import re
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from email.utils import format_datetime
+from email.utils import formatdate
 from pathlib import Path
 
 import psycopg
@@ -74,11 +74,23 @@ def deployed(
 
 
 @contextmanager
-def published(**headers: str) -> Iterator[responses.RequestsMock]:
-    """Let the provider answer, and the service behind its proxy."""
+def published(behind: float | None = None) -> Iterator[responses.RequestsMock]:
+    """Let the provider answer, and the service behind its proxy.
+
+    The provider tells its time, so many seconds behind ours, unless that is None.
+    """
+    keys = json.dumps(provider.key_set(provider.rsa()))
+
+    def answer(_: object) -> tuple[int, dict[str, str], str]:
+        told = (
+            {}
+            if behind is None
+            else {"Date": formatdate(time.time() - behind, usegmt=True)}
+        )
+        return 200, told, keys
+
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        keys = provider.key_set(provider.rsa())
-        mock.get(KEY_SET_URL, json=keys, headers=headers)
+        mock.add_callback(responses.GET, KEY_SET_URL, answer)
         mock.get(f"{BASE_URL}/metadata", json={})
         yield mock
 
@@ -109,7 +121,7 @@ def test_where_all_is_well_it_says_so(
     deployed: Deployed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deployed()
-    with published(Date=format_datetime(datetime.datetime.now(datetime.UTC), True)):
+    with published(behind=0):
         status = main(["doctor", "--seconds", f"{PATIENCE}"])
     told = capsys.readouterr().out
     assert status == 0, told
@@ -153,9 +165,13 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_told(
             REDIS_URL=f"redis://:canary-redis@{HOST}:{free_ports()}/0",
             OPERATIONS_BIND=f"{HOST}:{free_ports()}",
         )
-        with published():
-            status = main(["doctor", "--seconds", "2.5", "--json"])
-    text = capsys.readouterr().out
+        # What does not hang may be late for once, on a busy machine.
+        for seconds in ("2.5", "20"):
+            with published():
+                status = main(["doctor", "--seconds", seconds, "--json"])
+            text = capsys.readouterr().out
+            if text.count("did not end") == 1:
+                break
     assert status == 1
     found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
     page = section(OPERATORS.read_text("utf-8"), "Looking at a deployment")
@@ -163,7 +179,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_told(
     told = {name for row in rows for name in row[0].split(", ")}
     assert set(found) == told - {"one for each", "introspection"}
     late = found["source"][-1]
-    assert late["text"] == "did not end within 2.5 seconds"
+    assert late["text"] == f"did not end within {seconds} seconds"
     assert late["severity"] == "error"
     assert found["redis"][-1]["text"].startswith("does not answer (ConnectionError)")
     assert found["key set"][1]["text"] == "1 key that can be used"
@@ -224,12 +240,19 @@ def test_sentinels_that_are_too_few_and_away(deployed: Deployed) -> None:
     assert away[1].startswith("does not answer (MasterNotFoundError)")
 
 
+def about(text: str, template: str, seconds: int) -> bool:
+    """Whether a text tells so many seconds, the time of a busy machine aside."""
+    found = re.fullmatch(re.escape(template).replace(r"\{\}", r"(\d+)"), text)
+    return found is not None and abs(int(found[1]) - seconds) <= 5
+
+
 def test_a_clock_that_is_wrong(deployed: Deployed) -> None:
     settings = deployed()
     slow = of_redis(settings, clock=lambda: time.time() - 100)
-    assert slow == [(WARNING, "its clock is 100 seconds ahead of ours")]
-    now = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=20)
-    with published(Date=format_datetime(now, True)):
+    ((severity, text),) = slow
+    assert severity is WARNING
+    assert about(text, "its clock is {} seconds ahead of ours", 100)
+    with published(behind=20):
         (near,) = look(list(identity_checks(settings)), PATIENCE)
         far_off = identity_checks(settings, clock=lambda: time.time() + 100)
         (far,) = look(list(far_off), PATIENCE)
@@ -325,9 +348,9 @@ def test_an_account_with_fewer_connections_than_we_may_want(
 
 def test_a_database_whose_clock_is_wrong(deployed: Deployed, pas: str) -> None:
     settings = deployed(pas=pas.replace("postgres:@", "doctored:@"), WORKERS="1")
-    assert of_source(settings, clock=lambda: time.time() + 60) == [
-        (WARNING, "its clock is 60 seconds behind ours")
-    ]
+    ((severity, text),) = of_source(settings, clock=lambda: time.time() + 60)
+    assert severity is WARNING
+    assert about(text, "its clock is {} seconds behind ours", 60)
 
 
 # ----------------------------------------------------------- the site, and certificates
