@@ -1,5 +1,6 @@
 """Counts are read while processes begin and end."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from app.operations.scrape import Scraper
 
 NAME = "encounters_tried_total"
+NOBODY = 2**23
+"""From here on no process has a number."""
 
 
 def count(file: Path, value: float) -> None:
@@ -42,10 +45,12 @@ def test_files_that_go_meanwhile_are_not_missed(tmp_path: Path) -> None:
     over = Event()
 
     def come_and_go() -> None:
-        file = tmp_path / "gauge_all_1.db"
-        while not over.is_set():
+        for number in itertools.count(NOBODY):
+            file = tmp_path / f"gauge_all_{number}.db"
             file.write_bytes(bytes([8, *bytes(99)]))
             file.unlink()
+            if over.is_set():
+                break
 
     other = Thread(target=come_and_go)
     other.start()
