@@ -12,6 +12,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from pymysql.constants.ER import NO_SUCH_THREAD
 
 SERVER, INSTALLER = "mariadbd", "mariadb-install-db"
 """What Debian's package mariadb-server brings."""
@@ -70,8 +71,8 @@ class MariaServer:
             for statement in statements:
                 cursor.execute(statement)
 
-    def connections(self) -> tuple[int, ...]:
-        """Return the numbers of the connections that are open, but for its own."""
+    def kill_connections(self) -> None:
+        """End the connections that are open, but for its own."""
         with (
             self._connected() as connection,
             connection.cursor() as cursor,
@@ -80,7 +81,13 @@ class MariaServer:
                 "SELECT id FROM information_schema.processlist"
                 " WHERE id <> CONNECTION_ID() AND user = 'root'"
             )
-            return tuple(row[0] for row in cursor.fetchall())
+            for (number,) in cursor.fetchall():
+                try:
+                    cursor.execute(f"KILL {number}")
+                except pymysql.OperationalError as error:
+                    # It may have ended by itself meanwhile.
+                    if error.args[0] != NO_SUCH_THREAD:
+                        raise
 
     def stop(self) -> None:
         """End the server."""

@@ -170,7 +170,7 @@ def test_closing_leaves_no_connection_open_that_was_in_use(kind: str, url: str) 
     slow = Shape(SLOW[kind], ("a",), ALWAYS.condition)
     with ThreadPoolExecutor(1) as elsewhere:
         answer = elsewhere.submit(database.fetch, slow, ())
-        while not pool.checkedout():
+        while not (pool.checkedout() or answer.done()):
             time.sleep(0.01)
         database.close()
         assert isinstance(answer.exception(), SourceTimedOutError)

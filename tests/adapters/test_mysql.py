@@ -176,8 +176,7 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(
     adapter: Adapter, mariadb_server: MariaServer
 ) -> None:
     assert len(ids_of(adapter.search(ask()))) == len(ALL)
-    for number in mariadb_server.connections():
-        mariadb_server.run(f"KILL {number}")
+    mariadb_server.kill_connections()
     assert len(ids_of(adapter.search(ask()))) == len(ALL)
 
 

@@ -146,7 +146,7 @@ def test_serve_becomes_the_service(tmp_path: Path) -> None:
         assert str(tmp_path) not in log.read_text("utf-8")
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(
