@@ -47,7 +47,7 @@ from tests.databases import NewDatabase
 from tests.live import in_time
 
 WAIT = 0.3
-PATIENCE = 60.0
+PATIENCE = 20.0
 NO_INSTANTS = (NO_START, NO_END, "2024-03-31 02:30:00", "2024-03-31 02:00:00")
 """Clock times that a column of instants cannot hold."""
 
