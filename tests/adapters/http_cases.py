@@ -25,7 +25,7 @@ def opened_at(
     hospital: Hospital = EDGES,
     paging: str = OFFSET,
     total: str = "total: nombre",
-    source: str = ", timeout_seconds: 2",
+    source: str = ", timeout_seconds: 30, count_timeout_seconds: 30",
 ) -> HttpAdapter:
     """Return an adapter on an address, its mapping changed in places."""
     text = http_mapping_text(hospital, paging=paging, total=total, source=source)

@@ -76,7 +76,7 @@ def group_text(hospital: Hospital, paging: str, profile: str = "group-a") -> str
         "south": {
             "kind": "http",
             "url": {"env": "SOUTH_URL"},
-            "timeout_seconds": "2",
+            "timeout_seconds": "30",
             "connections": "2",
         },
     }

@@ -95,7 +95,8 @@ def test_serve_refuses_an_account_that_may_write(
 ) -> None:
     Tables(postgresql_url, EDGES).close()
     mapping = tmp_path / "hospital.yaml"
-    mapping.write_text(mapping_text(EDGES).replace(", may_write: true", ""), "utf-8")
+    patient = mapping_text(EDGES).replace("may_write: true", "timeout_seconds: 60")
+    mapping.write_text(patient, "utf-8")
     refused = encounters("serve", **provider.environ(mapping), PAS_URL=postgresql_url)
     assert (refused.returncode, refused.stdout) == (2, "")
     (line,) = refused.stderr.splitlines()

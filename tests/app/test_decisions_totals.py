@@ -49,7 +49,8 @@ def slow(
 ) -> Served:
     """Return a service that has the time for pages and not for counts."""
     head, rows, rest = _cut(mapping_text(EDGES, f"sqlite:///{tmp_path / 'pas.db'}"))
-    quick = head.replace("connections: 2", "count_timeout_seconds: 0.1")
+    budgets = "timeout_seconds: 60, count_timeout_seconds: 0.1"
+    quick = head.replace("connections: 2", budgets)
     text = quick + SLOW + rest
     assert rows in mapping_text(EDGES)
     return serve(EDGES, tmp_path, redis_server.url, mapping=text)

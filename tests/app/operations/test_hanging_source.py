@@ -58,7 +58,7 @@ def service(
     Tables(url, EDGES).close()
     mapping = folder / "two.yaml"
     text = group_text(EDGES, OFFSET).replace(
-        "timeout_seconds: '2'", "timeout_seconds: '60'"
+        "timeout_seconds: '30'", "timeout_seconds: '60'"
     )
     mapping.write_text(text, "utf-8")
     with ExitStack() as stack:

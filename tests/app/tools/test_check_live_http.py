@@ -170,7 +170,7 @@ def look(
     def looked(
         old: str = "", new: str = "", *more: tuple[str, str]
     ) -> list[dict[str, str]]:
-        text = http_mapping_text(SOUND)
+        text = http_mapping_text(SOUND, source=", timeout_seconds: 60")
         for before, after in ((old, new), *more):
             assert before in text
             text = text.replace(before, after, 1)
