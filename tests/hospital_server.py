@@ -42,7 +42,7 @@ def demo_http(directory: Path, *options: str) -> Iterator[str]:
         yield log.read_text().split()[-1]
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 class ServedHospital:

@@ -33,7 +33,7 @@ class RedisServer:
             ],
             stdout=subprocess.DEVNULL,
         )
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while not self._answers():
             assert time.monotonic() < until, "Redis does not start"
             time.sleep(0.01)
@@ -42,7 +42,7 @@ class RedisServer:
         """Stop it; what it held is lost."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None
 
     def remove(self) -> None:

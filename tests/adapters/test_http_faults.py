@@ -25,7 +25,7 @@ from adapters.http import HttpAdapter, client
 from adapters.testing.asking import STAY, ask
 from tests.adapters.http_cases import api_and_adapter, opened_at
 from tests.hospital_http import answer
-from tests.live import in_time
+from tests.live import HOST, free_ports, in_time
 
 URL = "http://pas.invalid/api"
 LIST, ONE = f"{URL}/sejours", f"{URL}/sejours/1"
@@ -438,9 +438,7 @@ def test_slow_and_broken_connections_end_in_time(
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    adapter = opened_at(f"http://127.0.0.1:{port}", tmp_path)
+    adapter = opened_at(f"http://{HOST}:{free_ports()}", tmp_path)
     _fails(SourceUnavailableError, lambda: adapter.search(ask()))
 
 

@@ -157,7 +157,7 @@ def test_a_session_is_opened_by_who_knows_the_password() -> None:
 
 
 def connection_to(url: str) -> HTTPConnection:
-    return HTTPConnection(urlsplit(url).netloc, timeout=10)
+    return HTTPConnection(urlsplit(url).netloc, timeout=60)
 
 
 def test_it_runs_as_a_process(tmp_path: Path) -> None:

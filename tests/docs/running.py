@@ -73,4 +73,4 @@ def running_demo(directory: Path) -> Iterator[Demo]:
         yield demo
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
