@@ -35,7 +35,7 @@ fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMP
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
 		tests/app/test_attacks_described.py tests/attacks/test_made_up_searches.py \
 		tests/attacks/test_made_up_tokens.py tests/attacks/test_made_up_links.py \
-		$$(grep --recursive --files-with-matches '^@given' tests/adapters tests/app)
+		$$(grep --recursive --include='*.py' --files-with-matches '^@given' tests/adapters tests/app)
 
 .PHONY: faults
 faults: .venv/test.stamp ## Let everything around the service fail for a while (SECONDS=120)
