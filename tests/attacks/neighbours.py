@@ -141,7 +141,7 @@ def walked(served: Served, page: Any) -> list[str]:
 
 
 def patiently(ask: Callable[[], TestResponse]) -> Any:
-    """Return the page that is asked for, when nothing is at fault any more.
+    """Return the page that is asked for, when nothing that it needs is at fault.
 
     A busy machine may still be late for Redis, now and then (docs/faults.md).
     """
@@ -165,6 +165,15 @@ def kept_word(answer: TestResponse, right: list[str]) -> bool:
     (issue,) = answer.get_json(force=True)["issue"]
     assert (issue["severity"], issue["code"]) == ("error", "transient")
     return False
+
+
+def soon_right(ask: Callable[[], TestResponse], right: list[str]) -> bool:
+    """Tell whether the right page is among the next answers, which all keep their word.
+
+    The last of them may not be it: a busy machine may be late for any.
+    """
+    rights = [kept_word(ask(), right) for _ in range(TRIES)]
+    return any(rights)
 
 
 def new_client(name: str) -> dict[str, str]:
