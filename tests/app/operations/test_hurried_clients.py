@@ -111,4 +111,6 @@ def test_requests_that_they_send_ahead_are_answered_in_turn(
         client.sendall((HEAD + b"good") * 3)
         answered = b""
         while answered.count(ANSWERED) < 3:
-            answered += client.recv(65536)
+            data = client.recv(65536)
+            assert data
+            answered += data
