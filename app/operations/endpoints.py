@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -76,13 +76,24 @@ def main() -> int:
         return 2
     configure_logs(settings.log_level)
     signal.signal(signal.SIGHUP, lambda *_: watch.wake())
-    threading.Thread(target=watch.run, daemon=True).start()
+    threading.excepthook = _log_fault
+    work: list[Callable[[], None]] = [watch.run]
     if settings.operations_bind:
         server = operations_server(settings.operations_bind, watch, scraper)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        work.append(server.serve_forever)
+    threads = [threading.Thread(target=each, daemon=True) for each in work]
+    for thread in threads:
+        thread.start()
     while os.getppid() == parent:
+        if not all(thread.is_alive() for thread in threads):
+            # What was seen last would be told for ever: a new process looks again.
+            return 1
         time.sleep(ALONE_SECONDS)
     return 0
+
+
+def _log_fault(fault: threading.ExceptHookArgs) -> None:
+    _log.error("operations process fails", exc_info=fault.exc_value)
 
 
 def _probes(

@@ -20,17 +20,25 @@ _ADDED = ("counter", "histogram")
 """What goes on counting when its process has ended; a gauge ends with it."""
 
 
+_TRIES = 100
+"""How often the files are listed anew when one of them has gone before it was read."""
+
+
 class _Counts(MultiProcessCollector):
     """The counts of processes of which some begin or end while they are read."""
 
     def collect(self) -> Iterable[Metric]:
         """Return them; a file that is empty yet holds none."""
-        while True:
+        for _ in range(_TRIES):
             with suppress(FileNotFoundError):
-                files = (Path(self._path) / name for name in os.listdir(self._path))
-                begun = [str(each) for each in files if each.stat().st_size]
-                counts: Iterable[Metric] = self.merge(begun)  # type: ignore[no-untyped-call]
-                return counts
+                return self._begun()
+        return self._begun()
+
+    def _begun(self) -> Iterable[Metric]:
+        files = (Path(self._path) / name for name in os.listdir(self._path))
+        begun = [str(each) for each in files if each.stat().st_size]
+        counts: Iterable[Metric] = self.merge(begun)  # type: ignore[no-untyped-call]
+        return counts
 
 
 class Scraper:

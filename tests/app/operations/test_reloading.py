@@ -13,6 +13,7 @@ import psutil
 import pytest
 from werkzeug.wrappers import Request
 
+from adapters.mapping.kept import SUFFIX
 from adapters.testing.stays import EDGES
 from tests.app.operations.running import PATIENCE, Running, running
 from tests.hospital_http import Api, serving
@@ -83,11 +84,15 @@ def commands(service: Running) -> set[tuple[str, ...]]:
 
 def counting(mapping: Path) -> set[int]:
     """Return the processes that have counted for the service of a mapping file."""
+    counts = (shared_of(mapping) / "counts").glob("*.db")
+    return {int(each.stem.rpartition("_")[2]) for each in counts}
+
+
+def shared_of(mapping: Path) -> Path:
     (shared,) = (
         each for each in SHARED.glob("encounters-run-*") if serves(each, mapping)
     )
-    counts = (shared / "counts").glob("*.db")
-    return {int(each.stem.rpartition("_")[2]) for each in counts}
+    return shared
 
 
 def serves(shared: Path, mapping: Path) -> bool:
@@ -222,3 +227,21 @@ def test_what_is_under_way_is_finished_and_nothing_new_is_taken(
 def is_refused(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) != 0
+
+
+def test_what_looks_after_readiness_is_started_again_when_it_fails(
+    service: Running, mapping: Path
+) -> None:
+    (first,) = service.beside()
+    kept = shared_of(mapping) / f"mapping{SUFFIX}"
+    service.until(lambda: service.operations("/ready").status == 200)
+    away = kept.rename(kept.with_name("away"))
+    first.send_signal(signal.SIGHUP)
+    service.until(lambda: service.events("operations process fails"))
+    assert service.events("operations process fails")[0]["error"]["type"] == (
+        "builtins.FileNotFoundError"
+    )
+    away.rename(kept)
+    service.until(lambda: first not in service.beside())
+    service.until(lambda: service.operations("/ready").status == 200)
+    assert service.events("operations process ended: it is started again")
