@@ -25,6 +25,9 @@ INTROSPECTION_URL = "https://auth.example.org/introspect"
 SCOPE = "PATIENT_GAM_SEARCH"
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 class Signs(JWSRegistry):
     """Signs with anything: what is allowed is for the service to say."""
 
@@ -38,8 +41,14 @@ class Signs(JWSRegistry):
         """Sign any header."""
 
 
-@cache
 def key(kind: str, kid: str, curve_or_size: str | int) -> Key:
+    # Two threads that ask at once, for services that start, would get a key each.
+    with _ONE_AT_A_TIME:
+        return _generated(kind, kid, curve_or_size)
+
+
+@cache
+def _generated(kind: str, kid: str, curve_or_size: str | int) -> Key:
     return JWKRegistry.generate_key(kind, curve_or_size, {"kid": kid})
 
 
