@@ -14,12 +14,12 @@ from hashlib import blake2b
 from typing import Any, TypeAlias, TypeVar
 
 import redis
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from adapters.outward import Kind, outward
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
 from app.operations.metrics import STORE_ERRORS, STORE_SECONDS
 from app.operations.phases import Phase, phase
+from app.seals import BrokenSealError, Seals
 from app.stamps import Stamps, derived_key
 from app.stored import (
     READ,
@@ -78,7 +78,7 @@ class PageStore:
     ) -> None:
         self._redis = client
         self._version = version
-        self._seal = MultiFernet([Fernet(key) for key in seal_keys])
+        self._seals = Seals(seal_keys)
         self._place_key = derived_key(seal_keys[0], b"place")
         self._stamps = Stamps(seal_keys, clock)
         self._idle = idle
@@ -101,10 +101,11 @@ class PageStore:
         """
         key, life = _key(page.id), self._life_left(page.search)
         packed = pack_page(page.search, page.start, self._version)
-        commands: list[Command] = [("HSET", key, _PAGE, self._sealed(packed))]
+        sealed = self._seals.seal(page.id, _PAGE, packed)
+        commands: list[Command] = [("HSET", key, _PAGE, sealed)]
         for target in targets:
             place = self._place(target)
-            commands.append(("HSETNX", key, place, self._written(page, target)))
+            commands.append(("HSETNX", key, place, self._written(page, target, place)))
             commands.append(("HGET", key, place))
         written = self._run("keep", *commands, ("EXPIRE", key, life))[2:-1:2]
         if not all(map(_is_link, written)):
@@ -133,9 +134,10 @@ class PageStore:
             raise unknown_page()
         page, fields = self._load(page_id, client)
         cursor = link.cursor.encode()
-        for raw in fields.values():
+        for place, raw in fields.items():
             if raw.startswith(cursor):
-                target_id, start = self._read(unpack_target, raw[_CURSOR_LENGTH:])
+                sealed = raw[_CURSOR_LENGTH:]
+                target_id, start = self._read(unpack_target, page_id, place, sealed)
                 return KeptPage(target_id, page.search, start)
         raise gone_page()
 
@@ -150,7 +152,7 @@ class PageStore:
         sealed = fields.pop(_PAGE, None)
         if sealed is None:
             raise gone_page()
-        search, start = self._read(unpack_page, sealed)
+        search, start = self._read(unpack_page, page_id, _PAGE, sealed)
         self._end_in_time(page_id, search)
         return KeptPage(page_id, search, start), fields
 
@@ -167,36 +169,34 @@ class PageStore:
             raise gone_page()
         return left
 
-    def _written(self, page: KeptPage, target: Start) -> bytes:
+    def _written(self, page: KeptPage, target: Start, place: bytes) -> bytes:
         client = page.search.client
         cursor = self._stamps.issue(
             client, page.id, target.direction, str(target.index)
         )
         packed = pack_target(self.new_id(client), target, self._version)
-        return cursor.encode() + self._sealed(packed)
+        return cursor.encode() + self._seals.seal(page.id, place, packed)
 
     def _place(self, target: Start) -> bytes:
         return blake2b(pack_place(target), key=self._place_key, digest_size=16).digest()
 
-    def _sealed(self, raw: bytes) -> bytes:
-        return self._seal.encrypt(raw)
-
-    def _read(self, unpack: Callable[[bytes], Kept], sealed: bytes) -> Kept:
+    def _read(
+        self,
+        unpack: Callable[[bytes], Kept],
+        page_id: str,
+        field: bytes,
+        sealed: bytes,
+    ) -> Kept:
         try:
-            return unpack(self._opened(sealed))
+            return unpack(self._seals.open(page_id, field, sealed))
+        except BrokenSealError as error:
+            raise gone_page() from error
         except FormatError as error:
             data = {"format": error.version, "reads": sorted(READ)}
             _log.warning("page of another format", extra={"data": data})
             raise GonePageError(
                 "This page was kept by another version of the service: search again."
             ) from error
-
-    def _opened(self, sealed: bytes) -> bytes:
-        try:
-            return self._seal.decrypt(sealed)
-        except InvalidToken as error:
-            # Sealed with a key that the settings no longer have.
-            raise gone_page() from error
 
     def _run(self, step: str, *commands: Command) -> list[Any]:
         try:

@@ -42,7 +42,7 @@ DROPPED = """\
 - Log records without thread and process: 1 µs of a read. Access lines past `logging`: 2 %.
 - Metrics taken a batch at a time: 7 % of what a read costs in one process, nothing under load,
   and they would be late. None at all would save a tenth of a read.
-- AES-GCM instead of Fernet: 2 % of a page. Redis without its library's pool: 3 %.
+- Redis without its library's pool: 3 %.
 - Sockets that stay as they are from request to request: nothing.
 - Workers that yield for every connection, idle or not: clients that keep none get fewer answers.
 - A listener of its own for each worker (SO_REUSEPORT): requests are lost on SIGHUP.

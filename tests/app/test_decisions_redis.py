@@ -1,6 +1,6 @@
 """Decision 11: what Redis holds of a search, and for how long."""
 
-import re
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ import responses
 
 from adapters.testing.stays import EDGES
 from app.paging import PageStore
+from app.seals import Seals
 from app.service import EXTENSION
 from app.timed_redis import connect
 from tests.app import provider
@@ -68,11 +69,35 @@ def test_11_nothing_that_identifies_a_patient_stands_in_clear(
         *("patient", "identifier", "birthdate", "finished", "_count"),
     ):
         assert text.encode() not in held, text
-    # What is sealed has the form of the library that seals, and nothing else is there.
-    for fields in kept.values():
+    # All of it opens with the key, where it stands: nothing else is there.
+    seals = Seals(served.app.extensions[EXTENSION].settings.seal_keys)
+    for key, fields in kept.items():
+        page_id = key.removeprefix(b"page:").decode()
         for name, value in fields.items():
             sealed = value if name == b"page" else value[32:]
-            assert re.fullmatch(rb"gAAAAA[A-Za-z0-9_=-]+", sealed)
+            assert json.loads(seals.open(page_id, name, sealed))
+
+
+def test_11_what_is_moved_in_redis_leads_nowhere(
+    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    served = serve(EDGES, tmp_path, own_redis.url)
+    theirs = served.as_client("theirs").search("Encounter", {"_count": "1"})
+    asking = served.as_client("hopital-nord")
+    first = asking.search("Encounter", {"_count": "1"})
+    page, other = (f"page:{bundle['id']}" for bundle in (first, theirs))
+    with own_redis.client() as client:
+        own_link, other_link = (
+            next((n, v) for n, v in client.hgetall(key).items() if n != b"page")
+            for key in (page, other)
+        )
+        moved = own_link[1][:32] + other_link[1][32:]
+        client.hset(page, own_link[0], moved)
+        assert asking.get(link(first, "next")).status_code == 410
+        client.hset(page, own_link[0], own_link[1])
+        assert asking.get(link(first, "next")).status_code == 200
+        client.hset(page, b"page", client.hget(other, b"page"))
+        assert asking.get(link(first, "self")).status_code == 410
 
 
 def test_11_ids_and_cursors_are_as_long_whatever_the_search(served: Served) -> None:
