@@ -73,6 +73,9 @@ def when_ready(arbiter: Any) -> None:
     # What they are forked with is theirs for good: looking through it for garbage would
     # make each of them write a copy.
     gc.freeze()
+    # A page of 100 is some 1,500 objects that are needed to its end, and there are several at
+    # once: looked through after every 700, as is usual, they cost a page a fifteenth.
+    gc.set_threshold(5_000)
     gc.enable()
     if _shared:
         check_before_reload(arbiter, _shared, operations)
