@@ -17,7 +17,7 @@ import redis
 
 from adapters.outward import Kind, outward
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
-from app.operations.metrics import STORE_ERRORS, STORE_SECONDS
+from app.operations.metrics import STORE_ERRORS, store_seconds
 from app.operations.phases import Phase, phase
 from app.seals import BrokenSealError, Seals
 from app.stamps import Stamps, derived_key
@@ -201,7 +201,7 @@ class PageStore:
     def _run(self, step: str, *commands: Command) -> list[Any]:
         try:
             with (
-                STORE_SECONDS.labels(step).time(),
+                store_seconds(step).time(),
                 phase(Phase.REDIS),
                 outward(Kind.STORE, "redis", step),
             ):

@@ -8,11 +8,11 @@ import base64
 import hmac
 import re
 import secrets
-import struct
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 _RANDOM_BYTES = 10
+_TIME_BYTES = 4
 _DIGEST_BYTES = 6
 _FORM = re.compile(r"[a-z2-7]{32}", re.ASCII)
 
@@ -31,9 +31,8 @@ class Stamps:
 
     def issue(self, *belonging: str) -> str:
         """Return a new text of 32 characters a-z and 2-7 that belongs to these."""
-        body = secrets.token_bytes(_RANDOM_BYTES) + struct.pack(
-            ">I", int(self._clock())
-        )
+        issued = int(self._clock()).to_bytes(_TIME_BYTES)
+        body = secrets.token_bytes(_RANDOM_BYTES) + issued
         digest = _digest(self._keys[0], body, belonging)
         return base64.b32encode(body + digest).decode().lower()
 
@@ -53,8 +52,6 @@ def is_well_formed(text: str) -> bool:
 
 
 def _digest(key: bytes, body: bytes, belonging: Sequence[str]) -> bytes:
-    hashed = blake2b(body, key=key, digest_size=_DIGEST_BYTES)
-    for part in belonging:
-        encoded = part.encode()
-        hashed.update(struct.pack(">I", len(encoded)) + encoded)
-    return hashed.digest()
+    parts = [part.encode() for part in belonging]
+    text = b"".join(len(part).to_bytes(4) + part for part in parts)
+    return blake2b(body + text, key=key, digest_size=_DIGEST_BYTES).digest()

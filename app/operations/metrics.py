@@ -151,6 +151,12 @@ def _count_request(response: Response) -> Response:
 
 
 @cache
+def store_seconds(step: str) -> Histogram:
+    """Return what counts how long a step of the store of pages takes."""
+    return STORE_SECONDS.labels(step)
+
+
+@cache
 def _requests(route: str, method: str, hundreds: int) -> Counter:
     return REQUESTS.labels(route, method, f"{hundreds}xx")
 
