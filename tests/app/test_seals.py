@@ -1,6 +1,7 @@
 """What is sealed opens for its own field of its own page, with one of the keys, unchanged."""
 
 import pytest
+from cryptography.fernet import Fernet
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +53,8 @@ def test_an_older_key_still_opens_until_it_is_taken_away() -> None:
 def test_the_first_key_seals() -> None:
     sealed = Seals([NEW, OLD]).seal("a", b"page", RAW)
     assert Seals([NEW]).open("a", b"page", sealed) == RAW
+
+
+def test_what_was_sealed_another_way_does_not_open() -> None:
+    with pytest.raises(BrokenSealError):
+        Seals([OLD]).open("a", b"page", Fernet(OLD).encrypt(RAW))
