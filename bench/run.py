@@ -40,10 +40,13 @@ WALKED_SIZE = 95
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long to measure: rounds of each scenario, seconds of a load, pages of the walk."""
+    """How long to measure: rounds of each scenario, seconds of a load, pages of the walk.
 
-    rounds: int = 5
-    seconds: int = 2
+    Many short rounds: a machine shared with others swings by a fifth from one to the next.
+    """
+
+    rounds: int = 15
+    seconds: int = 1
     warm: int = 3
     pages: int = 10_000
     starts: int = 3

@@ -122,13 +122,15 @@ def measure(
             load.run(running, near, 1)
             load.run(running, slow, 1, CLIENTS)
             # In two seconds a client has nine answers or ten: each is a tenth of them.
-            figure = load.run(running, slow, 5 * seconds, CLIENTS)
+            figure = load.run(running, slow, 10 * seconds, CLIENTS)
             before = statistics.median(
                 load.run(running, near, seconds, 8).per_second for _ in range(3)
             )
             far.delay = _HANGS
             with ThreadPoolExecutor(2) as pool:
-                hanging = pool.submit(_insist, load, running, slow[0], 4.0 * seconds)
+                hanging = pool.submit(
+                    _insist, load, running, slow[0], 4.0 * seconds + 1
+                )
                 time.sleep(1)
                 during = statistics.median(
                     load.run(running, near, seconds, 8).per_second for _ in range(3)
