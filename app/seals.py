@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from app.stamps import derived_key
 
 _NONCE_BYTES = 12
-_LEAST_BYTES = 28
-"""A nonce and a tag of 16 bytes."""
+_TAG_BYTES = 16
 
 
 class BrokenSealError(ValueError):
@@ -36,8 +35,10 @@ class Seals:
 
     def open(self, page_id: str, field: bytes, sealed: bytes) -> bytes:
         """Return what was sealed for this field of this page. Raises BrokenSealError."""
+        if len(sealed) < _NONCE_BYTES + _TAG_BYTES:
+            raise BrokenSealError
         nonce, text = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-        for key in self._keys if len(sealed) >= _LEAST_BYTES else ():
+        for key in self._keys:
             with suppress(InvalidTag):
                 return _cipher(key, page_id).decrypt(nonce, text, field)
         raise BrokenSealError
