@@ -51,6 +51,8 @@ DROPPED = """\
 - The library of Redis without OpenTelemetry's SDK, which it reads where that is installed: 4 %
   of a start, 1 MB.
 - Sockets that stay as they are from request to request: nothing.
+- Threads of a worker that take turns, but for what they wait for: nothing. It is not for the
+  interpreter's lock that a request costs more under load than alone.
 - Workers that yield for every connection, idle or not: clients that keep none get fewer answers.
 - A listener of its own for each worker (SO_REUSEPORT): requests are lost on SIGHUP.
 - Totals kept for equal filters: `total` is counted once a search (decision 13).
