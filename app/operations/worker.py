@@ -159,6 +159,14 @@ class OutcomeWorker(ThreadWorker):
             raise ConnectionResetError(errno.ECONNRESET, "answer not taken") from error
         return kept
 
+    def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
+        """Drop a body that nobody has read; one that is broken had its answer all the same."""
+        try:
+            kept: bool = super()._keepalive_after(conn, keepalive)
+        except errors.ParseException:
+            return False
+        return kept
+
     def handle_error(
         self, _req: object, client: socket.socket, _addr: object, exc: Exception
     ) -> None:

@@ -137,6 +137,26 @@ def test_chunks_may_be_as_long_as_a_body(gunicorn: Gunicorn) -> None:
     assert (answer.status, json.loads(answer.body)) == (200, {"read": 65536})
 
 
+UNREAD = {
+    "a size with a blank": b"3 \r\nabc\r\n0\r\n\r\n",
+    "an extension without a name": b"3;=\r\nabc\r\n0\r\n\r\n",
+    "a chunk that goes on": b"3\r\nabcXX0\r\n\r\n",
+    "a host behind it": b"0\r\nHost: x\r\n\r\n",
+    "a bare line feed behind it": b"0\r\nX-Y: a\nb\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("body", UNREAD.values(), ids=UNREAD)
+def test_a_broken_body_that_nobody_reads_has_one_answer(
+    gunicorn: Gunicorn, body: bytes
+) -> None:
+    """A second one would be taken for that of the next request."""
+    unread = CHUNKED.replace(b"/body", b"/scheme")
+    answer = exchange(gunicorn.port, unread + body)
+    assert answer.status == 405
+    assert int(answer.headers["Content-Length"]) == len(answer.body)
+
+
 def test_a_body_that_breaks_off_is_no_fault_of_ours(gunicorn: Gunicorn) -> None:
     with socket.create_connection(("127.0.0.1", gunicorn.port), 10) as connection:
         connection.sendall(CHUNKED + b"30\r\nabc")
