@@ -71,7 +71,9 @@ class Arrival:
         return self.complete or self._length > self._most_body
 
     def _chunks_have_come(self, data: bytes) -> bool:
-        while chunk := _CHUNK.match(data, self._at):
+        # What stands between the chunks is kept as well, and counts for no body.
+        most = 2 * (HEAD_BYTES + self._most_body)
+        while self._at < most and (chunk := _CHUNK.match(data, self._at)):
             size = int(chunk[1], 16)
             if size == 0:
                 self.complete = data.find(_END, chunk.end() - 2) >= 0

@@ -51,6 +51,7 @@ NOT_WAITED_FOR = {
     "a length that is none": POST + b"Content-Length: +1\r\n\r\na",
     "a long chunk": CHUNKED + b"3e9\r\n",
     "many chunks": CHUNKED + b"1\r\na\r\n" * MOST + b"1\r\n",
+    "much between chunks": CHUNKED + (b"1;" + b"a" * 200 + b"\r\na\r\n") * 700,
     "a chunk without a size": CHUNKED + b"zz\r\n",
     "a long line of a chunk": CHUNKED + b"1;" + b"a" * 300,
     "a long trailer": CHUNKED + b"0\r\nX-Y: " + bytes(HEAD_BYTES),
