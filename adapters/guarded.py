@@ -8,6 +8,7 @@ a source that is away counts: whatever else it says, it has answered.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -85,6 +86,7 @@ class Guard:
         self._breaker = pybreaker.CircuitBreaker(
             fail_max=FAILURES,
             reset_timeout=pause,
+            state_storage=_State(pybreaker.STATE_CLOSED),
             exclude=[_has_answered],
             listeners=[_Changes(source, listener)],
             throw_new_error_on_trip=False,
@@ -214,6 +216,21 @@ class _Changes(pybreaker.CircuitBreakerListener):
         level = logging.ERROR if held else logging.WARNING
         _log.log(level, said, extra={"data": {"source": self._source}})
         self._listener.held_back(self._source, held=held)
+
+
+class _State(pybreaker.CircuitMemoryStorage):
+    """The state of a breaker, whose pauses are as long when somebody sets the clock."""
+
+    _opened = 0.0
+
+    @property
+    def opened_at(self) -> datetime:
+        """When it opened, as far from now as it was, whatever the clock says by now."""
+        return datetime.now(UTC) - timedelta(seconds=time.monotonic() - self._opened)
+
+    @opened_at.setter
+    def opened_at(self, _moment: datetime) -> None:
+        self._opened = time.monotonic()
 
 
 def _has_answered(error: BaseException) -> bool:

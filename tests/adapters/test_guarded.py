@@ -1,14 +1,18 @@
 """A source that does not answer is left alone, and is asked again when it is back."""
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
 from threading import Barrier, Event
 
+import pybreaker
 import pytest
 
+from adapters import guarded
 from adapters.contract import (
     AdapterError,
     GoneError,
@@ -143,6 +147,31 @@ def test_a_trial_that_fails_begins_a_new_pause() -> None:
     fail(guard, FAILURES - 1)
     assert guard.run("read", lambda: "42") == "42"
     assert heard.held == [True, False]
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, later: timedelta) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + later
+
+    for module in (guarded, pybreaker):
+        monkeypatch.setattr(module, "datetime", Clock)
+
+
+def test_a_pause_is_as_long_though_the_clock_is_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guard = Guard("pas", Deaf(), pause=0.2)
+    fail(guard, FAILURES)
+    set_clock(monkeypatch, -timedelta(hours=1))
+    time.sleep(0.2)
+    assert guard.run("read", lambda: "42") == "42"
+    guard = Guard("pas", Deaf(), pause=3600)
+    fail(guard, FAILURES)
+    set_clock(monkeypatch, timedelta(hours=1))
+    with pytest.raises(SourceUnavailableError, match="left alone"):
+        guard.run("read", lambda: pytest.fail("it was asked"))
 
 
 def test_a_source_that_does_not_count_has_room_for_so_many() -> None:
