@@ -138,6 +138,9 @@ class PageStore:
             if raw.startswith(cursor):
                 sealed = raw[_CURSOR_LENGTH:]
                 target_id, start = self._read(unpack_target, page_id, place, sealed)
+                if (start.direction, start.index) != (link.direction, link.index):
+                    # Of the two links of a page somebody has made each the other.
+                    raise gone_page()
                 return KeptPage(target_id, page.search, start)
         raise gone_page()
 

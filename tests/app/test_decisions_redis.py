@@ -100,6 +100,25 @@ def test_11_what_is_moved_in_redis_leads_nowhere(
         assert asking.get(link(first, "self")).status_code == 410
 
 
+def test_11_links_that_are_exchanged_in_redis_lead_nowhere(
+    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    served = serve(EDGES, tmp_path, own_redis.url).as_client("hopital-nord")
+    second = served.follow(served.search("Encounter", {"_count": "1"}), "next")
+    key = f"page:{second['id']}"
+    with own_redis.client() as client:
+        (one, this), (other, that) = (
+            each for each in client.hgetall(key).items() if each[0] != b"page"
+        )
+        client.hset(key, one, that[:32] + this[32:])
+        client.hset(key, other, this[:32] + that[32:])
+        for relation in ("previous", "next"):
+            assert served.get(link(second, relation)).status_code == 410
+        client.hset(key, mapping={one: this, other: that})
+        for relation in ("previous", "next"):
+            assert served.get(link(second, relation)).status_code == 200
+
+
 def test_11_ids_and_cursors_are_as_long_whatever_the_search(served: Served) -> None:
     found = [
         served.search("Encounter", params)
