@@ -22,6 +22,9 @@ Send = Callable[[Call, Mapping[str, str], Deadline], Answer]
 _EARLY_SECONDS = 30
 """A token is renewed before it ends, so that none ends on its way."""
 
+_ALWAYS = 1e18
+"""A life of so many seconds does not end."""
+
 _REFUSED = frozenset(
     ("invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
 )
@@ -80,9 +83,9 @@ class Renewed:
 
     def refuse(self, headers: Mapping[str, str]) -> bool:
         """Forget these headers, unless another thread has fetched new ones already."""
-        with self._lock:
-            if self._kept is headers:
-                self._kept = None
+        # Without the lock: who fetches has it, and may have more time than this request.
+        if self._kept is headers:
+            self._kept = None
         return True
 
 
@@ -97,7 +100,7 @@ def credentials_of(source: HttpSource, send: Send) -> Credentials:
         case OAuth2() as oauth2:
             return Renewed(lambda until: _token(oauth2, until))
         case Login() as login:
-            return Renewed(lambda until: (_log_in(login, source, send, until), 1e18))
+            return Renewed(lambda until: (_log_in(login, source, send, until), _ALWAYS))
 
 
 def _token(oauth2: OAuth2, until: Deadline) -> tuple[Mapping[str, str], float]:
@@ -122,17 +125,23 @@ def _token(oauth2: OAuth2, until: Deadline) -> tuple[Mapping[str, str], float]:
             )
     except requests.Timeout as error:
         raise SourceUnavailableError("the token server took too long") from error
-    except (requests.RequestException, AuthlibBaseError, ValueError) as error:
+    except (
+        requests.RequestException,
+        AuthlibBaseError,
+        ValueError,
+        OverflowError,  # a life that no clock can add
+    ) as error:
         if getattr(error, "error", "") in _REFUSED:
             raise SourceDataError("the token server refuses who asks") from error
         kind = type(error).__name__
         raise SourceUnavailableError(f"the token server gave none ({kind})") from error
-    if not isinstance(token.get("access_token"), str):
+    shown = token.get("access_token")
+    if not isinstance(shown, str) or not _can_be_sent(shown):
         raise SourceUnavailableError("the token server gave none")
     seconds = token.get("expires_in")
-    life = float(seconds) if isinstance(seconds, int) else 300.0
+    life = min(seconds, _ALWAYS) if isinstance(seconds, int) else 300.0
     ends = time.monotonic() + max(life - _EARLY_SECONDS, life / 2)
-    return {"Authorization": f"Bearer {token['access_token']}"}, ends
+    return {"Authorization": f"Bearer {shown}"}, ends
 
 
 def _log_in(
@@ -148,6 +157,11 @@ def _log_in(
     if answer.status // 100 != 2:
         raise SourceUnavailableError(f"the login was answered {answer.status}")
     token = at(answer.json(), login.token)
-    if not isinstance(token, (str, int)) or not str(token).isprintable() or token == "":
+    if not isinstance(token, (str, int)) or not _can_be_sent(str(token)):
         raise SourceDataError("the login's answer holds no token")
     return {login.header: login.format.replace("{token}", str(token))}
+
+
+def _can_be_sent(text: str) -> bool:
+    """Whether a token can stand in a header."""
+    return text != "" and text.isascii() and text.isprintable()

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import requests
 import responses
+from werkzeug.wrappers import Request, Response
 
 from adapters.contract import (
     AdapterError,
@@ -23,13 +25,15 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.http import HttpAdapter, client
+from adapters.http.credentials import Renewed
 from adapters.testing.asking import STAY, ask
 from tests.adapters.http_cases import api_and_adapter, opened_at
-from tests.hospital_http import answer
+from tests.hospital_http import answer, serving
 from tests.live import HOST, free_ports, in_time
 
 URL = "http://pas.invalid/api"
 LIST, ONE = f"{URL}/sejours", f"{URL}/sejours/1"
+PATIENCE = 60.0
 SECRET = "Canari Jeanne"
 WORD = f'{{"erreur": "{SECRET}"}}'
 
@@ -342,6 +346,61 @@ def test_an_answer_that_is_not_packed_as_it_says(
 ) -> None:
     source.get(ONE, body="{}", headers={"Content-Encoding": "gzip"})
     _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+TOKENS = {
+    "a sign that no header holds": {"access_token": "\u20ac"},
+    "an end of line": {"access_token": "a\r\nX-Y: b"},
+    "no sign": {"access_token": ""},
+    "a life without an end": {"access_token": "a", "expires_in": 1e308 * 10},
+}
+
+
+@pytest.mark.parametrize("said", TOKENS.values(), ids=TOKENS)
+def test_a_token_that_makes_no_sense(tmp_path: Path, said: dict[str, Any]) -> None:
+    @Request.application
+    def token(request: Request) -> Response:
+        said_to = {"token_type": "Bearer"} if request.path == "/token" else {}
+        return Response(json.dumps(said | said_to), mimetype="application/json")
+
+    session = ", auth: {session: {path: /in, body: {}, token: access_token, header: X}}"
+    with serving(token) as url:
+        oauth2 = OAUTH2.replace("http://id.invalid", url)
+        adapter = opened_at(url, tmp_path, source=oauth2)
+        _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+        if "expires_in" not in said:
+            adapter = opened_at(url, tmp_path, source=session)
+            _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+def test_a_token_of_ten_thousand_years_is_used(
+    tmp_path: Path, source: responses.RequestsMock
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    said = {"access_token": "a", "token_type": "Bearer", "expires_in": 10**400}
+    source.post("http://id.invalid/token", body=json.dumps(said))
+    source.get(ONE, json=STAY_1)
+    assert adapter.read(STAY, "1").id == "1"
+
+
+def test_who_is_refused_does_not_wait_for_the_login_of_another() -> None:
+    asked, answered = Event(), Event()
+
+    def fetch(_: client.Deadline) -> tuple[dict[str, str], float]:
+        asked.set()
+        assert answered.wait(PATIENCE)
+        return {"X-Session": "new"}, PATIENCE
+
+    credentials = Renewed(fetch)
+    with ThreadPoolExecutor(2) as threads:
+        login = threads.submit(credentials.headers, client.Deadline(PATIENCE))
+        assert asked.wait(PATIENCE)
+        refused = threads.submit(credentials.refuse, {"X-Session": "old"})
+        try:
+            assert refused.result(5)
+        finally:
+            answered.set()
+        assert login.result() == {"X-Session": "new"}
 
 
 @pytest.mark.parametrize("code", ["invalid_client", "unauthorized_client"])
