@@ -7,6 +7,7 @@ and holds up nobody who asks other sources only.
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from threading import BoundedSemaphore
@@ -46,8 +47,13 @@ class Lane:
         entered = 1
         while entered < len(calls) and self._free.acquire(blocking=False):
             entered += 1
+        turns = deque(range(entered))
         for _ in range(entered):
-            self._threads.submit(self._work, waiting)
+            try:
+                self._threads.submit(self._work, waiting, turns)
+            except RuntimeError:
+                # No thread can be had at present: this one does what it would have done.
+                self._work(waiting, turns)
         return futures
 
     def close(self) -> None:
@@ -58,7 +64,9 @@ class Lane:
         if not self._free.acquire(timeout=self._wait):
             raise SourceUnavailableError("no connection was free in time")
 
-    def _work(self, waiting: deque[tuple[Future[Any], Callable[[], Any]]]) -> None:
+    def _work(
+        self, waiting: deque[tuple[Future[Any], Callable[[], Any]]], turns: deque[int]
+    ) -> None:
         try:
             while True:
                 future, call = waiting.popleft()
@@ -67,7 +75,10 @@ class Lane:
         except IndexError:
             return  # another thread of this question has taken the last one
         finally:
-            self._free.release()
+            # What found no thread stays in the pool's queue, and may come once more.
+            with suppress(IndexError):
+                turns.pop()
+                self._free.release()
 
 
 def _settle(future: Future[Any], call: Callable[[], Any]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
@@ -406,6 +406,24 @@ def test_more_tables_than_connections_are_asked_in_turn(two: Two) -> None:
     for _ in range(2):
         futures = lane.begin([partial(slow, number) for number in range(5)])
         assert [future.result(PATIENCE) for future in futures] == [0, 1, 2, 3, 4]
+
+
+def test_where_no_thread_can_be_had_all_is_asked_and_room_stays_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    lane = Lane(2, WAIT)
+    with monkeypatch.context() as full:
+        full.setattr(Thread, "start", start)
+        for _ in range(3):
+            futures = lane.begin([partial(int, text) for text in "123"])
+            assert [future.result(PATIENCE) for future in futures] == [1, 2, 3]
+    for _ in range(3):
+        futures = lane.begin([partial(int, text) for text in "123"])
+        assert [future.result(PATIENCE) for future in futures] == [1, 2, 3]
+    lane.close()
 
 
 def test_database_away_is_named(
