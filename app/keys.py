@@ -11,6 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock, Thread
 from typing import Any
@@ -138,7 +139,9 @@ class KeySource:
         if self._pause() <= 0 and not self._lock.locked():
             refresh = Thread(target=self._refresh, args=(seen,), name=REFRESHING)
             refresh.daemon = True
-            refresh.start()
+            # Where no thread can be had at present, the next request may have one.
+            with suppress(RuntimeError):
+                refresh.start()
 
     def _fetch(self) -> None:
         try:

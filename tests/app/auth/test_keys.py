@@ -98,6 +98,23 @@ def test_nobody_waits_for_the_refresh_of_keys_that_can_be_used(keys, mock, clock
     assert len(mock.calls) == 2
 
 
+def test_where_no_thread_can_be_had_the_keys_at_hand_serve(
+    keys, mock, clock, monkeypatch
+):
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    keys.find("rsa-1", "RS256")
+    clock.now += 300
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start)
+        assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+    assert len(mock.calls) == 1
+    keys.find("rsa-1", "RS256")
+    provider.settle()
+    assert len(mock.calls) == 2
+
+
 def test_keys_that_nobody_refreshed_for_an_hour_are_asked_for_first(keys, mock, clock):
     keys.find("rsa-1", "RS256")
     provider.publish(mock, rsa("rsa-2"))
