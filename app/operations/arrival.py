@@ -16,6 +16,8 @@ _END = b"\r\n\r\n"
 _FRAME = re.compile(rb"\r\n(?:content-length|transfer-encoding)[ \t]*:", re.I)
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n", re.I)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[^\r\n]*chunked[ \t]*\r\n", re.I)
+# An empty line may come first (RFC 9112, 2.2).
+_FIRST_LINE = re.compile(rb"(?:\r\n)?[^\r\n]+ HTTP/1\.1\r\n")
 _GO_AHEAD = re.compile(rb"\r\nexpect:[ \t]*100-continue[ \t]*\r\n", re.I)
 _CHUNK = re.compile(rb"([0-9a-f]{1,16})[ \t]*(?:;[^\r\n]*)?\r\n", re.I)
 
@@ -61,7 +63,7 @@ class Arrival:
             self._length = sys.maxsize
         self.wants_go_ahead = (
             frames == 1
-            and head.partition(b"\r\n")[0].endswith(b" HTTP/1.1")
+            and _FIRST_LINE.match(head) is not None
             and _GO_AHEAD.search(head) is not None
         )
         return True

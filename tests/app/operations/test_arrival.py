@@ -76,11 +76,14 @@ def test_of_chunks_it_tells_that_they_are_too_long(request_: bytes) -> None:
 GO_AHEAD = b"Expect: 100-Continue\r\nContent-Length: 3\r\n\r\n"
 
 
-def test_a_client_that_waits_is_let_go_ahead_for_a_body_that_is_read() -> None:
+@pytest.mark.parametrize("before", [b"", b"\r\n"], ids=["", "an empty line first"])
+def test_a_client_that_waits_is_let_go_ahead_for_a_body_that_is_read(
+    before: bytes,
+) -> None:
     arrival = Arrival(MOST)
-    assert not arrival.has_come(POST + GO_AHEAD)
+    assert not arrival.has_come(before + POST + GO_AHEAD)
     assert arrival.wants_go_ahead
-    assert arrival.has_come(POST + GO_AHEAD + b"abc")
+    assert arrival.has_come(before + POST + GO_AHEAD + b"abc")
     assert not arrival.wants_go_ahead
 
 
