@@ -5,6 +5,8 @@ hold a thread for hours.
 """
 
 import io
+import math
+import socket
 from collections.abc import Callable
 from http.client import HTTPResponse
 from threading import local
@@ -13,6 +15,9 @@ from typing import Any
 import requests
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError
+
+from adapters.names import look_up
 
 NOW = local()
 """`NOW.left` tells the seconds that the request of this thread has left, or raises."""
@@ -47,12 +52,25 @@ class _TimedResponse(HTTPResponse):
         self.fp = io.BufferedReader(TimedRaw(raw, sock, NOW.left))
 
 
-class _TimedConnection(HTTPConnection):
+class _InTime(HTTPConnection):
+    """What makes a kind of connection a timed one."""
+
     response_class = _TimedResponse
 
+    def _new_conn(self) -> socket.socket:
+        try:
+            look_up(self.host, min(self.timeout or math.inf, NOW.left()))
+        except TimeoutError as error:
+            raise ConnectTimeoutError(self, str(error)) from error
+        return super()._new_conn()
 
-class _TimedSecureConnection(HTTPSConnection):
-    response_class = _TimedResponse
+
+class _TimedConnection(_InTime):
+    pass
+
+
+class _TimedSecureConnection(_InTime, HTTPSConnection):
+    pass
 
 
 class _TimedPool(HTTPConnectionPool):

@@ -15,6 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import SentinelConnectionPool
 
+from adapters.names import look_up
 from app.sentinels import SentinelAddress, is_sentinel
 
 _AT_ONCE = 0.001
@@ -115,6 +116,8 @@ class _Timed:
     """What makes a kind of connection a timed one."""
 
     def _connect(self) -> Any:
+        if name := getattr(self, "host", None):
+            look_up(name, self.socket_connect_timeout)  # type: ignore[attr-defined]
         sock = super()._connect()  # type: ignore[misc]
         return _TimedSocket(sock, self.socket_timeout)  # type: ignore[attr-defined]
 

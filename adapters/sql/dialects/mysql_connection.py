@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pymysql.connections import Connection
+from pymysql.constants import CR
+from pymysql.err import OperationalError
 
+from adapters.names import look_up
 from adapters.sql.dialects.base import CONNECT_SECONDS
 from adapters.timed import TimedRaw
 
@@ -35,6 +38,10 @@ class TimedConnection(_Connection):
         """Connect, with all that is said on that occasion, in bounded time."""
         self._ends = time.monotonic() + CONNECT_SECONDS
         self._is_connected = False
+        try:
+            look_up(self.host, CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise OperationalError(CR.CR_CONN_HOST_ERROR, str(error)) from error
         super().connect(sock)
         self._is_connected = True
 

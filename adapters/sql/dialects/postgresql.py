@@ -11,6 +11,7 @@ from psycopg.adapt import Loader, Transformer
 from psycopg.pq import Format
 from sqlalchemy.engine import URL, Engine
 
+from adapters.names import look_up
 from adapters.sql.columns import TIMES, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
@@ -97,6 +98,7 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
 
     @sa.event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
+        _look_up(str(options.get("host", "")))
         connection = _Connection.connect(*args, **options)
         connection.longest = seconds + GRACE_SECONDS
         return connection
@@ -106,6 +108,16 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
         connection.autocommit = True
 
     return engine
+
+
+def _look_up(hosts: str) -> None:
+    try:
+        for host in hosts.split(","):
+            # One that is a path is a directory of sockets.
+            if host and not host.startswith("/"):
+                look_up(host, CONNECT_SECONDS)
+    except TimeoutError as error:
+        raise psycopg.OperationalError(str(error)) from error
 
 
 class _AsSent(Loader):
