@@ -102,12 +102,13 @@ class PageStore:
         key, life = _key(page.id), self._life_left(page.search)
         packed = pack_page(page.search, page.start, self._version)
         sealed = self._seals.seal(page.id, _PAGE, packed)
-        commands: list[Command] = [("HSET", key, _PAGE, sealed)]
+        # Its end comes with it: whatever breaks off what follows, Redis forgets it.
+        commands: list[Command] = [("HSET", key, _PAGE, sealed), ("EXPIRE", key, life)]
         for target in targets:
             place = self._place(target)
             commands.append(("HSETNX", key, place, self._written(page, target, place)))
             commands.append(("HGET", key, place))
-        written = self._run("keep", *commands, ("EXPIRE", key, life))[2:-1:2]
+        written = self._run("keep", *commands)[3::2]
         if not all(map(_is_link, written)):
             raise _away()
         return tuple(

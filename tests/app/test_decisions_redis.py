@@ -1,6 +1,8 @@
 """Decision 11: what Redis holds of a search, and for how long."""
 
 import json
+import socket
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +11,18 @@ from typing import Any
 import pytest
 import responses
 
+from adapters.contract import Group, Position, ResourceType
 from adapters.testing.stays import EDGES
-from app.paging import PageStore
+from app.errors import UnavailableError
+from app.paging import KeptPage, PageStore
 from app.seals import Seals
 from app.service import EXTENSION
+from app.stored import Start, StoredSearch
 from app.timed_redis import connect
 from tests.app import provider
 from tests.app.answers import pages, parameters, refused
 from tests.app.changing import SEAL_KEYS, Changing
+from tests.live import HOST
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, serve
 
@@ -117,6 +123,39 @@ def test_11_links_that_are_exchanged_in_redis_lead_nowhere(
         client.hset(key, mapping={one: this, other: that})
         for relation in ("previous", "next"):
             assert served.get(link(second, relation)).status_code == 200
+
+
+def test_11_a_page_that_is_half_written_is_forgotten_too(
+    own_redis: RedisServer,
+) -> None:
+    sent = _sent_for_a_page()
+    path = own_redis.url.removeprefix("unix://")
+    for cut in range(sent.index(b"HSETNX"), len(sent), 40):
+        with socket.socket(socket.AF_UNIX) as broken, own_redis.client() as client:
+            broken.connect(path)
+            broken.sendall(sent[:cut])
+            broken.shutdown(socket.SHUT_WR)
+            while broken.recv(65536):
+                pass
+            (key,) = client.scan_iter("page:*")
+            assert 0 < client.ttl(key) <= 60
+            client.delete(key)
+
+
+def _sent_for_a_page() -> bytes:
+    """Return what is sent to Redis so that it keeps a page with two links."""
+    born = int(time.time())
+    search = StoredSearch("client", ResourceType.ENCOUNTER, (), False, 9, "f", born)
+    targets = [Start(index, position=Position(Group.KEYED, 1, "1")) for index in (1, 2)]
+    with socket.create_server((HOST, 0)) as deaf:
+        url = f"redis://{HOST}:{deaf.getsockname()[1]}"
+        with connect(url) as client:
+            store = PageStore(client, SEAL_KEYS, idle=60, life=86400)
+            page = KeptPage(store.new_id("client"), search, Start())
+            with pytest.raises(UnavailableError):
+                store.keep(page, targets)
+        with deaf.accept()[0] as taken:
+            return taken.recv(65536)
 
 
 def test_11_ids_and_cursors_are_as_long_whatever_the_search(served: Served) -> None:
