@@ -27,7 +27,7 @@ from adapters.contract import (
 )
 from adapters.http.answers import rows_at, text_at, total_at
 from adapters.http.calls import Question
-from adapters.http.client import SourceTimedOutError
+from adapters.http.client import Deadline, SourceTimedOutError
 from adapters.http.dates import askable_prefixes, finest
 from adapters.http.paging import (
     Listed,
@@ -167,17 +167,19 @@ class HttpAdapter:
         self._source.close()
 
     def _window(self, question: Question, query: SearchQuery) -> Window:
-        def ask(pairs: Pairs, size: int, link: str) -> Listed:
-            return self._listed(
-                question, pairs, size, link, self._config.timeout_seconds
-            )
-
         paging = question.list.paging
+        numbered = paging is not None and paging.kind in _BOTH_WAYS
+        end = self.count(query) if numbered and query.from_end else 0
+        # For a page as a whole: some sources give it in parts.
+        until = Deadline(self._config.timeout_seconds)
+
+        def ask(pairs: Pairs, size: int, link: str) -> Listed:
+            return self._listed(question, pairs, size, link, until.left())
+
         tells_total = question.list.total is not None
         if paging is None:
             return one_page(ask, query, tells_total=tells_total)
-        if paging.kind in _BOTH_WAYS:
-            end = self.count(query) if query.from_end else 0
+        if numbered:
             return by_number(ask, paging, query, end, tells_total=tells_total)
         if query.placed:
             return whole_page(ask, paging, query)

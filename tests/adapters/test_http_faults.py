@@ -2,9 +2,11 @@
 
 import json
 import socket
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -29,6 +31,7 @@ from adapters.http.credentials import Renewed
 from adapters.testing.asking import STAY, ask
 from tests.adapters.http_cases import api_and_adapter, opened_at
 from tests.hospital_http import answer, serving
+from tests.hospital_http_mapping import OFFSET
 from tests.live import HOST, free_ports, in_time
 
 URL = "http://pas.invalid/api"
@@ -503,6 +506,22 @@ def test_slow_and_broken_connections_end_in_time(
         if serve in (_hang, _drip, _drip_chunks, _drip_headers):
             _fails(TooCostlyError, lambda: adapter.count(ask()))
         adapter.close()
+
+
+@pytest.mark.parametrize(
+    "paging", [OFFSET, "{next: suite.lien}"], ids=["offset", "next"]
+)
+def test_a_page_that_is_asked_for_in_parts_ends_in_time(
+    tmp_path: Path, paging: str
+) -> None:
+    limits = ", timeout_seconds: 0.6"
+    with api_and_adapter(tmp_path, paging=paging, source=limits) as (api, adapter):
+        api.most = 1
+        api.strange = lambda _: time.sleep(0.1)
+        query = replace(ask(count=50), placed=True)
+        in_time(
+            lambda: _fails(SourceUnavailableError, lambda: adapter.search(query)), 1.5
+        )
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
