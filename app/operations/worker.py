@@ -19,6 +19,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from app.operations.bodies import Application, LongBody, guard_bodies
 from app.operations.connections import Connection, Progress, Waiting, Written
 from app.operations.refusals import BrokenOffError, LateRequestError, refuse
+from app.operations.threads import Threads
 
 SEND_SECONDS = 5.0
 GOODBYE_SECONDS = 2.0
@@ -69,6 +70,10 @@ class OutcomeWorker(ThreadWorker):
         # As plain attributes: gunicorn looks settings up some eighty times a request.
         settings = self.cfg.settings.items()
         self.cfg.__dict__.update({name: setting.get() for name, setting in settings})
+
+    def get_thread_pool(self) -> Threads:
+        """Return what requests are answered by."""
+        return Threads(self.cfg.threads)
 
     def run(self) -> None:
         """Work until told to stop."""
