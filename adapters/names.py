@@ -28,7 +28,12 @@ def _begun(host: str) -> Event:
             done = Event()
             asking = Thread(target=_look_up, args=(host, done), name=host)
             asking.daemon = True
-            asking.start()
+            try:
+                asking.start()
+            except RuntimeError:
+                # No thread can be had at present: who connects asks without one.
+                done.set()
+                return done
             _under_way[host] = done
         return _under_way[host]
 

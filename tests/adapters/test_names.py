@@ -92,6 +92,20 @@ def test_one_thread_asks_for_all(asked: list[str]) -> None:
     assert asked == [NAME]
 
 
+def test_where_no_thread_can_be_had_nobody_is_kept_from_connecting(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start)
+        look_up(NAME, WAIT)
+    assert not asked
+    with pytest.raises(TimeoutError):
+        look_up(NAME, WAIT)
+
+
 @pytest.mark.parametrize("host", [HOST, "::1", "localhost", "a..b"])
 def test_whatever_is_said_of_a_name_is_for_who_connects(host: str) -> None:
     for _ in range(2):
