@@ -173,6 +173,8 @@ class Client:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
             raise SourceDataError("the answer is not packed as it says") from error
+        except (requests.exceptions.InvalidHeader, UnicodeEncodeError) as error:
+            raise SourceDataError("a header to be sent holds what none can") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             kind = type(error).__name__
             raise SourceUnavailableError(f"no whole answer came ({kind})") from error

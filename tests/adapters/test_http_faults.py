@@ -351,6 +351,16 @@ def test_an_answer_that_is_not_packed_as_it_says(
     _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
 
 
+@pytest.mark.parametrize("text", ["\u20ac", "a\\n", " a"])
+def test_a_header_that_cannot_be_sent_is_told_the_integrator(
+    tmp_path: Path, text: str
+) -> None:
+    with serving(lambda *_: pytest.fail("it was sent")) as url:
+        adapter = opened_at(url, tmp_path, source=f', headers: {{X-Y: "{text}"}}')
+        _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+        assert {problem.outage for problem in adapter.check()} == {False}
+
+
 TOKENS = {
     "a sign that no header holds": {"access_token": "\u20ac"},
     "an end of line": {"access_token": "a\r\nX-Y: b"},
