@@ -75,12 +75,12 @@ class Arrival:
     def _chunks_have_come(self, data: bytes) -> bool:
         # What stands between the chunks is kept as well, and counts for no body.
         most = 2 * (HEAD_BYTES + self._most_body)
-        while self._at < most and (chunk := _CHUNK.match(data, self._at)):
+        while chunk := _CHUNK.match(data, self._at):
             size = int(chunk[1], 16)
             if size == 0:
                 self.complete = data.find(_END, chunk.end() - 2) >= 0
                 return self.complete or len(data) - self._at > HEAD_BYTES
-            if self._length + size > self._most_body:
+            if self._length + size > self._most_body or self._at > most:
                 self.has_long_chunks = True
                 return True
             if len(data) < chunk.end() + size + 2:

@@ -38,7 +38,6 @@ PAUSE_SECONDS = 0.02
 MOST_LEAVING = 128
 """How many may be about to close, before the first of them is left to itself."""
 
-
 _log = logging.getLogger(__name__)
 
 
@@ -167,10 +166,9 @@ class OutcomeWorker(ThreadWorker):
     def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
         """Drop a body that nobody has read; one that is broken had its answer all the same."""
         try:
-            kept: bool = super()._keepalive_after(conn, keepalive)
+            return bool(super()._keepalive_after(conn, keepalive))
         except errors.ParseException:
             return False
-        return kept
 
     def handle_error(
         self, _req: object, client: socket.socket, _addr: object, exc: Exception

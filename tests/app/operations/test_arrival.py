@@ -69,7 +69,7 @@ def test_nobody_waits_for_what_is_refused_anyway(request_: bytes) -> None:
 def test_of_chunks_it_tells_that_they_are_too_long(request_: bytes) -> None:
     arrival = Arrival(MOST)
     arrival.has_come(request_)
-    long = ("a long chunk", "many chunks")
+    long = ("a long chunk", "many chunks", "much between chunks")
     assert arrival.has_long_chunks == (request_ in map(NOT_WAITED_FOR.get, long))
 
 
