@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     search.sorts_are_known,
     search.searched_slots_have_columns,
     search.searched_columns_are_single,
+    search.searched_columns_are_whole,
     search.searched_texts_sort,
     own.classes_stand_alone,
     own.searched_unit_has_an_extension,
