@@ -56,6 +56,7 @@ def _of_time(
     looked: Looked, place: Place, kind: Kind, rule: TimeRule, is_compared: bool
 ) -> _Found:
     two = len(place.field.columns) > 1
+    is_day = kind is Kind.DATE and place.kind is SlotKind.TIME
     if kind in _NUMBERS and rule.format is None:
         text = (
             "a column of numbers, without a format: say how they are written, or make a"
@@ -65,7 +66,13 @@ def _of_time(
     elif kind in _NUMBERS and is_compared:
         text = "a column of numbers is searched as text: make a text or a time of it in the SELECT"
         yield Weight.WARNING, text, ""
-    elif kind is Kind.DATE and place.kind is SlotKind.TIME and not rule.at and not two:
+    elif is_day and is_compared and place.field.search_column:
+        text = (
+            "compared by a column of days, and has a time of day: searches by the hour and"
+            " orders err. Make one column of both in the SELECT, and name that"
+        )
+        yield Weight.ERROR, text, ""
+    elif is_day and not rule.at and not two:
         yield Weight.ERROR, "a column of days: say at what time of day", 'at: "00:00"'
     elif kind in (Kind.OTHER, Kind.BOOLEAN, Kind.UUID):
         text = "not a column of times: make one of it in the SELECT"
