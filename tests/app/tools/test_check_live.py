@@ -112,6 +112,18 @@ DEFECTS = {
         new="{from: unitt}",
         source="unitt",
     ),
+    "a comma that is missing": Defect(
+        "the source cannot read the SELECT of rows at '1': what is missing before it?",
+        "encounter:",
+        old="SELECT * FROM stays",
+        new="SELECT stays.* 1 AS x FROM stays",
+    ),
+    "a quote that is missing": Defect(
+        "the source refuses the SELECT of rows: does it lack a table or column, or is its end",
+        "encounter:",
+        old="SELECT * FROM stays",
+        new="SELECT * FROM stays WHERE visit <> ' #'",
+    ),
     "a table that is not there": Defect(
         "the source has no",
         "encounter:",
