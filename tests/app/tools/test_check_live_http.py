@@ -144,6 +144,20 @@ DEFECTS = {
         "{from: depuis,",
         source="dateNaissance",
     ),
+    "several values that the API takes otherwise": Defect(
+        "'_id' brings no row of one of two values: does the API take several so",
+        "id: {from",
+        "_id: {send: ids, several: comma}",
+        "_id: {send: ids, several: repeat}",
+        source="id",
+    ),
+    "an order that the API does not know": Defect(
+        "the rows of 'date' come in another order: does the API know",
+        "sort: {send: tri",
+        "{date: entree, -date: -entree,",
+        "{date: -entree, -date: -entree,",
+        source="-entree",
+    ),
     "a row that cannot be read": Defect(
         "read finds nothing by the id of a row of the list",
         "id: {from: id}",
