@@ -22,7 +22,7 @@ from adapters.sql.inspection.rows import (
     strangers,
 )
 from adapters.sql.inspection.sorts import sorts_without_index
-from adapters.sql.section import Section
+from adapters.sql.section import Section, UnfitError
 
 __all__ = ["looks"]
 
@@ -75,6 +75,9 @@ def _in_time(
             yield from ask()
         except SourceTimedOutError:
             yield looked.untold(subject)
+        except UnfitError as error:
+            # Of another section that this one looks into.
+            yield from map(Observation.of, error.problems)
         except SourceDataError as error:
             yield looked.seen(f"{subject}: {error}", Weight.ERROR)
 

@@ -112,6 +112,13 @@ DEFECTS = {
         new="{from: unitt}",
         source="unitt",
     ),
+    "a column that the patients do not have": Defect(
+        "the SELECT returns no column 'birth'",
+        "birth_date:",
+        old="birth_date: {from: born}",
+        new="birth_date: {from: birth}",
+        source="birth",
+    ),
     "a comma that is missing": Defect(
         "the source cannot read the SELECT of rows at '1': what is missing before it?",
         "encounter:",
