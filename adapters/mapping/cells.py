@@ -143,8 +143,16 @@ def _id(cell: Cell) -> Reader:
 def _parts(cell: Cell) -> Reader:
     text_of = _text(cell)
     split = cell.field.split
+    (index,) = cell.indexes
 
     def read(row: Row) -> tuple[str, ...]:
+        several = row[index]
+        if isinstance(several, list):
+            before = row[:index]
+            return tuple(part for one in several for part in parts((*before, one)))
+        return parts(row)
+
+    def parts(row: Row) -> tuple[str, ...]:
         text = text_of(row)
         if text is None:
             return ()

@@ -1,6 +1,7 @@
 """Types of columns that do not fit what the mapping reads from them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from adapters.inspection import Observation, Weight
 from adapters.inspection.zones import has_offset, hidden_zone, hides_its_zone
@@ -36,8 +37,8 @@ def unfit_kinds(looked: Looked) -> Iterator[Observation]:
             SlotKind.DATE,
         ):
             found = _of_time(looked, place, kind, place.field.time, is_compared)
-        elif place.kind in (SlotKind.ID, SlotKind.EXACT):
-            found = _of_id(place, kind, is_compared)
+        elif place.kind in _OF_TEXTS:
+            found = _OF_TEXTS[place.kind](place, kind, is_compared)
         else:
             continue
         if hides_its_zone(place) and kind is not Kind.INSTANT:
@@ -121,6 +122,17 @@ def _of_id(place: Place, kind: Kind, is_compared: bool) -> _Found:
     elif kind is Kind.PADDED:
         text = "texts that end in blanks (CHAR): the service takes them away"
         yield Weight.NOTE, text, ""
+
+
+def _of_parts(_: Place, kind: Kind, is_compared: bool) -> _Found:
+    if kind is Kind.OTHER and is_compared:
+        text = "a list cannot be searched: name a column of texts with search:"
+        yield Weight.ERROR, text, ""
+
+
+_OF_TEXTS: Mapping[SlotKind, Callable[[Place, Kind, bool], _Found]] = MappingProxyType(
+    {SlotKind.ID: _of_id, SlotKind.EXACT: _of_id, SlotKind.PARTS: _of_parts}
+)
 
 
 def _compared(looked: Looked) -> tuple[FieldMapping, ...]:

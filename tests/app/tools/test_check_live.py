@@ -119,6 +119,16 @@ DEFECTS = {
         new="birth_date: {from: birth}",
         source="birth",
     ),
+    "a list that is searched": Defect(
+        "a list cannot be searched: name a column of texts with search:",
+        "given:",
+        ("ALTER TABLE patients ADD COLUMN givens TEXT[]",),
+        old="given: {from: family, search: folded}",
+        new="given: {from: givens}",
+        also=("SELECT patient_id, family", "SELECT patient_id, givens, family"),
+        source="patients.givens",
+        databases=("postgresql",),
+    ),
     "a comma that is missing": Defect(
         "the source cannot read the SELECT of rows at '1': what is missing before it?",
         "encounter:",
