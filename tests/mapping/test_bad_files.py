@@ -54,6 +54,7 @@ BEYOND_JSON_SCHEMA: Mapping[str, str] = {
     "visit-number-without-a-system": _ELSEWHERE,
     "without-what-is-not-there": _OTHER_FILE,
     "without-what-is-required": _OTHER_FILE,
+    "z-without-a-zone": _ELSEWHERE,
 }
 """Files that are right as far as a schema can tell, and why it cannot tell more."""
 

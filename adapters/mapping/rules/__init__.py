@@ -50,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     times.at_is_a_time_of_day,
     times.formats_name_a_day,
     times.formats_name_a_time,
+    times.letters_name_no_zone,
     search.parameters_are_known,
     search.sorts_are_known,
     search.searched_slots_have_columns,

@@ -1,5 +1,6 @@
 """Rules about time zones, times of day and formats."""
 
+import re
 from collections.abc import Iterator
 
 from adapters.mapping.checks import directives, is_format, time_of_day, zone, zone_names
@@ -46,6 +47,16 @@ def formats_name_a_time(doc: Document) -> Iterator[MappingProblem]:
             continue
         if not directives(form) & set("HIMSf") and not doc.holds((*site.path, "at")):
             text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
+            yield doc.problem((*site.path, "format"), text)
+
+
+def letters_name_no_zone(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a Z at the end of a format, where nothing says whose clock it stands for."""
+    for site in doc.sites():
+        form = site.options.get("format") or ""
+        is_time = site.slot.kind is Kind.TIME
+        if is_time and re.search(r"[^%]Z\Z", form) and not doc.says_zone(site):
+            text = "Z is a letter here, and usually means UTC: say time_zone: UTC beside it"
             yield doc.problem((*site.path, "format"), text)
 
 

@@ -82,19 +82,23 @@ def _of_time(
         kind in _TEXTS
         and rule.format is None
         and is_compared
-        and _has_t(looked, place.field)
+        and (remedy := _form_with_t(looked, place.field))
     ):
         text = (
             "texts with a T between day and time, which searches compare with texts that"
             " have a blank there: say the format, or make a time of them in the SELECT"
         )
-        yield Weight.WARNING, text, 'format: "%Y-%m-%dT%H:%M:%S"'
+        yield Weight.WARNING, text, remedy
 
 
-def _has_t(looked: Looked, field: FieldMapping) -> bool:
-    """Whether any of a few texts has the T of ISO 8601."""
-    values = _some_values(looked, field)
-    return any(isinstance(v, str) and v[_T_PLACE : _T_PLACE + 1] == "T" for v in values)
+def _form_with_t(looked: Looked, field: FieldMapping) -> str:
+    """Return the format of a few texts, "" where none has the T of ISO 8601."""
+    texts = [v.strip() for v in _some_values(looked, field) if isinstance(v, str)]
+    if not any(text[_T_PLACE : _T_PLACE + 1] == "T" for text in texts):
+        return ""
+    if all(text.endswith("Z") for text in texts):
+        return 'format: "%Y-%m-%dT%H:%M:%SZ", time_zone: UTC'
+    return 'format: "%Y-%m-%dT%H:%M:%S"'
 
 
 def _some_values(looked: Looked, field: FieldMapping) -> list[object]:

@@ -420,6 +420,30 @@ DEFECTS = {
         severity="warning",
         source="stays.began_text",
     ),
+    "texts with a T and a Z": Defect(
+        "texts with a T between day and time",
+        "start:",
+        (
+            "ALTER TABLE stays ADD COLUMN began_text VARCHAR(30)",
+            "UPDATE stays SET began_text = '2020-05-01T10:00:00Z'",
+        ),
+        old="start: {from: began}",
+        new="start: {from: began_text}",
+        severity="warning",
+        source="stays.began_text",
+        remedy='format: "%Y-%m-%dT%H:%M:%SZ", time_zone: UTC',
+    ),
+    "texts that are no ISO 8601": Defect(
+        "cannot be served: not readable as a time (how is it written? Say so with format)",
+        "start:",
+        (
+            "ALTER TABLE stays ADD COLUMN began_text VARCHAR(30)",
+            "UPDATE stays SET began_text = '01.05.2020 10:00'",
+        ),
+        old="start: {from: began}",
+        new="start: {from: began_text}",
+        source="stays.began_text",
+    ),
     "a filter without an index": Defect(
         "'patient' reads every row of stays: no index leads to it",
         "patient_id: {from",
