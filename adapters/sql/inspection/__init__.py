@@ -11,6 +11,7 @@ from adapters.inspection.times import doubtful_times
 from adapters.mapping.model import SourceMapping
 from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.inspection.codes import CodesSeen
+from adapters.sql.inspection.cut import cut_short
 from adapters.sql.inspection.filters import filters_without_index
 from adapters.sql.inspection.kinds import unfit_kinds
 from adapters.sql.inspection.merged import merged_patients
@@ -40,6 +41,7 @@ def looks(
     looked = Looked(section, mapping, database, search)
     codes = CodesSeen(looked)
     for subject, ask in (
+        ("all rows", lambda: cut_short(looked)),
         ("types of columns", lambda: unfit_kinds(looked)),
         ("codes", codes.observations),
         ("required values", lambda: empty_required(looked)),

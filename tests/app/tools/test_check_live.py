@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from adapters.sql.inspection.computed import expression_of, is_of_several
+from adapters.sql.inspection.cut import is_cut
 from app.cli import main
 from app.tools.live import check_live
 from tests.databases import NewDatabase, writing
@@ -128,6 +129,13 @@ DEFECTS = {
         also=("SELECT patient_id, family", "SELECT patient_id, givens, family"),
         source="patients.givens",
         databases=("postgresql",),
+    ),
+    "a limit that was left in": Defect(
+        "the SELECT of rows has a LIMIT: what is beyond it is never served",
+        "encounter:",
+        old="SELECT * FROM stays",
+        new="SELECT * FROM stays ORDER BY stay_id LIMIT 50",
+        severity="warning",
     ),
     "a comma that is missing": Defect(
         "the source cannot read the SELECT of rows at '1': what is missing before it?",
@@ -911,3 +919,19 @@ def test_a_look_ends_in_time(
 )
 def test_of_how_many_tables_a_column_is_made(rows: str, several: bool) -> None:
     assert is_of_several(expression_of(rows, "made")) is several
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("SELECT id FROM stays\nlimit 10\n", True),
+        ("SELECT id FROM stays LIMIT 10 OFFSET 5", True),
+        ("SELECT id FROM stays FETCH FIRST 10 ROWS ONLY", True),
+        ("SELECT TOP 10 id FROM stays", True),
+        ("SELECT id, (SELECT n FROM units LIMIT 1) FROM stays", False),
+        ("SELECT id FROM (SELECT id FROM stays LIMIT 10) s", False),
+        ("SELECT top FROM stays", False),
+    ],
+)
+def test_a_limit_counts_where_it_is_of_the_whole(rows: str, expected: bool) -> None:
+    assert is_cut(rows) is expected
