@@ -7,7 +7,7 @@ from adapters.inspection import Observation, Weight
 from adapters.sql.inspection.rows import Looked
 
 _CUT = re.compile(
-    r"\ASELECT\s+TOP\b|\b(LIMIT|FETCH\s+(FIRST|NEXT))\s+\d+(\s+OFFSET\s+\d+|\s+ROWS?\s+ONLY)?\s*\Z",
+    r"\ASELECT\s+TOP\s+\(?\d|\b(LIMIT|FETCH\s+(FIRST|NEXT))\s+\d+(\s+OFFSET\s+\d+|\s+ROWS?\s+ONLY)?\s*\Z",
     re.IGNORECASE,
 )
 
