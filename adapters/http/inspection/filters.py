@@ -17,6 +17,7 @@ from adapters.contract import (
     Sort,
     SortKey,
     SourceDataError,
+    SourceUnavailableError,
     StringCriterion,
     TokenCriterion,
     TooCostlyError,
@@ -53,6 +54,11 @@ def filters_tried(looked: Looked) -> Iterator[Observation]:
             yield from told or _several_told(looked, tried)
         except NotAskableError:
             yield _untried(looked, parameter, "it cannot be asked for a value of a row")
+        except SourceUnavailableError as error:
+            # The list was answered: an API may fail at what it does not know.
+            column = ", ".join(tried.place.field.columns)
+            text = f"'{parameter}' is not answered: {error}"
+            yield Observation.at(tried.place, column, text, Weight.ERROR)
 
 
 def _untried(looked: Looked, parameter: str, reason: str) -> Observation:

@@ -158,6 +158,20 @@ DEFECTS = {
         "{date: -entree, -date: -entree,",
         source="-entree",
     ),
+    "an order that the API fails at": Defect(
+        "'-date' is not answered: the source answered 500",
+        "sort: {send: tri",
+        "{date: entree, -date: -entree,",
+        "{date: entree, -date: -debut,",
+        source="-debut",
+    ),
+    "a bound that the API fails at": Defect(
+        "'date' is not answered: the source answered 500",
+        "start: {from: dateEntree",
+        ', format: "%d/%m/%Y %H:%M:%S"}\n    identifier',
+        "}\n    identifier",
+        source="dateEntree",
+    ),
     "a row that cannot be read": Defect(
         "read finds nothing by the id of a row of the list",
         "id: {from: id}",
