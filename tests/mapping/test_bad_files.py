@@ -33,6 +33,7 @@ BEYOND_JSON_SCHEMA: Mapping[str, str] = {
     "format-that-does-not-sort": _ELSEWHERE,
     "format-without-time-of-day": _ELSEWHERE,
     "hidden-class": _ELSEWHERE,
+    "http-bound-without-a-zone": _ELSEWHERE,
     "http-key-in-clear": _JUDGED,
     "http-list-cannot-page": _OTHER_FILE,
     "http-sort-one-way": _ELSEWHERE,
