@@ -4,6 +4,7 @@ from typing import Any
 
 from adapters.contract import (
     GoneError,
+    NotAskableError,
     NotFoundError,
     SourceDataError,
     SourceUnavailableError,
@@ -28,8 +29,9 @@ class Source:
     def ask(self, call: Call, seconds: float) -> Any:
         """Send a request and return its answer, read as JSON.
 
-        Raises NotFoundError and GoneError when the source says so, else
-        SourceUnavailableError and SourceDataError.
+        Raises NotFoundError and GoneError when the source says so, NotAskableError when
+        it says that the address is too long, else SourceUnavailableError and
+        SourceDataError.
         """
         until = Deadline(seconds)
         said, answer = self._try(call, until)
@@ -69,6 +71,8 @@ class Source:
             return Verdict.NOT_FOUND, None
         if status == 410:
             raise GoneError("the source says that the row is gone")
+        if status == 414:
+            raise NotAskableError("the source takes no address as long as this")
         if status == 401:
             return Verdict.EXPIRED, None
         if status == 429 or status >= _SERVER_ERROR:

@@ -21,6 +21,9 @@ from adapters.sql.conditions import (
 from adapters.sql.moments import KeyColumn
 from adapters.words import fold
 
+LONGEST_PATTERN = 4000
+"""In bytes: the least that a database takes in a LIKE (Oracle), and more than a name has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -84,9 +87,12 @@ class Columns:
             column = self.column(field.columns[0])
             return Filter(Matches(column, match, folded=False), (text,))
         start = "% " if match is StringMatch.STARTS_WITH else "%"
+        pattern = f"{start}{_escaped(needle)}%"
+        if len(pattern.encode()) > LONGEST_PATTERN:
+            return NEVER
         column = self.column(field.filter_column or "")
         condition = Matches(column, match, folded=field.search_column is not None)
-        return Filter(condition, (f"{start}{_escaped(needle)}%",))
+        return Filter(condition, (pattern,))
 
     def numbered(
         self, number: FieldMapping, system: FieldMapping | None, token: Token

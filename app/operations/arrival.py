@@ -24,12 +24,14 @@ class Arrival:
     """How much of one request has come; bodies of up to `most_body` bytes are waited for.
 
     `complete` tells whether all of it is there, once `has_come` said so: it is not where
-    the request is too long or broken. `wants_go_ahead` tells whether the client waits for
-    a 100 before it sends the body (RFC 9110, 10.1.1).
+    the request is too long or broken. `has_long_chunks` tells that its chunks are more than
+    is waited for: no header says so. `wants_go_ahead` tells whether the client waits for a
+    100 before it sends the body (RFC 9110, 10.1.1).
     """
 
     def __init__(self, most_body: int) -> None:
         self.complete = False
+        self.has_long_chunks = False
         self.wants_go_ahead = False
         self._most_body = most_body
         self._at = 0
@@ -75,6 +77,7 @@ class Arrival:
                 self.complete = data.find(_END, chunk.end() - 2) >= 0
                 return self.complete or len(data) - self._at > HEAD_BYTES
             if self._length + size > self._most_body:
+                self.has_long_chunks = True
                 return True
             if len(data) < chunk.end() + size + 2:
                 return False

@@ -1,10 +1,14 @@
-"""Bodies of requests that gunicorn cannot read, as errors that the framework knows."""
+"""Bodies of requests that cannot be read whole, as errors that the framework knows."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from gunicorn.http import errors
-from werkzeug.exceptions import BadRequest, ClientDisconnected
+from werkzeug.exceptions import (
+    BadRequest,
+    ClientDisconnected,
+    RequestEntityTooLarge,
+)
 
 Application: TypeAlias = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -21,6 +25,19 @@ def guard_bodies(application: Application) -> Application:
         return application(environ, start_response)
 
     return guarded
+
+
+class LongBody:
+    """Stands for a body in chunks that is too long, as an error that the framework knows.
+
+    The framework would read as much as is allowed, and take that for the whole: the
+    filters behind it would be left out.
+    """
+
+    def read(self, _size: int | None = None) -> bytes:
+        raise RequestEntityTooLarge
+
+    readline = read
 
 
 class _GuardedBody:

@@ -16,7 +16,7 @@ from gunicorn.glogging import Logger
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
-from app.operations.bodies import Application, guard_bodies
+from app.operations.bodies import Application, LongBody, guard_bodies
 from app.operations.connections import Connection, Progress, Waiting, Written
 from app.operations.refusals import BrokenOffError, LateRequestError, refuse
 
@@ -147,6 +147,8 @@ class OutcomeWorker(ThreadWorker):
         req._expected_100_continue = False
         if not conn.arrival.complete:
             req.force_close()
+        if conn.arrival.has_long_chunks:
+            req.body = LongBody()
         written = Written(conn)
         kept = super().handle_request(req, written)
         conn.sock.settimeout(self.request_seconds)

@@ -1,5 +1,6 @@
 """OperationOutcome: what went wrong, or what a client should know (spec 2.6)."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,9 @@ from app.schemas.datatypes import (
     ElementSchema,
     filled,
 )
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""What no text of FHIR may hold (STU3, `string`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +35,15 @@ def _issue(issue: Issue) -> Element:
         {
             "severity": issue.severity,
             "code": issue.code,
-            "diagnostics": issue.diagnostics,
+            "diagnostics": _shown(issue.diagnostics or ""),
             # A name that a client made up may end in blanks, which no text of FHIR does.
-            "location": [place.strip() for place in issue.location],
+            "location": [_shown(place).strip() for place in issue.location],
         }
     )
+
+
+def _shown(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import ParamSpec
 
 import orjson
 from flask import Request, Response, request
-from werkzeug.exceptions import PreconditionFailed
+from werkzeug.exceptions import PreconditionFailed, RequestEntityTooLarge
 
 from adapters.contract import Adapter, Record, ResourceType, SourceDataError
 from app.auth import Client, require
@@ -174,12 +174,21 @@ def request_pairs() -> Pairs:
                 "A GET has no body: its parameters are in the address."
             )
         return pairs
-    body = asked.get_data(cache=False)
+    body = _body(asked)
     if not _is_form(asked) and (body or asked.mimetype):
         raise UnsupportedMediaTypeError(f"A search is posted as {_FORM} in UTF-8.")
     pairs = [*pairs, *decode_form(body)]
     note_pairs(pairs)
     return pairs
+
+
+def _body(asked: Request) -> bytes:
+    body = asked.get_data(cache=False)
+    # Of a body without a length the framework reads as much as may be, and is silent of
+    # the rest: filters would be left out.
+    if len(body) == asked.max_content_length and asked.environ["wsgi.input"].read(1):
+        raise RequestEntityTooLarge
+    return body
 
 
 def _is_form(asked: Request) -> bool:

@@ -16,6 +16,7 @@ import responses
 from adapters.contract import (
     AdapterError,
     GoneError,
+    NotAskableError,
     NotFoundError,
     SourceDataError,
     SourceUnavailableError,
@@ -87,6 +88,14 @@ def test_answer_that_no_retry_mends_is_told_the_integrator(
     source.get(ONE, body=WORD, status=status, headers={"Location": URL})
     _fails(SourceDataError, lambda: adapter.search(ask()))
     _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+def test_values_that_the_source_finds_too_long_are_the_clients(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    source.get(LIST, body=WORD, status=414)
+    _fails(NotAskableError, lambda: adapter.search(ask()))
+    _fails(NotAskableError, lambda: adapter.count(ask()))
 
 
 def test_row_that_is_not_there(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,22 @@ def test_20_nothing_is_created_updated_or_deleted(
 def test_20_a_body_may_be_64_kib_long(served: Served, size: int, status: int) -> None:
     data = b"identifier=".ljust(size, b"V")
     answer = raw(served, "POST", "Encounter/_search", data=data, content_type=FORM)
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(("size", "status"), [(65536, 200), (65537, 413), (65541, 413)])
+def test_20_so_may_one_without_a_length(served: Served, size: int, status: int) -> None:
+    """It comes in chunks, and none of it is left out: the rest may be a filter."""
+    data = b"_format=json;".ljust(size - 6, b"a") + b"&_id=1"
+    chunks = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    answer = raw(
+        served,
+        "POST",
+        "Encounter/_search",
+        input_stream=BytesIO(data),
+        content_type=FORM,
+        environ_overrides=chunks,
+    )
     assert answer.status_code == status
 
 

@@ -7,7 +7,7 @@ import pytest
 import responses
 
 from adapters.testing.hospital import UNIT_URL, Hospital, StayRow
-from tests.app.answers import parameters, raw, refused
+from tests.app.answers import body, parameters, raw, refused, told
 from tests.redis_server import RedisServer
 from tests.serving import FORM, Served, ids, link, relations, serve
 
@@ -182,3 +182,25 @@ def test_02_a_name_that_ends_in_blanks_is_refused_in_fhirs_words(
         assert answer.status_code == 400
         (issue,) = answer.get_json(force=True)["issue"]
         assert issue["code"] == "not-supported"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told", "place"),
+    [
+        ("Encounter?_id=8%00", 412, "'8\ufffd'", "http._id"),
+        ("Encounter?date=20%1b24", 412, "'20\ufffd24'", "http.date"),
+        ("Encounter?%01x=1", 400, "'\ufffdx'", "http.\ufffdx"),
+        ("Encounter?date:%0B=1", 400, "':\ufffd'", "http.date:\ufffd"),
+    ],
+)
+def test_02_what_no_text_of_fhir_may_hold_is_not_given_back(
+    served: Served, path: str, status: int, told: str, place: str
+) -> None:
+    (issue,) = body(served.get(path), status)["issue"]
+    assert told in issue["diagnostics"]
+    assert issue["location"] == [place]
+
+
+def test_02_nor_is_it_where_a_parameter_is_ignored(served: Served) -> None:
+    bundle = body(served.get("Encounter?a%00b=1", Prefer="handling=lenient"))
+    assert told(bundle) == [("warning", "not-supported", "http.a\ufffdb")]

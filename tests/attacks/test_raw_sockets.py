@@ -128,6 +128,7 @@ def bad() -> dict[str, tuple[bytes, list[int]]]:
     length = b"Content-Length: %d"
     chunked = b"Transfer-Encoding: chunked"
     form = b"_id=" + STAY
+    padding = b"4000\r\n" + b"_format=json;".ljust(16384, b"a") + b"\r\n"
     zero = b"0\r\n\r\n"
     return {
         "half a request line": (b"GET /fhir/" + CANARY, [408]),
@@ -214,7 +215,11 @@ def bad() -> dict[str, tuple[bytes, list[int]]]:
         "a size with 0x": (posted(b"0x5\r\n" + form + hidden, chunked), [400]),
         "a huge size": (
             posted(b"FFFFFFFFFFFFFFFF\r\n" + form + hidden, chunked),
-            [400],
+            [413],
+        ),
+        "a filter behind chunks too long": (
+            posted(padding * 4 + b"6\r\n&" + form[:5] + b"\r\n" + zero, chunked),
+            [413],
         ),
         "a chunk too short": (posted(b"9\r\n" + form + b"\r\n" + zero, chunked), [408]),
         "a chunk too long": (posted(b"2\r\n" + form + b"\r\n" + zero, chunked), [400]),

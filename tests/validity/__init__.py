@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from tests.validity.promises import promise_faults
-from tests.validity.rules import Body, empty_faults, rule_faults
+from tests.validity.rules import Body, empty_faults, rule_faults, text_faults
 from tests.validity.schema import schema_faults
 
 
@@ -25,7 +25,8 @@ def validate(body: Body) -> None:
 
 def fhir_faults(body: Body) -> list[str]:
     """Return what STU3 has against the body and against the resources within it."""
-    faults = [*schema_faults(body), *empty_faults(body)] or [*rule_faults(body)]
+    faults = [*schema_faults(body), *empty_faults(body), *text_faults(body)]
+    faults = faults or [*rule_faults(body)]
     for resource in _resources_within(body):
         faults += _known_faults(json.dumps(resource))
     return faults

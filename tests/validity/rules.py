@@ -1,5 +1,6 @@
 """STU3's rules that a JSON schema cannot say: the invariants of the definitions."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
@@ -10,12 +11,21 @@ from tests.validity.schema import codes
 Body: TypeAlias = dict[str, Any]
 Rule: TypeAlias = Callable[[Body], Iterator[str]]
 
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
 
 def empty_faults(body: Body) -> Iterator[str]:
     """Yield each null and each empty text, list and object."""
     for path, node in nodes(body):
         if node is None or node in ("", [], {}):
             yield f"{path}: empty ({node!r})"
+
+
+def text_faults(body: Body) -> Iterator[str]:
+    """Yield each text with a character that STU3's `string` does not allow."""
+    for path, node in nodes(body):
+        if isinstance(node, str) and _CONTROL.search(node):
+            yield f"{path}: a control character ({node!r})"
 
 
 def rule_faults(body: Body) -> Iterator[str]:

@@ -64,6 +64,14 @@ def test_nobody_waits_for_what_is_refused_anyway(request_: bytes) -> None:
     assert not arrival.complete
 
 
+@pytest.mark.parametrize("request_", NOT_WAITED_FOR.values(), ids=NOT_WAITED_FOR)
+def test_of_chunks_it_tells_that_they_are_too_long(request_: bytes) -> None:
+    arrival = Arrival(MOST)
+    arrival.has_come(request_)
+    long = ("a long chunk", "many chunks")
+    assert arrival.has_long_chunks == (request_ in map(NOT_WAITED_FOR.get, long))
+
+
 GO_AHEAD = b"Expect: 100-Continue\r\nContent-Length: 3\r\n\r\n"
 
 

@@ -113,6 +113,30 @@ def test_a_broken_chunk_is_the_clients_fault(gunicorn: Gunicorn, chunk: bytes) -
     check_answer("POST", "/body", answer.status, answer.headers, answer.body)
 
 
+MANY = b"4000\r\n" + b"a" * 16384 + b"\r\n"
+
+TOO_LONG = {
+    "many chunks": MANY * 5,
+    "one byte more": MANY * 4 + b"1\r\na\r\n",
+    "one chunk": b"10001\r\n" + b"a" * 65537 + b"\r\n",
+    "a chunk that has not come": MANY + b"FFFFFFFF\r\n",
+}
+
+
+@pytest.mark.parametrize("chunks", TOO_LONG.values(), ids=TOO_LONG)
+def test_chunks_that_are_too_long_are_413(gunicorn: Gunicorn, chunks: bytes) -> None:
+    answer = exchange(gunicorn.port, CHUNKED + chunks + b"0\r\n\r\n")
+    assert answer.status == 413
+    assert answer.headers["Connection"] == "close"
+    check_answer("POST", "/body", answer.status, answer.headers, answer.body)
+
+
+def test_chunks_may_be_as_long_as_a_body(gunicorn: Gunicorn) -> None:
+    request = CHUNKED.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    answer = exchange(gunicorn.port, request + MANY * 4 + b"0\r\n\r\n")
+    assert (answer.status, json.loads(answer.body)) == (200, {"read": 65536})
+
+
 def test_a_body_that_breaks_off_is_no_fault_of_ours(gunicorn: Gunicorn) -> None:
     with socket.create_connection(("127.0.0.1", gunicorn.port), 10) as connection:
         connection.sendall(CHUNKED + b"30\r\nabc")
