@@ -24,7 +24,13 @@ STAYS = (1_000, 10_000_000)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, left = parser.parse_known_args(arguments)
+    if left and getattr(options, "search", "") is None and left[0][:1] != "-":
+        # argparse misses a last argument that may be missing, where an option precedes it.
+        options.search = left.pop(0)
+    if left:
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
     command: Callable[[argparse.Namespace], int] = options.run
     return command(options)
 

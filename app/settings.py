@@ -136,6 +136,14 @@ def _check_audit(values: _Values) -> list[str]:
     return [f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT needs it."]
 
 
+def _check_addresses(values: _Values) -> list[str]:
+    if values.get("operations_bind") != values.get("bind", "?"):
+        return []
+    return [
+        f"{PREFIX}OPERATIONS_BIND needs a port of its own, not that of {PREFIX}BIND."
+    ]
+
+
 def _check_tracing(values: _Values) -> list[str]:
     if not values.get("tracing") or _has_tracing():
         return []
@@ -164,6 +172,7 @@ _CHECKS: tuple[Callable[[_Values], list[str]], ...] = (
     _check_introspection,
     _check_page_life,
     _check_audit,
+    _check_addresses,
     _check_tracing,
     _check_plain_http,
 )

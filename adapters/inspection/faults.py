@@ -10,6 +10,7 @@ from adapters.mapping.places import Place, places_of
 
 _COUNTED = ("no entry for ", "required and empty")
 _NEVER = "never happens"
+_UNREAD = "not readable as a time"
 
 
 def broken_rules(
@@ -33,6 +34,8 @@ def broken_rules(
         )
         if _NEVER in fault.rule:
             text += " (is the column in UTC, or in another time zone?)"
+        elif fault.rule == _UNREAD:
+            text += " (how is it written? Say so with format)"
         place = _place(fault, places)
         source = columns.get(fault.column, fault.column)
         if place is None:

@@ -61,8 +61,8 @@ def far_from(now: datetime) -> datetime:
 
 def has_far_days(place: Place) -> bool:
     """Tell whether a field is one whose far days stand for none in many systems."""
-    rule = place.field.time
-    return place.slot in _VERBS and rule is not None and len(place.field.columns) == 1
+    field = place.field
+    return place.slot in _VERBS and field.time is not None and bool(field.columns)
 
 
 def far_days(

@@ -141,16 +141,19 @@ def _id(cell: Cell) -> Reader:
 
 
 def _parts(cell: Cell) -> Reader:
-    text_of = _text(cell)
+    # A column may hold a list: each of its values is read as one that stands alone.
+    text_of = _text(Cell(cell.field, cell.name, dict.fromkeys(cell.field.columns, 0)))
     split = cell.field.split
+    (index,) = cell.indexes
 
     def read(row: Row) -> tuple[str, ...]:
-        text = text_of(row)
-        if text is None:
-            return ()
+        value = row[index]
+        several = value if isinstance(value, list) else [value]
+        texts = [text for one in several if (text := text_of((one,))) is not None]
         if split is None:
-            return (text,)
-        return tuple(part for cut in text.split(split) if (part := cut.strip()))
+            return tuple(texts)
+        cuts = (cut.strip() for text in texts for cut in text.split(split))
+        return tuple(cut for cut in cuts if cut)
 
     return read
 
@@ -201,14 +204,6 @@ def _flag(cell: Cell) -> Reader:
     return read
 
 
-def _time(cell: Cell) -> Reader:
-    return _read_by(cell, to_instant)
-
-
-def _day(cell: Cell) -> Reader:
-    return _read_by(cell, read_day)
-
-
 def _read_by(cell: Cell, read: Callable[[object, TimeRule], Any]) -> Reader:
     """Return a reader for times; a datetime without sentinels takes the short way."""
     rule = cell.field.time
@@ -243,8 +238,8 @@ _COMPILERS: Mapping[Kind, Callable[[Cell], Reader]] = MappingProxyType(
         Kind.PARTS: _parts,
         Kind.SYSTEM: _exact,
         Kind.CODE: _exact,
-        Kind.TIME: _time,
-        Kind.DATE: _day,
+        Kind.TIME: lambda cell: _read_by(cell, to_instant),
+        Kind.DATE: lambda cell: _read_by(cell, read_day),
         Kind.FLAG: _flag,
     }
 )

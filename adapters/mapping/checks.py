@@ -73,6 +73,11 @@ def is_format(form: str) -> bool:
     return True
 
 
+def ends_in_a_z(form: str) -> bool:
+    """Tell whether a strptime format ends in the letter Z, which says no zone by itself."""
+    return form.endswith("Z") and not form.endswith("%Z")
+
+
 def sorts_as_text(form: str) -> bool:
     """Tell whether texts of this format sort as the times that they stand for."""
     return _SORTABLE.fullmatch(form) is not None

@@ -110,7 +110,11 @@ def http_section(
         search=MappingProxyType(
             {n: _search(n, o, codes) for n, o in section.get("search", {}).items()}
         ),
-        sort=SortCall(sort["send"], MappingProxyType(dict(sort["by"])))
+        sort=SortCall(
+            sort["send"],
+            MappingProxyType(dict(sort["by"])),
+            place(doc.root, (*path, "sort"), at_key=True),
+        )
         if sort
         else None,
         order=section.get("order", ""),

@@ -193,6 +193,7 @@ class SortCall:
 
     send: str
     by: Mapping[str, str]
+    mark: "Mark | None" = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

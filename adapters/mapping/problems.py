@@ -47,7 +47,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return the known word that looks most like `word`, "" when none does."""
-    return next(iter(get_close_matches(word, tuple(known), n=1, cutoff=0.6)), "")
+    words = tuple(known)
+    same = [each for each in words if each.casefold() == word.casefold()]
+    return next(iter(same or get_close_matches(word, words, n=1, cutoff=0.6)), "")
 
 
 def one_of(word: str, known: Iterable[str], what: str) -> str:

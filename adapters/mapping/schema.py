@@ -67,6 +67,7 @@ _TEXT_ONLY = {
     "value": "is not for times and dates: they come from a column",
 }
 _UPDATED_ONLY = {"covers": "is only for last_updated"}
+_NAME_OF_TABLE = "expected the name of a code table here: the table stands under codes"
 _PARTS_ONLY = {"split": "is only for given"}
 _REFERENCES_ONLY = {"source": "is only for ids of other resources"}
 
@@ -81,7 +82,7 @@ class TextOptions(Shape):
     elsewhere = _elsewhere(_TIME_ONLY, _UPDATED_ONLY, _PARTS_ONLY, _REFERENCES_ONLY)
     columns = Columns(data_key="from")
     constant = Text(data_key="value")
-    codes = Text()
+    codes = Text(error_messages={"invalid": _NAME_OF_TABLE})
     absent = Listed(Text())
     search_column = Text(data_key="search")
 

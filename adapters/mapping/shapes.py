@@ -92,9 +92,11 @@ class Shape(Schema):
             raise ValidationError(faults)
 
     def _refusal(self, key: str, value: Any, known: Iterable[str]) -> KeyFault:
-        first = key.partition(" ")[0]
+        first, front = key.partition(" ")[0], key.partition(":")[0]
         if key in self.elsewhere:
             return KeyFault(f"'{key}' {self.elsewhere[key]}", self.instead.get(key, ""))
+        if front != key and front in known:
+            return KeyFault(f"a blank is missing behind '{front}:'", front)
         if value == "" and first != key:
             if first in known:
                 return KeyFault(f"a ':' is missing behind '{first}'", first)

@@ -27,7 +27,7 @@ from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import In
 from adapters.sql.database import Database
 from adapters.sql.filters import Filters, Survivors
-from adapters.sql.missing import missing_name
+from adapters.sql.missing import missing_name, unread_word
 from adapters.sql.moments import KeyColumn
 from adapters.sql.places import place_of
 from adapters.sql.statements import Shape
@@ -161,13 +161,21 @@ def _columns(database: Database, rows: str, mark: Mark, element: str) -> Columns
     try:
         found = database.columns(rows)
     except SourceDataError as error:
-        name = missing_name(str(error.__cause__), rows)
-        text = f"the source has no {name}, which the SELECT of rows names"
-        if not name:
-            text = "the source refuses the SELECT of rows: is there a table or column it lacks?"
+        text = _refusal(str(error.__cause__), rows)
         raise UnfitError([MappingProblem(mark, element, text)]) from error
     kinds = {column.name: column.kind for column in found}
     return Columns(tuple(column.name for column in found), kinds)
+
+
+def _refusal(message: str, rows: str) -> str:
+    if name := missing_name(message, rows):
+        return f"the source has no {name}, which the SELECT of rows names"
+    if word := unread_word(message, rows):
+        return f"the source cannot read the SELECT of rows at '{word}': what is missing before it?"
+    return (
+        "the source refuses the SELECT of rows: does it lack a table or column, or is its end"
+        " cut off?"
+    )
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:

@@ -79,7 +79,12 @@ def main() -> int:
     threading.excepthook = _log_fault
     work: list[Callable[[], None]] = [watch.run]
     if settings.operations_bind:
-        server = operations_server(settings.operations_bind, watch, scraper)
+        try:
+            server = operations_server(settings.operations_bind, watch, scraper)
+        except OSError as error:
+            data = {"reason": error.strerror}
+            _log.error("operations port not taken", extra={"data": data})
+            return 1
         work.append(server.serve_forever)
     threads = [threading.Thread(target=each, daemon=True) for each in work]
     for thread in threads:

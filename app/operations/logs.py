@@ -33,10 +33,16 @@ _OURS = ("app.", "adapters.", "demo.")
 _SERVER_SAYS = (
     "Starting gunicorn",
     "Listening at",
+    "Using worker",
     "Booting worker",
     "Connection in use",
+    "Can't connect to",
     "Handling signal",
+    "Shutting down",
     "Worker exiting",
+    "Worker (pid:%s) was sent",
+    "Worker (pid:%s) exited",
+    "WORKER TIMEOUT",
 )
 """What gunicorn tells of itself: addresses of ours, signals and processes, no request."""
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")

@@ -58,7 +58,8 @@ def _known(file: Path) -> tuple[KnownFinding, ...]:
     """Return what a whole file says is known; a profile says nothing of the kind."""
     try:
         return load_mapping(file, None).known
-    except ProfileGivenError:
+    except MappingError:
+        # A profile, or what was read before is there no more: a pipe, a file saved meanwhile.
         return ()
 
 

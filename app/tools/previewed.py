@@ -138,7 +138,10 @@ class Preview:
         if cell is None:
             return None
         try:
-            text = as_text(cell)
+            if isinstance(cell, list) and made and not made.fault:
+                text = ", ".join(as_text(one) for one in cell if one is not None)
+            else:
+                text = as_text(cell)
         except ValueError:
             return f"a value of type {type(cell).__name__}"
         return _shown(text, made) if self._redacted and made else text

@@ -151,6 +151,8 @@ class Scrambler:
             return cell
         if isinstance(cell, int):
             return int(self.text(str(cell)))
+        if isinstance(cell, list):
+            return [self.cell(one) for one in cell]
         text = cell if isinstance(cell, str) else _text(cell)
         return self.text(text)
 

@@ -60,7 +60,15 @@ def test_settings_and_mapping_are_whole(group: str, stage: str, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "name",
-    ["base_url", "bind", "mapping", "redis_url", "audit", "audit_key"],
+    [
+        "base_url",
+        "bind",
+        "operations_bind",
+        "mapping",
+        "redis_url",
+        "audit",
+        "audit_key",
+    ],
 )
 def test_each_group_has_its_own_in_each_environment(name: str, tmp_path: Path) -> None:
     values = {

@@ -254,6 +254,8 @@ logging.getLogger("app.x").debug("hidden")
 logging.getLogger("urllib3").info("hidden")
 logging.getLogger("urllib3").warning("warned of %s", "Canari")
 logging.getLogger("gunicorn.error").info("Booting worker with pid: %s", 7)
+killed = "Worker (pid:%s) was sent %s! Perhaps out of memory?"
+logging.getLogger("gunicorn.error").error(killed, 7, "SIGKILL")
 try:
     raise RuntimeError("Canari")
 except RuntimeError:
@@ -272,7 +274,8 @@ def test_a_whole_process_writes_json_to_stderr():
         "ours told",
         "warned of %s",
         "Booting worker with pid: 7",
-        "(withheld) <string>:13",
+        "Worker (pid:7) was sent SIGKILL! Perhaps out of memory?",
+        "(withheld) <string>:15",
     ]
 
 

@@ -328,6 +328,14 @@ def test_a_key_set_is_needed_unless_tokens_are_introspected(mapping):
     )
 
 
+def test_the_operations_port_is_one_of_its_own(mapping):
+    taken = "127.0.0.1:9000"
+    assert faults(environ(mapping, BIND=taken, OPERATIONS_BIND=taken)) == (
+        "ENCOUNTERS_OPERATIONS_BIND needs a port of its own, not that of "
+        "ENCOUNTERS_BIND.",
+    )
+
+
 def test_a_page_does_not_idle_longer_than_it_lives(mapping):
     given = environ(mapping, PAGE_IDLE_MINUTES="60", PAGE_LIFE_MINUTES="59")
     assert faults(given) == (

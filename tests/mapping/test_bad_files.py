@@ -24,6 +24,7 @@ BEYOND_JSON_SCHEMA: Mapping[str, str] = {
     "base-in-a-circle": _OTHER_FILE,
     "base-not-there": _OTHER_FILE,
     "base-of-itself": _OTHER_FILE,
+    "code-in-small-letters": _ELSEWHERE,
     "code-table-not-there": _ELSEWHERE,
     "code-table-not-used": _ELSEWHERE,
     "code-table-the-wrong-way-round": _ELSEWHERE,
@@ -32,9 +33,11 @@ BEYOND_JSON_SCHEMA: Mapping[str, str] = {
     "format-that-does-not-sort": _ELSEWHERE,
     "format-without-time-of-day": _ELSEWHERE,
     "hidden-class": _ELSEWHERE,
+    "http-bound-without-a-zone": _ELSEWHERE,
     "http-key-in-clear": _JUDGED,
     "http-list-cannot-page": _OTHER_FILE,
     "http-sort-one-way": _ELSEWHERE,
+    "otherwise-among-the-codes": _JUDGED,
     "patient-always-the-same": _ELSEWHERE,
     "profile-file-not-there": _OTHER_FILE,
     "reference-without-source": _ELSEWHERE,
@@ -44,6 +47,7 @@ BEYOND_JSON_SCHEMA: Mapping[str, str] = {
     "source-not-named": _ELSEWHERE,
     "source-not-used": _ELSEWHERE,
     "tag": _AS_WRITTEN,
+    "time-searched-by-its-day": _ELSEWHERE,
     "two-columns-searched": _ELSEWHERE,
     "unknown-profile": _OTHER_FILE,
     "unknown-time-zone": _ALL_TEXTS,
@@ -51,6 +55,7 @@ BEYOND_JSON_SCHEMA: Mapping[str, str] = {
     "visit-number-without-a-system": _ELSEWHERE,
     "without-what-is-not-there": _OTHER_FILE,
     "without-what-is-required": _OTHER_FILE,
+    "z-without-a-zone": _ELSEWHERE,
 }
 """Files that are right as far as a schema can tell, and why it cannot tell more."""
 

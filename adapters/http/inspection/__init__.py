@@ -1,4 +1,4 @@
-"""What there is to look at behind an HTTP API: one page of rows, and each filter once.
+"""What there is to look at behind an HTTP API: one page of rows, each filter and order once.
 
 An API tells neither its types nor its indexes; what is not looked at is said.
 """
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from adapters.contract import SourceDataError
 from adapters.http.inspection.filters import filters_tried, read_tried
 from adapters.http.inspection.looked import Looked
+from adapters.http.inspection.orders import orders_tried
 from adapters.http.inspection.pages import paging_tried
 from adapters.http.inspection.rows import rows_seen
 from adapters.inspection import Look, Observation, Weight
@@ -27,6 +28,7 @@ def looks(looked: Looked) -> Iterator[Look]:
         ("rows", rows_seen),
         ("paging", paging_tried),
         ("filters", filters_tried),
+        ("orders", orders_tried),
         ("read", read_tried),
     ):
         yield Look(f"{kind}: {subject}", _refusals_told(looked, subject, ask))

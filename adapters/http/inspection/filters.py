@@ -1,8 +1,8 @@
 """Each filter of an HTTP source asked once, for a value that its list has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from adapters.contract import (
     DateCriterion,
@@ -10,22 +10,28 @@ from adapters.contract import (
     NotAskableError,
     NotFoundError,
     Prefix,
+    Record,
     ReferenceCriterion,
     RowFault,
     SearchQuery,
     Sort,
     SortKey,
     SourceDataError,
+    SourceUnavailableError,
     StringCriterion,
+    TokenCriterion,
     TooCostlyError,
 )
 from adapters.http.inspection.looked import Looked
 from adapters.inspection import Observation, Weight
 from adapters.inspection.questions import criterion_of
+from adapters.mapping.http_model import Several
 from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.places import Place, places_of
 
 _FEW = 10
+
+_WORDS = (TokenCriterion, ReferenceCriterion)
 
 
 class Tried(NamedTuple):
@@ -44,9 +50,15 @@ def filters_tried(looked: Looked) -> Iterator[Observation]:
             yield _untried(looked, parameter, "no row of the list has a value for it")
             continue
         try:
-            yield from _told(looked, tried)
+            told = list(_told(looked, tried))
+            yield from told or _several_told(looked, tried)
         except NotAskableError:
             yield _untried(looked, parameter, "it cannot be asked for a value of a row")
+        except SourceUnavailableError as error:
+            # The list was answered: an API may fail at what it does not know.
+            column = ", ".join(tried.place.field.columns)
+            text = f"'{parameter}' is not answered: {error}"
+            yield Observation.at(tried.place, column, text, Weight.ERROR)
 
 
 def _untried(looked: Looked, parameter: str, reason: str) -> Observation:
@@ -75,6 +87,41 @@ def _told(looked: Looked, tried: Tried) -> Iterator[Observation]:
     yield from bounds
     if text and not bounds:
         yield Observation.at(tried.place, column, f"'{tried.parameter}' {text}", weight)
+
+
+def _several_told(looked: Looked, tried: Tried) -> Iterator[Observation]:
+    """Tell of a parameter that finds rows of one value alone where two are sent."""
+    name, (asked,) = tried.parameter, tried.query.criteria
+    two = tuple(dict.fromkeys(_values(looked.records, name)))[:2]
+    is_one = looked.section.http.search[name].several is Several.ONE
+    if is_one or len(two) < 2 or not isinstance(asked, _WORDS):
+        return
+    both = type(asked)(name, two)
+    query = replace(tried.query, criteria=(both,))
+    text = ""
+    try:
+        rows = looked.adapter.search(query).rows
+        if len(rows) < _FEW and not {*two} <= {*_values(rows, name)}:
+            text = "brings no row of one of two values"
+    except NotAskableError:
+        # Two numbers of two systems may not be asked at once.
+        return
+    except SourceDataError as error:
+        if error.refused:
+            raise
+        text = f"does not filter by two values: {error}"
+    if text:
+        column = ", ".join(tried.place.field.columns)
+        text = f"'{name}' {text}: does the API take several so (several:)?"
+        yield Observation.at(tried.place, column, text, Weight.ERROR)
+
+
+def _values(records: Iterable[Record | RowFault], parameter: str) -> Iterator[Any]:
+    for record in records:
+        if not isinstance(record, RowFault):
+            asked = criterion_of(parameter, record)
+            if isinstance(asked, _WORDS):
+                yield asked.values[0]
 
 
 def _is_of_times(query: SearchQuery) -> bool:

@@ -44,7 +44,7 @@ def rows_seen(looked: Looked) -> Iterator[Observation]:
     yield from doubtful_times(section, looked.records, {}, now)
     yield from _hidden_zones(looked)
     for place in filter(has_far_days, places_of(section)):
-        (column,) = place.field.columns
+        column = place.field.columns[0]
         values = [(_step(row, path_of(column)), 1) for row in looked.rows]
         yield from far_days(place, column, values, now)
     unserved = [

@@ -59,6 +59,9 @@ def table_keys_can_match(doc: Document) -> Iterator[MappingProblem]:
             if not code:
                 text = "an empty code is no value: say otherwise: for what is absent"
                 yield doc.problem(path, text, at_key=True)
+            elif code == "otherwise":
+                text = "'otherwise' stands beside table, not in it"
+                yield doc.problem(path, text, at_key=True)
             elif code != code.rstrip():
                 text = f"'{code}' ends in a blank: values are compared without them"
                 yield doc.problem(path, text, at_key=True)

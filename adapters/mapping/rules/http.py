@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adapters.contract import ResourceType
-from adapters.mapping.checks import directives, is_format, zone
+from adapters.mapping.checks import directives, ends_in_a_z, is_format, zone
 from adapters.mapping.document import Document
 from adapters.mapping.http_model import Several, Step
 from adapters.mapping.model import HIDDEN, REMOVED
@@ -13,6 +13,7 @@ from adapters.mapping.parameters import SORTS
 from adapters.mapping.parts import several_of
 from adapters.mapping.problems import MappingError, MappingProblem, one_of
 from adapters.mapping.profile import Profile, load_profile
+from adapters.mapping.rules.times import Z_IS_A_LETTER
 
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 
@@ -116,9 +117,23 @@ def dates_can_be_asked(doc: Document) -> Iterator[MappingProblem]:
             if options is not None:
                 for below, text in _date_faults(name, options):
                     yield doc.problem((*path, "search", name, *below), text)
+        yield from _zoneless(doc, path, section.get("search", {}).get("date", {}))
         if "date" in section.get("search", {}) and doc.data.get("date") == "period":
             text = "date: period cannot be asked of an HTTP source"
             yield doc.problem(("date",), text)
+
+
+def _zoneless(
+    doc: Document, path: KeyPath, options: Mapping[str, Any]
+) -> Iterator[MappingProblem]:
+    """Refuse bounds that end in a Z, where nothing says whose clock they are of."""
+    is_named = "time_zone" in options or any(
+        doc.says_zone(site)
+        for site in doc.sites()
+        if site.section == path and site.full_name == "start"
+    )
+    if not is_named and ends_in_a_z(options.get("format", "")):
+        yield doc.problem((*path, "search", "date", "format"), Z_IS_A_LETTER)
 
 
 def _date_faults(

@@ -86,6 +86,18 @@ def searched_columns_are_single(doc: Document) -> Iterator[MappingProblem]:
             yield doc.problem(site.path, text)
 
 
+def searched_columns_are_whole(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse to search a time of two columns by one of them, a day without its time."""
+    for site in doc.sites():
+        named = site.options.get("search_column")
+        if named in site.columns and len(site.columns) > 1:
+            text = (
+                f"'{named}' alone is not the whole time: join both in the SELECT, and "
+                "name that column"
+            )
+            yield doc.problem((*site.path, "search"), text)
+
+
 def searched_texts_sort(doc: Document) -> Iterator[MappingProblem]:
     """Refuse to search or sort by texts that do not sort as the times they stand for."""
     for use, site in _searched(doc):

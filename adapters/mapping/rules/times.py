@@ -2,11 +2,22 @@
 
 from collections.abc import Iterator
 
-from adapters.mapping.checks import directives, is_format, time_of_day, zone, zone_names
+from adapters.mapping.checks import (
+    directives,
+    ends_in_a_z,
+    is_format,
+    time_of_day,
+    zone,
+    zone_names,
+)
 from adapters.mapping.document import Document
 from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem, did_you_mean
 from adapters.mapping.slots import Kind
+
+Z_IS_A_LETTER = (
+    "Z is a letter here, and usually means UTC: say time_zone: UTC beside it"
+)
 
 
 def zones_are_known(doc: Document) -> Iterator[MappingProblem]:
@@ -47,6 +58,14 @@ def formats_name_a_time(doc: Document) -> Iterator[MappingProblem]:
         if not directives(form) & set("HIMSf") and not doc.holds((*site.path, "at")):
             text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
             yield doc.problem((*site.path, "format"), text)
+
+
+def letters_name_no_zone(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a Z at the end of a format, where nothing says whose clock it stands for."""
+    for site in doc.sites():
+        is_named = site.slot.kind is not Kind.TIME or doc.says_zone(site)
+        if not is_named and ends_in_a_z(site.options.get("format", "")):
+            yield doc.problem((*site.path, "format"), Z_IS_A_LETTER)
 
 
 def formats_name_a_day(doc: Document) -> Iterator[MappingProblem]:

@@ -11,6 +11,7 @@ from adapters.inspection.times import doubtful_times
 from adapters.mapping.model import SourceMapping
 from adapters.sql.database import Database, SourceTimedOutError
 from adapters.sql.inspection.codes import CodesSeen
+from adapters.sql.inspection.cut import cut_short
 from adapters.sql.inspection.filters import filters_without_index
 from adapters.sql.inspection.kinds import unfit_kinds
 from adapters.sql.inspection.merged import merged_patients
@@ -22,7 +23,7 @@ from adapters.sql.inspection.rows import (
     strangers,
 )
 from adapters.sql.inspection.sorts import sorts_without_index
-from adapters.sql.section import Section
+from adapters.sql.section import Section, UnfitError
 
 __all__ = ["looks"]
 
@@ -40,6 +41,7 @@ def looks(
     looked = Looked(section, mapping, database, search)
     codes = CodesSeen(looked)
     for subject, ask in (
+        ("all rows", lambda: cut_short(looked)),
         ("types of columns", lambda: unfit_kinds(looked)),
         ("codes", codes.observations),
         ("required values", lambda: empty_required(looked)),
@@ -75,6 +77,9 @@ def _in_time(
             yield from ask()
         except SourceTimedOutError:
             yield looked.untold(subject)
+        except UnfitError as error:
+            # Of another section that this one looks into.
+            yield from map(Observation.of, error.problems)
         except SourceDataError as error:
             yield looked.seen(f"{subject}: {error}", Weight.ERROR)
 

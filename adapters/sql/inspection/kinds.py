@@ -1,6 +1,7 @@
 """Types of columns that do not fit what the mapping reads from them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from adapters.inspection import Observation, Weight
 from adapters.inspection.zones import has_offset, hidden_zone, hides_its_zone
@@ -36,8 +37,8 @@ def unfit_kinds(looked: Looked) -> Iterator[Observation]:
             SlotKind.DATE,
         ):
             found = _of_time(looked, place, kind, place.field.time, is_compared)
-        elif place.kind in (SlotKind.ID, SlotKind.EXACT):
-            found = _of_id(place, kind, is_compared)
+        elif place.kind in _OF_TEXTS:
+            found = _OF_TEXTS[place.kind](place, kind, is_compared)
         else:
             continue
         if hides_its_zone(place) and kind is not Kind.INSTANT:
@@ -56,6 +57,7 @@ def _of_time(
     looked: Looked, place: Place, kind: Kind, rule: TimeRule, is_compared: bool
 ) -> _Found:
     two = len(place.field.columns) > 1
+    is_day = kind is Kind.DATE and place.kind is SlotKind.TIME
     if kind in _NUMBERS and rule.format is None:
         text = (
             "a column of numbers, without a format: say how they are written, or make a"
@@ -65,7 +67,13 @@ def _of_time(
     elif kind in _NUMBERS and is_compared:
         text = "a column of numbers is searched as text: make a text or a time of it in the SELECT"
         yield Weight.WARNING, text, ""
-    elif kind is Kind.DATE and place.kind is SlotKind.TIME and not rule.at and not two:
+    elif is_day and is_compared and place.field.search_column:
+        text = (
+            "compared by a column of days, and has a time of day: searches by the hour and"
+            " orders err. Make one column of both in the SELECT, and name that"
+        )
+        yield Weight.ERROR, text, ""
+    elif is_day and not rule.at and not two:
         yield Weight.ERROR, "a column of days: say at what time of day", 'at: "00:00"'
     elif kind in (Kind.OTHER, Kind.BOOLEAN, Kind.UUID):
         text = "not a column of times: make one of it in the SELECT"
@@ -74,19 +82,23 @@ def _of_time(
         kind in _TEXTS
         and rule.format is None
         and is_compared
-        and _has_t(looked, place.field)
+        and (remedy := _form_with_t(looked, place.field))
     ):
         text = (
             "texts with a T between day and time, which searches compare with texts that"
             " have a blank there: say the format, or make a time of them in the SELECT"
         )
-        yield Weight.WARNING, text, 'format: "%Y-%m-%dT%H:%M:%S"'
+        yield Weight.WARNING, text, remedy
 
 
-def _has_t(looked: Looked, field: FieldMapping) -> bool:
-    """Whether any of a few texts has the T of ISO 8601."""
-    values = _some_values(looked, field)
-    return any(isinstance(v, str) and v[_T_PLACE : _T_PLACE + 1] == "T" for v in values)
+def _form_with_t(looked: Looked, field: FieldMapping) -> str:
+    """Return the format of a few texts, "" where none has the T of ISO 8601."""
+    texts = [v.strip() for v in _some_values(looked, field) if isinstance(v, str)]
+    if not any(text[_T_PLACE : _T_PLACE + 1] == "T" for text in texts):
+        return ""
+    if all(text.endswith("Z") for text in texts):
+        return 'format: "%Y-%m-%dT%H:%M:%SZ", time_zone: UTC'
+    return 'format: "%Y-%m-%dT%H:%M:%S"'
 
 
 def _some_values(looked: Looked, field: FieldMapping) -> list[object]:
@@ -114,6 +126,17 @@ def _of_id(place: Place, kind: Kind, is_compared: bool) -> _Found:
     elif kind is Kind.PADDED:
         text = "texts that end in blanks (CHAR): the service takes them away"
         yield Weight.NOTE, text, ""
+
+
+def _of_parts(_: Place, kind: Kind, is_compared: bool) -> _Found:
+    if kind is Kind.OTHER and is_compared:
+        text = "a list cannot be searched: name a column of texts with search:"
+        yield Weight.ERROR, text, ""
+
+
+_OF_TEXTS: Mapping[SlotKind, Callable[[Place, Kind, bool], _Found]] = MappingProxyType(
+    {SlotKind.ID: _of_id, SlotKind.EXACT: _of_id, SlotKind.PARTS: _of_parts}
+)
 
 
 def _compared(looked: Looked) -> tuple[FieldMapping, ...]:

@@ -31,6 +31,7 @@ from adapters.mapping.places import Place, places_of
 from adapters.sql.conditions import ALWAYS, Filter, all_of
 from adapters.sql.database import Database
 from adapters.sql.dialects.plans import Origin
+from adapters.sql.moments import KeyColumn
 from adapters.sql.section import Section
 from adapters.sql.statements import Shape
 
@@ -190,8 +191,7 @@ def empty_required(looked: Looked) -> Iterator[Observation]:
 def far_times(looked: Looked, now: datetime) -> Iterator[Observation]:
     """Tell the far days on which stays start or end, of all rows."""
     for place in filter(has_far_days, looked.places):
-        (name,) = place.field.columns
-        column = looked.section.filters.columns.column(name)
+        column = looked.section.filters.columns.column(place.field.columns[0])
         wanted = all_of([looked.served, _is_far(looked, place, now)])
         rows = looked.section.mapping.rows
         shape = Shape(rows, (), wanted.condition, limited=True, grouped=column)
@@ -207,7 +207,9 @@ def _is_far(looked: Looked, place: Place, now: datetime) -> Filter:
         return ALWAYS
     far = far_from(now)
     at = DateValue(Prefix.GE, far, far)
-    return looked.section.filters.time(place.slot).from_(at)
+    time = looked.section.filters.time(place.slot)
+    # What stands for none is told by its text, as rows are read: here it may look the same.
+    return replace(time, key=KeyColumn(time.key.column)).from_(at)
 
 
 def strangers(looked: Looked) -> Iterator[Observation]:

@@ -141,11 +141,16 @@ def _ready(bind: str) -> Iterator[Seen]:
         session.trust_env = False
         try:
             answer = session.get(f"http://{here}:{port}/ready", timeout=SECONDS)
-            parts = answer.json()["parts"]
-        except (requests.RequestException, KeyError, TypeError):
+        except requests.RequestException:
             text = "nobody answers there"
             yield note(text, "before the start that is so; else see the service's log")
             return
+    try:
+        parts = answer.json()["parts"]
+    except (ValueError, KeyError, TypeError):
+        text = f"is answered by somebody else (status {answer.status_code})"
+        yield error(text, "ENCOUNTERS_OPERATIONS_BIND: take a port that is free")
+        return
     if answer.ok:
         yield fine("says that the service is ready")
     for name, part in parts.items():

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import redis
+from redis.sentinel import MasterNotFoundError
 
 from app.sentinels import SentinelAddress, is_sentinel
 from app.setting_readers import is_loopback
@@ -31,6 +32,10 @@ _REFUSED: Mapping[type[redis.RedisError], tuple[str, str]] = {
     redis.exceptions.NoPermissionError: (
         "does not let us keep pages",
         "its account must read, write and run scripts on all keys of this database",
+    ),
+    MasterNotFoundError: (
+        "its sentinels name no master, or none of them answers: further pages are 503",
+        f"{_SETTING}: do they know the master by that name, and take the same password?",
     ),
     redis.ReadOnlyError: (
         "is a replica: it takes no pages",

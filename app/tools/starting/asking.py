@@ -127,4 +127,7 @@ def _left(kind: ResourceType, answer: SavedAnswer, read: set[str]) -> Iterator[s
         yield "# search:"
         yield from (f"#   {line}" for line in _SEARCHES[kind])
     for path in sorted(answer.lists.keys() - read):
-        yield f"{MARKED}{path} is a list: an item with rows: {path} reads it"
+        text = f"{path} is a list: an item with rows: {path} reads it"
+        yield from comments(
+            [f"{text}, or given where it is one of given names"], "", MARKED
+        )

@@ -347,6 +347,17 @@ def test_texts_for_people_lose_their_control_characters(patient: MapRow) -> None
     assert made.addresses[0].lines == ()
 
 
+def test_given_names_may_be_a_list(patient: MapRow) -> None:
+    made = patient(name="DUPONT", first=["Éléonore", None, "Anne-Marie ", ""])
+    assert isinstance(made, PatientRecord)
+    assert made.names[0].given == ("Éléonore", "Anne-Marie")
+    assert patient(name="DUPONT", first=["Anne", ["Marie"]]) == RowFault(
+        "names.given",
+        "first",
+        "a list: read it by an item with 'rows', or make a text of it in the SELECT",
+    )
+
+
 def test_a_faulty_item_is_named_by_its_list(patient: MapRow) -> None:
     assert patient(ipp="1\x00") == RowFault(
         "identifiers.value", "ipp", "holds a control character"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -227,3 +228,28 @@ def test_the_operations_process_is_started_again(served: Running) -> None:
     first.kill()
     wait_until(lambda: first not in beside(pid) and len(beside(pid)) == 1, log, 60)
     wait_until(lambda: asked(port, "/live")[0] == 200, log, 60)
+
+
+def test_an_operations_port_that_is_taken_is_one_line_of_the_log(
+    hospital: Path, redis_server: RedisServer
+) -> None:
+    with socket.create_server((HOST, 0)) as other:
+        environ = provider.environ(
+            hospital,
+            OPERATIONS_BIND=f"{HOST}:{other.getsockname()[1]}",
+            REDIS_URL=redis_server.url,
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", "from app.operations.endpoints import main; main()"],
+            cwd=ROOT,
+            env={**os.environ, **environ},
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+    (line,) = [json.loads(text) for text in ended.stderr.splitlines()]
+    assert (line["logger"], line["event"], line["reason"]) == (
+        "app.operations.endpoints",
+        "operations port not taken",
+        "Address already in use",
+    )

@@ -1,6 +1,7 @@
 """`encounters mapping check`: every problem at once, its place, and the exit status."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,17 @@ def test_a_file_is_fine_without_its_environment(
     monkeypatch.delenv("PAS_URL", raising=False)
     assert main(["mapping", "check", str(DEMO)]) == 0
     assert capsys.readouterr().out == f"{DEMO}: nothing to mend\n"
+
+
+def test_a_pipe_is_read_once_and_fine(capsys: pytest.CaptureFixture[str]) -> None:
+    reads, writes = os.pipe()
+    os.write(writes, DEMO.read_bytes())
+    os.close(writes)
+    try:
+        assert main(["mapping", "check", f"/dev/fd/{reads}"]) == 0
+    finally:
+        os.close(reads)
+    assert capsys.readouterr().out == f"/dev/fd/{reads}: nothing to mend\n"
 
 
 def test_every_problem_is_told_with_its_place(

@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from adapters.sql.inspection.computed import expression_of, is_of_several
+from adapters.sql.inspection.cut import is_cut
 from app.cli import main
 from app.tools.live import check_live
 from tests.databases import NewDatabase, writing
@@ -111,6 +112,42 @@ DEFECTS = {
         old="{from: unit}",
         new="{from: unitt}",
         source="unitt",
+    ),
+    "a column that the patients do not have": Defect(
+        "the SELECT returns no column 'birth'",
+        "birth_date:",
+        old="birth_date: {from: born}",
+        new="birth_date: {from: birth}",
+        source="birth",
+    ),
+    "a list that is searched": Defect(
+        "a list cannot be searched: name a column of texts with search:",
+        "given:",
+        ("ALTER TABLE patients ADD COLUMN givens TEXT[]",),
+        old="given: {from: family, search: folded}",
+        new="given: {from: givens}",
+        also=("SELECT patient_id, family", "SELECT patient_id, givens, family"),
+        source="patients.givens",
+        databases=("postgresql",),
+    ),
+    "a limit that was left in": Defect(
+        "the SELECT of rows has a LIMIT: what is beyond it is never served",
+        "encounter:",
+        old="SELECT * FROM stays",
+        new="SELECT * FROM stays ORDER BY stay_id LIMIT 50",
+        severity="warning",
+    ),
+    "a comma that is missing": Defect(
+        "the source cannot read the SELECT of rows at '1': what is missing before it?",
+        "encounter:",
+        old="SELECT * FROM stays",
+        new="SELECT stays.* 1 AS x FROM stays",
+    ),
+    "a quote that is missing": Defect(
+        "the source refuses the SELECT of rows: does it lack a table or column, or is its end",
+        "encounter:",
+        old="SELECT * FROM stays",
+        new="SELECT * FROM stays WHERE visit <> ' #'",
     ),
     "a table that is not there": Defect(
         "the source has no",
@@ -309,6 +346,34 @@ DEFECTS = {
         source="stays.ended",
         remedy='absent: ["2999-12-31',
     ),
+    "a day and its hour that stand for none": Defect(
+        "10 rows end on 2999-12-31: does it stand for none? Then say so with absent",
+        "end:",
+        (
+            "ALTER TABLE stays ADD COLUMN day DATE",
+            "ALTER TABLE stays ADD COLUMN hour VARCHAR(5)",
+            "UPDATE stays SET day = '2999-12-31', hour = '23:59' WHERE stay_id > 110",
+        ),
+        old="{from: ended}",
+        new='{from: [day, hour], absent: ["2999-12-31 23:59"]}',
+        severity="warning",
+        source="stays.day, stays.hour",
+        remedy='absent: ["2999-12-31 23:59", "2999-12-31"]',
+    ),
+    "a search by the day alone": Defect(
+        "compared by a column of days, and has a time of day: searches by the hour and orders err",
+        "start:",
+        (
+            "ALTER TABLE stays ADD COLUMN day DATE",
+            "CREATE INDEX stays_day ON stays (day, stay_id)",
+            "UPDATE stays SET day = '2020-06-01'",
+        ),
+        old="{from: began}",
+        new="{from: began, search: day}",
+        source="stays.began",
+        remedy="",
+        databases=("postgresql", "mariadb"),
+    ),
     "an end that is a typing error": Defect(
         "1 row ends more than 20 years ahead: is a year wrong?",
         "end:",
@@ -361,6 +426,30 @@ DEFECTS = {
         old="start: {from: began}",
         new="start: {from: began_text}",
         severity="warning",
+        source="stays.began_text",
+    ),
+    "texts with a T and a Z": Defect(
+        "texts with a T between day and time",
+        "start:",
+        (
+            "ALTER TABLE stays ADD COLUMN began_text VARCHAR(30)",
+            "UPDATE stays SET began_text = '2020-05-01T10:00:00Z'",
+        ),
+        old="start: {from: began}",
+        new="start: {from: began_text}",
+        severity="warning",
+        source="stays.began_text",
+        remedy='format: "%Y-%m-%dT%H:%M:%SZ", time_zone: UTC',
+    ),
+    "texts that are no ISO 8601": Defect(
+        "cannot be served: not readable as a time (how is it written? Say so with format)",
+        "start:",
+        (
+            "ALTER TABLE stays ADD COLUMN began_text VARCHAR(30)",
+            "UPDATE stays SET began_text = '01.05.2020 10:00'",
+        ),
+        old="start: {from: began}",
+        new="start: {from: began_text}",
         source="stays.began_text",
     ),
     "a filter without an index": Defect(
@@ -830,3 +919,19 @@ def test_a_look_ends_in_time(
 )
 def test_of_how_many_tables_a_column_is_made(rows: str, several: bool) -> None:
     assert is_of_several(expression_of(rows, "made")) is several
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("SELECT id FROM stays\nlimit 10\n", True),
+        ("SELECT id FROM stays LIMIT 10 OFFSET 5", True),
+        ("SELECT id FROM stays FETCH FIRST 10 ROWS ONLY", True),
+        ("SELECT TOP 10 id FROM stays", True),
+        ("SELECT id, (SELECT n FROM units LIMIT 1) FROM stays", False),
+        ("SELECT id FROM (SELECT id FROM stays LIMIT 10) s", False),
+        ("SELECT top FROM stays", False),
+    ],
+)
+def test_a_limit_counts_where_it_is_of_the_whole(rows: str, expected: bool) -> None:
+    assert is_cut(rows) is expected

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psycopg
@@ -237,7 +238,7 @@ def test_sentinels_that_are_too_few_and_away(deployed: Deployed) -> None:
         "2 sentinels are named: fewer than 3 choose no master safely",
     )
     assert away[0] is ERROR
-    assert away[1].startswith("does not answer (MasterNotFoundError)")
+    assert away[1].startswith("its sentinels name no master, or none of them answers")
 
 
 def about(text: str, template: str, seconds: int) -> bool:
@@ -403,6 +404,18 @@ def test_files_that_all_may_read_or_nobody_can_write(
             "everybody on this machine may read ENCOUNTERS_SEAL_KEYS_FILE",
         ),
     ]
+
+
+def test_somebody_else_has_the_operations_port(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = free_ports()
+    deployed(OPERATIONS_BIND=f"{HOST}:{port}")
+    with ThreadingHTTPServer((HOST, port), BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (other,) = told(capsys)["operations port"]
+        server.shutdown()
+    assert other == (ERROR, "is answered by somebody else (status 501)")
 
 
 def test_a_proxy_that_is_not_trusted_and_a_service_that_is_not_ready(

@@ -162,6 +162,9 @@ def test_values_are_shown_to_who_asks_for_them(
     assert "-- 1: '42'" in legend or "-- 1: 42" in legend
     assert any(line.endswith(": '2024-03-30 00:00:00'") for line in legend)
     assert "2024-03-30" not in hidden
+    assert explained(capsys, hospital, "--values", search) == (status, told)
+    with pytest.raises(SystemExit, match="2"):
+        explained(capsys, hospital, search, "--values", search)
 
 
 def test_two_statements_say_which_is_which(

@@ -29,6 +29,11 @@ def test_numbers_of_one_length_have_as_many_stand_ins(digits: int) -> None:
     assert made == set(numbers)
 
 
+def test_each_text_of_a_list_has_its_stand_in() -> None:
+    names = ["Anne", "Marie"]
+    assert SCRAMBLER.cell(names) == [SCRAMBLER.text(name) for name in names]
+
+
 def test_texts_with_zeros_in_front_keep_them() -> None:
     texts = {f"{number:04}" for number in range(10_000)}
     made = {text: SCRAMBLER.text(text) for text in texts}
