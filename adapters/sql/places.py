@@ -22,7 +22,9 @@ LAST = datetime(9999, 12, 29, tzinfo=UTC)
 _LATE = re.compile("[0-9]{5}")
 """How a year past 9999 starts, where a database has such."""
 
-_TEXTS = (Kind.TEXT, Kind.LOOSE, Kind.FILLED, Kind.PADDED, *FOLDS)
+_NUMBERS = (Kind.INTEGER, Kind.NUMBER)
+_WRITTEN = (Kind.TEXT, Kind.LOOSE, Kind.FILLED, Kind.PADDED, *FOLDS, *_NUMBERS)
+"""Kinds whose values are read by a format: not each compares as the time that it says."""
 
 
 def place_of(kind: Kind, rule: TimeRule, value: object) -> datetime:
@@ -31,7 +33,7 @@ def place_of(kind: Kind, rule: TimeRule, value: object) -> datetime:
         moment = to_instant(value, rule).astimezone(UTC)
     except (ValueError, OverflowError):
         return _sought(kind, rule, value)
-    if kind in _TEXTS and not _is_at(kind, rule, value, moment):
+    if kind in _WRITTEN and not _is_at(kind, rule, value, moment):
         return _sought(kind, rule, value)
     return min(max(moment, FIRST), LAST)
 
@@ -42,7 +44,7 @@ def edge(moment: datetime, *, later: bool) -> bool:
 
 
 def _is_at(kind: Kind, rule: TimeRule, value: object, moment: datetime) -> bool:
-    """Whether a text compares as the time that it says: 10:00 is before 10:00:00."""
+    """Whether a value compares as the time that it says: 10:00 is before 10:00:00."""
     return _reaches(kind, rule, value, moment) and not (
         moment < LAST and _reaches(kind, rule, value, moment + TICK)
     )
@@ -60,8 +62,11 @@ def _sought(kind: Kind, rule: TimeRule, value: object) -> datetime:
     return FIRST + low * TICK
 
 
-def _reaches(kind: Kind, rule: TimeRule, value: object, moment: datetime) -> bool:
+def _reaches(kind: Kind, rule: TimeRule, value: Any, moment: datetime) -> bool:
     bound: Any = time_bound(kind, rule, moment)
+    if kind in _NUMBERS and bound.isdecimal():
+        # 202403141000 is a number; SQLite puts every text in such a column behind all.
+        return isinstance(value, str) or int(bound) <= value
     if isinstance(value, str) is not isinstance(bound, str):
         return _reaches_otherwise(value, bound)
     compared: bool = bound <= value

@@ -262,3 +262,56 @@ def test_constants_of_a_table(three: Adapter) -> None:
     stay = three.read(STAY, "out-1")
     assert isinstance(stay, EncounterRecord)
     assert (stay.id, stay.patient_id, stay.class_code) == ("out-1", "1", "AMB")
+
+
+NUMBERED = """\
+mapping: 1
+name: One table keeps its times as numbers
+profile: full
+time_zone: Europe/Paris
+sources: {pas: {kind: sql, url: {env: PAS_URL}}}
+encounter:
+  search: [_id, date]
+  sort: [date]
+  sources:
+    - source: pas
+      prefix: num-
+      rows: SELECT id, began FROM numbered
+      fields:
+        id: {from: id}
+        patient_id: P
+        status: finished
+        start: {from: began, format: "%Y%m%d%H%M"}
+    - source: pas
+      prefix: out-
+      rows: SELECT id, began FROM timed
+      fields: {id: {from: id}, patient_id: P, status: finished, start: {from: began}}
+"""
+
+NUMBERED_TABLES = """
+CREATE TABLE numbered (id INTEGER PRIMARY KEY, began INTEGER);
+CREATE TABLE timed (id INTEGER PRIMARY KEY, began TEXT);
+INSERT INTO numbered VALUES
+  (1, 202403300100), (2, 202403310230), (3, 202404010100), (4, 0), (5, NULL);
+INSERT INTO timed VALUES (1, '2024-03-30 02:00:00'), (2, '2024-03-31 01:30:00'),
+  (3, '2024-03-31 03:00:00'), (4, '2024-04-02 00:00:00'), (5, NULL);
+"""
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_numbers_that_are_no_times_keep_their_place(
+    tmp_path: Path, descending: bool
+) -> None:
+    connection = sqlite3.connect(tmp_path / "pas.db")
+    connection.executescript(NUMBERED_TABLES)
+    connection.close()
+    adapter = opened(tmp_path, NUMBERED)
+    keyed = ["!began", "num-1", "out-1", "out-2", "!began", "out-3", "num-3", "out-4"]
+    expected = [*keyed, "num-5", "out-5"]
+    if descending:
+        expected = [*keyed[::-1], "out-5", "num-5"]
+    for size in range(1, len(expected) + 1):
+        query = ask(sort=Sort(SortKey.DATE, descending), count=size)
+        pages = list(walk(adapter, query))
+        assert [id for page in pages for id in ids_of(page)] == expected
+    adapter.close()

@@ -1,6 +1,7 @@
 """The instant of a row is where comparisons with search bounds see it, exactly."""
 
 from datetime import UTC, datetime, time
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -56,6 +57,25 @@ def test_bounds_see_a_value_at_its_place(
 def test_texts(value: object, expected: datetime) -> None:
     rule = TimeRule(PARIS, PARIS)
     assert place_of(Kind.LOOSE, rule, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (202403141000, datetime(2024, 3, 14, 9, tzinfo=UTC)),
+        (Decimal(202403141000), datetime(2024, 3, 14, 9, tzinfo=UTC)),
+        # An hour that never happens, a day that no calendar has.
+        (202403310230, datetime(2024, 3, 31, 1, tzinfo=UTC) - TICK),
+        (202402301000, datetime(2024, 2, 29, 22, 59, tzinfo=UTC)),
+        (0, FIRST),
+        (999999999999, LAST),
+        ("none", LAST),
+    ],
+)
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.NUMBER])
+def test_numbers(kind: Kind, value: object, expected: datetime) -> None:
+    rule = TimeRule(PARIS, PARIS, format="%Y%m%d%H%M")
+    assert place_of(kind, rule, value) == expected
 
 
 def test_instants_are_what_they_are() -> None:
