@@ -205,7 +205,7 @@ class SqlAdapter:
         kept = found[: query.count]
         if query.backwards:
             kept.reverse()
-        records = section.records(self._pages, [row for _, row in kept])
+        records = section.served(self._pages, [row for _, row in kept])
         if not kept:
             return Page(())
         if not query.placed:

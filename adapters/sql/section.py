@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.contract import (
+    EncounterRecord,
     Record,
     ResourceType,
     RowFault,
@@ -15,6 +16,7 @@ from adapters.contract import (
 from adapters.mapping.apply import NO_EXTRAS, RowMapper
 from adapters.mapping.items import item_columns, own_columns, own_fields
 from adapters.mapping.model import (
+    FieldMapping,
     ItemMapping,
     Mark,
     ResourceMapping,
@@ -22,6 +24,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.named import unknown_columns, unknown_item_columns
 from adapters.mapping.problems import MappingProblem
+from adapters.mapping.slots import UNSERVED
 from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import In
@@ -35,6 +38,9 @@ from adapters.sql.values import Columns
 
 _SORTED_BY = {SortKey.DATE: "start", SortKey.LAST_UPDATED: "last_updated"}
 """The slot that a sort goes by; the id needs none."""
+
+
+_BLANKS = "a code of a stay that is not served ends in blanks: RTRIM it in the SELECT"
 
 
 class UnfitError(SourceDataError):
@@ -82,6 +88,23 @@ class Section:
         """Map rows, with the items of a second SELECT where the mapping has one."""
         return self.mapper.many(rows, self.extras(database, rows))
 
+    def served(
+        self, database: Database, rows: Sequence[Sequence[Any]]
+    ) -> tuple[Record | RowFault, ...]:
+        """Map the rows of a search; one that is not to be served is a fault there.
+
+        A database tells a code with blanks behind it from the code that the mapping reads.
+        """
+        records = self.records(database, rows)
+        status = self.mapping.fields.get("status")
+        if status is None or not set(UNSERVED) & set(_made(status)):
+            return records
+        fault = RowFault("status", ", ".join(status.columns), _BLANKS)
+        return tuple(
+            fault if isinstance(r, EncounterRecord) and r.status in UNSERVED else r
+            for r in records
+        )
+
     def extras(
         self, database: Database, rows: Sequence[Sequence[Any]]
     ) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
@@ -102,6 +125,11 @@ class Section:
             for item in items
         ]
         return tuple({item: by_key.get(id, ()) for item, by_key in found} for id in ids)
+
+
+def _made(field: FieldMapping) -> tuple[str | None, ...]:
+    """Return all that a field's codes become."""
+    return (*field.codes.table.values(), field.codes.otherwise) if field.codes else ()
 
 
 def _by_key(
