@@ -84,9 +84,10 @@ class FieldMapping:
     prefix: str = ""
 
     def own(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the ids that are of this source, as the source has them."""
+        """Return those of the ids that are of this source, as it has them; none is absent."""
         length = len(self.prefix)
-        return tuple(id[length:] for id in ids if id.startswith(self.prefix))
+        own = (id[length:] for id in ids if id.startswith(self.prefix))
+        return tuple(id for id in own if id not in self.absent)
 
     @property
     def filter_column(self) -> str | None:

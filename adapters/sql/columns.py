@@ -7,7 +7,7 @@ where it would be an error (decision 6).
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
@@ -118,7 +118,9 @@ def _moment(kind: Kind, text: str) -> tuple[date | datetime, ...]:
 
 
 def _number(text: str) -> tuple[Decimal, ...]:
-    return (Decimal(text),) if _NUMBER.fullmatch(text) else ()
+    if not _NUMBER.fullmatch(text) or text == "-0":
+        return ()
+    return (Decimal(text),)
 
 
 def _truth(text: str) -> tuple[bool, ...]:
@@ -179,15 +181,17 @@ def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
     return _text(rule, local)
 
 
-def day_bound(kind: Kind, format: str | None, instant: datetime) -> object:
+def day_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
     """Return the calendar day of `instant` as a column of birth dates holds it."""
     day = instant.date()
     if kind is Kind.DATE:
         return day
+    if kind is Kind.INSTANT:
+        return datetime.combine(day, time(), rule.zone).astimezone(UTC)
     if kind in _LOCAL:
         midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as the column is
         return _held_time(kind, midnight)
-    return in_format(day, format) if format else day.isoformat()
+    return in_format(day, rule.format) if rule.format else day.isoformat()
 
 
 def _held_time(kind: Kind, local: datetime) -> datetime:

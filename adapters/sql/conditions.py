@@ -65,7 +65,8 @@ class Matches:
 class InOrReplaced:
     """`column` is one of the ids, or what replaced one of them.
 
-    Each of the `size` ids is bound twice: as the column holds it, and as `rows.id` does.
+    Each of the `size` ids is bound twice: as the column holds it, and as `rows.id` does,
+    there with the values of `present`, which holds where there is a replacement.
     """
 
     column: Column
@@ -73,6 +74,7 @@ class InOrReplaced:
     rows: str
     id: Column
     replaced_by: str
+    present: "Condition"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,11 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
 )
-from adapters.sql.columns import Column, day_bound, held, time_bound
+from adapters.sql.columns import day_bound, held, time_bound
 from adapters.sql.conditions import (
     ALWAYS,
     NEVER,
     Filter,
-    InOrReplaced,
     InRows,
     IsNull,
     Operator,
@@ -43,7 +42,7 @@ from adapters.sql.conditions import (
     any_of,
 )
 from adapters.sql.moments import TimeColumn, lasts, starts
-from adapters.sql.values import Columns
+from adapters.sql.values import Columns, Survivors
 
 _CODED = {
     "status": "status",
@@ -62,15 +61,6 @@ _NAME_PARTS = {
 
 
 _UNSERVED = (HIDDEN, REMOVED)
-
-
-@dataclass(frozen=True, slots=True)
-class Survivors:
-    """Where a merged patient's survivor is found: the patient section's own columns."""
-
-    rows: str
-    id: Column
-    replaced_by: str
 
 
 @dataclass(frozen=True)
@@ -148,20 +138,16 @@ class Filters:
         where = self.survivors
         if where is None or patient.filter_column is None:
             return self.columns.equal(patient, ids)
-        column = self.columns.column(patient.filter_column)
+        column, own = self.columns.column(patient.filter_column), patient.own(ids)
+        unknown = [id for id in own if not held(where.id.kind, id)]
+        alone = self.columns.among(column.name, unknown)
         pairs = [
             (here, there)
-            for id in patient.own(ids)
+            for id in own
             for here in held(column.kind, id)
             for there in held(where.id.kind, id)
         ]
-        if not pairs:
-            return self.columns.equal(patient, ids)
-        condition = InOrReplaced(
-            column, len(pairs), where.rows, where.id, where.replaced_by
-        )
-        bound = [here for here, _ in pairs] + [there for _, there in pairs]
-        return Filter(condition, tuple(bound))
+        return any_of([alone, where.of(column, pairs)]) if pairs else alone
 
     # ------------------------------------------------------------------- tokens
 
@@ -221,8 +207,9 @@ class Filters:
     def _birth_date(self) -> TimeColumn:
         born = self.section.fields["birth_date"]
         key = self.columns.key(born)
-        format = born.time.format if born.time else None
-        return TimeColumn(key, partial(day_bound, key.column.kind, format))
+        if born.time is None:
+            raise AssertionError("birth_date is a time")
+        return TimeColumn(key, partial(day_bound, key.column.kind, born.time))
 
     def _string(self, criterion: StringCriterion) -> Filter:
         return any_of(

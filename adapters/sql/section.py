@@ -29,12 +29,12 @@ from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import In
 from adapters.sql.database import Database
-from adapters.sql.filters import Filters, Survivors
+from adapters.sql.filters import Filters
 from adapters.sql.missing import missing_name, unread_word
 from adapters.sql.moments import KeyColumn
 from adapters.sql.places import place_of
 from adapters.sql.statements import Shape
-from adapters.sql.values import Columns
+from adapters.sql.values import Columns, Survivors
 
 _SORTED_BY = {SortKey.DATE: "start", SortKey.LAST_UPDATED: "last_updated"}
 """The slot that a sort goes by; the id needs none."""
@@ -230,5 +230,7 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
     columns = _columns(database, patients.rows, patients.mark, kind)
     _refuse(unknown_columns(patients, columns.names))
     return Survivors(
-        patients.rows, columns.column(id.columns[0]), replaced_by.columns[0]
+        patients.rows,
+        columns.column(id.columns[0]),
+        KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent),
     )

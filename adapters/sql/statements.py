@@ -205,7 +205,8 @@ class _Writer:
         replaced_by: sa.ColumnElement[Any] = sa.column(condition.replaced_by)
         query = sa.select(replaced_by).select_from(_rows(condition.rows))
         is_id = self._in(condition.id, self._values(condition.id, 1))
-        return query.where(is_id).limit(1).scalar_subquery()
+        is_replaced = self.write(condition.present)
+        return query.where(is_id, is_replaced).limit(1).scalar_subquery()
 
     def _in_rows(self, condition: c.InRows) -> Clause:
         where = self.write(condition.condition)

@@ -1,7 +1,8 @@
 """One field compared with texts and codes, as a filter on the column that holds it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from adapters.contract import StringMatch, Token
 from adapters.mapping.model import FieldMapping
@@ -11,6 +12,7 @@ from adapters.sql.conditions import (
     NEVER,
     Filter,
     In,
+    InOrReplaced,
     IsNull,
     Matches,
     NotIn,
@@ -83,16 +85,24 @@ class Columns:
         """Return where the field's text meets a searched one (decision 9)."""
         if not can_hold(text) or not (needle := fold(text)):
             return NEVER
+        shown = self._shown(field)
         if match is StringMatch.EXACT:
             column = self.column(field.columns[0])
-            return Filter(Matches(column, match, folded=False), (text,))
+            exactly = Filter(Matches(column, match, folded=False), (text,))
+            return all_of([exactly, shown])
         start = "% " if match is StringMatch.STARTS_WITH else "%"
         pattern = f"{start}{_escaped(needle)}%"
         if len(pattern.encode()) > LONGEST_PATTERN:
             return NEVER
         column = self.column(field.filter_column or "")
         condition = Matches(column, match, folded=field.search_column is not None)
-        return Filter(condition, (pattern,))
+        return all_of([Filter(condition, (pattern,)), shown])
+
+    def _shown(self, field: FieldMapping) -> Filter:
+        """Return where a text is none of those that stand for no value."""
+        if not field.absent:
+            return ALWAYS
+        return KeyColumn(self.column(field.columns[0]), field.absent).present
 
     def numbered(
         self, number: FieldMapping, system: FieldMapping | None, token: Token
@@ -111,7 +121,34 @@ class Columns:
             return ALWAYS if system == "" else NEVER
         if system != "":
             return self.coded(field, system)
-        return self.key(field).missing if field.columns else NEVER
+        always = not field.columns or (field.codes and field.codes.otherwise)
+        return NEVER if always else self.key(field).missing
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """Where a merged patient's survivor is found: the patient section's own columns."""
+
+    rows: str
+    id: Column
+    replaced_by: KeyColumn
+
+    def of(self, column: Column, ids: Sequence[tuple[object, object]]) -> Filter:
+        """Return where a column is one of the patients, or what replaced one of them.
+
+        Each id as the column holds it, and as `id` does.
+        """
+        replaced = self.replaced_by.present
+        condition = InOrReplaced(
+            column,
+            len(ids),
+            self.rows,
+            self.id,
+            self.replaced_by.column.name,
+            replaced.condition,
+        )
+        there = ((id, *replaced.values) for _, id in ids)
+        return Filter(condition, (*(id for id, _ in ids), *chain.from_iterable(there)))
 
 
 def _escaped(needle: str) -> str:

@@ -58,6 +58,7 @@ def shapes(database: str) -> Mapping[str, Shape]:
     """Return the shapes by name, with the kinds of column of one database."""
     text_kind, code_kind, time_kind = KINDS[database]
     id_, patient = Column("id", Kind.INTEGER), Column("patient", Kind.INTEGER)
+    merged = Column("merged", Kind.INTEGER)
     name, state = Column("name", text_kind), Column("state", code_kind)
     text_id, began = Column("id", text_kind), Column("began", time_kind)
     other = Column("colour", Kind.OTHER)
@@ -86,7 +87,9 @@ def shapes(database: str) -> Mapping[str, Shape]:
         "in-codes": stays(In(state, 2)),
         "not-in-codes": stays(NotIn(state, 2)),
         "in-other-type": stays(All((In(other, 1), NotIn(other, 1)))),
-        "merged-patient": stays(InOrReplaced(patient, 2, PATIENTS, id_, "merged")),
+        "merged-patient": stays(
+            InOrReplaced(patient, 2, PATIENTS, id_, merged.name, NotNull(merged))
+        ),
         "of-second-select": patients(InRows(id_, NUMBERS, patient, numbered)),
         "of-second-select-by-text-id": patients(
             InRows(text_id, NUMBERS, Column("patient", text_kind), numbered)

@@ -98,5 +98,5 @@ def test_bounds_stay_inside_what_the_column_holds() -> None:
     distant = datetime.max.replace(tzinfo=UTC)
     assert time_bound(Kind.TICK_TIME, RULE, ancient) == first
     assert time_bound(Kind.TICK_TIME, RULE, distant) == last
-    assert day_bound(Kind.TICK_TIME, None, ancient) == first
+    assert day_bound(Kind.TICK_TIME, RULE, ancient) == first
     assert time_bound(Kind.SECOND_TIME, RULE, distant) == last.replace(microsecond=0)

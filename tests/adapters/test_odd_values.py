@@ -8,9 +8,18 @@ from typing import TypeAlias
 import pytest
 
 from adapters import open_adapter
-from adapters.contract import Adapter, NotFoundError
+from adapters.contract import Adapter, Criterion, NotFoundError, StringMatch
 from adapters.mapping.load import load_mapping
-from adapters.testing.asking import STAY, ask, ids_of, token
+from adapters.testing.asking import (
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    text,
+    token,
+)
 from tests.databases import writing
 
 HEAD = """\
@@ -81,3 +90,180 @@ def test_a_hidden_stay_whose_code_ends_in_blanks_is_never_served(
         assert {*ids_of(adapter.search(query))} <= {"1", "!state"}
     with pytest.raises(NotFoundError):
         adapter.read(STAY, "2")
+
+
+ABSENT = """\
+encounter:
+  rows: SELECT id, person, number, unit FROM stays
+  fields:
+    id: {from: id}
+    patient_id: {from: person}
+    status: finished
+    visit_number: {from: number, absent: ["0"]}
+    functional_unit: {from: unit, absent: ["0000"]}
+  search: [_id, patient, identifier, service-provider._extension]
+patient:
+  rows: SELECT id, merged, family, ipp FROM people
+  fields:
+    id: {from: id, absent: ["9"]}
+    replaced_by: {from: merged, absent: ["0"]}
+    names: [{family: {from: family, absent: [UNKNOWN]}}]
+    identifiers: [{type: PI, value: {from: ipp, absent: ["0"]}}]
+  search: [_id, name, family, identifier]
+"""
+
+ABSENT_ROWS = (
+    "CREATE TABLE stays (id INTEGER, person INTEGER, number VARCHAR(9), unit VARCHAR(9))",
+    "CREATE TABLE people"
+    " (id INTEGER, merged INTEGER, family VARCHAR(9), ipp VARCHAR(9))",
+    "INSERT INTO stays VALUES"
+    " (1, 1, '0', '0000'), (2, 0, '12', '0001'), (3, 2, '0', '0001')",
+    "INSERT INTO people VALUES"
+    " (1, 0, 'UNKNOWN', '0'), (2, 1, 'Unknowns', '7'), (3, 2, NULL, NULL), (9, 0, NULL, NULL)",
+)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [
+        (token("identifier", "0"), set()),
+        (token("identifier", "12"), {"2"}),
+        (token("service-provider._extension", "0000"), set()),
+        (token("service-provider._extension", "0001"), {"2", "3"}),
+        # The patient 1 was not merged: stays of "0" are somebody else's.
+        (patient("1"), {"1"}),
+        (patient("2", "3"), {"1", "3"}),
+    ],
+    ids=str,
+)
+def test_no_stay_is_found_by_what_stands_for_no_value(
+    opened: Opened, criterion: Criterion, found: set[str]
+) -> None:
+    adapter = opened(ABSENT, ABSENT_ROWS)
+    assert {*ids_of(adapter.search(ask(criterion)))} == found
+    assert adapter.count(ask(criterion)) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [
+        (token("_id", "9"), set()),
+        (token("identifier", "0"), set()),
+        (token("identifier", "7"), {"2"}),
+        (text("name", "unknown"), {"2"}),
+        (text("family", "known", match=StringMatch.CONTAINS), {"2"}),
+        (text("family", "UNKNOWN", match=StringMatch.EXACT), set()),
+    ],
+    ids=str,
+)
+def test_nobody_is_found_by_what_stands_for_no_value(
+    opened: Opened, criterion: Criterion, found: set[str]
+) -> None:
+    adapter = opened(ABSENT, ABSENT_ROWS)
+    query = ask(criterion, of=PATIENT)
+    assert {*ids_of(adapter.search(query))} == found
+    assert adapter.count(query) == len(found)
+
+
+SYSTEMS = """\
+codes: {systems: {table: {X: "urn:oid:1.1"}, otherwise: "urn:oid:1.2"}}
+encounter:
+  rows: SELECT id, number, house FROM stays
+  fields:
+    id: {from: id}
+    patient_id: P
+    status: finished
+    visit_number: {from: number}
+    visit_number_system: {from: house, codes: systems}
+  search: [_id, identifier]
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [("|5", set()), ("urn:oid:1.2|5", {"1"}), ("urn:oid:1.1|5", {"2"})],
+    ids=str,
+)
+def test_a_system_that_is_given_to_all_others_is_a_system(
+    opened: Opened, value: str, found: set[str]
+) -> None:
+    adapter = opened(
+        SYSTEMS,
+        (
+            "CREATE TABLE stays (id INTEGER, number VARCHAR(9), house VARCHAR(9))",
+            "INSERT INTO stays VALUES (1, '5', NULL), (2, '5', 'X')",
+        ),
+    )
+    assert {*ids_of(adapter.search(ask(token("identifier", value))))} == found
+
+
+TYPED = """\
+encounter:
+  rows: SELECT id, person FROM stays
+  fields: {id: {from: id}, patient_id: {from: person}, status: finished}
+  search: [_id, patient]
+patient:
+  rows: SELECT id, merged, born FROM people
+  fields:
+    id: {from: id}
+    replaced_by: {from: merged}
+    birth_date: {from: born}
+  search: [_id, birthdate]
+"""
+
+
+def test_a_patient_that_is_no_id_of_patients_is_found_beside_one_that_is(
+    opened: Opened, url: str
+) -> None:
+    if url.startswith("postgresql"):
+        pytest.skip("does not compare a text with a number")
+    adapter = opened(
+        TYPED,
+        (
+            "CREATE TABLE stays (id INTEGER, person VARCHAR(9))",
+            "CREATE TABLE people (id INTEGER, merged INTEGER, born DATE)",
+            "INSERT INTO stays VALUES (1, 'P1'), (2, '2'), (3, '3')",
+            "INSERT INTO people VALUES (2, 3, NULL), (3, NULL, NULL)",
+        ),
+    )
+    assert ids_of(adapter.search(ask(patient("P1")))) == ["1"]
+    assert {*ids_of(adapter.search(ask(patient("P1", "2"))))} == {"1", "2", "3"}
+
+
+def test_minus_nought_is_no_id(opened: Opened) -> None:
+    adapter = opened(
+        STATES,
+        (
+            "CREATE TABLE stays (id NUMERIC(5), person INTEGER, state VARCHAR(4))",
+            "INSERT INTO stays VALUES (0, 1, 'S')",
+        ),
+    )
+    assert ids_of(adapter.search(ask(token("_id", "0")))) == ["0"]
+    assert ids_of(adapter.search(ask(token("_id", "-0")))) == []
+
+
+@pytest.mark.parametrize(
+    ("clock", "day"), [("21:59:59", "1980-05-16"), ("22:00:00", "1980-05-17")]
+)
+def test_a_day_of_birth_that_is_an_instant_is_the_day_in_its_zone(
+    opened: Opened, url: str, clock: str, day: str
+) -> None:
+    if url.startswith("sqlite"):
+        pytest.skip("has no such type")
+    instant = "TIMESTAMP NULL" if url.startswith("mysql") else "TIMESTAMPTZ"
+    adapter = opened(
+        TYPED,
+        (
+            "SET TIME ZONE 'UTC'"
+            if url.startswith("postgresql")
+            else "SET time_zone = '+00:00'",
+            "CREATE TABLE stays (id INTEGER, person INTEGER)",
+            f"CREATE TABLE people (id INTEGER, merged INTEGER, born {instant})",
+            f"INSERT INTO people VALUES (1, NULL, '1980-05-16 {clock}')",
+        ),
+    )
+    for asked in ("1980-05-15", "1980-05-16", "1980-05-17", "1980-05-18"):
+        query = ask(dates(asked, parameter="birthdate"), of=PATIENT)
+        found = adapter.search(query)
+        assert ids_of(found) == (["1"] if asked == day else [])
+    assert str(adapter.read(PATIENT, "1").birth_date) == day  # type: ignore[union-attr]

@@ -4,7 +4,7 @@ FROM (SELECT id, patient, state, began FROM stays -- all
 WHERE patient IN (?, ?, (SELECT TOP 1 merged 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
 ) AS pas 
-WHERE id IN (?)), (SELECT TOP 1 merged 
+WHERE id IN (?) AND merged IS NOT NULL), (SELECT TOP 1 merged 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
 ) AS pas 
-WHERE id IN (?)))
+WHERE id IN (?) AND merged IS NOT NULL))
