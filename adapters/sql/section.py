@@ -13,8 +13,8 @@ from adapters.contract import (
     SortKey,
     SourceDataError,
 )
-from adapters.mapping.apply import NO_EXTRAS, RowMapper
-from adapters.mapping.items import item_columns, own_columns, own_fields
+from adapters.mapping.apply import RowMapper
+from adapters.mapping.items import own_columns, own_fields
 from adapters.mapping.model import (
     FieldMapping,
     ItemMapping,
@@ -27,13 +27,12 @@ from adapters.mapping.problems import MappingProblem
 from adapters.mapping.slots import UNSERVED
 from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Column, Kind, time_bound
-from adapters.sql.conditions import In
 from adapters.sql.database import Database
 from adapters.sql.filters import Filters
+from adapters.sql.items import read_items
 from adapters.sql.missing import missing_name, unread_word
 from adapters.sql.moments import KeyColumn
 from adapters.sql.places import place_of
-from adapters.sql.statements import Shape
 from adapters.sql.values import Columns, Survivors
 
 _SORTED_BY = {SortKey.DATE: "start", SortKey.LAST_UPDATED: "last_updated"}
@@ -109,42 +108,14 @@ class Section:
         self, database: Database, rows: Sequence[Sequence[Any]]
     ) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
         """Return for each row the rows of items that have a SELECT of their own."""
-        items = [
-            item
-            for of_slot in self.mapping.items.values()
-            for item in of_slot
-            if item.rows is not None
-        ]
-        if not items or not rows:
-            return [NO_EXTRAS] * len(rows)
         id_place = self.places[self.id.name]
         ids = tuple(row[id_place] for row in rows)
-        there = self.filters.item_columns
-        found = [
-            (item, _by_key(database, item, there[item.rows or ""], ids))
-            for item in items
-        ]
-        return tuple({item: by_key.get(id, ()) for item, by_key in found} for id in ids)
+        return read_items(database, self.mapping, self.filters.item_columns, ids)
 
 
 def _made(field: FieldMapping) -> tuple[str | None, ...]:
     """Return all that a field's codes become."""
     return (*field.codes.table.values(), field.codes.otherwise) if field.codes else ()
-
-
-def _by_key(
-    database: Database, item: ItemMapping, there: Columns, ids: tuple[Any, ...]
-) -> Mapping[Any, list[Any]]:
-    """Read the items of all these rows at once, by the id that each belongs to."""
-    columns = item_columns(item)
-    # In one order every time: the digest of a resource must not hang on a plan.
-    order = tuple((there.column(name), False) for name in columns)
-    key = there.column(columns[0])
-    shape = Shape(item.rows or "", columns, In(key, len(ids)), order)
-    by_key: dict[Any, list[Any]] = {}
-    for row in database.fetch(shape, ids):
-        by_key.setdefault(row[0], []).append(row)
-    return by_key
 
 
 def open_section(

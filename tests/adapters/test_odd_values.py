@@ -8,7 +8,13 @@ from typing import TypeAlias
 import pytest
 
 from adapters import open_adapter
-from adapters.contract import Adapter, Criterion, NotFoundError, StringMatch
+from adapters.contract import (
+    Adapter,
+    Criterion,
+    NotFoundError,
+    PatientRecord,
+    StringMatch,
+)
 from adapters.mapping.load import load_mapping
 from adapters.testing.asking import (
     PATIENT,
@@ -228,6 +234,53 @@ def test_a_patient_that_is_no_id_of_patients_is_found_beside_one_that_is(
     )
     assert ids_of(adapter.search(ask(patient("P1")))) == ["1"]
     assert {*ids_of(adapter.search(ask(patient("P1", "2"))))} == {"1", "2", "3"}
+
+
+ITEMS = """\
+encounter:
+  rows: SELECT id FROM people
+  fields: {id: {from: id}, patient_id: {from: id}, status: finished}
+patient:
+  rows: SELECT id FROM people
+  fields:
+    id: {from: id}
+    identifiers:
+      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
+  search: [_id, identifier]
+"""
+
+
+@pytest.mark.parametrize(
+    ("id_type", "key_type", "ids"),
+    [
+        ("CHAR(6)", "VARCHAR(8)", ("A1", "a1")),
+        ("CHAR(6)", "CHAR(8)", ("A1", "a1")),
+        ("VARCHAR(8)", "CHAR(8)", ("A1", "a1")),
+        ("VARCHAR(8)", "VARCHAR(8)", ("A1  ", "B1")),
+        ("BIGINT", "NUMERIC(20,2)", ("9007199254740993", "2")),
+        ("BIGINT", "VARCHAR(20)", ("9007199254740993", "2")),
+        ("VARCHAR(20)", "BIGINT", ("9007199254740993", "2")),
+    ],
+)
+def test_items_are_those_of_the_id_whatever_type_their_key_has(
+    opened: Opened, id_type: str, key_type: str, ids: tuple[str, str]
+) -> None:
+    one, other = ids
+    adapter = opened(
+        ITEMS,
+        (
+            f"CREATE TABLE people (id {id_type})",
+            f"CREATE TABLE numbers (person {key_type}, number VARCHAR(8))",
+            f"INSERT INTO people VALUES ('{one}'), ('{other}')",
+            f"INSERT INTO numbers VALUES ('{one}', 'N1'), ('{other}', 'N2'), (NULL, 'N3')",
+        ),
+    )
+    rows = adapter.search(ask(of=PATIENT)).rows
+    assert {
+        row.id: [each.value for each in row.identifiers]
+        for row in rows
+        if isinstance(row, PatientRecord)
+    } == {one.strip(): ["N1"], other: ["N2"]}
 
 
 def test_minus_nought_is_no_id(opened: Opened) -> None:
