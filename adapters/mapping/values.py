@@ -1,6 +1,7 @@
 """What a source value says as text, and when it says nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from types import MappingProxyType
@@ -87,14 +88,18 @@ def sentinel_years(absent: frozenset[str]) -> frozenset[int]:
 def presence(absent: frozenset[str]) -> Callable[[object], object]:
     """Return the function that takes away trailing blanks and what is no value.
 
-    A sentinel day is also the midnight that some databases make of it.
+    A sentinel day is also the midnight that some databases make of it, and a time is the
+    same however it is written: filters compare it as a time.
     """
     nothing = absent | {""}
-    years = sentinel_years(absent)
+    times = frozenset(_times(absent))
+    days = frozenset(time.date() for time in times if time.tzinfo is None)
 
     def present(value: object) -> object:
-        if isinstance(value, date) and value.year not in years:
-            return value  # written out, it begins with its year
+        if isinstance(value, datetime):
+            return None if value in times else value
+        if isinstance(value, date):
+            return None if value in days else value
         if isinstance(value, str):
             value = value.rstrip()
         written = str(value)
@@ -102,6 +107,12 @@ def presence(absent: frozenset[str]) -> Callable[[object], object]:
         return None if known else value
 
     return present if absent else _strip
+
+
+def _times(absent: frozenset[str]) -> Iterator[datetime]:
+    for text in absent:
+        with suppress(ValueError):
+            yield datetime.fromisoformat(text)
 
 
 def _strip(value: object) -> object:

@@ -4,6 +4,7 @@ A value that stands for "no time" ('', or a sentinel of the mapping) is told fro
 here, because a database would compare it as one.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +28,8 @@ from adapters.sql.conditions import (
 _EMPTIED = (Kind.TEXT, *FOLDS, Kind.LOOSE)
 """Kinds of column that may hold the empty text."""
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
 _ENDLESS = ("infinity", "-infinity")
 """Times of PostgreSQL that no calendar has; the mapping names them where it means them."""
 
@@ -42,7 +45,8 @@ class KeyColumn:
     def _stand_ins(self) -> tuple[object, ...]:
         texts = sorted(self.absent)
         if self.column.kind in _EMPTIED:
-            texts = ["", *texts]
+            # A day may be written as its midnight: the mapping reads both as one.
+            texts = ["", *texts, *(f"{t} 00:00:00" for t in texts if _DAY.fullmatch(t))]
         found = (value for text in texts for value in held(self.column.kind, text))
         endless = texts if self.column.kind in TIMES else ()
         return (*found, *(text for text in endless if text in _ENDLESS))

@@ -11,8 +11,11 @@ from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     Criterion,
+    EncounterRecord,
     NotFoundError,
     PatientRecord,
+    Sort,
+    SortKey,
     StringMatch,
 )
 from adapters.mapping.load import load_mapping
@@ -320,3 +323,49 @@ def test_a_day_of_birth_that_is_an_instant_is_the_day_in_its_zone(
         found = adapter.search(query)
         assert ids_of(found) == (["1"] if asked == day else [])
     assert str(adapter.read(PATIENT, "1").birth_date) == day  # type: ignore[union-attr]
+
+
+FAR = """\
+encounter:
+  rows: SELECT id, began FROM stays
+  fields:
+    id: {from: id}
+    patient_id: P
+    status: finished
+    start: {from: began, absent: ["SENTINEL"], at: "00:00"}
+  search: [_id, date]
+  sort: [date]
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "cell", "sentinel"),
+    [
+        ("TIMESTAMP(3)", "9999-12-31 23:59:59.999", "9999-12-31 23:59:59.999"),
+        ("TIMESTAMP(3)", "9999-12-31 23:59:59", "9999-12-31T23:59:59"),
+        ("TIMESTAMP(3)", "9999-12-31 00:00:00", "9999-12-31 00:00"),
+        ("TIMESTAMP(3)", "9999-12-31 00:00:00", "9999-12-31"),
+        ("TIMESTAMPTZ", "2099-12-31 23:30:00+00", "2100-01-01 00:30:00+01:00"),
+        ("DATE", "9999-12-31", "9999-12-31 23:59:59"),
+        ("VARCHAR(30)", "9999-12-31 00:00:00", "9999-12-31"),
+    ],
+)
+def test_a_time_that_stands_for_none_is_the_same_however_it_is_written(
+    opened: Opened, url: str, type_: str, cell: str, sentinel: str
+) -> None:
+    is_text = url.startswith("sqlite") and not type_.startswith("VARCHAR")
+    if is_text or (url.startswith("mysql") and type_ == "TIMESTAMPTZ"):
+        pytest.skip("has no such type")
+    if url.startswith("mysql"):
+        type_ = type_.replace("TIMESTAMP", "DATETIME")
+    adapter = opened(
+        FAR.replace("SENTINEL", sentinel),
+        (
+            f"CREATE TABLE stays (id INTEGER, began {type_})",
+            f"INSERT INTO stays VALUES (2, '{cell}'), (1, NULL)",
+        ),
+    )
+    rows = adapter.search(ask(sort=Sort(SortKey.DATE))).rows
+    assert [row.start for row in rows if isinstance(row, EncounterRecord)] == [None] * 2
+    assert ids_of(adapter.search(ask(sort=Sort(SortKey.DATE)))) == ["1", "2"]
+    assert adapter.count(ask(dates("gt1900"))) == 0
