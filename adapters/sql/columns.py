@@ -62,6 +62,9 @@ class Kind(StrEnum):
 FOLDS = (Kind.FOLDING, Kind.WESTERN)
 """Kinds of text whose own comparison is not exact."""
 
+TEXTS = (Kind.TEXT, *FOLDS, Kind.FILLED, Kind.PADDED)
+"""Kinds of column that hold nothing but texts."""
+
 _LOCAL = (Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME)
 
 _FRACTIONS: Mapping[Kind, tuple[int, ...]] = {

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Dialect as Compiler
 
 from adapters.contract import StringMatch
 from adapters.sql import conditions as c
-from adapters.sql.columns import FOLDS, Column, Kind
+from adapters.sql.columns import FOLDS, TEXTS, Column, Kind
 from adapters.sql.idiom import Idiom, Select
 
 LIMIT = "row_limit"
@@ -22,6 +22,9 @@ LIMIT = "row_limit"
 # Written out: a number that is bound is no order to some databases.
 _FIRST: sa.ColumnElement[int] = sa.literal_column("0")
 _LAST: sa.ColumnElement[int] = sa.literal_column("1")
+
+_LONGEST_ID = 64
+"""In signs: what FHIR lets an id have."""
 
 Clause: TypeAlias = sa.ColumnElement[bool]
 
@@ -196,6 +199,12 @@ class _Writer:
             self._value(), escape="!"
         )
 
+    def _written(self, column: Column) -> sa.ColumnElement[Any]:
+        """Return the text that a person would write for a whole number, or has written."""
+        if column.kind is not Kind.INTEGER:
+            return self.compared(column)
+        return sa.cast(sa.column(column.name), sa.String(_LONGEST_ID))
+
     def _in_or_replaced(self, condition: c.InOrReplaced) -> Clause:
         ids = self._values(condition.column, condition.size)
         survivors = [self._survivor(condition) for _ in ids]
@@ -215,10 +224,15 @@ class _Writer:
         def keys(key: sa.ColumnElement[Any]) -> Select:
             return sa.select(key).select_from(rows).where(where)
 
+        kinds = {condition.column.kind, condition.key.kind}
+        if kinds & {*TEXTS} and Kind.INTEGER in kinds:
+            # A number and its text: databases compare them roughly, or not at all.
+            text = self._written(condition.column)
+            return text.in_(keys(self._written(condition.key)))
         inside = sa.column(condition.column.name).in_(
             keys(sa.column(condition.key.name))
         )
-        if not {condition.column.kind, condition.key.kind} & {*FOLDS}:
+        if not kinds & {*FOLDS}:
             return inside
         exactly = self.compared(condition.column).in_(
             keys(self.compared(condition.key))

@@ -284,6 +284,36 @@ def test_items_are_those_of_the_id_whatever_type_their_key_has(
         for row in rows
         if isinstance(row, PatientRecord)
     } == {one.strip(): ["N1"], other: ["N2"]}
+    query = ask(token("identifier", "N1"), of=PATIENT)
+    assert ids_of(adapter.search(query)) == [one.strip()]
+
+
+def test_numbers_that_are_nearly_the_same_are_not_found_for_each_other(
+    opened: Opened,
+) -> None:
+    adapter = opened(
+        ITEMS,
+        (
+            "CREATE TABLE people (id BIGINT)",
+            "CREATE TABLE numbers (person VARCHAR(20), number VARCHAR(8))",
+            "INSERT INTO people VALUES (9007199254740992), (9007199254740993), (42)",
+            "INSERT INTO numbers VALUES ('9007199254740993', 'N1'), ('042', 'N2')",
+        ),
+    )
+    for number, found in {"N1": ["9007199254740993"], "N2": []}.items():
+        query = ask(token("identifier", number), of=PATIENT)
+        assert ids_of(adapter.search(query)) == found
+
+
+def test_a_number_with_many_digits_is_found_as_it_is_shown(opened: Opened) -> None:
+    adapter = opened(
+        STATES,
+        (
+            "CREATE TABLE stays (id DOUBLE PRECISION, person INTEGER, state VARCHAR(4))",
+            "INSERT INTO stays VALUES (1000000000000001, 1, 'S'), (2, 1, 'S')",
+        ),
+    )
+    assert adapter.read(STAY, "1000000000000001").id == "1000000000000001"
 
 
 def test_minus_nought_is_no_id(opened: Opened) -> None:

@@ -36,6 +36,7 @@ _KINDS: Mapping[int, Kind] = {
     21: Kind.INTEGER,
     23: Kind.INTEGER,
     25: Kind.TEXT,
+    701: Kind.NUMBER,
     1042: Kind.TEXT,
     1043: Kind.TEXT,
     1082: Kind.DATE,
