@@ -5,6 +5,7 @@ Reading a value raises ValueError with a rule for the integrator, which quotes n
 
 import re
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from functools import lru_cache
 
 from adapters.mapping.clocks import (
@@ -17,6 +18,7 @@ from adapters.mapping.clocks import (
     smallest,
 )
 from adapters.mapping.time_rule import TimeRule
+from adapters.mapping.values import as_text
 
 _DAY = timedelta(days=1)
 _DIRECTIVE = re.compile("%.", re.DOTALL)
@@ -51,8 +53,8 @@ def read_value(value: object, rule: TimeRule) -> datetime:
         return _at(value, rule)
     if isinstance(value, str):
         return _read_text(value, rule)
-    if isinstance(value, int) and rule.format:
-        return _read_text(str(value), rule)
+    if isinstance(value, (int, Decimal)) and rule.format:
+        return _read_text(as_text(value), rule)
     raise ValueError("not a time")
 
 

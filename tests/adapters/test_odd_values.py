@@ -316,6 +316,35 @@ def test_a_number_with_many_digits_is_found_as_it_is_shown(opened: Opened) -> No
     assert adapter.read(STAY, "1000000000000001").id == "1000000000000001"
 
 
+NUMBERS = """\
+encounter:
+  rows: SELECT id, began FROM stays
+  fields:
+    id: {from: id}
+    patient_id: P
+    status: finished
+    start: {from: began, format: "%Y%m%d%H%M"}
+  search: [_id, date]
+  sort: [date]
+"""
+
+
+@pytest.mark.parametrize("type_", ["BIGINT", "DECIMAL(12)"])
+def test_a_number_is_read_and_compared_as_the_time_that_it_says(
+    opened: Opened, type_: str
+) -> None:
+    adapter = opened(
+        NUMBERS,
+        (
+            f"CREATE TABLE stays (id INTEGER, began {type_})",
+            "INSERT INTO stays VALUES (1, 202403141000), (2, 202403141001), (3, NULL)",
+        ),
+    )
+    assert ids_of(adapter.search(ask(sort=Sort(SortKey.DATE)))) == ["1", "2", "3"]
+    minute = ask(dates("2024-03-14T10:00"))
+    assert ids_of(adapter.search(minute)) == ["1"]
+
+
 def test_minus_nought_is_no_id(opened: Opened) -> None:
     adapter = opened(
         STATES,
