@@ -85,6 +85,9 @@ def sentinel_years(absent: frozenset[str]) -> frozenset[int]:
     return frozenset(int(text[:4]) for text in absent if text[:4].isdecimal())
 
 
+_MIDNIGHT = time()
+
+
 def presence(absent: frozenset[str]) -> Callable[[object], object]:
     """Return the function that takes away trailing blanks and what is no value.
 
@@ -93,7 +96,7 @@ def presence(absent: frozenset[str]) -> Callable[[object], object]:
     """
     nothing = absent | {""}
     times = frozenset(_times(absent))
-    days = frozenset(time.date() for time in times if time.tzinfo is None)
+    days = frozenset(at.date() for at in times if at.timetz() == _MIDNIGHT)
 
     def present(value: object) -> object:
         if isinstance(value, datetime):

@@ -117,7 +117,9 @@ def _moment(kind: Kind, text: str) -> tuple[date | datetime, ...]:
         return ()
     if (moment.tzinfo is None) is (kind is Kind.INSTANT):
         return ()
-    return (moment.date(),) if kind is Kind.DATE else (moment,)
+    if kind is Kind.DATE:
+        return (moment.date(),) if moment.time() == time() else ()
+    return (moment,)
 
 
 def _number(text: str) -> tuple[Decimal, ...]:
