@@ -31,7 +31,10 @@ WHOLE = {
         ("_summary=text", {"resourceType", "id", "status"}),
         ("_elements=period", {"resourceType", "id", "status", "period"}),
         ("_elements=id", {"resourceType", "id", "status"}),
-        ("_elements=period,id,resourceType", {"resourceType", "id", "status", "period"}),
+        (
+            "_elements=period,id,resourceType",
+            {"resourceType", "id", "status", "period"},
+        ),
         (
             "_elements=subject,class",
             {"resourceType", "id", "status", "subject", "class"},
