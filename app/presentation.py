@@ -70,7 +70,8 @@ def _elements(text: str | None, resource_type: ResourceType) -> tuple[str, ...]:
         return ()
     names = tuple(text.split(","))
     for name in names:
-        if name not in ELEMENTS[resource_type]:
+        # Libraries of clients name the type along, as JSON has it; it is always there.
+        if name != "resourceType" and name not in ELEMENTS[resource_type]:
             raise bad_value(
                 "_elements", name, f"it is no element of {resource_type} (STU3)"
             )

@@ -2,8 +2,8 @@
 
 Prints one resource a line. Needs Python 3.11, the package requests, and in the
 environment BASE_URL, TOKEN_URL, AUDIENCE, CLIENT_ID and CLIENT_SECRET. Exit status: 0 all
-is there, 1 the service refused, 2 it was called otherwise, 3 the hospital changed during
-the walk: search again.
+is there, 1 the service refused, 2 it was called otherwise, 3 not all is there: the hospital
+changed during the walk (search again), or has no further pages (narrow the search).
 """
 
 import json

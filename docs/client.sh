@@ -3,9 +3,9 @@
 #
 # Prints one resource a line. Needs curl 7.76 or newer, python3 to read the JSON, and in
 # the environment BASE_URL, TOKEN_URL, AUDIENCE, CLIENT_ID and CLIENT_SECRET. Exit status:
-# 0 all is there, 1 the service refused, 2 it was called otherwise, 3 the hospital changed
-# during the walk: search again. The token is not renewed: a walk of more than its life is
-# for client.py.
+# 0 all is there, 1 the service refused, 2 it was called otherwise, 3 not all is there: the
+# hospital changed during the walk (search again), or has no further pages (narrow the
+# search). The token is not renewed: a walk of more than its life is for client.py.
 set -eu
 [ $# -gt 0 ] || { echo 'usage: sh client.sh TYPE [NAME=VALUE ...]' >&2; exit 2; }
 for name in BASE_URL TOKEN_URL AUDIENCE CLIENT_ID CLIENT_SECRET; do

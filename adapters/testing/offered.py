@@ -109,7 +109,8 @@ class Offered:
         try:
             yield
         except NotAskableError as error:
-            pytest.skip(f"{error.parameter} {error.limit}")
+            asked = f"{query.resource_type} by {error.parameter}"
+            pytest.skip(f"{asked} {error.limit or 'is not asked for so'}")
 
     def _as_served(self, query: SearchQuery) -> SearchQuery:
         asked = replace(query, count=min(query.count, LARGEST_PAGE))
@@ -133,7 +134,8 @@ def lack(capabilities: Capabilities, query: SearchQuery) -> str:
     if query.backwards and not (offered.paging and offered.backwards):
         return "earlier pages are not offered"
     lacks = (_lack(offered, criterion) for criterion in query.criteria)
-    return next(filter(None, lacks), "")
+    lacking = next(filter(None, lacks), "")
+    return f"{query.resource_type} by {lacking}" if lacking else ""
 
 
 def _lack(offered: ResourceCapabilities, criterion: Criterion) -> str:

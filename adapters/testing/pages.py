@@ -30,7 +30,7 @@ ORDERS = [
 def _skip_unless_sorted(opened: Opened, kind: ResourceType, sort: Sort) -> None:
     offered = opened.adapter.capabilities.get(kind)
     if offered is not None and sort.key not in offered.sorts:
-        pytest.skip(f"{kind} by {sort.key} is not offered")
+        pytest.skip(f"{kind} sorted by {sort.key} is not offered")
 
 
 @pytest.mark.parametrize(("kind", "sort"), ORDERS)

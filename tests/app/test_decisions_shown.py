@@ -32,6 +32,10 @@ WHOLE = {
         ("_elements=period", {"resourceType", "id", "status", "period"}),
         ("_elements=id", {"resourceType", "id", "status"}),
         (
+            "_elements=period,id,resourceType",
+            {"resourceType", "id", "status", "period"},
+        ),
+        (
             "_elements=subject,class",
             {"resourceType", "id", "status", "subject", "class"},
         ),

@@ -139,8 +139,8 @@ def asked(
 def test_what_the_client_wrote_of_its_way_is_replaced(proxy: Proxy) -> None:
     answer = ask(proxy, "clients")
     assert answer.status == 200
-    told = json.loads(answer.body)
-    assert (told["X-Forwarded-Proto"], told["X-Forwarded-For"]) == ("https", HOST)
+    seen = json.loads(answer.body)
+    assert (seen["X-Forwarded-Proto"], seen["X-Forwarded-For"]) == ("https", HOST)
 
 
 @pytest.mark.parametrize("client", [None, "encounters"])
@@ -148,6 +148,14 @@ def test_without_a_certificate_of_ours_nobody_is_let_in(
     proxy: Proxy, client: str | None
 ) -> None:
     assert ask(proxy, client).status == 400
+
+
+def test_a_body_that_is_too_long_is_told_as_the_service_does(proxy: Proxy) -> None:
+    path = "/fhir/v3/Encounter/_search"
+    assert asked(proxy, "clients", path, {}, "POST", b"a" * 65536).status == 200
+    answer = asked(proxy, "clients", path, {}, "POST", b"a" * 65537)
+    assert answer.status == 413
+    told(answer, "too-long")
 
 
 def test_an_instance_that_goes_is_covered_and_none_at_all_is_503(
@@ -163,10 +171,15 @@ def test_an_instance_that_goes_is_covered_and_none_at_all_is_503(
     answer = ask(proxy, "clients")
     assert answer.status == 503
     assert int(answer.headers["Retry-After"]) > 0
+    told(answer, "transient")
+
+
+def told(answer: Answer, code: str) -> None:
+    """Let an answer be an OperationOutcome with this code."""
     assert answer.headers["Content-Type"] == "application/fhir+json"
     outcome = json.loads(answer.body)
     assert list(fhir_faults(outcome)) == []
-    assert outcome["issue"][0]["code"] == "transient"
+    assert outcome["issue"][0]["code"] == code
 
 
 HEAD = b"POST /fhir/v3/body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"

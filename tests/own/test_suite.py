@@ -12,7 +12,7 @@ def test_the_suite_runs_with_nothing_but_what_is_installed(kestrel: Installed) -
     assert counted, done.stdout
     run, skipped = map(int, counted.groups())
     assert run > 300
-    for reason in ("Patient is not offered", "identifier is not offered"):
+    for reason in ("Patient is not offered", "Encounter by identifier is not offered"):
         assert reason in done.stdout
     assert f"| test_contract | {run} | {skipped} | " in done.stdout
     assert "Kestrel compares starts: " in done.stdout
