@@ -16,7 +16,7 @@ from adapters.contract import (
     SourceDataError,
     StringCriterion,
 )
-from adapters.http.answers import at
+from adapters.http.answers import at, plain_text
 from adapters.http.filters import Filters
 from adapters.mapping.apply import RowMapper
 from adapters.mapping.cells import Cell, Reader, compile_cell
@@ -30,7 +30,6 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.parameters import SORTS
 from adapters.mapping.slots import UNSERVED, Kind
-from adapters.mapping.values import as_text
 from adapters.matching import Matcher
 
 JsonRow = Mapping[str, Any]
@@ -86,8 +85,7 @@ class Section:
 
     def id_text(self, row: JsonRow) -> str:
         """Return the id of a row as clients see it, "" when it has none."""
-        value = at(row, path_of(self.mapping.fields["id"].columns[0]))
-        return as_text(value) if isinstance(value, (str, int, float)) else ""
+        return plain_text(at(row, path_of(self.mapping.fields["id"].columns[0])))
 
     def refuse_twins(self, rows: Sequence[JsonRow]) -> None:
         """Raise SourceDataError where one answer holds a row twice."""
