@@ -75,7 +75,9 @@ class Section:
             if isinstance(record, EncounterRecord) and record.status in UNSERVED:
                 raise SourceDataError("the list holds a row that is not to be served")
             if not all(self.matcher.matches(record, c) for c in asked):
-                raise SourceDataError("the list holds a row that was not asked for")
+                raise _not_asked_for()
+        if any(_of_others(records, c) for c in criteria if c not in asked):
+            raise _not_asked_for()
         return records
 
     def moment(self, row: JsonRow, key: SortKey) -> datetime | None:
@@ -126,6 +128,18 @@ def _keys(section: ResourceMapping, columns: Sequence[str]) -> Mapping[SortKey, 
         for key, slot in slots.items()
         if key is not SortKey.ID
     }
+
+
+def _of_others(records: Sequence[Record | RowFault], criterion: Criterion) -> bool:
+    """Whether stays are of more patients than were asked for, survivors counted."""
+    if not isinstance(criterion, ReferenceCriterion):
+        return False
+    stays = (each for each in records if isinstance(each, EncounterRecord))
+    return len({stay.patient_id for stay in stays}) > len(criterion.values)
+
+
+def _not_asked_for() -> SourceDataError:
+    return SourceDataError("the list holds a row that was not asked for")
 
 
 def _own_lists(

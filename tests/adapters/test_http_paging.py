@@ -276,6 +276,18 @@ def test_the_stays_of_another_patient_are_noticed(tmp_path: Path) -> None:
             adapter.search(ask(patient("2")))
 
 
+@pytest.mark.parametrize("asked", [("2",), ("2", "8")], ids=len)
+def test_the_stays_of_anybody_are_no_answer_for_a_patient_who_may_be_merged(
+    tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    """A survivor's stays are those of one patient for each who was asked for."""
+    with api_and_adapter(tmp_path) as (api, adapter):
+        assert ids_of(adapter.search(ask(patient(*asked))))
+        api.strange = lambda _: answer({"resultats": ROWS[15:22], "nombre": 7})
+        with pytest.raises(SourceDataError, match="not asked for"):
+            adapter.search(ask(patient(*asked)))
+
+
 def test_a_hidden_row_is_never_shown(tmp_path: Path) -> None:
     with (
         api_and_adapter(tmp_path, changes=(('"A,X"', '"Z"'),)) as (_, adapter),
