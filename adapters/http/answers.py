@@ -92,9 +92,9 @@ def total_at(answer: Any, path: Path) -> int:
 
 
 def text_at(answer: Any, path: Path) -> str:
-    """Return a link or a token, "" when there is none."""
+    """Return a link or a token, "" when there is none: null, false or the number 0."""
     found = at(answer, path)
-    if found is None or found is False:
+    if found in (None, False):
         return ""
     if not isinstance(found, (str, int)):
         raise SourceDataError("what leads to the next page is no text")

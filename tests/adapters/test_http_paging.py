@@ -148,6 +148,22 @@ def test_a_list_in_parts_that_ends_before_its_total_is_noticed(
             adapter.search(replace(ask(count=40), placed=True))
 
 
+@pytest.mark.parametrize("end", [None, False, 0, 0.0, ""], ids=str)
+def test_a_last_page_leads_nowhere_however_it_says_so(
+    tmp_path: Path, end: object
+) -> None:
+    """A cursor of 0 would be the first page again, and the walk without an end."""
+    with api_and_adapter(tmp_path, paging=FORWARDS[1]) as (api, adapter):
+        first = {"resultats": ROWS[:2], "nombre": 4, "suite": {"curseur": 2}}
+        last = {"resultats": ROWS[2:4], "nombre": 4, "suite": {"curseur": end}}
+        api.strange = lambda request: answer(
+            last if request.args.get("curseur") == "2" else first
+        )
+        query = ask(count=2)
+        last_page = adapter.search(replace(query, after=adapter.search(query).last))
+        assert (len(last_page.rows), last_page.more) == (2, False)
+
+
 @pytest.mark.parametrize("most", [1, 5, 9, 10])
 @pytest.mark.parametrize("paging", ["", "{page: page}", "{offset: debut}"])
 def test_an_api_that_gives_less_than_is_asked_for_never_gives_a_shorter_list(
