@@ -5,6 +5,7 @@ One switch lets plain HTTP in from this machine itself, for a demo. Forwarded he
 believed of trusted proxies alone.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -34,6 +35,9 @@ STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
 
 _SITE_BITS = 64
 """The part of an IPv6 address that one site shares."""
+
+_WITH_PORT = re.compile(r"\[([^]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+"""An address as some proxies write it, with the port of the client."""
 
 _HTTPS = "encounters.https"
 """Where the environment of a request says that it came over HTTPS."""
@@ -98,8 +102,8 @@ def requesting_address(proxies: Sequence[Network]) -> _Address | None:
     """
     told = request.headers.get("X-Forwarded-For", "").split(",")
     found = None
-    for text in (request.remote_addr or "", *reversed(told)):
-        address = _address(text.strip())
+    for text in (request.remote_addr or "", *map(_portless, reversed(told))):
+        address = _address(text)
         if address is None:
             break
         found = address
@@ -128,6 +132,12 @@ def _is_one_of(address: _Address, networks: Sequence[Network]) -> bool:
 def _peer(text: str) -> _Address | None:
     """Return the address of who is next to us: there are few."""
     return _address(text)
+
+
+def _portless(told: str) -> str:
+    text = told.strip()
+    found = _WITH_PORT.fullmatch(text)
+    return (found[1] or found[2] or "") if found else text
 
 
 def _address(text: str) -> _Address | None:

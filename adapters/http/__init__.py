@@ -86,6 +86,8 @@ class HttpAdapter:
         if question is None:
             return Page(())
         window = self._window(question, query)
+        # Again, of a page that came in parts: not every API heeds where one begins.
+        section.refuse_twins(window.rows)
         records = section.records(window.rows, query.criteria)
         page = window.page(records)
         return placed(section, query, window.rows, page) if query.placed else page
@@ -169,7 +171,7 @@ class HttpAdapter:
     def _window(self, question: Question, query: SearchQuery) -> Window:
         paging = question.list.paging
         numbered = paging is not None and paging.kind in _BOTH_WAYS
-        end = self.count(query) if numbered and query.from_end else 0
+        counted = partial(self.count, query)
         # For a page as a whole: some sources give it in parts.
         until = Deadline(self._config.timeout_seconds)
 
@@ -178,9 +180,9 @@ class HttpAdapter:
 
         tells_total = question.list.total is not None
         if paging is None:
-            return one_page(ask, query, tells_total=tells_total)
+            return one_page(ask, query, counted, tells_total=tells_total)
         if numbered:
-            return by_number(ask, paging, query, end, tells_total=tells_total)
+            return by_number(ask, paging, query, counted, tells_total=tells_total)
         if query.placed:
             return whole_page(ask, paging, query)
         return by_onward(ask, paging, query)

@@ -3,6 +3,7 @@
 An answer that makes no sense raises SourceDataError; no text of it is ever quoted.
 """
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -10,6 +11,11 @@ from typing import Any
 from adapters.contract import SourceDataError
 from adapters.mapping.http_model import ErrorRule, Path
 from adapters.mapping.values import as_text
+
+_MOST_ROWS = 2**31 - 1
+"""What FHIR's unsignedInt holds."""
+
+_NUMBER = re.compile("[0-9]{1,20}", re.ASCII)
 
 
 class Verdict(StrEnum):
@@ -43,7 +49,7 @@ def verdict(answer: Any, rule: ErrorRule | None) -> Verdict:
     found = at(answer, rule.path)
     if found in (None, False, "", [], {}):
         return Verdict.FINE
-    code = as_text(found) if isinstance(found, (str, int, float)) else ""
+    code = plain_text(found)
     for texts, said in (
         (rule.fine, Verdict.FINE),
         (rule.not_found, Verdict.NOT_FOUND),
@@ -53,6 +59,14 @@ def verdict(answer: Any, rule: ErrorRule | None) -> Verdict:
         if code in texts:
             return said
     return Verdict.ERROR
+
+
+def plain_text(value: Any) -> str:
+    """Return a text or number of an answer as text, "" for anything else."""
+    try:
+        return as_text(value) if isinstance(value, (str, int, float)) else ""
+    except ValueError:
+        return ""
 
 
 def rows_at(answer: Any, path: Path) -> tuple[Mapping[str, Any], ...]:
@@ -68,17 +82,19 @@ def rows_at(answer: Any, path: Path) -> tuple[Mapping[str, Any], ...]:
 def total_at(answer: Any, path: Path) -> int:
     """Return how many rows match; a number written as text is one too."""
     total = at(answer, path)
-    if isinstance(total, str) and total.isascii() and total.isdecimal():
+    if isinstance(total, str) and _NUMBER.fullmatch(total):
         total = int(total)
-    if not isinstance(total, int) or isinstance(total, bool) or total < 0:
+    if not isinstance(total, int) or isinstance(total, bool):
+        raise SourceDataError("the total is not a number of rows")
+    if not 0 <= total <= _MOST_ROWS:
         raise SourceDataError("the total is not a number of rows")
     return total
 
 
 def text_at(answer: Any, path: Path) -> str:
-    """Return a link or a token, "" when there is none."""
+    """Return a link or a token, "" when there is none: null, false or the number 0."""
     found = at(answer, path)
-    if found is None or found is False:
+    if found in (None, False):
         return ""
     if not isinstance(found, (str, int)):
         raise SourceDataError("what leads to the next page is no text")

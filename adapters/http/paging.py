@@ -32,12 +32,13 @@ class Listed(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The rows of a page, and where it stands."""
+    """The rows of a page, and where it stands; `total` where the source told it."""
 
     rows: tuple[Row, ...]
     more: bool = False
     first: Position | None = None
     last: Position | None = None
+    total: int | None = None
 
     def page(self, records: Any) -> Page:
         """Return the page that holds these records in place of the rows."""
@@ -48,34 +49,42 @@ Ask = Callable[[Pairs, int, str], Listed]
 """Asks for up to so many rows with more parameters, or by a link in place of them."""
 
 
-def one_page(ask: Ask, query: SearchQuery, *, tells_total: bool) -> Window:
+Count = Callable[[], int]
+"""Asks how many rows match, of a source whose list does not tell it."""
+
+
+def one_page(
+    ask: Ask, query: SearchQuery, count: Count, *, tells_total: bool
+) -> Window:
     """Return the first rows of a source that cannot page."""
     listed = ask((), query.count + (not tells_total), "")
     kept, total = listed.rows[: query.count], listed.total
-    if total is None:
-        return _numbered(kept, 0, more=len(listed.rows) > query.count)
-    if len(kept) < min(total, query.count):
-        raise SourceDataError("the list is shorter than its total says")
+    if total is None and len(listed.rows) > query.count:
+        return _numbered(kept, 0, more=True)
+    # Few rows are all, or all that the source gives at once.
+    total = count() if total is None else total
+    _refuse_shorter(kept, min(total, query.count))
     return _numbered(kept, 0, more=total > len(kept))
 
 
 def by_number(
-    ask: Ask, paging: Paging, query: SearchQuery, end: int, *, tells_total: bool
+    ask: Ask, paging: Paging, query: SearchQuery, count: Count, *, tells_total: bool
 ) -> Window:
-    """Return a page of a source that goes by offset or by page number, both ways.
-
-    `end` is the number of all rows, needed only when the page is the last one.
-    """
-    fetch = _by_offset if paging.kind is PagingKind.OFFSET else _by_page
+    """Return a page of a source that goes by offset or by page number, both ways."""
+    by_page = paging.kind is PagingKind.PAGE
+    fetch = _by_page if by_page else _by_offset
     if not query.backwards:
         start = _number(query.after) + 1 if query.after else 0
         # Without a total, only a row beyond the page shows that there are more.
         wanted = query.count + (not tells_total)
         rows, total = fetch(ask, paging, query.count, start, wanted)
         kept = rows[: query.count]
+        if by_page and total is None and not start and len(kept) < query.count:
+            # A short first page is the last one, or all that the source gives at once.
+            _refuse_shorter(kept, min(count(), query.count))
         beyond = len(rows) if total is None else total - start
         return _numbered(kept, start, more=beyond > len(kept))
-    end = _number(query.before) if query.before else end
+    end = _number(query.before) if query.before else count()
     start = max(0, end - query.count)
     if start == end:
         return Window(())
@@ -93,25 +102,33 @@ def by_onward(ask: Ask, paging: Paging, query: SearchQuery) -> Window:
     listed = ask(pairs, query.count, onward if is_link else "")
     if listed.onward and listed.onward == onward:
         raise SourceDataError("the next page is the same page")
+    if not query.after and not listed.onward:
+        _refuse_shorter(listed.rows, listed.total or 0)
     if not listed.rows:
         if listed.onward:
             raise SourceDataError("an empty page leads on")
         return Window(())
+    first = Position(Group.KEYED, None, None)
     last = Position(Group.KEYED, listed.onward, None)
-    return Window(
-        listed.rows, bool(listed.onward), Position(Group.KEYED, None, None), last
-    )
+    return Window(listed.rows, bool(listed.onward), first, last, listed.total)
 
 
 def whole_page(ask: Ask, paging: Paging, query: SearchQuery) -> Window:
     """Return the first page of a source that goes onward, whole although it gives less at once."""
     window = by_onward(ask, paging, query)
-    rows = window.rows
+    rows, total = window.rows, window.total or 0
     while window.more and len(rows) < query.count:
         window = by_onward(ask, paging, replace(query, after=window.last))
         rows += window.rows
+    if not window.more:
+        _refuse_shorter(rows, total)
     more = window.more or len(rows) > query.count
     return window._replace(rows=rows[: query.count], more=more)
+
+
+def _refuse_shorter(rows: tuple[Row, ...], due: int) -> None:
+    if len(rows) < due:
+        raise SourceDataError("the list is shorter than its total says")
 
 
 def _key(position: Position | Bound) -> Key:
@@ -162,8 +179,7 @@ def _by_page(
         found += listed.rows
         total = listed.total
         due = 0 if total is None else min(size, max(0, total - page * size))
-        if len(listed.rows) < due:
-            raise SourceDataError("the list is shorter than its total says")
+        _refuse_shorter(listed.rows, due)
         page += 1
         if len(listed.rows) < size or len(found) >= skipped + wanted:
             return found[skipped:], total

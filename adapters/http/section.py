@@ -16,7 +16,7 @@ from adapters.contract import (
     SourceDataError,
     StringCriterion,
 )
-from adapters.http.answers import at
+from adapters.http.answers import at, plain_text
 from adapters.http.filters import Filters
 from adapters.mapping.apply import RowMapper
 from adapters.mapping.cells import Cell, Reader, compile_cell
@@ -30,7 +30,6 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.parameters import SORTS
 from adapters.mapping.slots import UNSERVED, Kind
-from adapters.mapping.values import as_text
 from adapters.matching import Matcher
 
 JsonRow = Mapping[str, Any]
@@ -76,7 +75,9 @@ class Section:
             if isinstance(record, EncounterRecord) and record.status in UNSERVED:
                 raise SourceDataError("the list holds a row that is not to be served")
             if not all(self.matcher.matches(record, c) for c in asked):
-                raise SourceDataError("the list holds a row that was not asked for")
+                raise _not_asked_for()
+        if any(_of_others(records, c) for c in criteria if c not in asked):
+            raise _not_asked_for()
         return records
 
     def moment(self, row: JsonRow, key: SortKey) -> datetime | None:
@@ -86,8 +87,7 @@ class Section:
 
     def id_text(self, row: JsonRow) -> str:
         """Return the id of a row as clients see it, "" when it has none."""
-        value = at(row, path_of(self.mapping.fields["id"].columns[0]))
-        return as_text(value) if isinstance(value, (str, int, float)) else ""
+        return plain_text(at(row, path_of(self.mapping.fields["id"].columns[0])))
 
     def refuse_twins(self, rows: Sequence[JsonRow]) -> None:
         """Raise SourceDataError where one answer holds a row twice."""
@@ -128,6 +128,18 @@ def _keys(section: ResourceMapping, columns: Sequence[str]) -> Mapping[SortKey, 
         for key, slot in slots.items()
         if key is not SortKey.ID
     }
+
+
+def _of_others(records: Sequence[Record | RowFault], criterion: Criterion) -> bool:
+    """Whether stays are of more patients than were asked for, survivors counted."""
+    if not isinstance(criterion, ReferenceCriterion):
+        return False
+    stays = (each for each in records if isinstance(each, EncounterRecord))
+    return len({stay.patient_id for stay in stays}) > len(criterion.values)
+
+
+def _not_asked_for() -> SourceDataError:
+    return SourceDataError("the list holds a row that was not asked for")
 
 
 def _own_lists(

@@ -11,6 +11,8 @@ from uuid import UUID
 LONGEST_CODE = 20
 """A text that is longer is no code, and is not quoted in a fault (decision 16)."""
 
+_EXACT = 2.0**53
+"""Up to here no two whole numbers are one float."""
 
 PLAIN = frozenset({str, int})
 """Types whose values are looked up as they come; a bool is written otherwise."""
@@ -30,12 +32,19 @@ def _number(value: Any) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _double(value: float) -> str:
+    if abs(value) > _EXACT:
+        # JSON's whole numbers beyond 64 bits come so: two ids would be one.
+        raise ValueError("a number of more digits than can be read: give it as text")
+    return _number(value)
+
+
 _WRITERS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
     {
         str: str.rstrip,
         bool: lambda value: "true" if value else "false",
         int: int.__str__,
-        float: _number,
+        float: _double,
         Decimal: _number,
         UUID: str,
         datetime: datetime.isoformat,

@@ -22,13 +22,14 @@ from adapters.contract import (
     GoneError,
     NotAskableError,
     NotFoundError,
+    RowFault,
     SourceDataError,
     SourceUnavailableError,
     TooCostlyError,
 )
 from adapters.http import HttpAdapter, client
 from adapters.http.credentials import Renewed
-from adapters.testing.asking import STAY, ask
+from adapters.testing.asking import STAY, ask, patient
 from tests.adapters.http_cases import api_and_adapter, opened_at
 from tests.hospital_http import answer, serving
 from tests.hospital_http_mapping import OFFSET
@@ -135,6 +136,10 @@ NONSENSE = (
     '{"resultats": [], "nombre": -1}',
     '{"resultats": [], "nombre": true}',
     '{"resultats": [], "nombre": 1.5}',
+    # More rows than any hospital has, or FHIR can say.
+    f'{{"resultats": [], "nombre": {2**31}}}',
+    f'{{"resultats": [], "nombre": "{2**31}"}}',
+    f'{{"resultats": [], "nombre": "{"9" * 5000}"}}',
     # Lies: more rows than the total, and fewer.
     '{"resultats": [{"id": 1}, {"id": 2}], "nombre": 1}',
     '{"resultats": [], "nombre": 9}',
@@ -186,6 +191,29 @@ def test_total_as_text_and_a_byte_order_mark_are_read(
 ) -> None:
     source.get(LIST, body=b'\xef\xbb\xbf{"resultats": [], "nombre": "0"}')
     assert adapter.search(ask()).rows == ()
+
+
+@pytest.mark.parametrize("id", ["100000000000000000001", "-1e300"])
+def test_a_number_that_cannot_be_read_to_its_last_digit_is_no_id(
+    adapter: HttpAdapter, source: responses.RequestsMock, id: str
+) -> None:
+    row = json.dumps({**STAY_1, "id": 0}).replace('"id": 0', f'"id": {id}')
+    source.get(LIST, body=f'{{"resultats": [{row}], "nombre": 1}}')
+    source.get(f"{URL}/sejours/100000000000000000000", body=row)
+    (fault,) = adapter.search(ask()).rows
+    assert isinstance(fault, RowFault)
+    assert fault.field == "id"
+    _fails(SourceDataError, lambda: adapter.read(STAY, "100000000000000000000"))
+
+
+def test_the_stays_of_two_patients_are_not_taken_for_those_of_one(
+    adapter: HttpAdapter, source: responses.RequestsMock
+) -> None:
+    row = json.dumps({**STAY_1, "patient": {"ipp": 0}})
+    row = row.replace('"ipp": 0', '"ipp": 100000000000000000001')
+    source.get(LIST, body=f'{{"resultats": [{row}], "nombre": 1}}')
+    (fault,) = adapter.search(ask(patient("100000000000000000000"))).rows
+    assert isinstance(fault, RowFault)
 
 
 # --------------------------------------------------------------------- retries

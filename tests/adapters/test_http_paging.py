@@ -1,6 +1,7 @@
 """Ways to page, to filter and to show who asks, against a real HTTP server."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,6 @@ def test_onward_pages_go_forwards(tmp_path: Path, paging: str, total: str) -> No
 
 @pytest.mark.parametrize("paging", BOTH_WAYS[:2])
 def test_the_last_page_is_found(tmp_path: Path, paging: str) -> None:
-    from dataclasses import replace
-
     with api_and_adapter(tmp_path, paging=paging) as (_, adapter):
         page = adapter.search(replace(ask(count=5), from_end=True))
         assert rows_of(page) == _everything()[-5:]
@@ -114,6 +113,80 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0
         assert api.requests == []
+
+
+# ------------------------------------------------- lists that do not hold what they say
+
+ROWS = [stay(EDGES, each) for each in EDGES.stays]
+
+
+@pytest.mark.parametrize("rows", [ROWS[:3], []], ids=["few", "none"])
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_a_list_that_ends_before_its_total_is_noticed(
+    tmp_path: Path, paging: str, rows: list[Any]
+) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": rows, "nombre": len(ROWS)})
+        for placed in (False, True):
+            with pytest.raises(SourceDataError, match="shorter than its total"):
+                adapter.search(replace(ask(), placed=placed))
+
+
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_a_list_in_parts_that_ends_before_its_total_is_noticed(
+    tmp_path: Path, paging: str
+) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        api.most = 4
+        # The third part tells no way on.
+        api.strange = lambda _: (
+            answer({"resultats": ROWS[8:12], "nombre": len(ROWS)})
+            if len(api.requests) == 3
+            else None
+        )
+        with pytest.raises(SourceDataError, match="shorter than its total"):
+            adapter.search(replace(ask(count=40), placed=True))
+
+
+@pytest.mark.parametrize("end", [None, False, 0, 0.0, ""], ids=str)
+def test_a_last_page_leads_nowhere_however_it_says_so(
+    tmp_path: Path, end: object
+) -> None:
+    """A cursor of 0 would be the first page again, and the walk without an end."""
+    with api_and_adapter(tmp_path, paging=FORWARDS[1]) as (api, adapter):
+        first = {"resultats": ROWS[:2], "nombre": 4, "suite": {"curseur": 2}}
+        last = {"resultats": ROWS[2:4], "nombre": 4, "suite": {"curseur": end}}
+        api.strange = lambda request: answer(
+            last if request.args.get("curseur") == "2" else first
+        )
+        query = ask(count=2)
+        last_page = adapter.search(replace(query, after=adapter.search(query).last))
+        assert (len(last_page.rows), last_page.more) == (2, False)
+
+
+@pytest.mark.parametrize("most", [1, 5, 9, 10])
+@pytest.mark.parametrize("paging", ["", "{page: page}", "{offset: debut}"])
+def test_an_api_that_gives_less_than_is_asked_for_never_gives_a_shorter_list(
+    tmp_path: Path, paging: str, most: int
+) -> None:
+    with api_and_adapter(tmp_path, paging=paging, total=COUNTED) as (api, adapter):
+        api.most = most
+        try:
+            page = adapter.search(ask(count=10))
+        except SourceDataError:
+            assert most < 10
+        else:
+            assert (rows_of(page), page.more) == (_everything()[:10], True)
+
+
+@pytest.mark.parametrize("total", TOTALS)
+def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> None:
+    with api_and_adapter(tmp_path, total=total) as (api, adapter):
+        api.strange = lambda request: answer(
+            {"resultats": ROWS[: min(4, int(request.args["nb"]))], "nombre": len(ROWS)}
+        )
+        with pytest.raises(SourceDataError, match="holds a row twice"):
+            adapter.search(ask(count=10))
 
 
 # ----------------------------------------------------------- what can be asked
@@ -217,6 +290,18 @@ def test_the_stays_of_another_patient_are_noticed(tmp_path: Path) -> None:
         )
         with pytest.raises(SourceDataError, match="not asked for"):
             adapter.search(ask(patient("2")))
+
+
+@pytest.mark.parametrize("asked", [("2",), ("2", "8")], ids=len)
+def test_the_stays_of_anybody_are_no_answer_for_a_patient_who_may_be_merged(
+    tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    """A survivor's stays are those of one patient for each who was asked for."""
+    with api_and_adapter(tmp_path) as (api, adapter):
+        assert ids_of(adapter.search(ask(patient(*asked))))
+        api.strange = lambda _: answer({"resultats": ROWS[15:22], "nombre": 7})
+        with pytest.raises(SourceDataError, match="not asked for"):
+            adapter.search(ask(patient(*asked)))
 
 
 def test_a_hidden_row_is_never_shown(tmp_path: Path) -> None:

@@ -289,6 +289,12 @@ WAYS = [
     (PROXY, f"{CLIENT}, 10.1.0.8", CLIENT),
     # All of it: only limits count networks.
     (PROXY, CLIENT_6, CLIENT_6),
+    # Some proxies write the port of their client, too.
+    (PROXY, f"198.51.100.1:443, {CLIENT}:50123", CLIENT),
+    (PROXY, f"[{CLIENT_6}]:50123, 10.1.0.8:80", CLIENT_6),
+    (PROXY, f"[{CLIENT_6}]", CLIENT_6),
+    (PROXY, f"{CLIENT}:port", PROXY),
+    (PROXY, "[]:80", PROXY),
     (f"::ffff:{CLIENT}", None, CLIENT),
     (PROXY, None, PROXY),
     (PROXY, "a name", PROXY),

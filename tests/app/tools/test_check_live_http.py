@@ -87,13 +87,20 @@ DEFECTS = {
         "class: {send: typ,",
         source="typeSejour",
     ),
-    "a parameter that nobody can see is left out": Defect(
-        "'patient' brings as many rows as no filter: does the API know",
+    "a parameter that brings the stays of anybody": Defect(
+        "'patient' does not filter: the list holds a row that was not asked for",
         "patient_id: {from: patient.ipp}",
         "patient: {send: ipp,",
         "patient: {send: pip,",
-        severity="warning",
         source="patient.ipp",
+    ),
+    "a parameter that nobody can see is left out": Defect(
+        "'name' brings as many rows as no filter: does the API know",
+        "family: {from: noms.utilise}",
+        "name: {send: nom,",
+        "name: {send: mon,",
+        severity="warning",
+        source="noms.utilise",
     ),
     "a filter on another time": Defect(
         "'date' brings no row, though the list has one with the value",
