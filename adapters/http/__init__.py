@@ -171,7 +171,6 @@ class HttpAdapter:
     def _window(self, question: Question, query: SearchQuery) -> Window:
         paging = question.list.paging
         numbered = paging is not None and paging.kind in _BOTH_WAYS
-        counted = partial(self.count, query)
         # For a page as a whole: some sources give it in parts.
         until = Deadline(self._config.timeout_seconds)
 
@@ -180,9 +179,10 @@ class HttpAdapter:
 
         tells_total = question.list.total is not None
         if paging is None:
-            return one_page(ask, query, counted, tells_total=tells_total)
+            return one_page(ask, query, tells_total=tells_total)
         if numbered:
-            return by_number(ask, paging, query, counted, tells_total=tells_total)
+            count = partial(self.count, query)
+            return by_number(ask, paging, query, count, tells_total=tells_total)
         if query.placed:
             return whole_page(ask, paging, query)
         return by_onward(ask, paging, query)

@@ -50,19 +50,15 @@ Ask = Callable[[Pairs, int, str], Listed]
 
 
 Count = Callable[[], int]
-"""Asks how many rows match, of a source whose list does not tell it."""
+"""Asks how many rows match."""
 
 
-def one_page(
-    ask: Ask, query: SearchQuery, count: Count, *, tells_total: bool
-) -> Window:
+def one_page(ask: Ask, query: SearchQuery, *, tells_total: bool) -> Window:
     """Return the first rows of a source that cannot page."""
     listed = ask((), query.count + (not tells_total), "")
     kept, total = listed.rows[: query.count], listed.total
-    if total is None and len(listed.rows) > query.count:
-        return _numbered(kept, 0, more=True)
-    # Few rows are all, or all that the source gives at once.
-    total = count() if total is None else total
+    if total is None:
+        return _numbered(kept, 0, more=len(listed.rows) > query.count)
     _refuse_shorter(kept, min(total, query.count))
     return _numbered(kept, 0, more=total > len(kept))
 
@@ -71,17 +67,13 @@ def by_number(
     ask: Ask, paging: Paging, query: SearchQuery, count: Count, *, tells_total: bool
 ) -> Window:
     """Return a page of a source that goes by offset or by page number, both ways."""
-    by_page = paging.kind is PagingKind.PAGE
-    fetch = _by_page if by_page else _by_offset
+    fetch = _by_offset if paging.kind is PagingKind.OFFSET else _by_page
     if not query.backwards:
         start = _number(query.after) + 1 if query.after else 0
         # Without a total, only a row beyond the page shows that there are more.
         wanted = query.count + (not tells_total)
         rows, total = fetch(ask, paging, query.count, start, wanted)
         kept = rows[: query.count]
-        if by_page and total is None and not start and len(kept) < query.count:
-            # A short first page is the last one, or all that the source gives at once.
-            _refuse_shorter(kept, min(count(), query.count))
         beyond = len(rows) if total is None else total - start
         return _numbered(kept, start, more=beyond > len(kept))
     end = _number(query.before) if query.before else count()

@@ -164,21 +164,6 @@ def test_a_last_page_leads_nowhere_however_it_says_so(
         assert (len(last_page.rows), last_page.more) == (2, False)
 
 
-@pytest.mark.parametrize("most", [1, 5, 9, 10])
-@pytest.mark.parametrize("paging", ["", "{page: page}", "{offset: debut}"])
-def test_an_api_that_gives_less_than_is_asked_for_never_gives_a_shorter_list(
-    tmp_path: Path, paging: str, most: int
-) -> None:
-    with api_and_adapter(tmp_path, paging=paging, total=COUNTED) as (api, adapter):
-        api.most = most
-        try:
-            page = adapter.search(ask(count=10))
-        except SourceDataError:
-            assert most < 10
-        else:
-            assert (rows_of(page), page.more) == (_everything()[:10], True)
-
-
 @pytest.mark.parametrize("total", TOTALS)
 def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> None:
     with api_and_adapter(tmp_path, total=total) as (api, adapter):

@@ -9,7 +9,7 @@ from adapters.contract import SourceDataError
 from adapters.http.inspection.filters import filters_tried, read_tried
 from adapters.http.inspection.looked import Looked
 from adapters.http.inspection.orders import orders_tried
-from adapters.http.inspection.pages import paging_tried
+from adapters.http.inspection.pages import paging_tried, rest_tried
 from adapters.http.inspection.rows import rows_seen
 from adapters.inspection import Look, Observation, Weight
 
@@ -27,6 +27,7 @@ def looks(looked: Looked) -> Iterator[Look]:
     for subject, ask in (
         ("rows", rows_seen),
         ("paging", paging_tried),
+        ("all rows", rest_tried),
         ("filters", filters_tried),
         ("orders", orders_tried),
         ("read", read_tried),

@@ -1,11 +1,12 @@
-"""The second page of an HTTP source held against the first: does it page at all?"""
+"""Pages of an HTTP source: does it page at all, and does it give all that is asked for?"""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from adapters.contract import Page, RowFault, SearchQuery, Sort, SortKey
-from adapters.http.inspection.looked import Looked
+from adapters.http.inspection.looked import FEW_ROWS, Looked
 from adapters.inspection import Observation, Weight
+from adapters.mapping.http_model import PagingKind
 
 
 def paging_tried(looked: Looked) -> Iterator[Observation]:
@@ -23,6 +24,22 @@ def paging_tried(looked: Looked) -> Iterator[Observation]:
         text = "the second page is the first one again: does the API know what is sent?"
         element = f"{looked.kind}.list.paging"
         yield Observation(paging.mark, element, paging.send, text, Weight.ERROR)
+
+
+def rest_tried(looked: Looked) -> Iterator[Observation]:
+    """Hold a list against its count, where fewer rows than are asked for count as all."""
+    listed = looked.section.http.list
+    if listed is None or listed.mark is None or listed.total is not None:
+        return
+    if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
+        return
+    query = SearchQuery(looked.kind, (), Sort(SortKey.ID), FEW_ROWS)
+    found = len(looked.adapter.search(query).rows)
+    if found < min(FEW_ROWS, looked.adapter.count(query)):
+        text = (
+            "gives fewer rows at once than it is asked for: the others are never served"
+        )
+        yield Observation(listed.mark, f"{looked.kind}.list", "", text, Weight.ERROR)
 
 
 def _ids(page: Page) -> Iterator[str]:

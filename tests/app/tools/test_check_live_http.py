@@ -304,6 +304,22 @@ def test_a_refused_page_size_is_told_once_at_its_line(
     assert "list: {path: /sejours" in lines[int(one["line"]) - 1]
 
 
+@pytest.mark.parametrize("most", [20, 100])
+def test_an_api_that_keeps_rows_back_is_told(
+    api: Api,
+    tmp_path: Path,
+    look: Callable[..., list[dict[str, str]]],
+    most: int,
+) -> None:
+    api.most = most
+    counted = "counting: {path: /sejours/nombre, total: nombre}"
+    found = look("total: nombre", counted, ("{offset: debut}", "{page: page}"))
+    told = [one for one in found if "the others are never served" in one["text"]]
+    assert [one["element"] for one in told] == ["Encounter.list"] * (most < 30)
+    lines = (tmp_path / "hospital.yaml").read_text().splitlines()
+    assert all("list: {path: /sejours" in lines[int(one["line"]) - 1] for one in told)
+
+
 def test_an_api_that_refuses_so_many_rows_is_asked_for_fewer(
     api: Api, look: Callable[..., list[dict[str, str]]]
 ) -> None:
