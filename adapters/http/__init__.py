@@ -171,6 +171,7 @@ class HttpAdapter:
     def _window(self, question: Question, query: SearchQuery) -> Window:
         paging = question.list.paging
         numbered = paging is not None and paging.kind in _BOTH_WAYS
+        end = self.count(query) if numbered and query.from_end else 0
         # For a page as a whole: some sources give it in parts.
         until = Deadline(self._config.timeout_seconds)
 
@@ -181,8 +182,7 @@ class HttpAdapter:
         if paging is None:
             return one_page(ask, query, tells_total=tells_total)
         if numbered:
-            count = partial(self.count, query)
-            return by_number(ask, paging, query, count, tells_total=tells_total)
+            return by_number(ask, paging, query, end, tells_total=tells_total)
         if query.placed:
             return whole_page(ask, paging, query)
         return by_onward(ask, paging, query)

@@ -49,10 +49,6 @@ Ask = Callable[[Pairs, int, str], Listed]
 """Asks for up to so many rows with more parameters, or by a link in place of them."""
 
 
-Count = Callable[[], int]
-"""Asks how many rows match."""
-
-
 def one_page(ask: Ask, query: SearchQuery, *, tells_total: bool) -> Window:
     """Return the first rows of a source that cannot page."""
     listed = ask((), query.count + (not tells_total), "")
@@ -64,9 +60,12 @@ def one_page(ask: Ask, query: SearchQuery, *, tells_total: bool) -> Window:
 
 
 def by_number(
-    ask: Ask, paging: Paging, query: SearchQuery, count: Count, *, tells_total: bool
+    ask: Ask, paging: Paging, query: SearchQuery, end: int, *, tells_total: bool
 ) -> Window:
-    """Return a page of a source that goes by offset or by page number, both ways."""
+    """Return a page of a source that goes by offset or by page number, both ways.
+
+    `end` is the number of all rows, needed only when the page is the last one.
+    """
     fetch = _by_offset if paging.kind is PagingKind.OFFSET else _by_page
     if not query.backwards:
         start = _number(query.after) + 1 if query.after else 0
@@ -76,7 +75,7 @@ def by_number(
         kept = rows[: query.count]
         beyond = len(rows) if total is None else total - start
         return _numbered(kept, start, more=beyond > len(kept))
-    end = _number(query.before) if query.before else count()
+    end = _number(query.before) if query.before else end
     start = max(0, end - query.count)
     if start == end:
         return Window(())
