@@ -9,11 +9,7 @@ from typing import ParamSpec
 
 import orjson
 from flask import Request, Response, request
-from werkzeug.exceptions import (
-    MethodNotAllowed,
-    PreconditionFailed,
-    RequestEntityTooLarge,
-)
+from werkzeug.exceptions import PreconditionFailed, RequestEntityTooLarge
 
 from adapters.contract import Adapter, Record, ResourceType, SourceDataError
 from app.auth import Client, require
@@ -112,8 +108,6 @@ def search_resources(resource_type: ResourceType) -> Response:
 
 def read_resource(resource_type: ResourceType, id: str) -> Response:
     """Answer a read, or tell that nothing has changed (decision 19)."""
-    if id == "_search":  # a search whose form was forgotten: no id has a `_`
-        raise MethodNotAllowed(["OPTIONS", "POST"])
     joined = service()
     require(client(), READ_SCOPES[resource_type])
     single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())

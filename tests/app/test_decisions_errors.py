@@ -98,8 +98,6 @@ def test_20_no_issue_is_called_deleted(served: Served) -> None:
         ("DELETE", "Bundle", READS),
         ("POST", "metadata", READS),
         ("DELETE", "Encounter/_search", f"{READS}, POST"),
-        ("GET", "Encounter/_search?patient=6", "OPTIONS, POST"),
-        ("GET", "Organization/_search", "OPTIONS, POST"),
         ("TRACE", "Encounter/1", READS),
     ],
 )
