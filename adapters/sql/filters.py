@@ -23,13 +23,12 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.mapping.model import (
-    HIDDEN,
-    REMOVED,
     DateReading,
     FieldMapping,
     ItemMapping,
     ResourceMapping,
 )
+from adapters.mapping.slots import UNSERVED
 from adapters.sql.columns import day_bound, held, time_bound
 from adapters.sql.conditions import (
     ALWAYS,
@@ -60,9 +59,6 @@ _NAME_PARTS = {
 """The parts of a person's name that a parameter compares."""
 
 
-_UNSERVED = (HIDDEN, REMOVED)
-
-
 @dataclass(frozen=True)
 class Filters:
     """The filters of one section; `item_columns` are those of each second SELECT."""
@@ -81,7 +77,7 @@ class Filters:
         """
         parts = [self._of(criterion, implied) for criterion in query.criteria]
         if not any(criterion.parameter == "status" for criterion in query.criteria):
-            parts.append(self._served)
+            parts.append(self.served)
         return all_of(parts)
 
     def need_start(self, query: SearchQuery) -> bool:
@@ -97,14 +93,14 @@ class Filters:
         return self.columns.equal(self.section.fields["id"], [id])
 
     @cached_property
-    def _served(self) -> Filter:
-        """What keeps hidden and removed rows out (decision 17)."""
+    def served(self) -> Filter:
+        """What keeps hidden and removed rows out, `ALWAYS` where none is (decision 17)."""
         status = self.section.fields.get("status")
         if status is None or status.codes is None or not status.columns:
             return ALWAYS
         codes, column = status.codes, status.columns[0]
-        kept_out = [code for code, made in codes.table.items() if made in _UNSERVED]
-        if codes.otherwise in _UNSERVED:
+        kept_out = [code for code, made in codes.table.items() if made in UNSERVED]
+        if codes.otherwise in UNSERVED:
             return self.columns.among(column, sorted(codes.table.keys() - kept_out))
         if not kept_out:
             return ALWAYS
@@ -154,7 +150,7 @@ class Filters:
     def _token(self, parameter: str, token: Token) -> Filter:
         if parameter == "identifier":
             return self._identifier(token)
-        if token.code in (None, HIDDEN, REMOVED):
+        if token.code in (None, *UNSERVED):
             return NEVER
         return self.columns.coded(self.section.fields[_CODED[parameter]], token.code)
 

@@ -16,7 +16,6 @@ from adapters.contract import (
 from adapters.mapping.apply import RowMapper
 from adapters.mapping.items import own_columns, own_fields
 from adapters.mapping.model import (
-    FieldMapping,
     ItemMapping,
     Mark,
     ResourceMapping,
@@ -27,6 +26,7 @@ from adapters.mapping.problems import MappingProblem
 from adapters.mapping.slots import UNSERVED
 from adapters.mapping.time_rule import TimeRule
 from adapters.sql.columns import Column, Kind, time_bound
+from adapters.sql.conditions import ALWAYS
 from adapters.sql.database import Database
 from adapters.sql.filters import Filters
 from adapters.sql.items import read_items
@@ -95,27 +95,23 @@ class Section:
         A database tells a code with blanks behind it from the code that the mapping reads.
         """
         records = self.records(database, rows)
-        status = self.mapping.fields.get("status")
-        if status is None or not set(UNSERVED) & set(_made(status)):
+        if self.filters.served == ALWAYS:
             return records
-        fault = RowFault("status", ", ".join(status.columns), _BLANKS)
-        return tuple(
+        columns = self.mapping.fields["status"].columns
+        fault = RowFault("status", ", ".join(columns), _BLANKS)
+        shown = [
             fault if isinstance(r, EncounterRecord) and r.status in UNSERVED else r
             for r in records
-        )
+        ]
+        return tuple(shown)
 
     def extras(
         self, database: Database, rows: Sequence[Sequence[Any]]
     ) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
         """Return for each row the rows of items that have a SELECT of their own."""
         id_place = self.places[self.id.name]
-        ids = tuple(row[id_place] for row in rows)
+        ids = [row[id_place] for row in rows]
         return read_items(database, self.mapping, self.filters.item_columns, ids)
-
-
-def _made(field: FieldMapping) -> tuple[str | None, ...]:
-    """Return all that a field's codes become."""
-    return (*field.codes.table.values(), field.codes.otherwise) if field.codes else ()
 
 
 def open_section(
