@@ -88,7 +88,26 @@ def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
     cursor.execute("PRAGMA temp.table_info(encounters_columns)")
     described = [(row[1], str(row[2]).upper()) for row in cursor.fetchall()]
     cursor.execute("DROP VIEW temp.encounters_columns")
-    return tuple(Column(name, _kind(type_)) for name, type_ in described)
+    columns = [Column(name, _kind(type_)) for name, type_ in described]
+    folding = _folding(cursor, rows, len(columns))
+    return tuple(
+        Column(column.name, Kind.FOLDING) if folds else column
+        for column, folds in zip(columns, folding, strict=True)
+    )
+
+
+def _folding(cursor: Cursor, rows: str, size: int) -> tuple[bool, ...]:
+    """Return for each column whether its collation is NOCASE, which no PRAGMA tells."""
+    # One row of letters, which takes the collations of the SELECT above it.
+    names = ", ".join(f"c{place}" for place in range(size))
+    letters = ", ".join("'A'" for _ in range(size))
+    told = ", ".join(f"c{place} = 'a'" for place in range(size))
+    cursor.execute(
+        f"WITH told ({names}) AS (SELECT * FROM (SELECT * FROM ({rows}\n) LIMIT 0)"
+        f" UNION ALL SELECT {letters}) SELECT {told} FROM told"
+    )
+    (row,) = cursor.fetchall()
+    return tuple(map(bool, row))
 
 
 def _kind(declared: str) -> Kind:
@@ -111,7 +130,10 @@ def _unknown(error: BaseException) -> bool:
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(fold=lambda text: sa.func.encounters_fold(text)),
+    idiom=Idiom(
+        fold=lambda text: sa.func.encounters_fold(text),
+        exact=lambda text: text.collate("BINARY"),
+    ),
     # The file is opened for reading, whatever its owner may do.
     may_write=lambda _cursor: False,
     start=lambda connection: connection.info["deadline"].start(),
