@@ -4,6 +4,7 @@ Case and accents do not count, and words part at blank, hyphen and apostrophe. A
 that folds text by its own means is held to these functions by the contract suite.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping
 
@@ -22,17 +23,31 @@ BLANKS = (
 UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 """Soft hyphens and the like: marks inside a word that nobody sees."""
 
+ACCENTS = (
+    "\u0300-\u036f"
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+)
+"""Ranges of the accents of Latin, Greek and Cyrillic letters, and of Hebrew and Arabic points.
+
+Marks of other scripts (of Devanagari, Thai, kana) make another letter, and count.
+"""
+
+_ACCENTS = re.compile(f"[{ACCENTS}]+")
 _TABLE = str.maketrans(
     {**LETTERS, **dict.fromkeys(BLANKS, " "), **dict.fromkeys(UNSEEN, "")}
 )
 
 
 def fold(text: str) -> str:
-    """Return what of a text counts in a comparison: words of plain letters, one blank apart."""
+    """Return what of a text counts in a comparison: words of plain letters, one blank apart.
+
+    What else is written of parts (Hangul) is whole: not every database takes it apart.
+    """
     plain = text.translate(_TABLE).casefold()
-    letters = unicodedata.normalize("NFKD", plain)
-    bare = "".join(c for c in letters if not unicodedata.combining(c))
-    return " ".join(bare.casefold().translate(_TABLE).split())
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", plain))
+    words = " ".join(bare.casefold().translate(_TABLE).split())
+    return unicodedata.normalize("NFC", words)
 
 
 def starts_a_word(haystack: str, needle: str) -> bool:

@@ -31,6 +31,15 @@ from tests.mariadb_server import MariaServer
         ("  de \t la\u00a0\u202fTour\n", "de la tour"),
         ("Mar\u00adtin", "martin"),
         ("ﬁlip", "filip"),
+        ("АНДРЕЙ Андрей Ёлкин", "андреи андреи елкин"),
+        ("ΣΊΣΥΦΟΣ Σίσυφος", "σισυφοσ σισυφοσ"),
+        ("أَحْمَد آدم", "احمد ادم"),
+        ("שָׁלוֹם", "שלום"),
+        # Marks that make another letter.
+        ("\u304b\u3099 が か", "が が か"),
+        ("김철수", "김철수"),
+        ("\u1100\u1175\u11b7", "김"),
+        ("ติ๋ม तृप्ति", "ติ๋ม तृप्ति"),
         ("100%_\\", "100%_\\"),
         ("-", ""),
         ("", ""),
@@ -77,8 +86,16 @@ PRINTED = (
     ),
     *(chr(code) for code in range(0x1E00, 0x1EFA)),
     *(*"\u2002\u2009\u202f\u3000\t\n", *BLANKS, *UNSEEN, *LETTERS),
+    *(chr(code) for code in (*range(0x386, 0x38B), *range(0x391, 0x3A2))),
+    *(chr(code) for code in (*range(0x3A3, 0x3CF), *range(0x400, 0x460))),
+    *(chr(code) for code in (*range(0x531, 0x557), *range(0x561, 0x588))),
+    *(chr(code) for code in (*range(0x591, 0x5C8), *range(0x5D0, 0x5EB))),
+    *(chr(code) for code in (*range(0x610, 0x61B), *range(0x620, 0x6EE))),
+    *(chr(code) for code in (*range(0x901, 0x960), *range(0xE01, 0xE3B))),
+    *(chr(code) for code in (*range(0x3041, 0x3097), *range(0x30A1, 0x30FB))),
+    *(chr(code) for code in range(0xAC00, 0xD7A4, 97)),
 )
-"""The letters of every language that is written in Latin ones, and what parts words."""
+"""What names are written in, Latin or not, and what parts words."""
 
 
 @pytest.mark.parametrize("locale", LOCALES)

@@ -1,39 +1,56 @@
 """What databases need to fold text as `adapters.words.fold` does, and none has of itself."""
 
+import re
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 
 from adapters.sql.idiom import Text
-from adapters.words import BLANKS, LETTERS, UNSEEN, fold
+from adapters.words import ACCENTS, BLANKS, LETTERS, UNSEEN, fold
 
 # There are none further on.
 _SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 _LATIN = (range(0xA0, 0x250), range(0x1E00, 0x1F00), range(0xFB00, 0xFB07))
+_OTHERS = (
+    *(range(0x400, 0x460), range(0x587, 0x588), range(0x620, 0x6D6)),
+    *(range(0x958, 0x960), range(0xE33, 0xE34)),
+)
+"""Cyrillic, Armenian, Arabic, Devanagari, Thai: to a collation these are other letters."""
 
-ACCENTS = "".join(chr(code) for code in range(0x300, 0x370))
+SIGNS = "".join(re.findall(f"[{ACCENTS}]", "".join(map(chr, range(0x700)))))
 """Accents that stand alone, after their letter."""
 
-MARKS = f"[\u0300-\u036f{UNSEEN}]+"
+MARKS = f"[{ACCENTS}{UNSEEN}]+"
 """A pattern of accents that stand alone, and of signs that nobody sees."""
 
 GAPS = f"[{BLANKS}{_SPACES}]+"
 """A pattern of what parts words. Its hyphen comes first, where it is a sign."""
 
 
-def _spelled() -> dict[str, str]:
-    """Return the small Latin letters that are not one letter with an accent."""
-    signs = (chr(code) for codes in _LATIN for code in codes)
-    found = {
+def _folded(scripts: Iterable[range]) -> dict[str, str]:
+    """Return what the small letters of scripts are folded to."""
+    signs = (chr(code) for codes in scripts for code in codes)
+    return {
         sign: fold(f"x{sign}x")[1:-1]
         for sign in signs
-        if sign not in f"{BLANKS}{_SPACES}{UNSEEN}"
+        if sign not in f"{BLANKS}{_SPACES}{UNSEEN}" and sign == sign.lower()
     }
+
+
+def _spelled() -> dict[str, str]:
+    """Return the small letters that are not one letter with an accent to a collation."""
     several = {
         sign: letters
-        for sign, letters in found.items()
-        if (len(letters) != 1 or letters == " ") and sign == sign.lower()
+        for sign, letters in _folded(_LATIN).items()
+        if len(letters) != 1 or letters == " "
+    }
+    others = {
+        sign: letters
+        for sign, letters in _folded(_OTHERS).items()
+        if letters not in ("", sign)
     }
     # Not every database knows the small letter of this capital.
-    return {**LETTERS, **several, "ẞ": "ss"}
+    return {**LETTERS, **several, **others, "ẞ": "ss"}
 
 
 SPELLED = _spelled()
@@ -48,7 +65,18 @@ def spelled_out(text: Text) -> Text:
 
 # Where a database knows ASCII alone, capitals stay what they are.
 _LETTERS = {**LETTERS, **{c.upper(): plain for c, plain in LETTERS.items()}, "ẞ": "ss"}
-_SINGLE = {c: plain for c, plain in _LETTERS.items() if len(c) == len(plain) == 1}
+_CAPITALS = {
+    chr(code): chr(code).lower()
+    for codes in (range(0x391, 0x3AA), range(0x400, 0x430), range(0x531, 0x557))
+    for code in codes
+}
+"""Greek, Cyrillic and Armenian ones."""
+
+_SINGLE = {
+    **{c: plain for c, plain in _LETTERS.items() if len(c) == len(plain) == 1},
+    **{c: plain for c, plain in _CAPITALS.items() if fold(c) == plain != c},
+    "ς": "σ",
+}
 _SEVERAL = {c: plain for c, plain in _LETTERS.items() if len(c) == 1 < len(plain)}
 
 
@@ -57,7 +85,7 @@ def translated(text: Text, *flags: str) -> Text:
 
     `flags` make the database's REGEXP_REPLACE replace all that it finds.
     """
-    text = sa.func.regexp_replace(text, "[\u0300-\u036f]+", "", *flags)
+    text = sa.func.regexp_replace(text, f"[{ACCENTS}]+", "", *flags)
     for letter, letters in _SEVERAL.items():
         text = sa.func.replace(text, letter, letters)
     taken = "".join(_SINGLE) + BLANKS + UNSEEN

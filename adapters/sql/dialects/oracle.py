@@ -85,7 +85,7 @@ def _column(name: str, type_: Any, *size: Any) -> Column:
 
 def _fold(text: Text) -> Text:
     parts: Text = sa.func.decompose(sa.func.lower(text), "COMPATIBILITY")
-    return translated(sa.func.lower(parts))
+    return sa.func.compose(translated(sa.func.lower(parts)))
 
 
 _MAY_WRITE = """

@@ -166,7 +166,8 @@ def _fold(text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
         sa.func.lower(text), sa.literal_column("NFKD")
     )
     # Where the database's locale knows no upper-case accents, they are separate now.
-    return translated(sa.func.lower(plain), "g")
+    bare = translated(sa.func.lower(plain), "g")
+    return sa.func.normalize(bare, sa.literal_column("NFC"))
 
 
 _MAY_WRITE = """

@@ -20,7 +20,7 @@ from adapters.sql.dialects.base import (
     nothing,
     pooled,
 )
-from adapters.sql.dialects.folding import ACCENTS, one_blank, spelled_out
+from adapters.sql.dialects.folding import SIGNS, one_blank, spelled_out
 from adapters.sql.idiom import Idiom, Select, Text
 from adapters.words import BLANKS, UNSEEN
 
@@ -78,7 +78,7 @@ def _exact(text: Text) -> Text:
 def _fold(text: Text) -> Text:
     """Fold with what SQL Server 2017 has; case and accents by a collation."""
     plain: Text = spelled_out(_exact(sa.func.lower(text)))
-    marks = f"{ACCENTS}{UNSEEN}"
+    marks = f"{SIGNS}{UNSEEN}"
     plain = sa.func.translate(plain, marks, marks[0] * len(marks))
     plain = sa.func.replace(plain, marks[0], "")
     gaps = f"{BLANKS}\t\n\r\u00a0\u2002\u2009\u202f\u3000"
