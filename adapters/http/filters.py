@@ -80,10 +80,8 @@ class Filters:
             case TokenCriterion(parameter="identifier"):
                 return self._identifiers(call, criteria)
             case _:
-                # A stay has one of each, so that "and" is what all criteria share.
-                shared = [self._values(call, c) for c in criteria]
-                kept = [v for v in shared[0] if all(v in other for other in shared)]
-                return sent(call, call.send, kept)
+                values = [self._values(call, c) for c in criteria]
+                return sent(call, call.send, _shared(call, values))
 
     def _values(self, call: SearchCall, criterion: Criterion) -> list[str]:
         field = self.section.fields[_SLOTS[call.name]]
@@ -133,6 +131,16 @@ class Filters:
             return None
         system = self.section.fields.get("visit_number_system")
         return system.constant if system else ""
+
+
+def _shared(call: SearchCall, values: Sequence[Sequence[str]]) -> Sequence[str]:
+    """Return what to ask for when one of each list has to hold, of a stay that has one."""
+    kept = [value for value in values[0] if all(value in other for other in values)]
+    # Two numbers may be those of one patient, who was merged: only the source knows.
+    differ = all(values) and all({*kept} != {*each} for each in values)
+    if call.merged and differ:
+        raise refusal(call, Limit.ONE_VALUE)
+    return kept
 
 
 def _source_codes(call: SearchCall, field: FieldMapping, code: str) -> tuple[str, ...]:

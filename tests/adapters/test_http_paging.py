@@ -106,7 +106,7 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
     with api_and_adapter(tmp_path) as (api, adapter):
         for criteria in (
             (token("status", "hidden"),),
-            (patient("1"), patient("2")),
+            (token("_id", "1"), token("_id", "2")),
             (dates("ge2024-05-01"), dates("lt2024-04-01")),
             (token("_id"),),
         ):
@@ -228,6 +228,31 @@ def test_what_cannot_be_asked_is_refused(
             assert caught.value.limit is limit
             assert caught.value.parameter == criterion.parameter
         assert api.requests == []
+
+
+@pytest.mark.parametrize(
+    ("values", "sent"),
+    [
+        # Patient 7 was merged into 8, as the source alone knows.
+        ((("7",), ("8",)), None),
+        ((("7", "2"), ("8", "2")), None),
+        ((("7",), ("8", "7")), "7"),
+        ((("8", "7"), ("7", "8")), "8,7"),
+    ],
+)
+def test_patients_who_may_be_one_are_not_taken_for_two(
+    tmp_path: Path, values: tuple[tuple[str, ...], ...], sent: str | None
+) -> None:
+    with api_and_adapter(tmp_path) as (api, adapter):
+        query = ask(*(patient(*each) for each in values))
+        if sent is None:
+            with pytest.raises(NotAskableError) as caught:
+                adapter.search(query)
+            assert caught.value.limit is Limit.ONE_VALUE
+            assert api.requests == []
+        else:
+            assert ids_of(adapter.search(query)) == ["91", "90"]
+            assert api.requests[0].args["ipp"] == sent
 
 
 def test_capabilities_say_what_can_be_asked(tmp_path: Path) -> None:
