@@ -27,10 +27,12 @@ ACCENTS = (
     "\u0300-\u036f"
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+    "\u3099\u309a"
 )
-"""Ranges of the accents of Latin, Greek and Cyrillic letters, and of Hebrew and Arabic points.
+"""Ranges of the accents of Latin, Greek and Cyrillic letters, of Hebrew and Arabic points
+and of the marks of kana, which MariaDB takes for accents.
 
-Marks of other scripts (of Devanagari, Thai, kana) make another letter, and count.
+Marks of other scripts (of Devanagari, Thai) make another letter, and count.
 """
 
 _ACCENTS = re.compile(f"[{ACCENTS}]+")

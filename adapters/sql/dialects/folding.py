@@ -17,7 +17,7 @@ _OTHERS = (
 )
 """Cyrillic, Armenian, Arabic, Devanagari, Thai: to a collation these are other letters."""
 
-SIGNS = "".join(re.findall(f"[{ACCENTS}]", "".join(map(chr, range(0x700)))))
+SIGNS = "".join(re.findall(f"[{ACCENTS}]", "".join(map(chr, range(0x3100)))))
 """Accents that stand alone, after their letter."""
 
 MARKS = f"[{ACCENTS}{UNSEEN}]+"
