@@ -40,7 +40,7 @@ class SentinelAddress:
         return cls(
             hosts=tuple(_host(text) for text in hosts.split(",")),
             master=unquote(master),
-            number=int(number or 0),
+            number=_number(number),
             secure=parts.scheme == "rediss+sentinel",
             user=unquote(user) or None,
             password=unquote(password) or None,
@@ -66,6 +66,12 @@ class SentinelAddress:
 def is_sentinel(url: str) -> bool:
     """Tell whether an address is that of sentinels."""
     return url.partition("://")[0] in SCHEMES
+
+
+def _number(text: str) -> int:
+    if text and not (text.isascii() and text.isdigit()):
+        raise ValueError
+    return int(text or 0)
 
 
 def _host(text: str) -> tuple[str, int]:

@@ -1,7 +1,8 @@
 """How the text of a setting is read, kind by kind.
 
-A reader raises ValueError, or KeyError for a word that it does not know, and leaves the
-words to its kind (`setting_kinds`), so that no fault quotes a value: it may be a secret.
+A reader raises ValueError, KeyError for a word that it does not know, or OSError for a
+path that may not be followed, and leaves the words to its kind (`setting_kinds`), so that
+no fault quotes a value: it may be a secret.
 """
 
 import os
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from cryptography.fernet import Fernet
 
@@ -26,6 +27,8 @@ _WHOLE = re.compile(r"[0-9]{1,9}")
 _DECIMAL = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 _SCOPE = re.compile(r"[A-Za-z0-9_.:/-]+")
 _SEPARATORS = re.compile(r"[\s,]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_REDIS_PATH = re.compile(r"(/[0-9]{0,9})?")
 
 
 def is_loopback(host: str | None) -> bool:
@@ -72,7 +75,7 @@ def read_word(text: str) -> str:
 def read_path(text: str) -> Path:
     """Read the path of a file that is there."""
     path = Path(text)
-    _require(path.is_file())
+    _require(path.is_file() and os.access(path, os.R_OK))
     return path
 
 
@@ -110,7 +113,24 @@ def read_redis_url(text: str) -> str:
     else:
         _require(parts.scheme in {"redis", "rediss"})
         _require(bool(parts.hostname) and parts.port != 0)
+        # A password with a '/' in it would leave a user for a host, and itself for a path.
+        _require(_REDIS_PATH.fullmatch(parts.path) is not None)
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        _require_redis_option(parts.scheme, name, value)
     return text
+
+
+def _require_redis_option(scheme: str, name: str, value: str) -> None:
+    """Let options pass that say where Redis is and who asks: time-outs are not for them."""
+    match name:
+        case "db":
+            _require(_NUMBER.fullmatch(value) is not None)
+        case "username" | "password":
+            pass
+        case "ssl_ca_certs" | "ssl_certfile" | "ssl_keyfile" if scheme == "rediss":
+            read_path(value)
+        case _:
+            raise ValueError
 
 
 def read_seal_keys(text: str) -> tuple[str, ...]:

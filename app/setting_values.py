@@ -47,7 +47,7 @@ def look_up(setting: Setting, environ: Mapping[str, str]) -> Given:
 
 def _from_file(setting: Setting, path: Path) -> Given:
     try:
-        text = path.read_text(encoding="utf-8").strip()
+        text = path.read_text(encoding="utf-8-sig").strip()
     except (OSError, ValueError):
         fault = f"{setting.name}_FILE names no file to be read."
         return Given(setting, Origin.FILE, fault=fault)
@@ -64,7 +64,7 @@ def _left_out(setting: Setting) -> Given:
 def _read(setting: Setting, origin: Origin, text: str) -> Given:
     try:
         return Given(setting, origin, text, setting.kind.read(text))
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OSError):
         takes, kind = setting.kind.takes, setting.kind.name
         fault = f"{setting.name} cannot be read: expected {takes} ({kind})."
         return Given(setting, origin, fault=fault)

@@ -49,8 +49,16 @@ class Secret(fields.Field[Any]):
 def resolved(value: Any, environ: Mapping[str, str] | None) -> str:
     """Return a text, from the environment where the file says so; "" when it is not set."""
     if isinstance(value, Mapping):
-        return (environ or {}).get(value.get("env", ""), "")
+        return variable(value.get("env", ""), environ or {})
     return str(value)
+
+
+def variable(name: str, environ: Mapping[str, str]) -> str:
+    """Return the value of a variable, "" when it is not set.
+
+    Line ends around it are those of the file that it was taken from, and no part of it.
+    """
+    return environ.get(name, "").strip("\r\n")
 
 
 def named(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:

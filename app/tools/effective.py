@@ -9,6 +9,7 @@ from pathlib import Path
 from adapters.mapping.layers import read_layers
 from adapters.mapping.nodes import Items, Node, Scalar, Table
 from adapters.mapping.problems import MappingError
+from adapters.mapping.secrets import variable
 from app.setting_kinds import PREFIX
 from app.setting_table import SETTINGS
 from app.setting_values import Given, Origin, look_up
@@ -28,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Print every setting and what is wrong; the start would refuse the same."""
     given = [look_up(setting, os.environ) for setting in SETTINGS]
     unknown, named = dict(left_alone(os.environ)), named_by_mapping(given)
-    missing = [name for name in named if not os.environ.get(name)]
+    missing = [name for name in named if not variable(name, os.environ)]
     faults = (*faults_of(given), *(f"{name} {_MISSING}" for name in missing))
     if options.json:
         others = {name: name not in missing for name in named}

@@ -1,10 +1,15 @@
 """Settings: what is read, what is refused, what is never shown."""
 
+import os
 import re
+import shutil
+import sys
 from dataclasses import fields
 from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
+from subprocess import run
+from tempfile import mkdtemp
 
 import pytest
 from cryptography.fernet import Fernet
@@ -19,6 +24,7 @@ from app.settings import (
     SettingsError,
 )
 from tests.app.provider import environ
+from tests.live import ROOT
 
 NAMES = {setting.name for setting in SETTINGS}
 
@@ -136,6 +142,16 @@ BAD = [
     ("REDIS_URL", "http://localhost:6379"),
     ("REDIS_URL", "redis://"),
     ("REDIS_URL", "unix://"),
+    ("REDIS_URL", "unix:///run/redis.sock?db=secret"),
+    ("REDIS_URL", "redis://localhost/pages"),
+    ("REDIS_URL", "redis://localhost/-1"),
+    ("REDIS_URL", "redis://user:12/secret@localhost:6379/0"),
+    ("REDIS_URL", "redis://localhost?secret=1"),
+    ("REDIS_URL", "redis://localhost?socket_timeout=60"),
+    ("REDIS_URL", "redis://localhost?socket_timeout=secret"),
+    ("REDIS_URL", "rediss://localhost?ssl_cert_reqs=none"),
+    ("REDIS_URL", "rediss://localhost?ssl_ca_certs=/nowhere/secret.pem"),
+    ("REDIS_URL", "redis+sentinel://one/pages/-1"),
     ("REDIS_URL", "redis+sentinel://one:26379"),
     ("REDIS_URL", "redis+sentinel://one:0/pages"),
     ("REDIS_URL", "redis+sentinel://one,/pages"),
@@ -219,6 +235,8 @@ GOOD = [
     ("BASE_URL", "https://h.example.org:8443/group-a/fhir/v3", "base_url", None),
     ("REDIS_URL", "unix:///run/redis.sock?db=1", "redis_url", None),
     ("REDIS_URL", "rediss://:pass@redis.example.org", "redis_url", None),
+    ("REDIS_URL", "redis://localhost/", "redis_url", None),
+    ("REDIS_URL", f"rediss://one/2?ssl_ca_certs={__file__}", "redis_url", None),
     ("REDIS_URL", "redis+sentinel://:pass@one:1,two/pages/1", "redis_url", None),
     ("SCOPES", "A=B C; D=E;", "scopes", {"A": {"B", "C"}, "D": {"E"}}),
     ("OPEN_METADATA", "False", "open_metadata", False),
@@ -276,6 +294,65 @@ def test_a_secret_may_stand_in_a_file(mapping, tmp_path, name):
     from_file[f"{name}_FILE"] = str(secret)
     assert Settings.from_environ(from_file) == Settings.from_environ(given)
     assert faults(given | from_file) == (f"{name} and {name}_FILE are both given.",)
+
+
+def test_the_mark_that_editors_put_before_a_file_does_not_count(mapping, tmp_path):
+    secret = tmp_path / "secret"
+    key = Fernet.generate_key()
+    secret.write_bytes(b"\xef\xbb\xbf" + key + b"\r\n")
+    given = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(secret))
+    assert Settings.from_environ(given).seal_keys == (key.decode(),)
+
+
+@pytest.mark.parametrize("name", ["MAPPING", "AUDIT"])
+@pytest.mark.parametrize("place", ["/" + "a" * 300, "/" + "a" * 5000], ids=len)
+def test_a_path_that_no_file_can_have_is_a_fault(mapping, name, place):
+    (fault,) = faults(environ(mapping, AUDIT_KEY="k" * 32, **{name: place}))
+    assert fault.startswith(f"ENCOUNTERS_{name} cannot be read: expected ")
+
+
+_ANOTHERS = """
+import os, sys
+from app.settings import Settings, SettingsError
+
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    Settings.from_environ(os.environ)
+except SettingsError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.mark.parametrize(("directory", "file"), [(0o000, 0o644), (0o755, 0o000)])
+def test_files_that_the_account_may_not_reach_are_told_by_name(
+    mapping, directory, file
+):
+    # Not in pytest's own directory, which nobody else may enter.
+    kept = Path(mkdtemp())
+    mine, audit = kept / "mapping.yaml", kept / "audit.jsonl"
+    for each in (mine, audit):
+        each.touch()
+        each.chmod(file)
+    kept.chmod(directory)
+    given = environ(mapping, MAPPING=str(mine), AUDIT=str(audit), AUDIT_KEY="k" * 32)
+    try:
+        told = run(
+            [sys.executable, "-c", _ANOTHERS],
+            cwd=ROOT,
+            env=os.environ | given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        kept.chmod(0o700)
+        shutil.rmtree(kept)
+    assert [line.split(":")[0] for line in told.stderr.splitlines()] == [
+        "ENCOUNTERS_MAPPING cannot be read",
+        "ENCOUNTERS_AUDIT cannot be read",
+    ]
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe"])

@@ -21,7 +21,7 @@ def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
             (("auth", "oauth2", "token_url"), oauth2.get("token_url", "")),
         ):
             url = resolved(value, doc.environ)
-            if url and not re.match(r"https?://[^\s/?#]+[^\s?#]*$", url):
+            if url and not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", url):
                 text = "not an address like https://host/path"
                 text += ", nor {env: NAME}" if isinstance(value, str) else ""
                 yield doc.problem((*path, *below), text)

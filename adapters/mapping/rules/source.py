@@ -8,7 +8,7 @@ from adapters.mapping.document import Document
 from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem, one_of
 from adapters.mapping.profile import PROFILES, profile_is_there
-from adapters.mapping.secrets import named, resolved
+from adapters.mapping.secrets import named, resolved, variable
 
 _PASSWORD = re.compile(r"://[^/@:]*:[^/@]+@|[?&;](password|pwd)=", re.IGNORECASE)
 _SKIPPED = re.compile(
@@ -24,7 +24,7 @@ def secrets_are_set(doc: Document) -> Iterator[MappingProblem]:
         return
     for path, source in doc.sources().items():
         for place, name in named(source, path):
-            if not doc.environ.get(name):
+            if not variable(name, doc.environ):
                 text = f"the environment variable {name} is not set"
                 yield doc.problem(place, text)
 

@@ -137,6 +137,22 @@ def test_fingerprint_tells_calls_apart_and_no_secret(tmp_path: Path) -> None:
     assert again.fingerprint == first
 
 
+def test_line_ends_of_a_mounted_secret_are_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(GOOD)
+    ended = {name: f"{value}\r\n" for name, value in ENVIRON.items()}
+    read = load_mapping(tmp_path / "m.yaml", ended)
+    assert read.source.url == ENVIRON["PAS_URL"]
+    assert read.source.http is not None
+    assert dict(read.source.http.headers) == {"X-Api-Key": "k"}
+
+
+def test_a_variable_of_line_ends_alone_is_not_set(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(GOOD)
+    with pytest.raises(MappingError) as refused:
+        load_mapping(tmp_path / "m.yaml", {**ENVIRON, "KEY": "\n"})
+    assert "the environment variable KEY is not set" in str(refused.value)
+
+
 @pytest.mark.parametrize("line", range(GOOD.count("\n")))
 def test_any_line_left_out_is_refused_or_read(tmp_path: Path, line: int) -> None:
     lines = GOOD.splitlines(keepends=True)
