@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from functools import cache
 
 from flask import Flask, Response
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, values
 
 from adapters.contract import ResourceType, RowFault
 from app.current import current_request
+from app.operations.counts import RoomyDict
 from app.operations.phases import Phase, current_watch
+
+# Before anything is counted; the library has no other way to say so.
+values.MmapedDict = RoomyDict  # type: ignore[attr-defined]
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 # From the first quote to the last: a code may hold one.

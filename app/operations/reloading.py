@@ -6,6 +6,7 @@ they cannot load it.
 
 import logging
 import os
+from contextlib import suppress
 from typing import Any
 
 from app.operations.beside import Beside
@@ -34,7 +35,9 @@ def _passes(shared: Shared) -> bool:
     try:
         pass_next(shared, os.environ)
     except RefusedError as error:
-        shared.refused.write_text(str(error), "utf-8")
+        # Where there is no room for it, it stands in the log alone.
+        with suppress(OSError):
+            shared.refused.write_text(str(error), "utf-8")
         data = {"problems": str(error).splitlines()}
         _log.error("mapping refused", extra={"data": data})
         return False

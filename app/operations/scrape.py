@@ -14,6 +14,8 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from app.operations.counts import RoomyDict
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _ADDED = ("counter", "histogram")
@@ -91,7 +93,11 @@ class Scraper:
         if not own.stat().st_size:
             own.unlink()
             return
-        total = MmapedDict(self._directory / f"{kind}_0.db")  # type: ignore[no-untyped-call]
+        total = RoomyDict(self._directory / f"{kind}_0.db")
+        if not total.has_room_for(own.stat().st_size):
+            # Where it is, it counts too; another time there may be room.
+            total.close()  # type: ignore[no-untyped-call]
+            return
         values = MmapedDict.read_all_values_from_file(own)  # type: ignore[no-untyped-call]
         for key, value, told, _ in values:
             before, _ = total.read_value(key)  # type: ignore[no-untyped-call]

@@ -36,7 +36,7 @@ class Shared:
 
     @classmethod
     def made(cls, file: Path) -> Self:
-        """Make the directory, in memory where the machine lets us."""
+        """Make the directory, in memory where the machine lets us. Raises OSError."""
         # Counts on a disk that stalls would hold up the answers.
         within = MEMORY if os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
         _clear(within)
@@ -45,6 +45,7 @@ class Shared:
         os.set_inheritable(_lock(hidden), True)
         shared = cls(hidden.rename(hidden.with_name(hidden.name[1:])), file)
         shared.counts.mkdir()
+        (shared.directory / "file").write_text(str(file), "utf-8")
         return shared
 
     @classmethod
@@ -57,7 +58,6 @@ class Shared:
 
     def tell(self, environ: MutableMapping[str, str]) -> None:
         """Let the processes to come find it, and serve the mapping that is kept here."""
-        (self.directory / "file").write_text(str(self.file), "utf-8")
         environ[_DIRECTORY] = str(self.directory)
         environ[_MAPPING] = str(self.mapping)
         environ[_COUNTS] = str(self.counts)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from app.operations.shared import Shared
+from app.operations.shared import MEMORY, Shared
 from app.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -21,7 +21,13 @@ def serve() -> str:
         settings = Settings.from_environ(os.environ)
     except SettingsError as error:
         return str(error)
-    shared = Shared.made(settings.mapping)
+    try:
+        shared = Shared.made(settings.mapping)
+    except OSError as error:
+        return (
+            "There is no place for what the processes of the service share: "
+            f"{error.strerror} ({MEMORY})."
+        )
     # Before anything that counts is read: it looks here where the counts of all lie.
     shared.tell(os.environ)
     from app.operations.candidate import RefusedError, pass_first

@@ -245,3 +245,16 @@ def test_what_looks_after_readiness_is_started_again_when_it_fails(
     service.until(lambda: first not in service.beside())
     service.until(lambda: service.operations("/ready").status == 200)
     assert service.events("operations process ended: it is started again")
+
+
+def test_a_refusal_that_cannot_be_kept_ends_nothing(
+    service: Running, mapping: Path
+) -> None:
+    # As where there is no more room.
+    (shared_of(mapping) / "refused").symlink_to("/nowhere/refused")
+    change(mapping, "First", "")
+    hang_up(service)
+    service.until(lambda: service.events("mapping refused"))
+    hang_up(service)
+    service.until(lambda: len(service.events("mapping refused")) == 2)
+    assert name(service) == "First"
