@@ -78,6 +78,16 @@ def test_only_the_proxy_and_what_looks_on_can_be_reached() -> None:
     assert composed()["networks"]["store"]["internal"] is True
 
 
+def test_no_log_fills_the_disk() -> None:
+    for name, service in composed()["services"].items():
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
+
+
+def test_the_password_of_the_dashboards_outlives_a_container() -> None:
+    grafana = composed()["services"]["grafana"]
+    assert any(v.split(":")[1] == "/var/lib/grafana" for v in grafana["volumes"])
+
+
 def test_the_settings_start(tmp_path: Path) -> None:
     service = composed()["services"]["encounters-1"]
     given = env_file(COMPOSE / "settings.env") | service["environment"]

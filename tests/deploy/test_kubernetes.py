@@ -66,6 +66,23 @@ def test_probes_ask_the_operations_port() -> None:
         assert (asked["path"], asked["port"]) == ("/live", "operations")
 
 
+def test_prometheus_finds_the_pods_and_their_port() -> None:
+    told = (ROOT / "deploy" / "monitoring" / "scrape-kubernetes.yaml").read_text()
+    (job,) = yaml.safe_load(told)["scrape_configs"]
+    kept = {
+        rule["source_labels"][0].removeprefix("__meta_kubernetes_pod_"): rule["regex"]
+        for rule in job["relabel_configs"]
+        if rule.get("action") == "keep"
+    }
+    (name,) = LABELS.values()
+    assert kept == {
+        "label_app_kubernetes_io_name": name,
+        "container_port_name": "operations",
+    }
+    metadata = manifest("deployment")["spec"]["template"]["metadata"]
+    assert "annotations" not in metadata, "they would give the job another name"
+
+
 def test_a_stop_has_the_time_that_it_takes() -> None:
     (_, before) = container()["lifecycle"]["preStop"]["exec"]["command"]
     # 30 seconds for requests under way, 5 for the process beside the workers.

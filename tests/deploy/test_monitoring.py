@@ -60,6 +60,16 @@ def test_its_metrics_and_labels_are_there(question: str) -> None:
     assert set(asked) <= labels
 
 
+@pytest.mark.parametrize(
+    "file", ["compose/prometheus.yaml", "monitoring/scrape-kubernetes.yaml"]
+)
+def test_what_is_scraped_has_the_name_that_alerts_look_for(file: str) -> None:
+    text = (FOLDER.parent / file).read_text("utf-8")
+    (job,) = yaml.safe_load(text)["scrape_configs"]
+    asked = {name for q in shown() for name in re.findall(r'job="([^"]+)"', q)}
+    assert asked == {job["job_name"]}
+
+
 def test_every_metric_of_ours_is_on_the_dashboard() -> None:
     panels = " ".join(shown()[len(ALERTS) :])
     for metric in vars(metrics).values():
