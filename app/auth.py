@@ -7,6 +7,7 @@ the challenge of RFC 6750 section 3.
 """
 
 import logging
+import os
 import re
 import time
 from collections.abc import Callable
@@ -29,7 +30,9 @@ from app.errors import (
     UnauthenticatedError,
 )
 from app.identity import Provider
+from app.kept_keys import KeptKeys
 from app.keys import KeySource
+from app.operations.shared import Shared
 from app.settings import Settings
 from app.token_cache import TokenCache
 from app.tokens import BadTokenError, ClaimsReader, Client, SignedTokens, Verified
@@ -215,11 +218,13 @@ def key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource 
     """Return the provider's keys; None where all tokens are introspected."""
     if settings.key_set_url is None:
         return None
+    shared = Shared.of(os.environ)
     return KeySource(
         Provider(settings.key_set_url, settings.identity_timeout_seconds),
         fresh=settings.key_set_seconds,
         retry=settings.key_set_retry_seconds,
         clock=monotonic,
+        kept=KeptKeys(shared.keys) if shared else None,
     )
 
 

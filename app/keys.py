@@ -23,6 +23,7 @@ from joserfc.util import base64_to_int
 
 from app.errors import UnavailableError
 from app.identity import IdentityError, Provider
+from app.kept_keys import KeptKeys
 
 MIN_RSA_BITS = 2048
 
@@ -51,7 +52,8 @@ class KeyRing:
 class KeySource:
     """The keys behind one URL. Safe to share between threads.
 
-    `fresh` and `retry` are in seconds, `clock` is monotonic.
+    `fresh` and `retry` are in seconds, `clock` is monotonic. What other processes of the
+    service have fetched is `kept`.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class KeySource:
         fresh: float,
         retry: float,
         clock: Callable[[], float] = time.monotonic,
+        kept: KeptKeys | None = None,
     ) -> None:
         self._provider = provider
+        self._kept = kept
         self._fresh = fresh
         self._retry = retry
         self._clock = clock
@@ -149,9 +153,21 @@ class KeySource:
         except IdentityError as error:
             self._away = True
             _log.warning("key set not fetched", extra={"data": {"reason": str(error)}})
+            if self._ring is None:
+                self._ring = self._inherited()
         else:
             self._away = False
             self._ring = self._renewed(keys)
+            if self._kept:
+                self._kept.keep(keys)
+
+    def _inherited(self) -> KeyRing | None:
+        """Return what others have fetched; it is not fresh, so it is soon asked for."""
+        with suppress(IdentityError):
+            if self._kept:
+                keys = usable_keys(self._kept.kept())
+                return KeyRing(keys, self._clock() - self._fresh, 1)
+        return None
 
     def _renewed(self, keys: tuple[Key, ...]) -> KeyRing:
         old = self._ring

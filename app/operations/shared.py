@@ -1,9 +1,10 @@
 """The directory that the processes of one service share, from its start to its end.
 
-It holds the mapping that is served, what is said of one that was refused, and the counts
-for `/metrics`: nothing of patients, and no secret. `encounters serve` makes it; the processes
-that it becomes find it in their environment. They hold it locked as long as one of them lives:
-what a service that was killed has left, the next start takes away.
+It holds the mapping that is served, what is said of one that was refused, the provider's
+public keys, and the counts for `/metrics`: nothing of patients, and no secret. `encounters
+serve` makes it; the processes that it becomes find it in their environment. They hold it
+locked as long as one of them lives: what a service that was killed has left, the next start
+takes away.
 """
 
 import fcntl
@@ -80,6 +81,11 @@ class Shared:
     def candidate(self) -> Path:
         """The one that is being checked."""
         return self.directory / f"candidate{SUFFIX}"
+
+    @property
+    def keys(self) -> Path:
+        """The public keys of the identity provider, as they were fetched last."""
+        return self.directory / "keys"
 
     @property
     def refused(self) -> Path:

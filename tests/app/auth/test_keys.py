@@ -14,6 +14,7 @@ from joserfc.errors import InvalidKeyIdError
 
 from app.errors import UnavailableError
 from app.identity import MAX_ANSWER_BYTES, IdentityError, Provider
+from app.kept_keys import KeptKeys
 from app.keys import USABLE_SECONDS, KeySource, usable_keys
 from tests.app import provider
 from tests.app.provider import KEY_SET_URL, Clock, ec, okp, rsa
@@ -218,6 +219,64 @@ def test_the_version_changes_with_the_keys_alone(keys, mock, clock):
 def test_there_is_no_version_before_there_are_keys(keys, mock):
     mock.upsert(responses.GET, KEY_SET_URL, status=503)
     assert keys.freshen() == 0
+
+
+@pytest.fixture
+def another(clock, tmp_path):
+    """Return a function that makes the key source of another process."""
+
+    def begun():
+        kept = KeptKeys(tmp_path / "keys")
+        source = Provider(KEY_SET_URL, 2)
+        return KeySource(source, fresh=300, retry=10, clock=clock, kept=kept)
+
+    return begun
+
+
+def test_who_begins_while_the_provider_is_away_has_the_keys_of_others(
+    another, mock, clock
+):
+    another().find("rsa-1", "RS256")
+    mock.upsert(responses.GET, KEY_SET_URL, status=503)
+    late = another()
+    assert late.find("rsa-1", "RS256").kid == "rsa-1"
+    with pytest.raises(UnavailableError):
+        late.find("rsa-2", "RS256")
+    # Withdrawn meanwhile: that counts as soon as the provider is back.
+    provider.publish(mock, rsa("rsa-2"))
+    clock.now += 10
+    assert freshened(late) == 2
+    with pytest.raises(InvalidKeyIdError):
+        late.find("rsa-1", "RS256")
+
+
+def test_who_begins_while_it_answers_asks_it(another, mock):
+    another().find("rsa-1", "RS256")
+    provider.publish(mock, rsa("rsa-2"))
+    with pytest.raises(InvalidKeyIdError):
+        another().find("rsa-1", "RS256")
+
+
+@pytest.mark.parametrize(
+    "found", [None, b"", b"{", b"{}", b'{"keys": [{"kty": "oct"}]}']
+)
+def test_what_was_kept_and_is_none_is_as_nothing(another, mock, tmp_path, found):
+    if found is not None:
+        (tmp_path / "keys").write_bytes(found)
+    mock.upsert(responses.GET, KEY_SET_URL, status=503)
+    late = another()
+    with pytest.raises(UnavailableError):
+        late.find("rsa-1", "RS256")
+    assert late.freshen() == 0
+
+
+def test_no_private_part_of_a_key_is_kept(another, mock, tmp_path):
+    open_handed = {"keys": [rsa().as_dict(private=True)]}
+    mock.upsert(responses.GET, KEY_SET_URL, json=open_handed)
+    another().find("rsa-1", "RS256")
+    (kept,) = json.loads((tmp_path / "keys").read_bytes())["keys"]
+    assert open_handed["keys"][0].keys() - kept.keys() >= {"d", "p", "q"}
+    assert [each.name for each in tmp_path.iterdir()] == ["keys"]
 
 
 BAD_ANSWERS = {
