@@ -1,11 +1,12 @@
-"""Connections whose every read ends with the deadline of the request.
+"""HTTP connections outwards: every read ends with the deadline of the request.
 
 A time-out of a socket starts anew with each byte: a source that drips its headers would
-hold a thread for hours.
+hold a thread for hours. A certificate is checked against the authorities of the operator.
 """
 
 import io
 import math
+import os
 import socket
 from collections.abc import Callable
 from http.client import HTTPResponse
@@ -21,6 +22,18 @@ from adapters.names import look_up
 
 NOW = local()
 """`NOW.left` tells the seconds that the request of this thread has left, or raises."""
+
+
+def authorities() -> str:
+    """Return the file of authorities that certificates are checked against.
+
+    It is that of `SSL_CERT_FILE`, as for the rest of Python, and of `certifi` without one.
+    Raises SSLError, of requests, for one that is not there.
+    """
+    file = os.environ.get("SSL_CERT_FILE") or requests.utils.DEFAULT_CA_BUNDLE_PATH
+    if not os.path.isfile(file):
+        raise requests.exceptions.SSLError("the file of authorities is not there")
+    return file
 
 
 class TimedRaw(io.RawIOBase):
@@ -86,6 +99,14 @@ class TimedAdapter(requests.adapters.HTTPAdapter):
 
     def __init__(self, kept: int = 1) -> None:
         super().__init__(pool_connections=1, pool_maxsize=kept)
+
+    def send(
+        self, request: requests.PreparedRequest, *args: Any, **kwargs: Any
+    ) -> requests.Response:
+        """Send a request; raises RequestException."""
+        if (request.url or "").startswith("https:"):
+            kwargs["verify"] = authorities()
+        return super().send(request, *args, **kwargs)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pools of connections."""

@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import requests
-
+from adapters.timed import authorities
 from app.tools.doctor.rounds import Seen, error, fine, note, warning
 
 SOON_DAYS = 21
@@ -20,20 +19,23 @@ _EXPIRED = 10
 _DAY = 86400
 
 
-def certificate(
-    url: str, authorities: str = "", *, for_us: bool = True
-) -> Iterator[Seen]:
+def certificate(url: str, known: str = "", *, for_us: bool = True) -> Iterator[Seen]:
     """Yield what there is to say of the certificate behind an https address.
 
-    Without `authorities` (a file) those of `certifi` count, as for requests. One that is
-    not `for_us` may be vouched for by somebody whom only others know.
+    Without a file of authorities those of all our calls count. One that is not `for_us` may
+    be vouched for by somebody whom only others know.
     """
     parts = urlsplit(url)
     if parts.scheme != "https":
         return
-    context = ssl.create_default_context(
-        cafile=authorities or requests.utils.DEFAULT_CA_BUNDLE_PATH
-    )
+    try:
+        context = ssl.create_default_context(cafile=known or authorities())
+    except OSError:
+        yield error(
+            "its authorities cannot be read",
+            "SSL_CERT_FILE, or ssl_ca_certs of Redis: a file of certificates (PEM)",
+        )
+        return
     address = (parts.hostname or "", parts.port or _HTTPS)
     try:
         with (
@@ -60,7 +62,7 @@ def _refused(refused: ssl.SSLCertVerificationError, *, for_us: bool) -> Seen:
     text = "nobody whom we know vouches for its certificate"
     if not for_us:
         return note(text, "if it is of your own authority: clients must know that one")
-    return error(text, "send the whole chain there; authorities are those of certifi")
+    return error(text, "send the whole chain there; authorities: SSL_CERT_FILE")
 
 
 def _lasting(days: int) -> Seen:

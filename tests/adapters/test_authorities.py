@@ -1,0 +1,85 @@
+"""Certificates of those who are asked, and the authorities of the operator."""
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from werkzeug.serving import make_server
+from werkzeug.wrappers import Request, Response
+
+from adapters.contract import SourceUnavailableError
+from adapters.http.client import Call, Client, Deadline
+from app.identity import IdentityError, Provider
+from app.tools.doctor.certificates import certificate
+from tests.certificates import certify
+from tests.live import HOST
+
+
+@Request.application
+def _api(_request: Request) -> Response:
+    return Response('{"it": "answers"}', mimetype="application/json")
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Serve over TLS, with a certificate that nobody knows."""
+    for name in ("hospital", "other"):
+        certify(tmp_path, name)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "hospital.pem", tmp_path / "hospital.key")
+    server = make_server(HOST, 0, _api, threaded=True, ssl_context=context)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"https://{HOST}:{server.port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def asked_as_provider(address: str) -> object:
+    provider = Provider(address, 5)
+    try:
+        return provider.get()
+    finally:
+        provider.close()
+
+
+def asked_as_source(address: str) -> object:
+    client = Client(address, 1, 5)
+    try:
+        return client.send(Call("POST", "/"), {}, Deadline(5)).json()
+    finally:
+        client.close()
+
+
+ASK = [asked_as_provider, asked_as_source]
+AWAY = (IdentityError, SourceUnavailableError)
+
+
+@pytest.mark.parametrize("ask", ASK)
+def test_an_authority_of_the_hospital_is_taken_where_it_is_named(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "hospital.pem"))
+    assert ask(address) == {"it": "answers"}
+    (seen,) = certificate(address)
+    assert "is good for" in seen.text or "ends in" in seen.text
+
+
+@pytest.mark.parametrize("ask", ASK)
+@pytest.mark.parametrize("named", ["other.pem", "nowhere.pem", "hospital.key", ""])
+def test_without_it_nobody_is_believed(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask, named: str
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / named) if named else "")
+    # It is for others, and does not count.
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "hospital.pem"))
+    with pytest.raises(AWAY) as refused:
+        ask(address)
+    assert str(tmp_path) not in str(refused.value)
+    (seen,) = certificate(address)
+    assert seen.severity == "error"
+    assert str(tmp_path) not in seen.text + seen.remedy
