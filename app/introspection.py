@@ -4,6 +4,7 @@ A provider that hangs holds some of the threads, never all: so many questions at
 while it does not answer nobody waits for one's turn.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from threading import BoundedSemaphore
@@ -20,6 +21,8 @@ CACHE_SECONDS = 30
 
 TURN_SECONDS = 1.0
 """How long a question waits for its turn, where the last one was answered."""
+
+_log = logging.getLogger(__name__)
 
 
 class IntrospectedTokens:
@@ -65,6 +68,8 @@ class IntrospectedTokens:
             answer = self._provider.post(form, self._auth)
         except IdentityError as error:
             self._away = True
+            data = {"reason": str(error)}
+            _log.warning("token not introspected", extra={"data": data})
             raise _unavailable() from error
         else:
             self._away = False

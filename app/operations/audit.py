@@ -234,8 +234,11 @@ def _shown(noted: _Noted) -> _Shown:
 
 
 def _endpoint() -> tuple[str | None, str]:
-    """Return the resource type and the name of the view that answered."""
+    """Return the resource type and the name of the view that answered, "" for none."""
     blueprint, _, view = (request.endpoint or "").partition(".")
+    if request.method == "OPTIONS":
+        # Flask's own answer: nothing was read.
+        view = ""
     kinds = {"encounter", "patient", "organization", "bundle"}
     return (blueprint.title() if blueprint in kinds else None), view
 

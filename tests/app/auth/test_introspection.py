@@ -111,20 +111,25 @@ def test_an_expired_one_is_told_apart(auth, mock, clock):
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "reason"),
     [
-        {"status": 401},
-        {"status": 500},
-        {"body": "<html>"},
-        {"body": requests.Timeout()},
-        {"body": requests.ConnectionError()},
+        ({"status": 401}, "status 401"),
+        ({"status": 500}, "status 500"),
+        ({"body": "<html>"}, "answer is not JSON"),
+        ({"body": requests.Timeout()}, "Timeout"),
+        ({"body": requests.ConnectionError("auth.example.org")}, "ConnectionError"),
     ],
 )
-def test_a_provider_that_cannot_be_asked_is_503(auth, mock, answer):
+def test_a_provider_that_cannot_be_asked_is_503(auth, mock, answer, reason, caplog):
     mock.upsert(responses.POST, INTROSPECTION_URL, **answer)
     with pytest.raises(UnavailableError) as caught:
         auth.authenticate(bearer(TOKEN))
     assert dict(caught.value.headers)["Retry-After"]
+    (record,) = caplog.records
+    assert (record.getMessage(), record.data) == (
+        "token not introspected",
+        {"reason": reason},
+    )
 
 
 def test_an_answer_is_kept_for_a_short_while(auth, mock, clock):

@@ -199,6 +199,7 @@ ANSWERS = [
     ("GET Canarivel?Canarivel=Canarivel", {}, (None, "4", 404, None)),
     ("GET Encounter/1/_history", {}, ("history-instance", "4", 404, None)),
     ("DELETE Encounter/1", {}, (None, "4", 405, None)),
+    ("OPTIONS Encounter/1", {}, (None, "0", 200, None)),
     ("GET Encounter/1", BAD_TOKEN, ("read", "4", 401, None)),
     ("GET metadata", {}, ("capabilities", "0", 200, None)),
 ]
