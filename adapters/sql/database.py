@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, make_url
 
 from adapters.contract import (
     AdapterError,
@@ -19,6 +18,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.outward import Kind, outward
+from adapters.sql.addresses import address, is_of_the_driver, odd_option
 from adapters.sql.columns import Column
 from adapters.sql.connections import Connections
 from adapters.sql.dialects import Cursor, dialect_of
@@ -40,10 +40,6 @@ class SourceTimedOutError(SourceUnavailableError):
     """The database ended the statement because it took too long."""
 
 
-class AddressError(SourceDataError):
-    """What should be the address of a database cannot be read as one."""
-
-
 class Database:
     """One hospital database; safe to share between threads.
 
@@ -58,16 +54,18 @@ class Database:
         connections: int,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        address = _address(url)
+        read = address(url)
         self._seconds = seconds
-        self._dialect = dialect_of(address)
+        self._dialect = dialect_of(read)
         try:
-            self._engine = self._dialect.engine(address, seconds, connections)
+            self._engine = self._dialect.engine(read, seconds, connections)
         except ImportError as error:
             raise SourceUnavailableError(
-                f"the driver for {address.get_backend_name()} cannot be loaded: install"
+                f"the driver for {read.get_backend_name()} cannot be loaded: install"
                 f" the extra that docs/operators.md names ({error.msg})"
             ) from error
+        except ValueError as error:
+            raise odd_option() from error
         self._connections = Connections(self._engine, connections, wait)
         self._compile = lru_cache(_SHAPES)(self._compile_shape)
 
@@ -196,7 +194,16 @@ class Database:
         try:
             return self._connections.made()
         except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
+            if is_of_the_driver(error):
+                raise odd_option() from error
             raise SourceUnavailableError("the database took no connection") from error
+        except OSError as error:
+            # A certificate may be renewed just now.
+            raise SourceUnavailableError(
+                f"a file that the address names cannot be read ({error.strerror})"
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise odd_option() from error
 
     def _fault(self, error: BaseException) -> AdapterError:
         kind = type(error).__name__
@@ -221,17 +228,6 @@ def open_databases(source: SourceConfig) -> tuple[Database, Database]:
         )
     except AdapterError as error:
         raise SourceDataError(f"{source.mark}: {error}") from error
-
-
-def _address(url: str) -> URL:
-    try:
-        return make_url(url)
-    except (ValueError, sa.exc.ArgumentError):
-        # What these say may be a part of a password that holds a sign of addresses.
-        raise AddressError(
-            "the address cannot be read: signs like @ : / in a password are written"
-            " as %40 %3A %2F"
-        ) from None
 
 
 class _StaleConnectionError(SourceUnavailableError):

@@ -25,6 +25,7 @@ from adapters.mapping.named import unknown_columns, unknown_item_columns
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.slots import UNSERVED
 from adapters.mapping.time_rule import TimeRule
+from adapters.sql.addresses import AddressError
 from adapters.sql.columns import Column, Kind, time_bound
 from adapters.sql.conditions import ALWAYS
 from adapters.sql.database import Database
@@ -156,7 +157,8 @@ def _columns(database: Database, rows: str, mark: Mark, element: str) -> Columns
     try:
         found = database.columns(rows)
     except SourceDataError as error:
-        text = _refusal(str(error.__cause__), rows)
+        of_rows = not isinstance(error, AddressError)
+        text = _refusal(str(error.__cause__), rows) if of_rows else str(error)
         raise UnfitError([MappingProblem(mark, element, text)]) from error
     kinds = {column.name: column.kind for column in found}
     return Columns(tuple(column.name for column in found), kinds)

@@ -36,7 +36,11 @@ _SERVER_SAYS = (
     "Using worker",
     "Booting worker",
     "Connection in use",
+    "Invalid address",
+    # Of our own address, as a tuple: drivers have such a sentence for others.
+    "connection to ('",
     "Can't connect to",
+    "Hang up",
     "Handling signal",
     "Shutting down",
     "Worker exiting",

@@ -352,3 +352,38 @@ def test_an_address_that_is_none_is_told_at_its_place(
         opened(url, tmp_path)
     assert re.search(rf"hospital\.yaml:\d+:\d+: {said}", str(refused.value))
     assert not re.search("secret|cr:et", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "postgresql://u:secret@127.0.0.1:1/db?sslmodee=secret",
+        "mysql://u:secret@127.0.0.1:1/db?nonsense=secret",
+        "mariadb://u:secret@127.0.0.1:1/db?connect_timeout=secret",
+    ],
+)
+def test_an_option_that_no_driver_takes_is_no_outage(option: str) -> None:
+    with pytest.raises(SourceDataError, match="has an option that the driver") as told:
+        Database(option, 5, 1).columns("SELECT 1 AS one")
+    assert "secret" not in str(told.value)
+
+
+def test_a_file_of_an_address_that_is_not_there_is_an_outage() -> None:
+    database = Database("mariadb://u:p@127.0.0.1:1/db?ssl_ca=/nowhere/secret.pem", 5, 1)
+    with pytest.raises(SourceUnavailableError) as told:
+        database.columns("SELECT 1 AS one")
+    said = "a file that the address names cannot be read (No such file or directory)"
+    assert str(told.value) == said
+    database.close()
+
+
+def test_such_an_option_is_told_by_a_check_and_lasts(tmp_path: Path) -> None:
+    file = tmp_path / "hospital.yaml"
+    file.write_text(mapping_text(EDGES), encoding="utf-8")
+    url = "postgresql://u:secret@127.0.0.1:1/db?sslmodee=secret"
+    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+    told = list(adapter.check())
+    adapter.close()
+    assert {problem.outage for problem in told} == {False}
+    said = "the address has an option that the driver does not take"
+    assert {problem.text.rpartition(": ")[2] for problem in told} == {said}

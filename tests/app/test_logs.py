@@ -256,6 +256,9 @@ logging.getLogger("urllib3").warning("warned of %s", "Canari")
 logging.getLogger("gunicorn.error").info("Booting worker with pid: %s", 7)
 killed = "Worker (pid:%s) was sent %s! Perhaps out of memory?"
 logging.getLogger("gunicorn.error").error(killed, 7, "SIGKILL")
+logging.getLogger("gunicorn.error").error("Invalid address: %s", ("192.0.2.1", 80))
+logging.getLogger("gunicorn.error").error("connection to ('no.such', 80) failed: why")
+logging.getLogger("driver").error("connection to server at Canari failed")
 try:
     raise RuntimeError("Canari")
 except RuntimeError:
@@ -275,7 +278,10 @@ def test_a_whole_process_writes_json_to_stderr():
         "warned of %s",
         "Booting worker with pid: 7",
         "Worker (pid:7) was sent SIGKILL! Perhaps out of memory?",
-        "(withheld) <string>:15",
+        "Invalid address: ('192.0.2.1', 80)",
+        "connection to ('no.such', 80) failed: why",
+        "(withheld) <string>:14",
+        "(withheld) <string>:18",
     ]
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.problems import did_you_mean
+from adapters.sql.addresses import AddressError
 from adapters.sql.catalogue import read_catalogue
-from adapters.sql.database import AddressError, Database
+from adapters.sql.database import Database
 from adapters.sql.tables import Catalogue, Table
 from app.tools.report import FINDINGS, FINE, CannotRunError, print_json
 from app.tools.starting.asking import draft_of_answers
