@@ -7,8 +7,9 @@ from typing import Any
 from adapters.mapping.document import Document
 from adapters.mapping.nodes import KeyPath
 from adapters.mapping.problems import MappingProblem
-from adapters.mapping.secrets import resolved
+from adapters.mapping.secrets import named, resolved
 
+_SENDABLE = re.compile(r"([!-~\xa1-\xff][\t -~\xa0-\xff]*)?")
 _SECRET = re.compile(r"auth|pass|pwd|secret|key|token|motdepasse|mdp", re.IGNORECASE)
 
 
@@ -25,6 +26,16 @@ def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
                 text = "not an address like https://host/path"
                 text += ", nor {env: NAME}" if isinstance(value, str) else ""
                 yield doc.problem((*path, *below), text)
+
+
+def keys_can_be_sent(doc: Document) -> Iterator[MappingProblem]:
+    """Refuse a variable with a sign that no header can carry; never quote it."""
+    for path, source in doc.http_sources().items():
+        for header, value in source.get("headers", {}).items():
+            for _, name in named(value):
+                if not _SENDABLE.fullmatch(resolved(value, doc.environ)):
+                    text = f"the environment variable {name} holds a sign that no header can carry"
+                    yield doc.problem((*path, "headers", header), text)
 
 
 def keys_are_not_written(doc: Document) -> Iterator[MappingProblem]:
@@ -72,6 +83,7 @@ def one_way_to_show_who_asks(doc: Document) -> Iterator[MappingProblem]:
 
 RULES = (
     addresses_are_http,
+    keys_can_be_sent,
     keys_are_not_written,
     one_way_to_show_who_asks,
 )

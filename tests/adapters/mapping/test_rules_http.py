@@ -153,6 +153,20 @@ def test_a_variable_of_line_ends_alone_is_not_set(tmp_path: Path) -> None:
     assert "the environment variable KEY is not set" in str(refused.value)
 
 
+@pytest.mark.parametrize("value", ["\ufeffgeheim", "ge\nheim", "€geheim", " geheim"])
+def test_a_key_that_no_header_can_carry_is_told_by_name(
+    tmp_path: Path, value: str
+) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(GOOD)
+    with pytest.raises(MappingError) as refused:
+        load_mapping(file, {**ENVIRON, "KEY": value})
+    assert str(refused.value) == (
+        f"{file}:8:24: source.headers.X-Api-Key: the environment variable KEY holds a sign"
+        " that no header can carry"
+    )
+
+
 @pytest.mark.parametrize("line", range(GOOD.count("\n")))
 def test_any_line_left_out_is_refused_or_read(tmp_path: Path, line: int) -> None:
     lines = GOOD.splitlines(keepends=True)
