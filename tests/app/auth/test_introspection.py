@@ -270,6 +270,20 @@ def test_one_thread_is_enough_to_ask(make, mock):
     assert auth.authenticate(bearer(TOKEN)).id == "client-1"
 
 
+def test_a_question_waits_for_its_turn_while_the_provider_answers(make, mock):
+    def answer(request):
+        time.sleep(0.1)
+        return 200, {}, json.dumps(good())
+
+    mock.add_callback(responses.POST, INTROSPECTION_URL, callback=answer)
+    auth = make(THREADS="2", KEY_SET_URL=None)
+    for turn in ("first", "next"):
+        tokens = [bearer(f"{turn}-{number}") for number in range(2)]
+        with ThreadPoolExecutor(2) as pool:
+            clients = list(pool.map(auth.authenticate, tokens))
+        assert [client.id for client in clients] == ["client-1"] * 2
+
+
 def test_nobody_waits_for_a_turn_while_the_provider_does_not_answer(make, hanging):
     auth = make(THREADS="4", KEY_SET_URL=None)
     hanging.goes_on.set()
