@@ -148,6 +148,35 @@ def test_a_list_in_parts_that_ends_before_its_total_is_noticed(
             adapter.search(replace(ask(count=40), placed=True))
 
 
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_a_page_that_leads_nowhere_new_is_noticed(tmp_path: Path, paging: str) -> None:
+    """A client would follow such links without an end."""
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        rows = ROWS[:2]
+        api.strange = lambda request: answer(
+            {
+                "resultats": rows,
+                "nombre": len(ROWS),
+                "suite": {"lien": f"{request.base_url}?same=1", "curseur": "same"},
+            }
+        )
+        query = ask(count=2)
+        onward = replace(query, after=adapter.search(query).last)
+        with pytest.raises(SourceDataError, match="the same page"):
+            adapter.search(onward)
+        rows = []
+        with pytest.raises(SourceDataError, match="an empty page leads on"):
+            adapter.search(query)
+
+
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_where_nothing_matches_there_is_no_way_on(tmp_path: Path, paging: str) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        page = adapter.search(ask())
+        assert (page.rows, page.more, page.first, page.last) == ((), False, None, None)
+
+
 @pytest.mark.parametrize("end", [None, False, 0, 0.0, ""], ids=str)
 def test_a_last_page_leads_nowhere_however_it_says_so(
     tmp_path: Path, end: object
