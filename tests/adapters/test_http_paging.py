@@ -80,6 +80,9 @@ def test_the_last_page_is_found(tmp_path: Path, paging: str) -> None:
         page = adapter.search(replace(ask(count=5), from_end=True))
         assert rows_of(page) == _everything()[-5:]
         assert page.more
+        # Its rows are those of no page of the API's own, nor are those before it.
+        before = adapter.search(ask(count=5, before=page.first))
+        assert rows_of(before) == _everything()[-10:-5]
 
 
 @pytest.mark.parametrize("total", TOTALS)
@@ -121,7 +124,7 @@ ROWS = [stay(EDGES, each) for each in EDGES.stays]
 
 
 @pytest.mark.parametrize("rows", [ROWS[:3], []], ids=["few", "none"])
-@pytest.mark.parametrize("paging", FORWARDS)
+@pytest.mark.parametrize("paging", ["", BOTH_WAYS[1], *FORWARDS])
 def test_a_list_that_ends_before_its_total_is_noticed(
     tmp_path: Path, paging: str, rows: list[Any]
 ) -> None:
