@@ -37,13 +37,15 @@ def make(own_redis: RedisServer, clock: Clock) -> Iterator[Make]:
     """Return what makes a throttle on a Redis of the test's own."""
     clients: list[redis.Redis] = []
 
-    def made(clients_limit: int | None = 3, addresses: int | None = 2) -> Throttle:
+    def made(
+        clients_limit: int | None = 3, addresses: int | None = 2, key: bytes = KEY
+    ) -> Throttle:
         clients.append(connect(own_redis.url))
         return Throttle(
             clients[-1],
             clients=clients_limit,
             addresses=addresses,
-            key=KEY,
+            key=key,
             clock=clock,
             monotonic=clock,
         )
@@ -151,11 +153,23 @@ def test_redis_holds_digests_that_go_by_themselves(
     assert b"192" not in b"".join(keys)
 
 
+def test_who_has_no_key_cannot_tell_whose_count_it_is(
+    make: Make, own_redis: RedisServer
+) -> None:
+    for key in (KEY, b"another"):
+        make(key=key).count_address("192.0.2.7")
+    with own_redis.client() as client:
+        assert len(list(client.scan_iter())) == 2
+
+
 # ----------------------------------------------------------------- Redis is away
 
 
 def test_without_redis_each_process_counts_for_itself(
-    make: Make, own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+    make: Make,
+    own_redis: RedisServer,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     throttles = [make() for _ in range(2)]
     own_redis.stop()
@@ -163,6 +177,10 @@ def test_without_redis_each_process_counts_for_itself(
         for each in throttles:
             assert let_in(each.count_client, "one", 9) == 3
             assert let_in(each.count_address, "two", 9) == 2
+        clock.now += AWAY_SECONDS
+        for each in throttles:
+            assert let_in(each.count_address, "three", 9) == 2
+    # Told once, however often it is tried again.
     events = [record.getMessage() for record in caplog.records]
     assert events == ["requests are counted in the process"] * 2
 
@@ -183,8 +201,20 @@ def test_a_redis_that_failed_is_left_alone_for_a_while_and_then_used_again(
     clock.now += 1
     throttle.count_client("three")
     assert round_trips(own_redis) > 0
+    throttle.count_client("four")
     told = [record.getMessage() for record in caplog.records]
-    assert told[-1] == "requests are counted in Redis again"
+    assert told == [
+        "requests are counted in the process",
+        "requests are counted in Redis again",
+    ]
+
+
+def test_a_high_limit_is_kept_without_redis_too(
+    make: Make, own_redis: RedisServer
+) -> None:
+    throttle = make(clients_limit=2000)
+    own_redis.stop()
+    assert let_in(throttle.count_client, "one", 2100) == 2000
 
 
 # ------------------------------------------------------------------- the service
