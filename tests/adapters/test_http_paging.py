@@ -295,6 +295,23 @@ def test_capabilities_say_what_can_be_asked(tmp_path: Path) -> None:
     assert able[PATIENT].parameters["name"].matches == frozenset(StringMatch)
 
 
+def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
+    own = (
+        "visit_number_system: {from: etablissement.id, codes: systems}",
+        "visit_number_system: {value: 'urn:oid:1.2.3'}",
+    )
+    with api_and_adapter(tmp_path, changes=(own,)) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        for other in ("urn:oid:1.2.4|V1", "|V1"):
+            assert adapter.count(ask(token("identifier", other))) == 0
+        assert api.requests == []
+        for value in ("V1", "urn:oid:1.2.3|V1"):
+            adapter.search(ask(token("identifier", value)))
+        sent = [set(request.args) & {"venues", "etabs"} for request in api.requests]
+        assert sent == [{"venues"}, {"venues"}]
+        assert [request.args["venues"] for request in api.requests] == ["V1", "V1"]
+
+
 def test_several_values_repeat_the_parameter(tmp_path: Path) -> None:
     change = (
         (

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from prometheus_client import REGISTRY
 from werkzeug.exceptions import TooManyRequests
 from werkzeug.test import TestResponse
 
@@ -239,12 +240,19 @@ def statuses(served: Served, path: str, tries: int, **headers: str) -> list[int]
     return [served.get(path, **headers).status_code for _ in range(tries)]
 
 
+def throttled(by: str) -> float:
+    counted = REGISTRY.get_sample_value("encounters_throttled_total", {"by": by})
+    return counted or 0.0
+
+
 def test_too_many_requests_of_a_client_are_429(limited: Callable[..., Served]) -> None:
+    before = throttled("client")
     served = limited(addresses=None).as_client("hasty")
     # The first use of a token is counted under the address: its client is not known yet.
     assert statuses(served, "Encounter/1", 4) == [200] * 4
     answer = served.get("Encounter/1")
     assert refused(answer, 429, "throttled") == "Requests arrive too quickly."
+    assert throttled("client") == before + 1
     assert answer.headers["Retry-After"] == "60"
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["X-Request-Id"]
