@@ -212,6 +212,14 @@ BOTH = ("entreeDu", "entreeAvant")
 BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
 SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
 DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
+FORM = "%Y-%m-%dT%H:%M:%S"
+OFFSETS = (
+    (BOUNDS, f'date: {{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'),
+)
+IN_UTC = ((BOUNDS, f'date: {{from: entreeDu, format: "{FORM}", time_zone: UTC}}'),)
+OFFSETS_IN_UTC = (
+    (BOUNDS, f'date: {{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'),
+)
 UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
 
 
@@ -225,6 +233,20 @@ UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
         (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
         (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
         ((), "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
+        (
+            OFFSETS,
+            "2024-10-27T02:30:00+01:00",
+            {
+                "entreeDu": "2024-10-27T02:30:00+0100",
+                "entreeAvant": "2024-10-27T02:30:00+0100",
+            },
+        ),
+        (IN_UTC, "ge2024-10-27T02:30:00+01:00", {"entreeDu": "2024-10-27T01:30:00"}),
+        (
+            OFFSETS_IN_UTC,
+            "ge2024-10-27T02:30:00+01:00",
+            {"entreeDu": "2024-10-27T01:30:00+0000"},
+        ),
     ],
 )
 def test_bounds_are_written_as_the_source_takes_them(
