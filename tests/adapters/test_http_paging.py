@@ -27,6 +27,7 @@ from adapters.testing.asking import (
     token,
     walk,
 )
+from adapters.testing.hospital import VISIT_SYSTEMS
 from adapters.testing.stays import EDGES
 from tests.adapters.http_cases import api_and_adapter, opened_at, rows_of
 from tests.hospital_http import SECRETS, answer
@@ -112,6 +113,9 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
             (token("_id", "1"), token("_id", "2")),
             (dates("ge2024-05-01"), dates("lt2024-04-01")),
             (token("_id"),),
+            (token("_id", "1" * 65),),
+            (token("identifier", "V1\0"),),
+            (token("identifier", "V1\ud800"),),
         ):
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0
@@ -212,6 +216,8 @@ BOTH = ("entreeDu", "entreeAvant")
 BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
 SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
 DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
+ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
+SYSTEMS = tuple(VISIT_SYSTEMS.values())
 FORM = "%Y-%m-%dT%H:%M:%S"
 OFFSETS = (
     (BOUNDS, f'date: {{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'),
@@ -267,6 +273,8 @@ def test_bounds_are_written_as_the_source_takes_them(
         (UNTIL, dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
         ((), dates("ne2024-03-14"), Limit.PREFIX),
         ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
+        (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
+        ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
         ((), token("class", "UNK"), Limit.CODE),
         ((), token("identifier", "|1"), Limit.SYSTEM),
         ((), token("identifier", "a,b"), Limit.SIGN),
