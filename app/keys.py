@@ -126,8 +126,6 @@ class KeySource:
         return self._paused_at + self._retry - self._clock()
 
     def _refresh(self, seen: KeyRing | None, *, unknown: bool = False) -> None:
-        if self._pause() > 0:
-            return
         with self._lock:
             # One thread fetches; those that waited for it find that it has been done.
             if self._ring is seen and self._pause() <= 0:

@@ -1,27 +1,35 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
+from typing import TypeAlias
 
 import pytest
 
 from adapters.contract import (
+    Capabilities,
     Criterion,
+    Limit,
     NotFoundError,
     Page,
+    ParameterCapability,
+    Prefix,
     Record,
+    ResourceCapabilities,
     ResourceType,
     SearchQuery,
     Sort,
     SortKey,
     SourceDataError,
     SourceUnavailableError,
+    StringMatch,
 )
 from adapters.federated import FederatedAdapter, Part
+from adapters.federated.parts import common
 from adapters.lanes import Lane
 from adapters.memory import MemoryAdapter
 from adapters.testing.asking import (
@@ -39,7 +47,7 @@ from adapters.testing.asking import (
     walk,
 )
 from adapters.testing.found import STAYS_FOUND
-from adapters.testing.hospital import NO_END, NO_START, Hospital, Ids, StayRow
+from adapters.testing.hospital import NO_END, NO_START, PARIS, Hospital, Ids, StayRow
 from adapters.testing.pages import ORDERS
 from adapters.testing.stays import EDGES
 from tests.adapters.group import PREFIXES, Group, open_group, served
@@ -229,6 +237,105 @@ def test_question_explained_shows_each_source_and_no_value(group: Group) -> None
 
 def test_sound_sources_have_no_problems(group: Group) -> None:
     assert list(group.adapter.check()) == []
+
+
+# --------------------------------------------------------------------- what is offered
+
+
+Told: TypeAlias = tuple[dict[str, ParameterCapability], set[str]]
+
+
+class Able(MemoryAdapter):
+    """A hospital of which some things can be asked."""
+
+    def __init__(self, able: ResourceCapabilities) -> None:
+        super().__init__((), time_zone=PARIS)
+        self._able = {STAY: able}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._able
+
+
+def offered(*parts: Told) -> Mapping[str, ParameterCapability]:
+    """Return what is offered of several hospitals: what they can, and what they lack."""
+    each = [_part(ResourceCapabilities(able), lacks) for able, lacks in parts]
+    return common(each).parameters
+
+
+def _part(able: ResourceCapabilities, lacks: Collection[str] = ()) -> Part:
+    lane = Lane(1, WAIT)
+    return Part("", STAY, Able(able), lane, lane, lacks=frozenset(lacks))
+
+
+EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
+EXACT, STARTS = StringMatch.EXACT, StringMatch.STARTS_WITH
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (
+            ParameterCapability(frozenset({EQUAL, AFTER})),
+            ParameterCapability(frozenset({EQUAL, BEFORE})),
+            ParameterCapability(frozenset({EQUAL})),
+        ),
+        (
+            ParameterCapability(matches=frozenset({STARTS, EXACT})),
+            ParameterCapability(matches=frozenset({STARTS})),
+            ParameterCapability(matches=frozenset({STARTS})),
+        ),
+        (
+            ParameterCapability(finest=Limit.DAY),
+            ParameterCapability(finest=Limit.SECOND),
+            ParameterCapability(finest=Limit.DAY),
+        ),
+        (
+            ParameterCapability(finest=Limit.MINUTE),
+            ParameterCapability(),
+            ParameterCapability(finest=Limit.MINUTE),
+        ),
+        (
+            ParameterCapability(period=True),
+            ParameterCapability(),
+            ParameterCapability(period=True),
+        ),
+    ],
+    ids=["prefixes", "matches", "days", "minutes", "periods"],
+)
+def test_what_the_least_of_them_can_be_asked_is_offered(
+    one: ParameterCapability, other: ParameterCapability, both: ParameterCapability
+) -> None:
+    first: Told = ({"date": one}, set())
+    second: Told = ({"date": other}, set())
+    assert offered(first, second) == offered(second, first) == {"date": both}
+
+
+def test_who_lacks_the_field_narrows_nothing() -> None:
+    days = {"date": ParameterCapability(finest=Limit.DAY)}
+    whole = {"date": ParameterCapability()}
+    assert offered((whole, set()), (days, {"date"}), ({}, {"date"})) == whole
+    assert offered((whole, set()), ({}, set())) == {}
+
+
+@pytest.mark.parametrize("able", [(True, True), (True, False), (False, True)])
+def test_pages_and_days_of_change_are_of_all_or_of_none(
+    able: tuple[bool, bool],
+) -> None:
+    parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
+    found = common(parts)
+    every = (found.keyset, found.paging, found.backwards, found.dated)
+    assert every == (all(able),) * 4
+
+
+def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
+    by_date, by_id = (
+        ResourceCapabilities(sorts=(key,)) for key in (SortKey.DATE, SortKey.ID)
+    )
+    assert common([_part(by_date), _part(by_date)]).order == ""
+    mixed = common([_part(by_date), _part(by_id)])
+    assert (mixed.sorts, bool(mixed.order)) == ((), True)
+    assert common([_part(by_date, {"_id"}), _part(by_id, {"date"})]).order == ""
 
 
 # ------------------------------------------------------------- who is asked, who is away

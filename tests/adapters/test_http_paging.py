@@ -27,6 +27,7 @@ from adapters.testing.asking import (
     token,
     walk,
 )
+from adapters.testing.hospital import VISIT_SYSTEMS
 from adapters.testing.stays import EDGES
 from tests.adapters.http_cases import api_and_adapter, opened_at, rows_of
 from tests.hospital_http import SECRETS, answer
@@ -80,6 +81,9 @@ def test_the_last_page_is_found(tmp_path: Path, paging: str) -> None:
         page = adapter.search(replace(ask(count=5), from_end=True))
         assert rows_of(page) == _everything()[-5:]
         assert page.more
+        # Its rows are those of no page of the API's own, nor are those before it.
+        before = adapter.search(ask(count=5, before=page.first))
+        assert rows_of(before) == _everything()[-10:-5]
 
 
 @pytest.mark.parametrize("total", TOTALS)
@@ -109,6 +113,9 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
             (token("_id", "1"), token("_id", "2")),
             (dates("ge2024-05-01"), dates("lt2024-04-01")),
             (token("_id"),),
+            (token("_id", "1" * 65),),
+            (token("identifier", "V1\0"),),
+            (token("identifier", "V1\ud800"),),
         ):
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0
@@ -121,7 +128,7 @@ ROWS = [stay(EDGES, each) for each in EDGES.stays]
 
 
 @pytest.mark.parametrize("rows", [ROWS[:3], []], ids=["few", "none"])
-@pytest.mark.parametrize("paging", FORWARDS)
+@pytest.mark.parametrize("paging", ["", BOTH_WAYS[1], *FORWARDS])
 def test_a_list_that_ends_before_its_total_is_noticed(
     tmp_path: Path, paging: str, rows: list[Any]
 ) -> None:
@@ -146,6 +153,35 @@ def test_a_list_in_parts_that_ends_before_its_total_is_noticed(
         )
         with pytest.raises(SourceDataError, match="shorter than its total"):
             adapter.search(replace(ask(count=40), placed=True))
+
+
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_a_page_that_leads_nowhere_new_is_noticed(tmp_path: Path, paging: str) -> None:
+    """A client would follow such links without an end."""
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        rows = ROWS[:2]
+        api.strange = lambda request: answer(
+            {
+                "resultats": rows,
+                "nombre": len(ROWS),
+                "suite": {"lien": f"{request.base_url}?same=1", "curseur": "same"},
+            }
+        )
+        query = ask(count=2)
+        onward = replace(query, after=adapter.search(query).last)
+        with pytest.raises(SourceDataError, match="the same page"):
+            adapter.search(onward)
+        rows = []
+        with pytest.raises(SourceDataError, match="an empty page leads on"):
+            adapter.search(query)
+
+
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_where_nothing_matches_there_is_no_way_on(tmp_path: Path, paging: str) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        page = adapter.search(ask())
+        assert (page.rows, page.more, page.first, page.last) == ((), False, None, None)
 
 
 @pytest.mark.parametrize("end", [None, False, 0, 0.0, ""], ids=str)
@@ -180,6 +216,16 @@ BOTH = ("entreeDu", "entreeAvant")
 BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
 SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
 DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
+ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
+SYSTEMS = tuple(VISIT_SYSTEMS.values())
+FORM = "%Y-%m-%dT%H:%M:%S"
+OFFSETS = (
+    (BOUNDS, f'date: {{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'),
+)
+IN_UTC = ((BOUNDS, f'date: {{from: entreeDu, format: "{FORM}", time_zone: UTC}}'),)
+OFFSETS_IN_UTC = (
+    (BOUNDS, f'date: {{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'),
+)
 UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
 
 
@@ -193,6 +239,20 @@ UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
         (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
         (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
         ((), "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
+        (
+            OFFSETS,
+            "2024-10-27T02:30:00+01:00",
+            {
+                "entreeDu": "2024-10-27T02:30:00+0100",
+                "entreeAvant": "2024-10-27T02:30:00+0100",
+            },
+        ),
+        (IN_UTC, "ge2024-10-27T02:30:00+01:00", {"entreeDu": "2024-10-27T01:30:00"}),
+        (
+            OFFSETS_IN_UTC,
+            "ge2024-10-27T02:30:00+01:00",
+            {"entreeDu": "2024-10-27T01:30:00+0000"},
+        ),
     ],
 )
 def test_bounds_are_written_as_the_source_takes_them(
@@ -213,6 +273,8 @@ def test_bounds_are_written_as_the_source_takes_them(
         (UNTIL, dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
         ((), dates("ne2024-03-14"), Limit.PREFIX),
         ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
+        (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
+        ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
         ((), token("class", "UNK"), Limit.CODE),
         ((), token("identifier", "|1"), Limit.SYSTEM),
         ((), token("identifier", "a,b"), Limit.SIGN),
@@ -261,6 +323,23 @@ def test_capabilities_say_what_can_be_asked(tmp_path: Path) -> None:
     able = adapter.capabilities
     assert able[STAY].parameters["date"].prefixes == {Prefix.GE, Prefix.GT}
     assert able[PATIENT].parameters["name"].matches == frozenset(StringMatch)
+
+
+def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
+    own = (
+        "visit_number_system: {from: etablissement.id, codes: systems}",
+        "visit_number_system: {value: 'urn:oid:1.2.3'}",
+    )
+    with api_and_adapter(tmp_path, changes=(own,)) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        for other in ("urn:oid:1.2.4|V1", "|V1"):
+            assert adapter.count(ask(token("identifier", other))) == 0
+        assert api.requests == []
+        for value in ("V1", "urn:oid:1.2.3|V1"):
+            adapter.search(ask(token("identifier", value)))
+        sent = [set(request.args) & {"venues", "etabs"} for request in api.requests]
+        assert sent == [{"venues"}, {"venues"}]
+        assert [request.args["venues"] for request in api.requests] == ["V1", "V1"]
 
 
 def test_several_values_repeat_the_parameter(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import responses
+from prometheus_client import REGISTRY
 
 from adapters.testing.stays import EDGES
 from tests.app.answers import body, refused
@@ -22,6 +23,16 @@ def without(own: Changing, own_redis: RedisServer) -> Served:
 def test_25_reads_go_on_without_redis(without: Served) -> None:
     assert body(without.get("Encounter/1"))["id"] == "1"
     assert without.get("metadata").status_code == 200
+
+
+def test_25_what_redis_failed_to_do_is_counted(without: Served) -> None:
+    def counted() -> float:
+        step = {"step": "keep"}
+        return REGISTRY.get_sample_value("encounters_store_errors_total", step) or 0.0
+
+    before = counted()
+    without.search("Encounter", {"_id": "1"})
+    assert counted() == before + 1
 
 
 def test_25_searches_that_fit_one_page_go_on(without: Served) -> None:

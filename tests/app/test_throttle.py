@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from prometheus_client import REGISTRY
 from werkzeug.exceptions import TooManyRequests
 from werkzeug.test import TestResponse
 
@@ -37,13 +38,15 @@ def make(own_redis: RedisServer, clock: Clock) -> Iterator[Make]:
     """Return what makes a throttle on a Redis of the test's own."""
     clients: list[redis.Redis] = []
 
-    def made(clients_limit: int | None = 3, addresses: int | None = 2) -> Throttle:
+    def made(
+        clients_limit: int | None = 3, addresses: int | None = 2, key: bytes = KEY
+    ) -> Throttle:
         clients.append(connect(own_redis.url))
         return Throttle(
             clients[-1],
             clients=clients_limit,
             addresses=addresses,
-            key=KEY,
+            key=key,
             clock=clock,
             monotonic=clock,
         )
@@ -151,11 +154,23 @@ def test_redis_holds_digests_that_go_by_themselves(
     assert b"192" not in b"".join(keys)
 
 
+def test_who_has_no_key_cannot_tell_whose_count_it_is(
+    make: Make, own_redis: RedisServer
+) -> None:
+    for key in (KEY, b"another"):
+        make(key=key).count_address("192.0.2.7")
+    with own_redis.client() as client:
+        assert len(list(client.scan_iter())) == 2
+
+
 # ----------------------------------------------------------------- Redis is away
 
 
 def test_without_redis_each_process_counts_for_itself(
-    make: Make, own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+    make: Make,
+    own_redis: RedisServer,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     throttles = [make() for _ in range(2)]
     own_redis.stop()
@@ -163,6 +178,10 @@ def test_without_redis_each_process_counts_for_itself(
         for each in throttles:
             assert let_in(each.count_client, "one", 9) == 3
             assert let_in(each.count_address, "two", 9) == 2
+        clock.now += AWAY_SECONDS
+        for each in throttles:
+            assert let_in(each.count_address, "three", 9) == 2
+    # Told once, however often it is tried again.
     events = [record.getMessage() for record in caplog.records]
     assert events == ["requests are counted in the process"] * 2
 
@@ -183,8 +202,20 @@ def test_a_redis_that_failed_is_left_alone_for_a_while_and_then_used_again(
     clock.now += 1
     throttle.count_client("three")
     assert round_trips(own_redis) > 0
+    throttle.count_client("four")
     told = [record.getMessage() for record in caplog.records]
-    assert told[-1] == "requests are counted in Redis again"
+    assert told == [
+        "requests are counted in the process",
+        "requests are counted in Redis again",
+    ]
+
+
+def test_a_high_limit_is_kept_without_redis_too(
+    make: Make, own_redis: RedisServer
+) -> None:
+    throttle = make(clients_limit=2000)
+    own_redis.stop()
+    assert let_in(throttle.count_client, "one", 2100) == 2000
 
 
 # ------------------------------------------------------------------- the service
@@ -209,12 +240,19 @@ def statuses(served: Served, path: str, tries: int, **headers: str) -> list[int]
     return [served.get(path, **headers).status_code for _ in range(tries)]
 
 
+def throttled(by: str) -> float:
+    counted = REGISTRY.get_sample_value("encounters_throttled_total", {"by": by})
+    return counted or 0.0
+
+
 def test_too_many_requests_of_a_client_are_429(limited: Callable[..., Served]) -> None:
+    before = throttled("client")
     served = limited(addresses=None).as_client("hasty")
     # The first use of a token is counted under the address: its client is not known yet.
     assert statuses(served, "Encounter/1", 4) == [200] * 4
     answer = served.get("Encounter/1")
     assert refused(answer, 429, "throttled") == "Requests arrive too quickly."
+    assert throttled("client") == before + 1
     assert answer.headers["Retry-After"] == "60"
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["X-Request-Id"]

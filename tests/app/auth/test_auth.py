@@ -69,7 +69,18 @@ def test_each_asymmetric_algorithm_is_believed(auth, key_set, make, arguments, a
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", "Bearer  "])
 def test_the_scheme_has_no_case(auth, scheme):
-    assert auth.authenticate(scheme + sign()).id == "client-1"
+    authorization = scheme + sign()
+    client = auth.authenticate(authorization)
+    assert client.id == "client-1"
+    assert auth.recall(authorization) == client
+
+
+@pytest.mark.parametrize("scheme", ["Basic ", "Token ", "Bearers ", " ", ""])
+def test_a_token_that_is_remembered_is_let_in_as_a_bearer_token_alone(auth, scheme):
+    token = sign()
+    auth.authenticate(bearer(token))
+    assert auth.recall(scheme + token) is None
+    assert refused(auth, scheme + token).headers == ()
 
 
 @pytest.mark.parametrize("aud", [["other", provider.AUDIENCE], [provider.AUDIENCE]])

@@ -101,6 +101,7 @@ BAD_TOKENS = {
     "critical extension that is known": lambda: sign(
         header={"crit": ["b64"], "b64": True}
     ),
+    "an extension that is not called critical": lambda: sign(header={"b64": True}),
     "crit is a number": lambda: sign(header={"crit": 7}),
     "crit is empty": lambda: sign(header={"crit": []}),
     "header is a list": lambda: _header(["alg", "b64"]),

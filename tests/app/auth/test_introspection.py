@@ -82,6 +82,14 @@ def test_what_the_provider_does_not_say_is_not_asked_for(auth, mock):
     assert (client.id, client.scopes) == ("client-1", frozenset())
 
 
+@pytest.mark.parametrize("text", ["one,Bearer two", "one two", "é", "x" * 8193])
+def test_what_can_be_no_token_is_not_asked_about(auth, mock, text):
+    says(mock, **good())
+    with pytest.raises(UnauthenticatedError):
+        auth.authenticate(bearer(text))
+    assert not mock.calls
+
+
 # Said when it is asked for: a run may take longer than what is said is good.
 BAD = {
     "not active": lambda: {"active": False},
@@ -170,6 +178,16 @@ def test_with_a_key_set_signed_tokens_are_checked_here_and_others_there(make, mo
     assert urls == [provider.KEY_SET_URL, INTROSPECTION_URL]
 
 
+def test_an_opaque_token_needs_no_key_set(make, mock):
+    auth = make()
+    mock.get(provider.KEY_SET_URL, body=requests.ConnectionError())
+    says(mock, **good())
+    assert auth.authenticate(bearer(TOKEN)).id == "client-1"
+    assert auth.recall(bearer(TOKEN)).id == "client-1"
+    provider.settle()
+    assert [call.request.url for call in mock.calls] == [INTROSPECTION_URL]
+
+
 def test_without_a_key_set_the_provider_is_asked_about_signed_tokens_too(auth, mock):
     says(mock, **good())
     assert auth.authenticate(bearer(sign(rsa("thief")))).id == "client-1"
@@ -249,6 +267,26 @@ def test_who_finds_no_turn_is_told_so_and_others_are_known(make, mock, clock):
     assert auth.authenticate(bearer(sign())).id == "client-1"
     hanging.goes_on.set()
     assert {type(each.exception(60)) for each in asked} == {UnavailableError}
+
+
+def test_one_thread_is_enough_to_ask(make, mock):
+    says(mock, **good())
+    auth = make(THREADS="1", KEY_SET_URL=None)
+    assert auth.authenticate(bearer(TOKEN)).id == "client-1"
+
+
+def test_a_question_waits_for_its_turn_while_the_provider_answers(make, mock):
+    def answer(request):
+        time.sleep(0.1)
+        return 200, {}, json.dumps(good())
+
+    mock.add_callback(responses.POST, INTROSPECTION_URL, callback=answer)
+    auth = make(THREADS="2", KEY_SET_URL=None)
+    for turn in ("first", "next"):
+        tokens = [bearer(f"{turn}-{number}") for number in range(2)]
+        with ThreadPoolExecutor(2) as pool:
+            clients = list(pool.map(auth.authenticate, tokens))
+        assert [client.id for client in clients] == ["client-1"] * 2
 
 
 def test_nobody_waits_for_a_turn_while_the_provider_does_not_answer(make, hanging):

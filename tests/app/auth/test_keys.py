@@ -15,7 +15,7 @@ from joserfc.errors import InvalidKeyIdError
 from app.errors import UnavailableError
 from app.identity import MAX_ANSWER_BYTES, IdentityError, Provider
 from app.kept_keys import KeptKeys
-from app.keys import USABLE_SECONDS, KeySource, usable_keys
+from app.keys import REFRESHING, USABLE_SECONDS, KeySource, usable_keys
 from tests.app import provider
 from tests.app.provider import KEY_SET_URL, Clock, ec, okp, rsa
 
@@ -93,6 +93,9 @@ def test_nobody_waits_for_the_refresh_of_keys_that_can_be_used(keys, mock, clock
     for _ in range(100):
         assert keys.find("rsa-1", "RS256").kid == "rsa-1"
         clock.now += 1
+    # Nor does each of them leave a thread behind that waits.
+    waiting = [each for each in threading.enumerate() if each.name == REFRESHING]
+    assert len(waiting) == 1
     through.set()
     provider.settle()
     assert keys.find("rsa-2", "RS256").kid == "rsa-2"
@@ -118,7 +121,7 @@ def test_where_no_thread_can_be_had_the_keys_at_hand_serve(
 
 def test_keys_that_nobody_refreshed_for_an_hour_are_asked_for_first(keys, mock, clock):
     keys.find("rsa-1", "RS256")
-    provider.publish(mock, rsa("rsa-2"))
+    slow_down(mock, rsa("rsa-2"))
     clock.now += 300 + USABLE_SECONDS
     with pytest.raises(InvalidKeyIdError):
         keys.find("rsa-1", "RS256")
@@ -196,6 +199,19 @@ def test_threads_that_meet_a_new_key_together_all_find_it(keys, mock, clock):
     with ThreadPoolExecutor(16) as pool:
         assert set(pool.map(ask, range(16))) == {"rsa-2"}
     assert len(mock.calls) == 2
+
+
+def test_threads_that_meet_before_there_are_keys_cost_one_fetch(keys, mock):
+    slow_down(mock, rsa())
+    barrier = threading.Barrier(16)
+
+    def ask(_):
+        barrier.wait()
+        return keys.find("rsa-1", "RS256").kid
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(ask, range(16))) == {"rsa-1"}
+    assert len(mock.calls) == 1
 
 
 def test_a_name_that_does_not_fit_costs_no_fetch(keys, mock, clock):
@@ -323,6 +339,19 @@ def test_without_keys_the_answer_names_the_seconds_to_the_next_try(keys, mock, c
     assert len(mock.calls) == 1
 
 
+def test_after_an_outage_the_first_waits_for_keys_and_forged_names_are_unknown(
+    keys, mock, clock
+):
+    mock.upsert(responses.GET, KEY_SET_URL, status=500)
+    with pytest.raises(UnavailableError):
+        keys.find("rsa-1", "RS256")
+    slow_down(mock, rsa())
+    clock.now += 10
+    assert keys.find("rsa-1", "RS256").kid == "rsa-1"
+    with pytest.raises(InvalidKeyIdError):
+        keys.find("forged", "RS256")
+
+
 # ------------------------------------------------------------- which key it is
 
 
@@ -372,6 +401,7 @@ UNUSABLE = {
     "without its number": {"kty": "RSA", "e": "AQAB"},
     "with a broken number": {"kty": "RSA", "n": "=", "e": "AQAB"},
     "number is not text": {"kty": "RSA", "n": 7, "e": "AQAB"},
+    "number is null": {"kty": "RSA", "n": None, "e": "AQAB"},
     "too short": {"kty": "RSA", "n": _number(1024), "e": "AQAB"},
     "on a curve not known": {"kty": "EC", "crv": "P-0", "x": "AA", "y": "AA"},
     "off its curve": {**ec().as_dict(private=False), "y": "AA"},

@@ -168,6 +168,7 @@ def test_reads(audited: Audited) -> None:
     assert (shown(patient), patients(patient)) == ([], [digest("Patient/12")])
     assert shown(organization) == ["Organization/H1"]
     assert asked(patient) == [("_id", digest("Patient/12"))]
+    assert asked(organization) == [("_id", digest("Organization/H1"))]
     assert {event["action"] for event in audited.events()} == {"R"}
 
 
@@ -248,14 +249,27 @@ def test_a_row_that_cannot_be_shown_was_not_shown(audited: Audited) -> None:
 
 def test_many_values_have_one_digest_together(audited: Audited) -> None:
     many = ",".join(map(str, range(5_000)))
-    audited.served.post("Encounter/_search", [("_id", many), ("patient", "1")])
+    audited.served.post("Encounter/_search", [("_id", many), ("patient", "1,2")])
     event = audited.last()
     assert brief(event)[2] == "412 Precondition Failed"
     found = asked(event)
     assert len(found) == 102
     assert found[0] == ("_id", digest("Encounter/0"))
     assert found[100][1] == digest("Encounter/" + many.split(",", 100)[100])
-    assert found[101] == ("patient", digest("Patient/1"))
+    assert found[101] == ("patient", digest("Patient/1,2"))
+
+
+def test_values_of_all_parameters_count_together(audited: Audited) -> None:
+    sixty = ",".join(map(str, range(60)))
+    asking = [("patient", sixty), ("identifier", sixty)]
+    audited.served.post("Encounter/_search", asking)
+    found = asked(audited.last())
+    assert found[59:61] == [
+        ("patient", digest("Patient/59")),
+        ("identifier", digest("0")),
+    ]
+    rest = sixty.split(",", 40)[40]
+    assert found[100:] == [("identifier", digest(rest))]
 
 
 def test_texts_that_are_no_unicode_are_audited(audited: Audited) -> None:
@@ -270,6 +284,16 @@ def test_another_key_makes_other_digests(audit: Audit) -> None:
     second.served.get("Patient/1")
     one, other = first.events()
     assert patients(one) == [digest("Patient/1")] != patients(other)
+
+
+def test_events_go_to_stdout_where_that_is_the_choice(
+    audit: Audit, capfd: pytest.CaptureFixture[str]
+) -> None:
+    audited = audit(AUDIT="stdout")
+    assert audited.served.get("Encounter/1").status_code == 200
+    (line,) = capfd.readouterr().out.splitlines()
+    assert shown(json.loads(line)) == ["Encounter/1"]
+    assert not audited.file.exists()
 
 
 def test_no_audit_unless_it_is_set(audit: Audit) -> None:

@@ -115,6 +115,7 @@ def test_logrotate_may_rename_the_file_at_any_time(tmp_path: Path) -> None:
 
 def test_a_file_that_is_made_anew_is_found_at_the_next_line(tmp_path: Path) -> None:
     file = tmp_path / "audit"
+    before = len(os.listdir("/proc/self/fd"))
     sink = FileSink(file)
     sink.write(b"one\n")
     file.rename(tmp_path / "audit.1")
@@ -122,6 +123,7 @@ def test_a_file_that_is_made_anew_is_found_at_the_next_line(tmp_path: Path) -> N
     file.rename(tmp_path / "audit.2")
     file.touch()
     sink.write(b"three\n")
+    assert len(os.listdir("/proc/self/fd")) == before + 1
     sink.close()
     written = [each.read_text() for each in sorted(tmp_path.iterdir())]
     assert written == ["three\n", "one\n", "two\n"]
