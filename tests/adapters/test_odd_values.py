@@ -174,6 +174,16 @@ def test_nobody_is_found_by_what_stands_for_no_value(
     assert adapter.count(query) == len(found)
 
 
+@pytest.mark.parametrize(
+    ("number", "found"), [("|7", ["2"]), ("urn:oid:1.9|7", []), ("urn:oid:1.9|", [])]
+)
+def test_a_number_whose_mapping_names_no_system_is_in_none(
+    opened: Opened, number: str, found: list[str]
+) -> None:
+    query = ask(token("identifier", number), of=PATIENT)
+    assert ids_of(opened(ABSENT, ABSENT_ROWS).search(query)) == found
+
+
 SYSTEMS = """\
 codes: {systems: {table: {X: "urn:oid:1.1"}, otherwise: "urn:oid:1.2"}}
 encounter:

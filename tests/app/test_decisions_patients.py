@@ -201,6 +201,10 @@ def test_09_a_page_of_organizations_holds_100(
     first = served.search("Organization")
     assert len(ids(first)) == 100
     assert ids(served.follow(first, "next")) == ["O100"]
+    # Nor more where a client asks for more, and lets the service decide (decision 3).
+    lenient = {"Prefer": "handling=lenient"}
+    wide = served.search("Organization", {"_count": "5000"}, **lenient)
+    assert ids(wide) == ids(first)
 
 
 def test_09_organizations_need_the_scope_that_reads_them(served: Served) -> None:

@@ -64,6 +64,14 @@ def test_03_a_long_value_is_not_given_back_whole(served: Served, value: str) -> 
     assert len(text) < 500
 
 
+def test_03_a_long_value_that_is_given_twice_is_not_given_back_whole(
+    served: Served,
+) -> None:
+    twice = [("_count", "5"), ("_count", "5" * 60_000)]
+    answer = served.post("Encounter/_search", twice)
+    assert len(refused(answer, 412, "value", "_count")) < 500
+
+
 def test_03_a_bar_that_is_escaped_is_a_value(served: Served) -> None:
     assert ids(served.search("Encounter", {"identifier": r"\|"})) == []
 
@@ -124,6 +132,12 @@ def test_03_count_of_zero_negative_or_no_number(
     )
     assert value in text
     assert "from 1 to 100" in text
+
+
+@pytest.mark.parametrize("path", ["Encounter/1", "metadata"])
+def test_03_a_bad_value_of_a_read_is_told_too(served: Served, path: str) -> None:
+    text = refused(served.get(f"{path}?_pretty=yes"), 412, "value", "_pretty")
+    assert "true or false" in text
 
 
 @pytest.mark.parametrize("name", ["_count", "_sort", "_pretty", "_summary"])
