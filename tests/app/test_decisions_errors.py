@@ -34,6 +34,7 @@ ANSWERS: tuple[tuple[int, str, str, Mapping[str, Any]], ...] = (
     (404, "GET", "Encounter/987654", {}),
     (404, "GET", "Nonsense/1", {}),
     (404, "GET", "Nonsense?a=b", {}),
+    (404, "OPTIONS", "Nonsense/1", {}),
     (404, "POST", "Nonsense/_search", {"data": "a=b", "content_type": FORM}),
     (404, "GET", "encounter/1", {}),
     (404, "GET", "Practitioner/1", {}),
