@@ -248,5 +248,6 @@ def test_09_exact_is_refused_where_the_source_cannot(
     cut = mapping.replace("{from: given}", '{from: given, split: " "}')
     served = serve(EDGES, tmp_path, redis_server.url, mapping=cut)
     answer = served.post("Patient/_search", {"given:exact": "Jean"})
-    refused(answer, 400, "code-invalid", "given:exact")
+    text = refused(answer, 400, "code-invalid", "given:exact")
+    assert text.endswith("':exact'; it takes :contains.")
     assert ids(served.search("Patient", {"given": "paul"})) == ["1", "7", "8"]
