@@ -315,3 +315,45 @@ def test_numbers_that_are_no_times_keep_their_place(
         pages = list(walk(adapter, query))
         assert [id for page in pages for id in ids_of(page)] == expected
     adapter.close()
+
+
+ELSEWHERE = """\
+mapping: 1
+name: Merged into patients of another source
+profile: full
+time_zone: Europe/Paris
+sources:
+  north: {kind: sql, url: {env: PAS_URL}}
+  south: {kind: sql, url: {env: PAS_URL}}
+encounter:
+  search: [_id, patient]
+  sources:
+    - source: north
+      prefix: n-
+      rows: SELECT id, who FROM expected
+      fields: {id: {from: id}, patient_id: {from: who, source: north}, status: planned}
+    - source: south
+      prefix: s-
+      rows: SELECT id, who FROM outpatients
+      fields: {id: {from: id}, patient_id: {from: who, source: south}, status: finished}
+patient:
+  search: [_id]
+  sources:
+    - source: north
+      prefix: n-
+      rows: SELECT id, into_id FROM people
+      fields: {id: {from: id}, replaced_by: {from: into_id, source: south}}
+    - source: south
+      prefix: s-
+      rows: SELECT id FROM people
+      fields: {id: {from: id}}
+"""
+
+
+def test_a_survivor_in_another_source_is_none_of_our_own_of_that_number(
+    place: Path,
+) -> None:
+    adapter = opened(place, ELSEWHERE)
+    found = {p: set(ids_of(adapter.search(ask(patient(p))))) for p in ("n-1", "n-2")}
+    assert found == {"n-1": {"n-2", "n-3"}, "n-2": set()}
+    adapter.close()
