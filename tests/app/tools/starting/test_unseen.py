@@ -131,7 +131,7 @@ class Watch:
         if action != sqlite3.SQLITE_READ:
             return sqlite3.SQLITE_OK
         name = f"{table}.{column}".lower()
-        if name not in self._personal or self.describes() or self.counts():
+        if name not in self._personal or self.is_empty() or self.counts():
             return sqlite3.SQLITE_OK
         self.refused.add(name)
         return sqlite3.SQLITE_DENY
@@ -140,12 +140,20 @@ class Watch:
         """Tell whether it makes or looks at a view: no row of it is read."""
         return self.statement.startswith(("CREATE TEMP VIEW", "PRAGMA", "DROP VIEW"))
 
+    def is_empty(self) -> bool:
+        """Tell whether it reads no row, what is returned being looked at all the same."""
+        none = (
+            self.statement.startswith("WITH told") and "\n) LIMIT 0)" in self.statement
+        )
+        return none or self.describes()
+
     def counts(self) -> bool:
         """Tell whether all that the statement returns are counts and lengths."""
         returned = self.statement.partition("\nFROM")[0].removeprefix("SELECT ")
         returned = returned.replace("max(length(", "count((")
-        while "(" in returned:
-            returned = re.sub(r"\([^()]*\)", "", returned)
+        before = ""
+        while returned != before:
+            before, returned = returned, re.sub(r"\([^()]*\)", "", returned)
         names = [re.sub(r" AS \w+", "", part).strip() for part in returned.split(",")]
         return {name.lower() for name in names} <= {"count"}
 
