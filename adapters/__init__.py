@@ -6,7 +6,7 @@ from adapters.mapping.checks import is_own
 
 if TYPE_CHECKING:
     from adapters.contract import Adapter
-    from adapters.guarded import Listener
+    from adapters.listener import Listener
     from adapters.mapping.model import SourceMapping
 
 
@@ -18,8 +18,9 @@ def open_adapter(
     Raises MappingError where the mapping names a class that is no adapter.
     """
     # Here, so that who only reads mapping files loads no database library.
-    from adapters.guarded import Deaf, Guard, guarded
+    from adapters.guarded import Guard, guarded
     from adapters.lanes import Lane
+    from adapters.listener import Deaf
 
     listener = listener or Deaf()
     if mapping.parts:

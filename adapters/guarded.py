@@ -8,13 +8,13 @@ a source that is away counts: whatever else it says, it has answered.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pybreaker
 
+from adapters.breaker import State
 from adapters.contract import (
     Adapter,
     Capabilities,
@@ -27,6 +27,7 @@ from adapters.contract import (
 )
 from adapters.inspection import Inspectable, Look, with_values
 from adapters.lanes import Lane
+from adapters.listener import Listener
 from adapters.outward import Kind, outward
 
 FAILURES = 5
@@ -38,32 +39,6 @@ PAUSE_SECONDS = 5
 Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)
-
-
-class Listener(Protocol):
-    """Who is told of calls to sources, each by its name in the mapping."""
-
-    def under_way(self, source: str, change: int) -> None:
-        """Take in that so many more calls are under way, or fewer."""
-
-    def asked(self, source: str, call: str, seconds: float, *, answered: bool) -> None:
-        """Take in how long a call took, and whether the source answered."""
-
-    def held_back(self, source: str, *, held: bool) -> None:
-        """Take in that a source is left alone from now on, or asked again."""
-
-
-class Deaf:
-    """Nobody listens."""
-
-    def under_way(self, source: str, change: int) -> None:
-        """Let it be."""
-
-    def asked(self, source: str, call: str, seconds: float, *, answered: bool) -> None:
-        """Let it be."""
-
-    def held_back(self, source: str, *, held: bool) -> None:
-        """Let it be."""
 
 
 class Guard:
@@ -83,10 +58,11 @@ class Guard:
         self._source = source
         self._listener = listener
         self._trial = Lock()
+        self._state = State(pybreaker.STATE_CLOSED)
         self._breaker = pybreaker.CircuitBreaker(
             fail_max=FAILURES,
             reset_timeout=pause,
-            state_storage=_State(pybreaker.STATE_CLOSED),
+            state_storage=self._state,
             exclude=[_has_answered],
             listeners=[_Changes(source, listener)],
             throw_new_error_on_trip=False,
@@ -99,9 +75,11 @@ class Guard:
         question raises.
         """
         try:
-            if self._breaker.current_state == pybreaker.STATE_CLOSED:
+            if self._state.state != pybreaker.STATE_CLOSED:
+                return self._tried(call, question)
+            if self._state.counter:
                 return self._asked(call, question)
-            return self._tried(call, question)
+            return self._asked_as_ever(call, question)
         except pybreaker.CircuitBreakerError as error:
             raise _left_alone() from error
 
@@ -116,18 +94,30 @@ class Guard:
 
     def _asked(self, call: str, question: Callable[[], Answer]) -> Answer:
         # As a context: the library's `call` would let one question in at a time.
-        with self._breaker.calling(), outward(Kind.SOURCE, self._source, call):
+        with self._breaker.calling():
             return self._heard(call, question)
+
+    def _asked_as_ever(self, call: str, question: Callable[[], Answer]) -> Answer:
+        """Ask while all is well: the breaker hears of a failure alone."""
+        try:
+            return self._heard(call, question)
+        except SourceUnavailableError:
+            with self._breaker.calling():
+                raise
 
     def _heard(self, call: str, question: Callable[[], Answer]) -> Answer:
         began, answered = time.perf_counter(), True
         self._listener.under_way(self._source, 1)
         try:
-            return self._room.run(question) if self._room else question()
+            with outward(Kind.SOURCE, self._source, call):
+                return self._room.run(question) if self._room else question()
         except SourceUnavailableError:
             answered = False
             raise
         finally:
+            if answered and self._state.counter:
+                # Others failed meanwhile: not in a row.
+                self._state.reset_counter()
             seconds = time.perf_counter() - began
             self._listener.under_way(self._source, -1)
             self._listener.asked(self._source, call, seconds, answered=answered)
@@ -216,21 +206,6 @@ class _Changes(pybreaker.CircuitBreakerListener):
         level = logging.ERROR if held else logging.WARNING
         _log.log(level, said, extra={"data": {"source": self._source}})
         self._listener.held_back(self._source, held=held)
-
-
-class _State(pybreaker.CircuitMemoryStorage):
-    """The state of a breaker, whose pauses are as long when somebody sets the clock."""
-
-    _opened = 0.0
-
-    @property
-    def opened_at(self) -> datetime:
-        """When it opened, as far from now as it was, whatever the clock says by now."""
-        return datetime.now(UTC) - timedelta(seconds=time.monotonic() - self._opened)
-
-    @opened_at.setter
-    def opened_at(self, _moment: datetime) -> None:
-        self._opened = time.monotonic()
 
 
 def _has_answered(error: BaseException) -> bool:

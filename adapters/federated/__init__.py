@@ -25,9 +25,10 @@ from adapters.contract import (
 )
 from adapters.federated.merge import merged, placed, question
 from adapters.federated.parts import Part, common
-from adapters.guarded import Guard, Listener, guarded
+from adapters.guarded import Guard, guarded
 from adapters.inspection import Inspectable, Look, Observation, with_values
 from adapters.lanes import Lane
+from adapters.listener import Listener
 from adapters.mapping.model import Mark, PartMapping, SourceConfig, SourceMapping
 
 __all__ = ["FederatedAdapter", "Part", "open_federated"]

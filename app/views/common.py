@@ -1,11 +1,12 @@
 """What the views share: the client known, the request read, the answer written."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
 from functools import wraps
 from hashlib import sha256
-from typing import ParamSpec
+from http import HTTPStatus
+from typing import Any, ParamSpec
 
 import orjson
 from flask import Request, Response, request
@@ -213,4 +214,17 @@ def answer(body: Element, asked: Mapping[str, str]) -> Response:
     pretty = orjson.OPT_INDENT_2 if asked.get("_pretty") == "true" else 0
     with phase(Phase.WRITE):
         written = orjson.dumps(body, option=pretty)
-    return Response(written, content_type=CONTENT_TYPE)
+    return _Whole(written, content_type=CONTENT_TYPE)
+
+
+class _Whole(Response):
+    """An answer that leaves as it is: it is whole, and leads nowhere else.
+
+    The framework would look through its headers, and copy them, for what none of ours has.
+    """
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if self.status_code != HTTPStatus.OK or current_request().method == "HEAD":
+            return super().__call__(environ, start_response)
+        start_response(self.status, self.headers.to_wsgi_list())
+        return [self.get_data()]

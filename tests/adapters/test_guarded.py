@@ -12,7 +12,7 @@ from threading import Barrier, Event
 import pybreaker
 import pytest
 
-from adapters import guarded
+from adapters import breaker
 from adapters.contract import (
     AdapterError,
     GoneError,
@@ -22,8 +22,9 @@ from adapters.contract import (
     SourceUnavailableError,
     TooCostlyError,
 )
-from adapters.guarded import FAILURES, Deaf, Guard
+from adapters.guarded import FAILURES, Guard
 from adapters.lanes import Lane
+from adapters.listener import Deaf
 
 PATIENCE = 60.0
 
@@ -104,6 +105,31 @@ def test_an_answer_in_between_begins_the_row_anew() -> None:
         assert guard.run("read", lambda: "42") == "42"
 
 
+def test_an_answer_to_what_was_asked_before_begins_the_row_anew_too() -> None:
+    guard = Guard("pas", Deaf(), pause=3600)
+    for _ in range(3):
+        with under_way(guard):
+            fail(guard, FAILURES - 1)
+
+
+def test_who_fails_after_others_did_is_told_so() -> None:
+    guard, together = Guard("pas", Deaf(), pause=3600), Barrier(2 * FAILURES)
+
+    def question() -> str:
+        together.wait(PATIENCE)
+        raise SourceUnavailableError("away")
+
+    with ThreadPoolExecutor(2 * FAILURES) as threads:
+        calls = [
+            threads.submit(guard.run, "read", question) for _ in range(2 * FAILURES)
+        ]
+        for call in calls:
+            with pytest.raises(SourceUnavailableError, match=r"away|left alone"):
+                call.result(PATIENCE)
+    with pytest.raises(SourceUnavailableError, match="left alone"):
+        guard.run("read", lambda: pytest.fail("it was asked"))
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -155,7 +181,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, later: timedelta) -> None:
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
             return datetime.now(tz) + later
 
-    for module in (guarded, pybreaker):
+    for module in (breaker, pybreaker):
         monkeypatch.setattr(module, "datetime", Clock)
 
 
