@@ -208,14 +208,25 @@ def _slow(results: Results) -> Iterator[str]:
 
 def _starts(results: Results) -> Iterator[str]:
     yield "## Start and memory\n"
-    yield "| | s to the first answer | PSS of each process that answers, after the load, MB |"
-    yield "|---|---:|---:|"
+    yield (
+        "| | s to the first answer | s to an answer of new workers"
+        " | PSS of each process that answers, after the load, MB |"
+    )
+    yield "|---|---:|---:|---:|"
     order: Callable[[str], int] = [FLOOR, HAND, OURS].index
     known = [name for name in results.starts if name in (FLOOR, HAND, OURS)]
     others = [name for name in results.starts if name not in known]
     for name in [*sorted(known, key=order), *others]:
         start = results.starts[name]
-        seconds = f"{statistics.median(start.seconds):.2f}" if start.seconds else ""
+        seconds, again = _median(start.seconds), _median(start.again)
         memory = ", ".join(f"{each:.0f}" for each in start.memory)
-        yield f"| {name} | {seconds} | {memory} |"
+        yield f"| {name} | {seconds} | {again} | {memory} |"
+    yield (
+        "\nThe first is a start of the whole service, from its command on. For the second all"
+        " workers were killed, and gunicorn began others: the time to the next answer."
+    )
     yield ""
+
+
+def _median(seconds: Sequence[float]) -> str:
+    return f"{statistics.median(seconds):.2f}" if seconds else ""

@@ -17,10 +17,14 @@ Rounds = Mapping[str, Sequence[Figure]]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Seconds to the first answer, and MB of memory (PSS) of each worker."""
+    """Seconds to the first answer, and MB of memory (PSS) of each worker.
+
+    `again` are seconds to the next answer after all workers were ended.
+    """
 
     seconds: Sequence[float]
     memory: Sequence[float]
+    again: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)

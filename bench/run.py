@@ -19,7 +19,8 @@ from bench.contenders import (
     started,
 )
 from bench.load import Figure, Load
-from bench.results import FLOOR, OURS, Results, Start, Walk
+from bench.restarts import restarts
+from bench.results import FLOOR, HAND, OURS, Results, Start, Walk
 from bench.scenarios import Scenario, scenarios
 from bench.tokens import Identity
 
@@ -50,6 +51,7 @@ class Plan:
     warm: int = 3
     pages: int = 10_000
     starts: int = 3
+    restarts: int = 7
     peers: bool = True
     slow: bool = True
 
@@ -96,6 +98,9 @@ class Bench:
             for name, each in running.items():
                 memory = tuple(memory_of(worker) for worker in each.workers())
                 found.starts[name] = Start((), memory)
+            for name in (FLOOR, HAND, OURS):
+                again = tuple(self._restarts(load, running[name], asked[0]))
+                found.starts[name] = replace(found.starts[name], again=again)
         for each in there:
             found.starts[each.name] = replace(
                 found.starts[each.name], seconds=tuple(self._starts(each))
@@ -187,6 +192,12 @@ class Bench:
         for _ in range(self.plan.starts):
             with started(contender, self._log(contender)) as running:
                 yield running.seconds
+
+    def _restarts(
+        self, load: Load, running: Running, reads: Scenario
+    ) -> Iterator[float]:
+        calls = [reads.call(running.contender.name, item) for item in reads.items]
+        return restarts(load, running, calls, self.plan.restarts)
 
     def _walk(self) -> Walk:
         """Go from page to page in this process: what is measured is the WSGI call."""

@@ -15,7 +15,9 @@ from bench.tokens import Identity, identity
 from demo.hospital import fill
 
 STAYS = 6_000
-PLAN = Plan(rounds=1, seconds=0, warm=0, pages=20, starts=0, peers=False, slow=False)
+PLAN = Plan(
+    rounds=1, seconds=0, warm=0, pages=20, starts=0, restarts=1, peers=False, slow=False
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,7 @@ def test_the_report_has_every_figure(
     write(report, found, PLAN, STAYS, "")
     text = report.read_text("utf-8")
     assert text.count("| ours |") == len(found.rounds) + 3
+    assert "a new worker to its first answer ÷ floor | ≤ 1.6 | not measured" not in text
     assert "<svg" in (tmp_path / "depth.svg").read_text("utf-8")
 
 
