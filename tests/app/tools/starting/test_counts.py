@@ -162,7 +162,9 @@ def test_tables_of_the_same_columns_are_asked_about(new: New) -> None:
         "CREATE TABLE stay_archive AS SELECT *, '2025-01-01' AS archived_on FROM stay;",
         *("--stay", "stay", "stay_archive", "appointment"),
     )
-    asked = "has the same columns: do stays move there, or from there? Then one SELECT of"
+    asked = (
+        "has the same columns: do stays move there, or from there? Then one SELECT of"
+    )
     assert f"stay_archive {asked}" in text
     assert text.count("has the same columns") == 1
 
