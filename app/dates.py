@@ -72,7 +72,7 @@ def _prefix(text: str) -> Prefix:
 def _hint(value: str) -> str:
     if not value:
         return "no date stands after the prefix"
-    if re.fullmatch(r".+T.+ [0-9]{2}:[0-9]{2}", value):
+    if _DATE.fullmatch(value.replace(" ", "+")):
         return (
             f"'{_shown(value)}' holds a blank where the + of the offset was: "
             "send + as %2B"

@@ -31,6 +31,8 @@ PARIS = ZoneInfo("Europe/Paris")
             "2024-03-14T13:35:07.123456Z",
             "2024-03-14T13:35:07.123457Z",
         ),
+        ("2024-03-14T10:05+14:00", "2024-03-13T20:05Z", "2024-03-13T20:06Z"),
+        ("2024-03-14T10:05+05:59", "2024-03-14T04:06Z", "2024-03-14T04:07Z"),
         # Beyond what every zone can express a value is the end of the calendar: a midnight
         # of the zone, so that a source which compares whole days can be asked for it.
         ("0999-05-01", "1000-12-31T23:50:39Z", "1000-12-31T23:50:39Z"),
