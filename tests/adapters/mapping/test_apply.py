@@ -408,12 +408,27 @@ def test_a_constant_flag(tmp_path: Path) -> None:
     assert made == OrganizationRecord("0123", active=True, name="Cardiologie")
 
 
+def test_a_patient_needs_an_id_alone(patient: MapRow) -> None:
+    made = patient(**dict.fromkeys(PATIENT, None) | {"id": 42})
+    assert made == PatientRecord("42", organization_id="hospital-1")
+
+
 def test_an_organization_needs_a_name_or_an_identifier(tmp_path: Path) -> None:
     made = row_mapper(
         WHOLE, tmp_path, ResourceType.ORGANIZATION, {"code": "1", "label": ""}
     )()
     rule = "an organization needs a name or an identifier"
     assert made == RowFault("name", "label", rule)
+    text = changed(
+        WHOLE,
+        "    name: {from: label}",
+        "    identifiers: [{type: FINEG, system: urn:oid:1.2, value: {from: label}}]",
+    ).replace("search: [_id, name]\n", "search: [_id]\n")
+    numbered = row_mapper(
+        text, tmp_path, ResourceType.ORGANIZATION, {"code": "1", "label": "99"}
+    )
+    assert isinstance(numbered(), OrganizationRecord)
+    assert numbered(label=None) == RowFault("name", "", rule)
 
 
 # ------------------------------------------------------------- a SELECT of its own
