@@ -134,6 +134,8 @@ UNREADABLE: tuple[tuple[object, dict[str, Any], str], ...] = (
     ("2024-03-30 08:15", {"format": "%d/%m/%Y"}, "not readable as %d/%m/%Y"),
     (b"2024", {}, "not a time"),
     (20240330, {}, "not a time"),
+    (b"2024", {"format": "%Y"}, "not a time"),
+    (2024.5, {"format": "%Y"}, "not a time"),
     (
         datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
         {},
