@@ -151,6 +151,12 @@ CELLS: tuple[tuple[dict[str, object], str, object], ...] = (
     # a date without its time of day has the `at` of the file, read in the source's zone
     ({"hour": None}, "start", datetime(2024, 3, 30, 8, 0, tzinfo=UTC)),
     ({"hour": timedelta(hours=9)}, "start", datetime(2024, 3, 30, 9, 0, tzinfo=UTC)),
+    # a day that is a column of times has its time of day in the other column, too
+    (
+        {"day": datetime(2024, 3, 30)},  # noqa: DTZ001
+        "start",
+        datetime(2024, 3, 30, 8, 15, tzinfo=UTC),
+    ),
     # an end with the start's instant is no fault
     ({"ended": "202403300815"}, "end", datetime(2024, 3, 30, 8, 15, tzinfo=UTC)),
 )
@@ -356,6 +362,15 @@ def test_given_names_may_be_a_list(patient: MapRow) -> None:
         "first",
         "a list: read it by an item with 'rows', or make a text of it in the SELECT",
     )
+
+
+def test_a_given_name_that_is_the_same_for_all(tmp_path: Path) -> None:
+    text = changed(WHOLE, 'given: {from: first, split: " "}', "given: Anonyme")
+    text = changed(text, "[_id, name, family, given, ", "[_id, ")
+    names = {k: v for k, v in PATIENT.items() if k != "first"}
+    made = row_mapper(text, tmp_path, ResourceType.PATIENT, names)()
+    assert isinstance(made, PatientRecord)
+    assert made.names == (NameRecord("official", "DUPONT", ("Anonyme",)),)
 
 
 def test_a_faulty_item_is_named_by_its_list(patient: MapRow) -> None:
