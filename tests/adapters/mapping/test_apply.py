@@ -364,6 +364,13 @@ def test_given_names_may_be_a_list(patient: MapRow) -> None:
     )
 
 
+def test_given_names_are_one_text_where_nothing_cuts_it(tmp_path: Path) -> None:
+    text = changed(WHOLE, 'given: {from: first, split: " "}', "given: {from: first}")
+    made = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)()
+    assert isinstance(made, PatientRecord)
+    assert made.names == (NameRecord("official", "DUPONT", ("Anne  Marie",)),)
+
+
 def test_a_given_name_that_is_the_same_for_all(tmp_path: Path) -> None:
     text = changed(WHOLE, 'given: {from: first, split: " "}', "given: Anonyme")
     text = changed(text, "[_id, name, family, given, ", "[_id, ")
