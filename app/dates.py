@@ -31,9 +31,10 @@ _DIGITS = 6
 _SHOWN = 40
 
 # People write 9999-12-31 for "no limit": a year at either end of the calendar becomes
-# an instant that any zone can still express, in four digits.
-_FIRST = datetime(1001, 1, 1, tzinfo=UTC)
-_LAST = datetime(9999, 1, 1, tzinfo=UTC)
+# an instant that any zone can still express, in four digits. It is a midnight, since
+# some sources compare whole days.
+_FIRST = datetime(1001, 1, 1)  # noqa: DTZ001 - the zone comes with the bounds
+_LAST = datetime(9999, 1, 1)  # noqa: DTZ001
 _LEAP_YEAR = 2000
 
 
@@ -71,7 +72,7 @@ def _prefix(text: str) -> Prefix:
 def _hint(value: str) -> str:
     if not value:
         return "no date stands after the prefix"
-    if re.fullmatch(r".+T.+ [0-9]{2}:[0-9]{2}", value):
+    if _DATE.fullmatch(value.replace(" ", "+")):
         return (
             f"'{_shown(value)}' holds a blank where the + of the offset was: "
             "send + as %2B"
@@ -89,7 +90,7 @@ def _interval(match: re.Match[str], zone: tzinfo) -> tuple[datetime, datetime]:
     first = datetime(year, month, day, tzinfo=zone)
     if not _FIRST.year <= year < _LAST.year:
         _of_time(part, first.replace(year=_LEAP_YEAR))  # is it a time at all?
-        end = _FIRST if year < _FIRST.year else _LAST
+        end = _local(_FIRST if year < _FIRST.year else _LAST, zone)
         return end, end
     if part["time"]:
         return _of_time(part, first)

@@ -73,6 +73,6 @@ def _elements(text: str | None, resource_type: ResourceType) -> tuple[str, ...]:
         # Libraries of clients name the type along, as JSON has it; it is always there.
         if name != "resourceType" and name not in ELEMENTS[resource_type]:
             raise bad_value(
-                "_elements", name, f"it is no element of {resource_type} (STU3)"
+                "_elements", name, f"name elements of {resource_type} (STU3)"
             )
     return names

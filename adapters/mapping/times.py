@@ -22,7 +22,7 @@ from adapters.mapping.values import as_text
 
 _DAY = timedelta(days=1)
 _DIRECTIVE = re.compile("%.", re.DOTALL)
-_ISO_DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}")
+_ISO_DAY = re.compile(r"\d{4}-?(\d{2}-?\d{2}|W\d{2}(-?\d)?)")
 
 
 def to_instant(value: object, rule: TimeRule) -> datetime:

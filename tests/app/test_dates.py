@@ -31,10 +31,14 @@ PARIS = ZoneInfo("Europe/Paris")
             "2024-03-14T13:35:07.123456Z",
             "2024-03-14T13:35:07.123457Z",
         ),
-        # Beyond what every zone can express a value is the end of the calendar.
-        ("0999-05-01", "1001-01-01T00:00Z", "1001-01-01T00:00Z"),
+        ("2024-03-14T10:05+14:00", "2024-03-13T20:05Z", "2024-03-13T20:06Z"),
+        ("2024-03-14T10:05+05:59", "2024-03-14T04:06Z", "2024-03-14T04:07Z"),
+        # Beyond what every zone can express a value is the end of the calendar: a midnight
+        # of the zone, so that a source which compares whole days can be asked for it.
+        ("0999-05-01", "1000-12-31T23:50:39Z", "1000-12-31T23:50:39Z"),
         ("1001", "1000-12-31T23:50:39Z", "1001-12-31T23:50:39Z"),
-        ("9999-12-31T23:59:59", "9999-01-01T00:00Z", "9999-01-01T00:00Z"),
+        ("9998-12-31", "9998-12-30T23:00Z", "9998-12-31T23:00Z"),
+        ("9999-12-31T23:59:59", "9998-12-31T23:00Z", "9998-12-31T23:00Z"),
     ],
 )
 def test_a_date_is_as_long_as_it_is_precise(text: str, low: str, high: str) -> None:

@@ -18,6 +18,13 @@ BAD = (
     ("Encounter", "date", "2019-03-14T10", "2019-03-14T10", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "2019-03-14T25:00", "2019-03-14T25:00", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "eq", "eq", "YYYY"),
+    ("Encounter", "date", "eq", "eq", "no date stands after the prefix"),
+    ("Encounter", "date", "2024-03-14 08:15", "2024-03-14 08:15' is not", "YYYY"),
+    ("Encounter", "date", "sa2024", "sa", "is not supported here; allowed"),
+    ("Encounter", "date", "zz2024", "zz", "is not known; allowed"),
+    ("Encounter", "date", "2024-03-14T08:15+14:01", "+14:01", "calendar"),
+    ("Encounter", "date", "2024-03-14T08:15-15:00", "-15:00", "calendar"),
+    ("Encounter", "date", "2024-03-14T08:15+10:60", "+10:60", "calendar"),
     ("Encounter", "date", "lt9999-05-05T99:99", "9999-05-05T99:99", "calendar"),
     ("Encounter", "date", "ge1000-01-01T25:00:00", "1000-01-01T25", "calendar"),
     ("Encounter", "date", "ge0999-01-01T00:00+99:99", "0999-01-01", "calendar"),
@@ -62,6 +69,15 @@ def test_03_a_long_value_is_not_given_back_whole(served: Served, value: str) -> 
         served.post("Encounter/_search", {"date": value}), 412, "value", "date"
     )
     assert len(text) < 500
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("date", "1" + "T " * 20_000), ("_count", "0" * 60_000 + "x")]
+)
+def test_03_a_long_value_is_read_once(served: Served, name: str, value: str) -> None:
+    # A pattern that tries its text in many ways would be at it for minutes.
+    answer = served.post("Encounter/_search", {name: value})
+    assert len(refused(answer, 412, "value", name)) < 500
 
 
 def test_03_a_long_value_that_is_given_twice_is_not_given_back_whole(

@@ -74,6 +74,17 @@ def test_bound_off_the_step_is_412(
     assert served.search("Encounter", {"date": "2024-03-14"})["total"] > 10
 
 
+@pytest.mark.parametrize("value", ["lt9999-12-31", "le9999", "ge0001-01-01", "gt1000"])
+def test_a_day_at_the_end_of_the_calendar_is_a_whole_day(
+    value: str, api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    found = served.search("Encounter", {"date": value})["total"]
+    every = served.search("Encounter", {"date": "ge1001"})["total"]
+    # One stay begins in 9999.
+    assert found == (every if value[0] == "g" else every - 1) > 30
+
+
 @pytest.mark.parametrize(("status", "answered"), [(500, 503), (429, 503), (403, 502)])
 def test_source_in_trouble(
     api: Api, tmp_path: Path, redis_server: RedisServer, status: int, answered: int

@@ -9,6 +9,10 @@ _OF_ONE = (
     ", as the SELECT computes the column: an index of that expression would serve, or a"
     " plain column that search: names"
 )
+_OF_EACH = (
+    ", as the SELECT puts rows of several tables together (UNION): each of them needs an"
+    " index on the column that stands there"
+)
 _OF_SEVERAL = (
     ", as the SELECT computes the column from several tables: no index of it can exist."
     " Only a column of one table that holds the value helps, which search: names, or a"
@@ -20,13 +24,14 @@ def why_computed(looked: Looked, place: Place) -> str:
     """Return what there is to say of the index of a column that is computed."""
     rows = place.rows or looked.section.mapping.rows
     expression = expression_of(rows, place.field.filter_column or "")
-    return _OF_SEVERAL if is_of_several(expression) else _OF_ONE
+    if is_of_several(expression):
+        return _OF_SEVERAL
+    return _OF_EACH if not expression and is_put_together(rows) else _OF_ONE
 
 
 def expression_of(rows: str, column: str) -> str:
     """Return the SQL that a SELECT calls a column by `AS`, "" where that is not seen."""
-    # What stands in a text is neither a comma nor a bracket of the statement.
-    plain = re.sub(r"'[^']*'", lambda text: "x" * len(text[0]), rows)
+    plain = _without_texts(rows)
     named = re.search(rf'\bAS\s+"?{re.escape(column)}\b', plain, re.IGNORECASE)
     if not named:
         return ""
@@ -39,6 +44,16 @@ def expression_of(rows: str, column: str) -> str:
             break
     start = r"^[,(\s]*(SELECT\b)?"
     return re.sub(start, "", plain[at : named.start()], count=1, flags=re.IGNORECASE)
+
+
+def is_put_together(rows: str) -> bool:
+    """Tell whether a SELECT puts rows of several tables under each other."""
+    return bool(re.search(r"\bUNION\b", _without_texts(rows), re.IGNORECASE))
+
+
+def _without_texts(rows: str) -> str:
+    # What stands in a text is neither a word, a comma nor a bracket of the statement.
+    return re.sub(r"'[^']*'", lambda text: "x" * len(text[0]), rows)
 
 
 def is_of_several(expression: str) -> bool:

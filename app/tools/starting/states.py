@@ -117,7 +117,16 @@ def _has_left(part: Part, end: TableColumn) -> str:
     """Return the condition on the end, {0}, with which a stay is over."""
     line = part.line("end")
     value = line.value if line and isinstance(line.value, dict) else {}
+    texts = ["LENGTH(TRIM({0})) > 0"] if end.holds is Holds.TEXT else []
     absent = value.get("absent")
     if isinstance(absent, list) and value["from"] == end.name:
-        return f"{{0}} < '{str(absent[0])[:10]}'"
-    return "LENGTH(TRIM({0})) > 0" if end.holds is Holds.TEXT else "{0} IS NOT NULL"
+        texts += [_beside(str(none)) for none in absent]
+    return " AND ".join(texts) or "{0} IS NOT NULL"
+
+
+def _beside(none: str) -> str:
+    """Return the condition that an end, {0}, is not the day that stands for none."""
+    if none.startswith(("0", "1")):
+        return f"{{0}} > '{none}'"
+    # Of a far day no clock counts; what is no date by its look is one number.
+    return f"{{0}} < '{none[:10] if '-' in none else none}'"

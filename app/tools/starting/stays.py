@@ -1,5 +1,7 @@
 """The section encounter: one part for each table that looks like stays."""
 
+from collections.abc import Sequence
+
 from adapters.contract import ResourceType
 from adapters.sql.tables import Table, TableColumn
 from adapters.sql.tallies import different
@@ -45,6 +47,7 @@ def stays(builder: Builder) -> list[Part]:
         for part in parts:
             part.prefix = _prefix(part.select.table, taken)
             taken.append(part.prefix)
+            _ask_for_moves(part, tables)
     return parts
 
 
@@ -214,6 +217,17 @@ class _Stays:
             f" with its organization: that of the unit is read, and {own.name} where there is none"
         )
         return True
+
+
+def _ask_for_moves(part: Part, tables: Sequence[Table]) -> None:
+    """Ask whether stays move to another table of the same columns, as to an archive."""
+    names = part.select.table.by_name.keys()
+    for other in tables:
+        if other is not part.select.table and names <= other.by_name.keys():
+            part.questions.append(
+                f"{other.name} has the same columns: do stays move there, or from there? Then"
+                " one SELECT of both (UNION ALL) and no prefix, or their ids change that day"
+            )
 
 
 def _is_framework(table: Table) -> bool:

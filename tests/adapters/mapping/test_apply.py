@@ -151,6 +151,12 @@ CELLS: tuple[tuple[dict[str, object], str, object], ...] = (
     # a date without its time of day has the `at` of the file, read in the source's zone
     ({"hour": None}, "start", datetime(2024, 3, 30, 8, 0, tzinfo=UTC)),
     ({"hour": timedelta(hours=9)}, "start", datetime(2024, 3, 30, 9, 0, tzinfo=UTC)),
+    # a day that is a column of times has its time of day in the other column, too
+    (
+        {"day": datetime(2024, 3, 30)},  # noqa: DTZ001
+        "start",
+        datetime(2024, 3, 30, 8, 15, tzinfo=UTC),
+    ),
     # an end with the start's instant is no fault
     ({"ended": "202403300815"}, "end", datetime(2024, 3, 30, 8, 15, tzinfo=UTC)),
 )
@@ -358,6 +364,22 @@ def test_given_names_may_be_a_list(patient: MapRow) -> None:
     )
 
 
+def test_given_names_are_one_text_where_nothing_cuts_it(tmp_path: Path) -> None:
+    text = changed(WHOLE, 'given: {from: first, split: " "}', "given: {from: first}")
+    made = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)()
+    assert isinstance(made, PatientRecord)
+    assert made.names == (NameRecord("official", "DUPONT", ("Anne  Marie",)),)
+
+
+def test_a_given_name_that_is_the_same_for_all(tmp_path: Path) -> None:
+    text = changed(WHOLE, 'given: {from: first, split: " "}', "given: Anonyme")
+    text = changed(text, "[_id, name, family, given, ", "[_id, ")
+    names = {k: v for k, v in PATIENT.items() if k != "first"}
+    made = row_mapper(text, tmp_path, ResourceType.PATIENT, names)()
+    assert isinstance(made, PatientRecord)
+    assert made.names == (NameRecord("official", "DUPONT", ("Anonyme",)),)
+
+
 def test_a_faulty_item_is_named_by_its_list(patient: MapRow) -> None:
     assert patient(ipp="1\x00") == RowFault(
         "identifiers.value", "ipp", "holds a control character"
@@ -408,12 +430,27 @@ def test_a_constant_flag(tmp_path: Path) -> None:
     assert made == OrganizationRecord("0123", active=True, name="Cardiologie")
 
 
+def test_a_patient_needs_an_id_alone(patient: MapRow) -> None:
+    made = patient(**dict.fromkeys(PATIENT, None) | {"id": 42})
+    assert made == PatientRecord("42", organization_id="hospital-1")
+
+
 def test_an_organization_needs_a_name_or_an_identifier(tmp_path: Path) -> None:
     made = row_mapper(
         WHOLE, tmp_path, ResourceType.ORGANIZATION, {"code": "1", "label": ""}
     )()
     rule = "an organization needs a name or an identifier"
     assert made == RowFault("name", "label", rule)
+    text = changed(
+        WHOLE,
+        "    name: {from: label}",
+        "    identifiers: [{type: FINEG, system: urn:oid:1.2, value: {from: label}}]",
+    ).replace("search: [_id, name]\n", "search: [_id]\n")
+    numbered = row_mapper(
+        text, tmp_path, ResourceType.ORGANIZATION, {"code": "1", "label": "99"}
+    )
+    assert isinstance(numbered(), OrganizationRecord)
+    assert numbered(label=None) == RowFault("name", "", rule)
 
 
 # ------------------------------------------------------------- a SELECT of its own

@@ -22,6 +22,7 @@ DEMO_STAY = {
     **{"date_entree": datetime(2024, 3, 30, 8), "date_sortie": None},  # noqa: DTZ001
     "maj_utc": datetime(2024, 4, 1, 1, 2, 3),  # noqa: DTZ001
 }
+UNIT = {"code": "0123", "label": "Cardiologie"}
 
 ODD = (
     *(None, "", "  ", "S", "S ", "X", "A", "Ç", "nul\x00", "n\xa0", "a_b", "7", "07"),
@@ -55,6 +56,7 @@ def mappers(tmp_path_factory: pytest.TempPathFactory) -> Mapped:
         "a stay": (RowMapper(demo, tuple(DEMO_STAY)), DEMO_STAY),
         "another": (RowMapper(whole[ResourceType.ENCOUNTER], tuple(STAY)), STAY),
         "a patient": (RowMapper(whole[ResourceType.PATIENT], tuple(PATIENT)), PATIENT),
+        "a unit": (RowMapper(whole[ResourceType.ORGANIZATION], tuple(UNIT)), UNIT),
     }
 
 
@@ -64,7 +66,7 @@ def same(mapper: RowMapper, rows: list[tuple[Any, ...]]) -> None:
     assert repr(mapper.many(rows, extras)) == repr(tuple(map(mapper, rows)))
 
 
-@pytest.mark.parametrize("name", ["a stay", "another", "a patient"])
+@pytest.mark.parametrize("name", ["a stay", "another", "a patient", "a unit"])
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,

@@ -12,7 +12,11 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from adapters.sql.inspection.computed import expression_of, is_of_several
+from adapters.sql.inspection.computed import (
+    expression_of,
+    is_of_several,
+    is_put_together,
+)
 from adapters.sql.inspection.cut import is_cut
 from app.cli import main
 from app.tools.live import check_live
@@ -498,6 +502,17 @@ DEFECTS = {
         severity="warning",
         source="number",
     ),
+    "a filter on what stands in two tables": Defect(
+        "'patient' reads every row of archived: no index leads to it, as the SELECT puts"
+        " rows of several tables together (UNION): each of them needs an index",
+        "patient_id: {from",
+        ("CREATE TABLE archived AS SELECT * FROM stays WHERE stay_id < 0",),
+        old="SELECT * FROM stays",
+        new="SELECT * FROM stays UNION ALL SELECT * FROM archived",
+        severity="warning",
+        source="patient_id",
+        databases=("postgresql",),
+    ),
     "a filter on what several tables make": Defect(
         "from several tables: no index of it can exist",
         "functional_unit:",
@@ -919,6 +934,19 @@ def test_a_look_ends_in_time(
 )
 def test_of_how_many_tables_a_column_is_made(rows: str, several: bool) -> None:
     assert is_of_several(expression_of(rows, "made")) is several
+
+
+@pytest.mark.parametrize(
+    ("rows", "together"),
+    [
+        ("SELECT id FROM a union all SELECT id FROM b", True),
+        ("SELECT 'a UNION of two' AS made FROM reunions", False),
+    ],
+)
+def test_whether_rows_of_several_tables_are_put_together(
+    rows: str, together: bool
+) -> None:
+    assert is_put_together(rows) is together
 
 
 @pytest.mark.parametrize(

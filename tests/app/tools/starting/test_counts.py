@@ -157,6 +157,18 @@ def test_a_visit_that_has_an_appointment_is_served_once_and_as_the_visit(
     assert "planned: planned         # 1 row" in text
 
 
+def test_tables_of_the_same_columns_are_asked_about(new: New) -> None:
+    text = new(
+        "CREATE TABLE stay_archive AS SELECT *, '2025-01-01' AS archived_on FROM stay;",
+        *("--stay", "stay", "stay_archive", "appointment"),
+    )
+    asked = (
+        "has the same columns: do stays move there, or from there? Then one SELECT of"
+    )
+    assert f"stay_archive {asked}" in text
+    assert text.count("has the same columns") == 1
+
+
 def test_a_part_of_a_stay_that_is_not_served_stands_for_itself(
     new: New, tmp_path: Path
 ) -> None:
