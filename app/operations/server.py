@@ -61,7 +61,7 @@ forwarded_allow_ips = ""
 
 # The application writes its own line a request, without paths or queries.
 accesslog = None
-logger_class = "app.operations.worker.QuietLogger"
+logger_class = "app.operations.quiet.QuietLogger"
 logconfig_dict = logging_config(_settings.log_level)
 
 # No files in the home directory of whoever runs this, no second way in.

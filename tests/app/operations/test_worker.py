@@ -12,7 +12,7 @@ import pytest
 from gunicorn.config import Config
 
 from app.operations.connections import Connection, Written
-from app.operations.worker import QuietLogger
+from app.operations.quiet import QuietLogger
 from tests.app.operations.standin import Answer, Gunicorn, exchange, standing_in
 from tests.live import HOST
 from tests.validity.client import check_answer
