@@ -17,6 +17,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from app.operations.bodies import Application, LongBody, guard_bodies
 from app.operations.connections import Connection, Progress, Waiting, Written
+from app.operations.heads import check_head
 from app.operations.refusals import BrokenOffError, LateRequestError, refuse
 from app.operations.threads import Threads
 
@@ -144,6 +145,7 @@ class OutcomeWorker(ThreadWorker):
 
     def handle_request(self, req: Any, conn: Connection) -> Any:
         """Answer a request, in a thread; the client takes the answer in time or not."""
+        check_head(req)
         # The loop has let the client go ahead already.
         req._expected_100_continue = False
         if not conn.arrival.complete:
