@@ -2,6 +2,7 @@
 
 import selectors
 import socket
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TypeAlias
@@ -15,15 +16,20 @@ from tests.live import HOST
 Pair: TypeAlias = tuple[Connection, socket.socket]
 
 FAR = 1e9
+RESET = struct.pack("ii", 1, 0)
 
 
 @pytest.fixture
 def connect() -> Iterator[Callable[[], Pair]]:
     """Return what makes a connection and the client at its other end."""
     with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server((HOST, 0)))
 
         def made() -> Pair:
-            client, server = map(stack.enter_context, socket.socketpair())
+            client = socket.create_connection(listener.getsockname())
+            server, _ = listener.accept()
+            stack.enter_context(client)
+            stack.enter_context(server)
             connection = Connection(Config(), server, HOST, HOST, Connection.close)
             connection.begin(1000, FAR)
             return connection, client
@@ -104,18 +110,25 @@ def test_who_has_closed_has_gone(connect: Callable[[], Pair]) -> None:
     assert connection.has_gone()
 
 
-def test_nobody_hears_a_goodbye_over_what_is_closed(
-    connect: Callable[[], Pair],
-) -> None:
-    connection, _ = connect()
-    connection.close()
-    assert not connection.end_answers()
+def test_a_client_that_breaks_off_has_gone_too(connect: Callable[[], Pair]) -> None:
+    for look in (Connection.has_gone, lambda each: not each.end_answers()):
+        connection, client = connect()
+        _break_off(client)
+        assert look(connection)
 
 
-def test_of_a_client_that_has_closed_there_is_nothing_to_come(
-    connect: Callable[[], Pair],
+@pytest.mark.parametrize("breaks_off", [False, True])
+def test_of_a_client_that_has_gone_there_is_nothing_to_come(
+    connect: Callable[[], Pair], breaks_off: bool
 ) -> None:
     connection, client = connect()
     client.sendall(b"GET")
+    if breaks_off:
+        _break_off(client)
     client.close()
     assert connection.receive() is Progress.ENDED
+
+
+def _break_off(client: socket.socket) -> None:
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    client.close()
