@@ -118,11 +118,12 @@ def test_a_client_that_breaks_off_has_gone_too(connect: Callable[[], Pair]) -> N
 
 
 @pytest.mark.parametrize("breaks_off", [False, True])
+@pytest.mark.parametrize("sent", [b"GET", b""])
 def test_of_a_client_that_has_gone_there_is_nothing_to_come(
-    connect: Callable[[], Pair], breaks_off: bool
+    connect: Callable[[], Pair], sent: bytes, breaks_off: bool
 ) -> None:
     connection, client = connect()
-    client.sendall(b"GET")
+    client.sendall(sent)
     if breaks_off:
         _break_off(client)
     client.close()

@@ -69,3 +69,19 @@ def test_a_refusal_shows_nothing_that_was_sent(
     (line,) = caplog.records
     assert vars(line)["data"]["reason"] == "InvalidHeader"
     assert CANARY not in f"{head}{body}{vars(line)}"
+
+
+def test_a_fault_of_ours_is_an_error_of_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    client, server = socket.socketpair()
+    fault = KeyError(CANARY)
+    with client, server:
+        refuse(server, fault, 5)
+        answered = client.recv(65536).decode("ascii")
+    (line,) = caplog.records
+    assert (line.levelno, line.getMessage()) == (logging.ERROR, "request failed")
+    assert line.exc_info
+    assert line.exc_info[1] is fault
+    assert f"X-Request-Id: {vars(line)['data']['request_id']}\r\n" in answered
+    assert CANARY not in answered
