@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import redis
 
 from adapters.outward import Kind, outward
+from app import page_commands as commands
 from app.errors import GonePageError, UnavailableError, UnknownResourceError
 from app.operations.metrics import STORE_ERRORS, store_seconds
 from app.operations.phases import Phase, phase
+from app.page_commands import CURSOR_LENGTH, PAGE, Command
 from app.seals import BrokenSealError, Seals
 from app.stamps import Stamps, derived_key
 from app.stored import (
@@ -37,10 +39,6 @@ from app.stored import (
 from app.timed_redis import ask
 
 Kept = TypeVar("Kept")
-Command: TypeAlias = tuple[str | bytes | int, ...]
-
-_PAGE = b"page"
-_CURSOR_LENGTH = 32
 
 _log = logging.getLogger(__name__)
 
@@ -99,20 +97,15 @@ class PageStore:
         Raises UnavailableError when Redis is away, GonePageError when the life of the
         search is over.
         """
-        key, life = _key(page.id), self._life_left(page.search)
+        life = self._life_left(page.search)
         packed = pack_page(page.search, page.start, self._version)
-        sealed = self._seals.seal(page.id, _PAGE, packed)
-        # Its end comes with it: whatever breaks off what follows, Redis forgets it.
-        commands: list[Command] = [("HSET", key, _PAGE, sealed), ("EXPIRE", key, life)]
-        for target in targets:
-            place = self._place(target)
-            commands.append(("HSETNX", key, place, self._written(page, target, place)))
-            commands.append(("HGET", key, place))
-        written = self._run("keep", *commands)[3::2]
-        if not all(map(_is_link, written)):
+        sealed = self._seals.seal(page.id, PAGE, packed)
+        links = [self._written(page, target) for target in targets]
+        (written,) = self._run("keep", commands.keep(page.id, sealed, life, links))
+        if not commands.are_links(written, len(targets)):
             raise _away()
         return tuple(
-            PageLink(target.direction, target.index, raw[:_CURSOR_LENGTH].decode())
+            PageLink(target.direction, target.index, raw[:CURSOR_LENGTH].decode())
             for target, raw in zip(targets, written, strict=True)
         )
 
@@ -137,7 +130,7 @@ class PageStore:
         cursor = link.cursor.encode()
         for place, raw in fields.items():
             if raw.startswith(cursor):
-                sealed = raw[_CURSOR_LENGTH:]
+                sealed = raw[CURSOR_LENGTH:]
                 target_id, start = self._read(unpack_target, page_id, place, sealed)
                 if (start.direction, start.index) != (link.direction, link.index):
                     # Of the two links of a page somebody has made each the other.
@@ -148,15 +141,15 @@ class PageStore:
     def _load(self, page_id: str, client: str) -> tuple[KeptPage, dict[bytes, bytes]]:
         if not self._stamps.is_genuine(page_id, "page", client):
             raise unknown_page()
-        key = _key(page_id)
-        found, _ = self._run("load", ("HGETALL", key), ("EXPIRE", key, self._idle))
-        if not _is_hash(found):
+        asked = commands.load(page_id), commands.end(page_id, self._idle)
+        found, _ = self._run("load", *asked)
+        if not commands.is_page(found):
             raise _away()
         fields: dict[bytes, bytes] = dict(zip(found[::2], found[1::2], strict=True))
-        sealed = fields.pop(_PAGE, None)
+        sealed = fields.pop(PAGE, None)
         if sealed is None:
             raise gone_page()
-        search, start = self._read(unpack_page, page_id, _PAGE, sealed)
+        search, start = self._read(unpack_page, page_id, PAGE, sealed)
         self._end_in_time(page_id, search)
         return KeptPage(page_id, search, start), fields
 
@@ -164,7 +157,7 @@ class PageStore:
         """Have Redis forget a page that was used when its whole life is over."""
         left = search.born + self._life - self.now()
         if left < self._idle:
-            self._run("load", ("EXPIRE", _key(page_id), left))
+            self._run("load", commands.end(page_id, left))
         self._life_left(search)
 
     def _life_left(self, search: StoredSearch) -> int:
@@ -173,13 +166,13 @@ class PageStore:
             raise gone_page()
         return left
 
-    def _written(self, page: KeptPage, target: Start, place: bytes) -> bytes:
-        client = page.search.client
+    def _written(self, page: KeptPage, target: Start) -> tuple[bytes, bytes]:
+        client, place = page.search.client, self._place(target)
         cursor = self._stamps.issue(
             client, page.id, target.direction, str(target.index)
         )
         packed = pack_target(self.new_id(client), target, self._version)
-        return cursor.encode() + self._seals.seal(page.id, place, packed)
+        return place, cursor.encode() + self._seals.seal(page.id, place, packed)
 
     def _place(self, target: Start) -> bytes:
         return blake2b(pack_place(target), key=self._place_key, digest_size=16).digest()
@@ -202,14 +195,14 @@ class PageStore:
                 "This page was kept by another version of the service: search again."
             ) from error
 
-    def _run(self, step: str, *commands: Command) -> list[Any]:
+    def _run(self, step: str, *asked: Command) -> list[Any]:
         try:
             with (
                 store_seconds(step).time(),
                 phase(Phase.REDIS),
                 outward(Kind.STORE, "redis", step),
             ):
-                return ask(self._redis, *commands)
+                return ask(self._redis, *asked)
         except redis.RedisError as error:
             STORE_ERRORS.labels(step).inc()
             raise _away() from error
@@ -225,25 +218,5 @@ def gone_page() -> GonePageError:
     return GonePageError("This page is no longer kept: search again.")
 
 
-def _is_hash(raw: object) -> bool:
-    return (
-        isinstance(raw, list)
-        and len(raw) % 2 == 0
-        and all(isinstance(each, bytes) for each in raw)
-    )
-
-
-def _is_link(raw: object) -> bool:
-    return (
-        isinstance(raw, bytes)
-        and raw[:_CURSOR_LENGTH].isalnum()
-        and len(raw) > _CURSOR_LENGTH
-    )
-
-
 def _away() -> UnavailableError:
     return UnavailableError("The pages of searches cannot be reached at present.")
-
-
-def _key(page_id: str) -> str:
-    return f"page:{page_id}"

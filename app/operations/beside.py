@@ -64,13 +64,20 @@ class Beside:
                 _log.error("operations process not started", extra={"data": data})
 
 
+def let_go(arbiter: Any) -> None:
+    """Close, in a process forked from the arbiter's, what is the arbiter's and its workers'.
+
+    Else it would go on listening while the service stops.
+    """
+    for listener in arbiter.LISTENERS:
+        listener.close()
+    for worker in arbiter.WORKERS.values():
+        worker.tmp.close()
+
+
 def _started(arbiter: Any) -> Forked:
     def work(_: BinaryIO) -> int:
-        # Else it would go on listening while the service stops.
-        for listener in arbiter.LISTENERS:
-            listener.close()
-        for worker in arbiter.WORKERS.values():
-            worker.tmp.close()
+        let_go(arbiter)
         return endpoints.main()
 
     return Forked(work)

@@ -5,6 +5,7 @@ another.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -56,11 +57,16 @@ def pass_first(
         read_in(mapping)
     except (MappingError, AdapterError, OSError) as error:
         raise RefusedError(str(error)) from error
-    return _elsewhere(shared, lambda: _pass(shared, settings, mapping))
+    check = Check(shared, lambda: _pass(shared, settings, mapping))
+    while (passed := check.passed(CHECK_SECONDS)) is None:
+        pass
+    return passed
 
 
-def pass_next(shared: Shared, environ: Mapping[str, str]) -> Passed:
-    """Check the file of a running service anew, as `pass_candidate` does, elsewhere."""
+def pass_next(
+    shared: Shared, environ: Mapping[str, str], begins: Callable[[], None]
+) -> "Check":
+    """Begin to check the file of a running service anew, as `pass_candidate` does."""
 
     def check() -> Passed:
         try:
@@ -69,7 +75,7 @@ def pass_next(shared: Shared, environ: Mapping[str, str]) -> Passed:
             raise RefusedError(str(error)) from error
         return pass_candidate(shared, settings, environ)
 
-    return _elsewhere(shared, check)
+    return Check(shared, check, begins)
 
 
 def pass_candidate(
@@ -105,40 +111,68 @@ def _pass(shared: Shared, settings: Settings, mapping: SourceMapping) -> Passed:
     return Passed(_away(problems, service.title), _wide(mapping, settings.threads))
 
 
-def _elsewhere(shared: Shared, check: Callable[[], Passed]) -> Passed:
-    """Return what a check says, made in a process of its own; raises RefusedError."""
+class Check:
+    """A check under way, in a process of its own. Raises RefusedError where there is no room.
 
-    def work(say: BinaryIO) -> int:
+    `begins` is what that process does first.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        check: Callable[[], Passed],
+        begins: Callable[[], None] = lambda: None,
+    ) -> None:
+        def work(say: BinaryIO) -> int:
+            begins()
+            say.write(_told(shared, check))
+            return 0
+
         try:
-            told: list[tuple[str, ...]] | str = list(check())
-        except RefusedError as error:
-            told = str(error)
-        finally:
-            # What it counted is nothing that was served.
-            for counts in shared.counts.glob(f"*_{os.getpid()}.db"):
-                counts.unlink()
-        say.write(orjson.dumps(told))
-        return 0
+            self._process = Forked(work)
+        except OSError as error:
+            raise RefusedError(
+                f"there is no room for the check: {error.strerror}"
+            ) from error
+        self._ends = time.monotonic() + CHECK_SECONDS
 
+    def passed(self, seconds: float) -> Passed | None:
+        """Wait so long for what it says, None where it goes on; raises RefusedError."""
+        try:
+            told = self._process.told(seconds)
+        except TimeoutError:
+            if time.monotonic() < self._ends:
+                return None
+            self.stop()
+            raise RefusedError("the check took too long") from None
+        except BaseException:
+            self.stop()
+            raise
+        status = self.stop()
+        with suppress(orjson.JSONDecodeError):
+            passed: list[list[str]] | str = orjson.loads(told)
+            if isinstance(passed, str):
+                raise RefusedError(passed)
+            return Passed(*map(tuple, passed))
+        how = "by itself" if status is None else f"with status {status}"
+        raise RefusedError(f"the check ended {how}")
+
+    def stop(self) -> int | None:
+        """End it, and return its exit status, where that is known."""
+        self._process.kill()
+        return self._process.bury()
+
+
+def _told(shared: Shared, check: Callable[[], Passed]) -> bytes:
     try:
-        process = Forked(work)
-    except OSError as error:
-        raise RefusedError(
-            f"there is no room for the check: {error.strerror}"
-        ) from error
-    try:
-        told = process.told(CHECK_SECONDS)
-    except TimeoutError:
-        raise RefusedError("the check took too long") from None
+        told: list[tuple[str, ...]] | str = list(check())
+    except RefusedError as error:
+        told = str(error)
     finally:
-        process.kill()
-        status = process.bury()
-    with suppress(orjson.JSONDecodeError):
-        passed: list[list[str]] | str = orjson.loads(told)
-        if isinstance(passed, str):
-            raise RefusedError(passed)
-        return Passed(*map(tuple, passed))
-    raise RefusedError(f"the check ended with status {status}")
+        # What it counted is nothing that was served.
+        for counts in shared.counts.glob(f"*_{os.getpid()}.db"):
+            counts.unlink()
+    return orjson.dumps(told)
 
 
 def _away(problems: Iterable[Problem], title: str) -> tuple[str, ...]:

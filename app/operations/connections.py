@@ -200,11 +200,12 @@ class Waiting:
         self.remove(first)
         return first
 
-    def silent(self) -> Iterator[Connection]:
-        """Take out those of which nothing has come."""
-        for each in [each for each in self._connections if each.is_silent()]:
-            self.remove(each)
-            yield each
+    def silent(self, due: float) -> Iterator[Connection]:
+        """Take out those of which nothing has come, and that are due by then."""
+        for each in list(self._connections):
+            if each.due <= due and each.is_silent():
+                self.remove(each)
+                yield each
 
 
 class _NothingElse:

@@ -27,6 +27,7 @@ class Forked:
     """
 
     def __init__(self, work: Work) -> None:
+        self._said = b""
         self._told, tells = os.pipe()
         # A signal that comes before the child has forgotten our handlers waits for that.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -52,13 +53,16 @@ class Forked:
         return bool(poll.poll(seconds * 1000))
 
     def told(self, seconds: float) -> bytes:
-        """Return all that it says, when it has ended; raises TimeoutError."""
-        said, ends = b"", time.monotonic() + seconds
+        """Return all that it says, when it has ended; raises TimeoutError.
+
+        Whoever asks again then gets what it said meanwhile, too.
+        """
+        ends = time.monotonic() + seconds
         while self.has_ended(max(ends - time.monotonic(), 0)):
             piece = os.read(self._told, _PIECE)
             if not piece:
-                return said
-            said += piece
+                return self._said
+            self._said += piece
         raise TimeoutError
 
     def send(self, number: signal.Signals) -> None:

@@ -74,6 +74,7 @@ def refusal_bytes(answer: Answer, request_id: str) -> bytes:
     """Return a whole HTTP answer that closes the connection."""
     body = orjson.dumps(outcome_body([Issue("error", answer.code, answer.text)]))
     headers = (
+        ("Date", util.http_date()),
         ("Connection", "close"),
         ("Content-Type", CONTENT_TYPE),
         ("Content-Length", str(len(body))),

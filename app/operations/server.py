@@ -15,7 +15,7 @@ from typing import Any
 import app.application
 from app.operations.beside import operations
 from app.operations.logs import logging_config
-from app.operations.reloading import check_before_reload
+from app.operations.reloading import Reloading
 from app.operations.shared import MEMORY, Shared
 from app.settings import Settings, SettingsError
 
@@ -25,6 +25,7 @@ except SettingsError as error:
     sys.exit(str(error))
 
 _shared = Shared.of(os.environ)
+_reloading = Reloading(_shared, operations) if _shared else None
 _contexts: list[SSLContext] = []
 
 if _shared is None:
@@ -60,7 +61,7 @@ forwarded_allow_ips = ""
 
 # The application writes its own line a request, without paths or queries.
 accesslog = None
-logger_class = "app.operations.worker.QuietLogger"
+logger_class = "app.operations.quiet.QuietLogger"
 logconfig_dict = logging_config(_settings.log_level)
 
 # No files in the home directory of whoever runs this, no second way in.
@@ -77,8 +78,8 @@ def when_ready(arbiter: Any) -> None:
     # once: looked through after every 700, as is usual, they cost a page 4 % more CPU.
     gc.set_threshold(5_000)
     gc.enable()
-    if _shared:
-        check_before_reload(arbiter, _shared, operations)
+    if _reloading:
+        _reloading.attend(arbiter)
 
 
 def post_fork(_arbiter: object, worker: Any) -> None:
@@ -100,5 +101,7 @@ def ssl_context(_config: object, make: Callable[[], SSLContext]) -> SSLContext:
 def on_exit(_arbiter: object) -> None:
     """End it with the workers, and leave nothing behind."""
     operations.stop()
+    if _reloading:
+        _reloading.stop()
     if _shared:
         _shared.remove()

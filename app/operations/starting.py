@@ -17,6 +17,7 @@ GUNICORN = ("-c", "python:app.operations.server", "wsgi:application")
 
 def serve() -> str:
     """Become the service that the environment describes; return why not, if that is so."""
+    _keep_streams_closed()
     try:
         settings = Settings.from_environ(os.environ)
     except SettingsError as error:
@@ -43,6 +44,23 @@ def serve() -> str:
         raise
     _warn(settings.log_level, passed)
     return _run_gunicorn()
+
+
+def _keep_streams_closed() -> None:
+    """Keep the places of standard streams that were closed from what is opened next.
+
+    Else what is written there, as by a library or as the audit trail, would reach a client
+    or a database. Nothing can be written to them.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # What is opened gets the lowest number that is free.
+            os.open(os.devnull, os.O_RDONLY)
+    if sys.stderr is None:
+        # Log lines that nobody gets end nothing.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - to the end of the process
 
 
 def _warn(level: str, passed: "Passed") -> None:

@@ -12,18 +12,21 @@ import socket
 import time
 from typing import Any
 
-from gunicorn.glogging import Logger
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
 from app.operations.bodies import Application, LongBody, guard_bodies
 from app.operations.connections import Connection, Progress, Waiting, Written
+from app.operations.heads import check_head
 from app.operations.refusals import BrokenOffError, LateRequestError, refuse
 from app.operations.threads import Threads
 
 SEND_SECONDS = 5.0
 GOODBYE_SECONDS = 2.0
 """How long a client may take to close, so that it gets its last answer whole."""
+
+LINGER_SECONDS = 2.0
+"""How long a worker that stops waits for the first byte of a client that has connected."""
 
 YIELD_SECONDS = 0.00003
 MOST_YIELDED = 32
@@ -39,18 +42,6 @@ MOST_LEAVING = 128
 """How many may be about to close, before the first of them is left to itself."""
 
 _log = logging.getLogger(__name__)
-
-
-class QuietLogger(Logger):
-    """gunicorn's logger, without the access line that it composes for nobody to read.
-
-    With a configuration of ours for the logs it takes its own access log for wanted.
-    """
-
-    def access(self, *told: Any) -> None:
-        """Write an access line, where the operator has asked for one."""
-        if self.cfg.accesslog:
-            super().access(*told)
 
 
 class OutcomeWorker(ThreadWorker):
@@ -82,22 +73,27 @@ class OutcomeWorker(ThreadWorker):
         super().run()
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Take connections or not; a worker that stops refuses them at once."""
+        """Take connections or not; a worker that stops takes those that have come.
+
+        Others it refuses at once.
+        """
         super().set_accept_enabled(enabled)
         if not self.alive:
             for listener in self.sockets:
+                while self.nr_conns < self.worker_connections and self.accept(listener):
+                    pass
                 listener.close()
 
-    def accept(self, listener: socket.socket) -> None:
-        """Take a connection, and wait for its first request."""
+    def accept(self, listener: socket.socket) -> bool:
+        """Take a connection, if there is one, and wait for its first request."""
         self._yield()
         try:
             client, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
-            return
+            return False
         except OSError as error:
             self._make_room(error)
-            return
+            return False
         try:
             conn = Connection(
                 self.cfg, client, address, listener.getsockname(), self._say_goodbye
@@ -106,9 +102,10 @@ class OutcomeWorker(ThreadWorker):
             # Of a client that has gone again no TLS connection can be made.
             _not_taken(error)
             client.close()
-            return
+            return True
         self.nr_conns += 1
         self.enqueue_req(conn)
+        return True
 
     def enqueue_req(self, conn: Connection) -> None:
         """Give a thread to the next request of a connection, when it has arrived."""
@@ -138,7 +135,8 @@ class OutcomeWorker(ThreadWorker):
         for conn in self._arriving.late():
             self._give_up(conn, LateRequestError())
         if not self.alive:
-            for conn in self._arriving.silent():
+            spared = self.request_seconds - LINGER_SECONDS
+            for conn in self._arriving.silent(time.monotonic() + spared):
                 self._give_up(conn, LateRequestError())
         while len(self._arriving) and self.nr_conns >= self.worker_connections:
             self._give_up(self._arriving.oldest(), LateRequestError())
@@ -147,6 +145,7 @@ class OutcomeWorker(ThreadWorker):
 
     def handle_request(self, req: Any, conn: Connection) -> Any:
         """Answer a request, in a thread; the client takes the answer in time or not."""
+        check_head(req)
         # The loop has let the client go ahead already.
         req._expected_100_continue = False
         if not conn.arrival.complete:

@@ -48,6 +48,8 @@ NOT_WAITED_FOR = {
     "a long body": POST + b"Content-Length: 1001\r\n\r\n",
     "a huge length": POST + b"Content-Length: 99999999999999999999\r\n\r\n",
     "two lengths": POST + b"Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
+    "a length and chunks": POST
+    + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
     "a length that is none": POST + b"Content-Length: +1\r\n\r\na",
     "a long chunk": CHUNKED + b"3e9\r\n",
     "many chunks": CHUNKED + b"1\r\na\r\n" * MOST + b"1\r\n",
@@ -63,6 +65,18 @@ def test_nobody_waits_for_what_is_refused_anyway(request_: bytes) -> None:
     arrival = Arrival(MOST)
     assert arrival.has_come(request_)
     assert not arrival.complete
+
+
+LONGEST = {
+    "a head": b"GET / HTTP/1.1\r\nX-Y: ".ljust(HEAD_BYTES, b"a"),
+    "a trailer": CHUNKED + b"0\r\nX-Y: ".ljust(HEAD_BYTES, b"a"),
+}
+
+
+@pytest.mark.parametrize("request_", LONGEST.values(), ids=LONGEST)
+def test_the_longest_is_waited_for(request_: bytes) -> None:
+    assert not Arrival(MOST).has_come(request_)
+    assert Arrival(MOST).has_come(request_ + b"a")
 
 
 @pytest.mark.parametrize("request_", NOT_WAITED_FOR.values(), ids=NOT_WAITED_FOR)
@@ -93,8 +107,10 @@ def test_a_client_that_waits_is_let_go_ahead_for_a_body_that_is_read(
         (POST + GO_AHEAD).replace(b"1.1", b"1.0"),
         (POST + GO_AHEAD).replace(b": 3", b": 1001"),
         POST + GO_AHEAD + b"abc",
+        POST + GO_AHEAD.partition(b"\r\n")[2] + b"a",
+        (POST + GO_AHEAD)[:-2],
     ],
-    ids=["HTTP/1.0", "too long", "it does not wait"],
+    ids=["HTTP/1.0", "too long", "it does not wait", "it has not asked", "half a head"],
 )
 def test_others_are_not(request_: bytes) -> None:
     arrival = Arrival(MOST)

@@ -32,6 +32,25 @@ def ended(work, end=None):
     said = child.told(10)
     return len(said), child.bury()
 
+go_on, goes_on = os.pipe()
+
+def says_twice(say):
+    say.write(b"first")
+    say.flush()
+    os.read(go_on, 1)
+    say.write(b", second")
+    return 0
+
+def asked_twice():
+    child = Forked(says_twice)
+    try:
+        child.told(0.5)
+    except TimeoutError:
+        os.write(goes_on, b"!")
+    said = child.told(10).decode()
+    child.bury()
+    return said
+
 def late():
     child = Forked(hangs)
     try:
@@ -41,6 +60,7 @@ def late():
     return child.bury()
 
 told = [ended(says), ended(fails), ended(hangs, signal.SIGTERM)[1], late()]
+told.append(asked_twice())
 print(json.dumps(told))
 """
 
@@ -56,6 +76,7 @@ def test_what_it_says_and_how_it_ends_are_known_and_nothing_else_comes_of_it() -
     )
     said, _, rest = done.stdout.partition("\n")
     written, _, told = said.partition("[")
-    assert json.loads(f"[{told}") == [[200_000, 3], [0, 1], -15, -9]
+    all_of_it = [[200_000, 3], [0, 1], -15, -9, "first, second"]
+    assert json.loads(f"[{told}") == all_of_it
     assert (written, rest) == ("not yet written ", "cleaned up\n")
     assert "OSError: no such thing" in done.stderr

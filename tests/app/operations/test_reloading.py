@@ -1,7 +1,6 @@
 """SIGHUP loads a mapping that has passed, and no other; SIGTERM finishes what is under way."""
 
 import signal
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,7 +18,7 @@ from tests.app.operations.running import PATIENCE, Running, running
 from tests.hospital_http import Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
-from tests.live import HOST
+from tests.live import listens
 from tests.redis_server import RedisServer
 
 SHARED = Path("/dev/shm")
@@ -215,18 +214,13 @@ def test_what_is_under_way_is_finished_and_nothing_new_is_taken(
         answer = threads.submit(service.get, f"Encounter/{id}")
         assert asked.wait(PATIENCE)
         service.process.send_signal(signal.SIGTERM)
-        service.until(lambda: is_refused(service.port))
+        service.until(lambda: not listens(service.port))
         assert not answer.done()
         goes_on.set()
         assert answer.result(PATIENCE).status == 200
         assert service.process.wait(PATIENCE) == 0
         _, alive = psutil.wait_procs(children, PATIENCE)
         assert not alive
-
-
-def is_refused(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((HOST, port)) != 0
 
 
 def test_what_looks_after_readiness_is_started_again_when_it_fails(

@@ -6,13 +6,14 @@ import socket
 import weakref
 from collections.abc import Iterator
 from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
 
 from app.operations.connections import Connection, Written
-from app.operations.worker import QuietLogger
+from app.operations.quiet import QuietLogger
 from tests.app.operations.standin import Answer, Gunicorn, exchange, standing_in
 from tests.live import HOST
 from tests.validity.client import check_answer
@@ -45,6 +46,14 @@ REFUSED = {
         400,
         "structure",
     ),
+    "no host": (b"GET /" + CANARY + b" HTTP/1.1\r\nX-Y: a\r\n\r\n", 400, "structure"),
+    "a host that is none": (
+        b"GET / HTTP/1.1\r\nHost: x/" + CANARY + b"\r\n\r\n",
+        400,
+        "structure",
+    ),
+    "a host of two words": (b"GET / HTTP/1.1\r\nHost: x y\r\n\r\n", 400, "structure"),
+    "a host beyond ASCII": (b"GET / HTTP/1.1\r\nHost: \xe9\r\n\r\n", 400, "structure"),
     "folded header": (
         b"GET / HTTP/1.1\r\nX-Y: a\r\n " + CANARY + b"\r\n\r\n",
         400,
@@ -90,11 +99,56 @@ def test_a_refusal_is_an_operation_outcome(
     answer = exchange(gunicorn.port, request_)
     assert answer.status == status
     assert answer.headers["Connection"] == "close"
+    assert parsedate_to_datetime(answer.headers["Date"])
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     only = issue(answer)
     assert only["code"] == code
     assert CANARY.decode() not in answer.body.decode()
+
+
+HOSTS = [b"x", b"", b"a-b_c.example.org:8443", b"192.0.2.1", b"[2001:db8::1]:80", b"x:"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_host_may_be_any_name_or_address(gunicorn: Gunicorn, host: bytes) -> None:
+    head = b"GET /scheme HTTP/1.1\r\nConnection: close\r\nHost: " + host
+    assert exchange(gunicorn.port, head + b"\r\n\r\n").status == 200
+
+
+def test_before_http_1_1_there_need_be_none(gunicorn: Gunicorn) -> None:
+    assert exchange(gunicorn.port, b"GET /scheme HTTP/1.0\r\n\r\n").status == 200
+    answer = exchange(gunicorn.port, b"GET /scheme HTTP/1.0\r\nHost: a b\r\n\r\n")
+    assert answer.status == 400
+
+
+CLOSING = {
+    "alone": b"Connection: Close",
+    "the first option": b"Connection: close, TE",
+    "the last option": b"Connection: TE ,\tCLOSE",
+    "an option of its own line": b"Connection: TE\r\nConnection: close",
+    "a contradiction": b"Connection: keep-alive\r\nConnection: close",
+}
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize("option", CLOSING.values(), ids=CLOSING)
+def test_a_client_that_closes_is_told_that_it_is_heard(
+    gunicorn: Gunicorn, option: bytes, version: bytes
+) -> None:
+    asked = b"GET /scheme HTTP/" + version + b"\r\n" + option + b"\r\n" + END
+    answer = exchange(gunicorn.port, asked + asked)
+    assert (answer.status, answer.headers["Connection"]) == (200, "close")
+    assert answer.body == b"http"
+
+
+@pytest.mark.parametrize("option", [b"closed", b"keep-alive, TE", b"", b'"close"'])
+def test_other_options_close_nothing(gunicorn: Gunicorn, option: bytes) -> None:
+    asked = b"GET /scheme HTTP/1.1\r\n%bHost: x\r\n\r\n"
+    first = asked % (b"Connection: " + option + b"\r\n")
+    answer = exchange(gunicorn.port, first + asked % b"Connection: close\r\n")
+    assert answer.headers["Connection"] == "keep-alive"
+    assert answer.body.count(b"HTTP/1.1 200 OK") == 1
 
 
 CHUNKED = b"POST /body HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + END
