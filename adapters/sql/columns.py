@@ -65,6 +65,9 @@ FOLDS = (Kind.FOLDING, Kind.WESTERN)
 TEXTS = (Kind.TEXT, *FOLDS, Kind.FILLED, Kind.PADDED)
 """Kinds of column that hold nothing but texts."""
 
+NUMBERS = {Kind.INTEGER, Kind.NUMBER}
+"""Kinds of column that hold nothing but numbers."""
+
 _LOCAL = (Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME)
 
 _FRACTIONS: Mapping[Kind, tuple[int, ...]] = {

@@ -73,7 +73,7 @@ class InOrReplaced:
     size: int
     rows: str
     id: Column
-    replaced_by: str
+    replaced_by: Column
     present: "Condition"
 
 

@@ -14,7 +14,8 @@ from sqlalchemy.engine import Dialect as Compiler
 
 from adapters.contract import StringMatch
 from adapters.sql import conditions as c
-from adapters.sql.columns import FOLDS, TEXTS, Column, Kind
+from adapters.sql.alike import are_alike, exactly, held_as, written
+from adapters.sql.columns import FOLDS, Column, Kind
 from adapters.sql.idiom import Idiom, Select
 
 LIMIT = "row_limit"
@@ -22,9 +23,6 @@ LIMIT = "row_limit"
 # Written out: a number that is bound is no order to some databases.
 _FIRST: sa.ColumnElement[int] = sa.literal_column("0")
 _LAST: sa.ColumnElement[int] = sa.literal_column("1")
-
-_LONGEST_ID = 64
-"""In signs: what FHIR lets an id have."""
 
 Clause: TypeAlias = sa.ColumnElement[bool]
 
@@ -148,8 +146,7 @@ class _Writer:
 
     def compared(self, column: Column) -> sa.ColumnElement[Any]:
         """Return a column in the form in which it is compared and ordered exactly."""
-        plain: sa.ColumnElement[Any] = sa.column(column.name)
-        return self._idiom.exact(plain) if column.kind in FOLDS else plain
+        return exactly(column, self._idiom)
 
     def _of_column(self, condition: c.Condition, column: Column) -> Clause:
         match condition:
@@ -199,20 +196,29 @@ class _Writer:
             self._value(), escape="!"
         )
 
-    def _written(self, column: Column) -> sa.ColumnElement[Any]:
-        """Return the text that a person would write for a whole number, or has written."""
-        if column.kind is not Kind.INTEGER:
-            return self.compared(column)
-        return sa.cast(sa.column(column.name), sa.String(_LONGEST_ID))
-
     def _in_or_replaced(self, condition: c.InOrReplaced) -> Clause:
-        ids = self._values(condition.column, condition.size)
-        survivors = [self._survivor(condition) for _ in ids]
-        return self._in(condition.column, [*ids, *survivors])
+        column = condition.column
+        ids = self._values(column, condition.size)
+        if are_alike(column.kind, condition.replaced_by.kind):
+            plain: sa.ColumnElement[Any] = sa.column(condition.replaced_by.name)
+            return self._in(column, [*ids, *self._survivors(condition, plain)])
+        if (held := held_as(column, condition.replaced_by, self._idiom)) is not None:
+            return self._in(column, [*ids, *self._survivors(condition, held)])
+        is_id = self._in(column, ids)
+        text = written(condition.replaced_by, self._idiom)
+        survivors = self._survivors(condition, text)
+        return sa.or_(is_id, written(column, self._idiom).in_(survivors))
 
-    def _survivor(self, condition: c.InOrReplaced) -> sa.ScalarSelect[Any]:
-        replaced_by: sa.ColumnElement[Any] = sa.column(condition.replaced_by)
-        query = sa.select(replaced_by).select_from(_rows(condition.rows))
+    def _survivors(
+        self, condition: c.InOrReplaced, survivor: sa.ColumnElement[Any]
+    ) -> list[sa.ScalarSelect[Any]]:
+        """Return for each id what replaced it, in the form in which it is compared."""
+        return [self._survivor(condition, survivor) for _ in range(condition.size)]
+
+    def _survivor(
+        self, condition: c.InOrReplaced, survivor: sa.ColumnElement[Any]
+    ) -> sa.ScalarSelect[Any]:
+        query = sa.select(survivor).select_from(_rows(condition.rows))
         is_id = self._in(condition.id, self._values(condition.id, 1))
         is_replaced = self.write(condition.present)
         return query.where(is_id, is_replaced).limit(1).scalar_subquery()
@@ -224,17 +230,16 @@ class _Writer:
         def keys(key: sa.ColumnElement[Any]) -> Select:
             return sa.select(key).select_from(rows).where(where)
 
-        kinds = {condition.column.kind, condition.key.kind}
-        if kinds & {*TEXTS} and Kind.INTEGER in kinds:
-            # A number and its text: databases compare them roughly, or not at all.
-            text = self._written(condition.column)
-            return text.in_(keys(self._written(condition.key)))
-        inside = sa.column(condition.column.name).in_(
-            keys(sa.column(condition.key.name))
-        )
-        if not kinds & {*FOLDS}:
+        column, key = condition.column, condition.key
+        plain: sa.ColumnElement[Any] = sa.column(column.name)
+        if are_alike(column.kind, key.kind):
+            inside = plain.in_(keys(sa.column(key.name)))
+            exact, folds = self.compared(key), {column.kind, key.kind} & {*FOLDS}
+        elif (held := held_as(column, key, self._idiom)) is not None:
+            inside, exact, folds = plain.in_(keys(held)), held, {column.kind} & {*FOLDS}
+        else:
+            text = written(column, self._idiom)
+            return text.in_(keys(written(key, self._idiom)))
+        if not folds:
             return inside
-        exactly = self.compared(condition.column).in_(
-            keys(self.compared(condition.key))
-        )
-        return sa.and_(inside, exactly)
+        return sa.and_(inside, self.compared(column).in_(keys(exact)))

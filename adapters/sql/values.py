@@ -144,7 +144,7 @@ class Survivors:
             len(ids),
             self.rows,
             self.id,
-            self.replaced_by.column.name,
+            self.replaced_by.column,
             replaced.condition,
         )
         there = ((id, *replaced.values) for _, id in ids)

@@ -61,7 +61,8 @@ def shapes(database: str) -> Mapping[str, Shape]:
     merged = Column("merged", Kind.INTEGER)
     name, state = Column("name", text_kind), Column("state", code_kind)
     text_id, began = Column("id", text_kind), Column("began", time_kind)
-    other = Column("colour", Kind.OTHER)
+    other, uuid = Column("colour", Kind.OTHER), Column("patient", Kind.UUID)
+    text_merged = Column("merged", text_kind)
     newest = ((began, True), (id_, True))
     past = Any((Compare(began, "<"), Compare(id_, "<")))
 
@@ -88,12 +89,20 @@ def shapes(database: str) -> Mapping[str, Shape]:
         "not-in-codes": stays(NotIn(state, 2)),
         "in-other-type": stays(All((In(other, 1), NotIn(other, 1)))),
         "merged-patient": stays(
-            InOrReplaced(patient, 2, PATIENTS, id_, merged.name, NotNull(merged))
+            InOrReplaced(patient, 2, PATIENTS, id_, merged, NotNull(merged))
         ),
         "of-second-select": patients(InRows(id_, NUMBERS, patient, numbered)),
         "of-second-select-by-text-id": patients(
             InRows(text_id, NUMBERS, Column("patient", text_kind), numbered)
         ),
+        "merged-patient-by-text": stays(
+            InOrReplaced(patient, 1, PATIENTS, text_id, text_merged, NotNull(merged))
+        ),
+        "of-second-select-by-number": patients(
+            InRows(text_id, NUMBERS, patient, numbered)
+        ),
+        "of-second-select-by-text": patients(InRows(id_, NUMBERS, text_id, numbered)),
+        "of-second-select-by-uuid": patients(InRows(text_id, NUMBERS, uuid, numbered)),
         "name-starts": patients(Matches(name, StringMatch.STARTS_WITH, folded=False)),
         "name-is": patients(Matches(name, StringMatch.EXACT, folded=False)),
         "folded-name-contains": patients(

@@ -21,7 +21,7 @@ from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
 from adapters.sql.dialects.origins import mysql_origins
 from adapters.sql.dialects.plans import mysql_plan
 from adapters.sql.dialects.vitals import mysql_vitals
-from adapters.sql.idiom import Idiom, Text
+from adapters.sql.idiom import Idiom, Text, read_back
 
 _TIMESTAMP = 7
 
@@ -133,6 +133,11 @@ def _exact(text: Text) -> Text:
     return utf8.collate("utf8mb4_bin")
 
 
+def _digits(number: sa.ColumnElement[Any]) -> Text:
+    # What a CAST writes has a collation of its own, which no column's compares with.
+    return sa.func.concat(number, sa.literal_column("''"))
+
+
 def _fold(text: Text) -> Text:
     """Fold as `adapters.words.fold` does; case and accents by a collation."""
     plain: Text = sa.func.lower(_exact(text))
@@ -160,9 +165,11 @@ _UNKNOWN = frozenset(
     {
         *(1044, 1052, 1054, 1060, 1064, 1103, 1142, 1143, 1146, 1176, 1305),
         *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1271, 1356, 1582, 1792),
+        *(4078, 4079),
     }
 )
-"""Names, rights, syntax; statements without a meaning. Of the server's error reference."""
+"""Names, rights, syntax; statements without a meaning; types that do not compare. Of the
+server's error reference."""
 
 
 def _unknown(error: BaseException) -> bool:
@@ -176,7 +183,12 @@ def _code(error: BaseException) -> object:
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(fold=_fold, exact=_exact),
+    idiom=Idiom(
+        fold=_fold,
+        exact=_exact,
+        writes={Kind.INTEGER: _digits},
+        reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
+    ),
     may_write=_may_write,
     start=nothing,
     timed_out=_timed_out,

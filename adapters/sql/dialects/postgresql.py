@@ -26,7 +26,7 @@ from adapters.sql.dialects.folding import translated
 from adapters.sql.dialects.origins import postgresql_origins
 from adapters.sql.dialects.plans import postgresql_plan
 from adapters.sql.dialects.vitals import postgresql_vitals
-from adapters.sql.idiom import Idiom
+from adapters.sql.idiom import Idiom, Made
 
 _KINDS: Mapping[int, Kind] = {
     16: Kind.BOOLEAN,
@@ -170,6 +170,36 @@ def _fold(text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     return sa.func.normalize(bare, sa.literal_column("NFC"))
 
 
+_WHOLE = "^(0|-?[1-9][0-9]{0,18})$"
+_FRACTION = "^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]*[1-9])$"
+_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+
+
+def _reader(form: str, type_: sa.types.TypeEngine[Any]) -> Made:
+    """Return what reads a text that is in a form; PostgreSQL's CAST fails with another."""
+    pattern: sa.ColumnElement[str] = sa.literal_column(f"'{form}'")
+
+    def made(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        bare = sa.func.rtrim(text)
+        return sa.case(
+            (bare.op("~", is_comparison=True)(pattern), sa.cast(bare, type_))
+        )
+
+    return made
+
+
+def _whole(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    number = _reader(_WHOLE, sa.Numeric())(text)
+    fits = number.between(
+        sa.literal_column(f"{-(2**63)}"), sa.literal_column(f"{2**63 - 1}")
+    )
+    return sa.case((fits, sa.cast(number, sa.BigInteger())))
+
+
+def _number_text(number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    return sa.cast(sa.func.trim_scale(sa.cast(number, sa.Numeric())), sa.Text())
+
+
 _MAY_WRITE = """
 SELECT rolsuper OR EXISTS (
   SELECT FROM pg_class
@@ -202,7 +232,16 @@ def _unknown(error: BaseException) -> bool:
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(fold=_fold, orders_nulls=True),
+    idiom=Idiom(
+        fold=_fold,
+        writes={Kind.NUMBER: _number_text},
+        reads={
+            Kind.INTEGER: _whole,
+            Kind.NUMBER: _reader(_FRACTION, sa.Numeric()),
+            Kind.UUID: _reader(_UUID, sa.Uuid()),
+        },
+        orders_nulls=True,
+    ),
     may_write=_may_write,
     start=nothing,
     timed_out=_timed_out,
