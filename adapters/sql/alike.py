@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from adapters.sql.columns import FOLDS, NUMBERS, TEXTS, Column, Kind
 from adapters.sql.idiom import Idiom
 
-_LONGEST_ID = 64
+LONGEST_ID = 64
 """In signs: what FHIR lets an id have."""
 
 _WRITTEN = (Kind.INTEGER, Kind.UUID)
@@ -34,17 +34,21 @@ def are_alike(one: Kind, other: Kind) -> bool:
     )
 
 
-def held_as(
-    column: Column, other: Column, idiom: Idiom
-) -> sa.ColumnElement[Any] | None:
-    """Return what `other` holds as a value of the kind of `column`, NULL where it is none.
+def fitted(column: Column, other: Column, idiom: Idiom) -> sa.ColumnElement[Any] | None:
+    """Return what `other` holds as it compares with `column`, whose index then serves.
 
-    None where no words of the database make it: then the texts of both compare.
+    NULL where the column can hold no such value; None where the database has no words for
+    that, so that only the texts of both compare.
     """
+    plain: sa.ColumnElement[Any] = sa.column(other.name)
+    if are_alike(column.kind, other.kind):
+        collations = {column.collation, other.collation}
+        is_mixed = len(collations) > 1 and "" not in collations
+        return idiom.collated(plain, column.collation) if is_mixed else plain
     if column.kind in TEXTS:
         return written(other, idiom)
     make = idiom.reads.get(column.kind)
-    return make(sa.column(other.name)) if make and other.kind in TEXTS else None
+    return make(plain) if make and other.kind in TEXTS else None
 
 
 def written(column: Column, idiom: Idiom) -> sa.ColumnElement[Any]:
@@ -55,5 +59,5 @@ def written(column: Column, idiom: Idiom) -> sa.ColumnElement[Any]:
     if column.kind is Kind.OTHER:
         return sa.cast(plain, sa.Text)
     if column.kind in _WRITTEN:
-        return sa.cast(plain, sa.String(_LONGEST_ID))
+        return sa.cast(plain, sa.String(LONGEST_ID))
     return exactly(column, idiom)

@@ -82,10 +82,15 @@ TIMES = (Kind.DATE, Kind.INSTANT, *_LOCAL)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a `rows` SELECT."""
+    """A column of a `rows` SELECT.
+
+    `collation` is that of its texts, where columns of unlike ones do not compare by
+    themselves.
+    """
 
     name: str
     kind: Kind
+    collation: str = ""
 
 
 def held(kind: Kind, text: str) -> tuple[object, ...]:

@@ -26,10 +26,11 @@ class Idiom:
     """How one kind of database says it.
 
     `fold` makes of a text what `adapters.words.fold` makes of it, as far as a LIKE can
-    tell. `exact` makes of a FOLDING text one that is compared character by character.
-    `casts` are the types that a value needs before columns of a kind are compared with
-    it. For columns of unlike kinds, `writes` are the texts that are shown of values, where a
-    CAST makes others, and `reads` the values whose texts these are, NULL where a text is of
+    tell. `exact` makes of a FOLDING text one that is compared character by character,
+    `searched` one that a LIKE takes; `collated` gives a text another collation. `casts`
+    are the types that a value needs before columns of a kind are compared with it. For
+    columns of unlike kinds, `writes` are the texts that are shown of values, where a CAST
+    makes others, and `reads` the values whose texts these are, NULL where a text is of
     none. `first` keeps the first rows of an ordered SELECT. `orders_nulls` says that
     an order names a column even where it is NULL in every row: only then does PostgreSQL
     see that an index has these rows in order, while MariaDB would sort them for it.
@@ -37,6 +38,8 @@ class Idiom:
 
     fold: Callable[[Text], Text]
     exact: Callable[[Text], Text] = _as_it_is
+    searched: Callable[[Text], Text] = _as_it_is
+    collated: Callable[[Text, str], Text] = sa.collate
     casts: Mapping[Kind, sa.types.TypeEngine[Any]] = field(default_factory=dict)
     writes: Mapping[Kind, Made] = field(default_factory=dict)
     reads: Mapping[Kind, Made] = field(default_factory=dict)

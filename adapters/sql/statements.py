@@ -14,8 +14,8 @@ from sqlalchemy.engine import Dialect as Compiler
 
 from adapters.contract import StringMatch
 from adapters.sql import conditions as c
-from adapters.sql.alike import are_alike, exactly, held_as, written
-from adapters.sql.columns import FOLDS, Column, Kind
+from adapters.sql.alike import LONGEST_ID, exactly, fitted, written
+from adapters.sql.columns import FOLDS, TEXTS, Column, Kind
 from adapters.sql.idiom import Idiom, Select
 
 LIMIT = "row_limit"
@@ -25,6 +25,7 @@ _FIRST: sa.ColumnElement[int] = sa.literal_column("0")
 _LAST: sa.ColumnElement[int] = sa.literal_column("1")
 
 Clause: TypeAlias = sa.ColumnElement[bool]
+Compared: TypeAlias = sa.ColumnElement[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,8 @@ class _Writer:
         if match is StringMatch.EXACT:
             return self._in(column, self._values(column, 1))
         plain: sa.ColumnElement[str] = sa.column(column.name)
+        if column.kind in FOLDS:
+            plain = self._idiom.searched(plain)
         text = sa.func.lower(plain) if folded else self._idiom.fold(plain)
         # The blank in front lets one pattern find the start of every word.
         return (sa.literal_column("' '", sa.Text) + text).like(
@@ -197,49 +200,48 @@ class _Writer:
         )
 
     def _in_or_replaced(self, condition: c.InOrReplaced) -> Clause:
-        column = condition.column
+        column, survivor = condition.column, condition.replaced_by
         ids = self._values(column, condition.size)
-        if are_alike(column.kind, condition.replaced_by.kind):
-            plain: sa.ColumnElement[Any] = sa.column(condition.replaced_by.name)
-            return self._in(column, [*ids, *self._survivors(condition, plain)])
-        if (held := held_as(column, condition.replaced_by, self._idiom)) is not None:
-            return self._in(column, [*ids, *self._survivors(condition, held)])
-        is_id = self._in(column, ids)
-        text = written(condition.replaced_by, self._idiom)
-        survivors = self._survivors(condition, text)
-        return sa.or_(is_id, written(column, self._idiom).in_(survivors))
+        if fitted(column, survivor, self._idiom) is None:
+            ids = [sa.cast(id, sa.String(LONGEST_ID)) for id in ids]
+        found = [self._replaced(condition) for _ in ids]
 
-    def _survivors(
-        self, condition: c.InOrReplaced, survivor: sa.ColumnElement[Any]
-    ) -> list[sa.ScalarSelect[Any]]:
-        """Return for each id what replaced it, in the form in which it is compared."""
-        return [self._survivor(condition, survivor) for _ in range(condition.size)]
+        def one_of(compared: Compared, other: Compared) -> Clause:
+            return compared.in_(
+                [*ids, *(of.with_only_columns(other).scalar_subquery() for of in found)]
+            )
 
-    def _survivor(
-        self, condition: c.InOrReplaced, survivor: sa.ColumnElement[Any]
-    ) -> sa.ScalarSelect[Any]:
-        query = sa.select(survivor).select_from(_rows(condition.rows))
+        return self._meets(column, survivor, one_of)
+
+    def _replaced(self, condition: c.InOrReplaced) -> Select:
+        """Return a SELECT of the row that was replaced, of which no column is named yet."""
+        rows = _rows(condition.rows)
         is_id = self._in(condition.id, self._values(condition.id, 1))
         is_replaced = self.write(condition.present)
-        return query.where(is_id, is_replaced).limit(1).scalar_subquery()
+        return sa.select().select_from(rows).where(is_id, is_replaced).limit(1)
 
     def _in_rows(self, condition: c.InRows) -> Clause:
-        where = self.write(condition.condition)
         rows = _rows(condition.rows)
+        found = sa.select().select_from(rows).where(self.write(condition.condition))
 
-        def keys(key: sa.ColumnElement[Any]) -> Select:
-            return sa.select(key).select_from(rows).where(where)
+        def inside(compared: Compared, key: Compared) -> Clause:
+            return compared.in_(found.with_only_columns(key))
 
-        column, key = condition.column, condition.key
-        plain: sa.ColumnElement[Any] = sa.column(column.name)
-        if are_alike(column.kind, key.kind):
-            inside = plain.in_(keys(sa.column(key.name)))
-            exact, folds = self.compared(key), {column.kind, key.kind} & {*FOLDS}
-        elif (held := held_as(column, key, self._idiom)) is not None:
-            inside, exact, folds = plain.in_(keys(held)), held, {column.kind} & {*FOLDS}
-        else:
-            text = written(column, self._idiom)
-            return text.in_(keys(written(key, self._idiom)))
-        if not folds:
-            return inside
-        return sa.and_(inside, self.compared(column).in_(keys(exact)))
+        return self._meets(condition.column, condition.key, inside)
+
+    def _meets(
+        self,
+        column: Column,
+        other: Column,
+        one_of: Callable[[Compared, Compared], Clause],
+    ) -> Clause:
+        """Return where a column is one of what is found in another, as both are read."""
+        held = fitted(column, other, self._idiom)
+        if held is None:
+            return one_of(written(column, self._idiom), written(other, self._idiom))
+        found = one_of(sa.column(column.name), held)
+        if not {column.kind, other.kind} & {*FOLDS} or column.kind in self._idiom.reads:
+            return found
+        # What is equal exactly is equal without case as well: that has the index.
+        exact = self.compared(other) if other.kind in TEXTS else held
+        return sa.and_(found, one_of(self.compared(column), exact))

@@ -1,10 +1,7 @@
 """Values that a database compares in another way than the mapping reads them."""
 
-from pathlib import Path
-
 import pytest
 
-from adapters import open_adapter
 from adapters.contract import (
     Criterion,
     EncounterRecord,
@@ -14,7 +11,6 @@ from adapters.contract import (
     SortKey,
     StringMatch,
 )
-from adapters.mapping.load import load_mapping
 from adapters.testing.asking import (
     PATIENT,
     STAY,
@@ -25,8 +21,7 @@ from adapters.testing.asking import (
     text,
     token,
 )
-from tests.adapters.emptied import HEAD, Opened
-from tests.databases import writing
+from tests.adapters.emptied import Opened
 
 STATES = """\
 codes: {states: {table: {S: finished, A: hidden, X: removed}, otherwise: planned}}
@@ -388,58 +383,3 @@ def test_a_time_that_stands_for_none_is_the_same_however_it_is_written(
     assert [row.start for row in rows if isinstance(row, EncounterRecord)] == [None] * 2
     assert ids_of(adapter.search(ask(sort=Sort(SortKey.DATE)))) == ["1", "2"]
     assert adapter.count(ask(dates("gt1900"))) == 0
-
-
-CAPITALS = """\
-codes:
-  states: {table: {S: finished, A: hidden}}
-  kinds: {table: {HC: IMP}, otherwise: UNK}
-encounter:
-  rows: SELECT s.id, s.person, s.state, s.kind, s.number FROM stays s
-  fields:
-    id: {from: id}
-    patient_id: {from: person}
-    status: {from: state, codes: states}
-    class: {from: kind, codes: kinds}
-    visit_number: {from: number}
-  search: [_id, patient, identifier, status, class]
-"""
-
-
-@pytest.mark.parametrize(
-    ("criterion", "found"),
-    [
-        (token("_id", "a"), ["a"]),
-        (patient("p"), ["!state"]),
-        (token("identifier", "v1"), ["!state"]),
-        (token("status", "finished"), ["A", "a"]),
-        (token("class", "IMP"), ["A"]),
-        # A code that no entry names, as it is shown (decision 17).
-        (token("class", "UNK"), ["!state", "!state", "a"]),
-        # The code of hidden stays in small letters is another one, and is told of.
-        (None, ["!state", "!state", "A", "a"]),
-    ],
-    ids=str,
-)
-def test_capitals_count_where_a_column_of_sqlite_is_declared_without_case(
-    tmp_path: Path, criterion: Criterion | None, found: list[str]
-) -> None:
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    file = tmp_path / "hospital.yaml"
-    file.write_text(HEAD + CAPITALS, encoding="utf-8")
-    engine = writing(url)
-    types = "id, person, state, kind, number".replace(",", " TEXT COLLATE NOCASE,")
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"CREATE TABLE stays ({types} TEXT COLLATE NOCASE)")
-        connection.exec_driver_sql(
-            "INSERT INTO stays VALUES ('A', 'P', 'S', 'HC', 'V1'),"
-            " ('a', 'P', 'S', 'hc', 'V1'), ('b', 'p', 's', 'hc', 'v1'),"
-            " ('c', 'Q', 'a', NULL, NULL), ('d', 'Q', 'A', 'HC', 'V1')"
-        )
-    engine.dispose()
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    query = ask(*[criterion] if criterion else [])
-    rows = adapter.search(query)
-    assert adapter.count(query) == len(rows.rows)
-    assert sorted(ids_of(rows)) == found
-    adapter.close()

@@ -33,7 +33,9 @@ encounter:
   search: [_id, patient]
 patient:
   rows: SELECT id, merged FROM people
-  fields: {id: {from: id}, replaced_by: {from: merged}}
+  fields:
+    id: {from: id}
+    replaced_by: {from: merged}
   search: [_id]
 """
 
@@ -152,3 +154,35 @@ def test_an_id_that_no_key_can_be_has_nothing_there(
     assert getattr(adapter.read(PATIENT, id), "identifiers", None) == ()
     query = ask(token("identifier", "N1"), of=PATIENT)
     assert ids_of(adapter.search(query)) == []
+
+
+MIXED = {
+    "mariadb": ("COLLATE utf8mb4_unicode_ci", "COLLATE utf8mb4_general_ci"),
+    "postgresql": ('COLLATE "C"', 'COLLATE "POSIX"'),
+}
+"""Collations that one server has in tables of different years, and will not compare."""
+
+
+@pytest.mark.parametrize(
+    ("url", "one", "other"),
+    [(server, *pair[::way]) for server, pair in MIXED.items() for way in (1, -1)]
+    + [("mariadb", "CHARACTER SET latin1", "COLLATE utf8mb4_bin")],
+    indirect=["url"],
+)
+def test_texts_of_two_collations_compare(opened: Opened, one: str, other: str) -> None:
+    adapter = opened(
+        MERGED.removesuffix("  search: [_id]\n")
+        + NUMBERED[NUMBERED.index("    iden") :],
+        (
+            f"CREATE TABLE stays (id VARCHAR(9), person VARCHAR(9) {one})",
+            f"CREATE TABLE people (id VARCHAR(9) {one}, merged VARCHAR(9) {other})",
+            f"CREATE TABLE numbers (person VARCHAR(9) {other}, number VARCHAR(9))",
+            "INSERT INTO stays VALUES ('1', 'a'), ('2', 'A'), ('3', 'b')",
+            "INSERT INTO people VALUES ('a', 'b'), ('A', NULL), ('b', NULL)",
+            "INSERT INTO numbers VALUES ('a', 'N1')",
+        ),
+    )
+    assert {*ids_of(adapter.search(ask(patient("a"))))} == {"1", "3"}
+    assert ids_of(adapter.search(ask(patient("A")))) == ["2"]
+    query = ask(token("identifier", "N1"), of=PATIENT)
+    assert ids_of(adapter.search(query)) == ["a"]

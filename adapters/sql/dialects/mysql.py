@@ -99,8 +99,8 @@ def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
     names = [column.name for column in columns if column.kind is Kind.FOLDING]
     collations = _collations(cursor, rows, names) if names else {}
     return tuple(
-        Column(column.name, _kind(collations[column.name]))
-        if column.name in collations
+        Column(column.name, _kind(found), found)
+        if (found := collations.get(column.name))
         else column
         for column in columns
     )
@@ -131,6 +131,13 @@ def _exact(text: Text) -> Text:
     # A binary order of MySQL and MariaDB alike; blanks at the end count in neither.
     utf8: Text = sa.func.convert(text.op("USING")(sa.literal_column("utf8mb4")))
     return utf8.collate("utf8mb4_bin")
+
+
+def _collated(text: Text, collation: str) -> Text:
+    # One of another set of signs fits no text as it is.
+    signs: Text = sa.literal_column(collation.partition("_")[0])
+    converted: Text = sa.func.convert(text.op("USING")(signs))
+    return converted.collate(collation)
 
 
 def _digits(number: sa.ColumnElement[Any]) -> Text:
@@ -164,7 +171,7 @@ def _timed_out(error: BaseException) -> bool:
 _UNKNOWN = frozenset(
     {
         *(1044, 1052, 1054, 1060, 1064, 1103, 1142, 1143, 1146, 1176, 1305),
-        *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1271, 1356, 1582, 1792),
+        *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1270, 1271, 1356, 1582, 1792),
         *(4078, 4079),
     }
 )
@@ -186,6 +193,7 @@ DIALECT = Dialect(
     idiom=Idiom(
         fold=_fold,
         exact=_exact,
+        collated=_collated,
         writes={Kind.INTEGER: _digits},
         reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
     ),

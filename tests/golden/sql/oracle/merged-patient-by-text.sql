@@ -1,7 +1,7 @@
 SELECT id, patient, state, began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE patient IN (:v0) OR CAST(patient AS VARCHAR2(64 CHAR)) IN ((SELECT merged 
+WHERE CAST(patient AS VARCHAR2(64 CHAR)) IN (CAST(:v0 AS VARCHAR2(64 CHAR)), (SELECT merged 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
 ) pas 
 WHERE id IN (:v1) AND merged IS NOT NULL
