@@ -9,12 +9,21 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import Adapter, NotFoundError, RowFault, Sort, SortKey
+from adapters.contract import (
+    Adapter,
+    NotFoundError,
+    RowFault,
+    Sort,
+    SortKey,
+    StringMatch,
+)
 from adapters.mapping.load import load_mapping
 from adapters.sql.columns import Kind
+from adapters.sql.conditions import Matches
 from adapters.sql.database import Database
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.mysql_connection import TimedConnection
+from adapters.sql.statements import Shape
 from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
 from tests.mariadb_server import MariaServer
 
@@ -201,3 +210,21 @@ def test_it_tells_how_it_is(mariadb_server: MariaServer) -> None:
     assert told.used is not None
     assert 1 <= told.used <= told.most
     assert (told.own_most, told.encrypted) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "value", ["o'neil", 'a"b', "a\\b", "a\\\\'b", "a\tb\nc", "a\\u12"]
+)
+@pytest.mark.parametrize("match", [StringMatch.CONTAINS, StringMatch.EXACT])
+def test_a_plan_is_read_whatever_the_value_is(
+    mariadb_server: MariaServer, value: str, match: StringMatch
+) -> None:
+    """MariaDB writes what is no JSON: the values of conditions with the escapes of SQL."""
+    database = mariadb_server.new_database()
+    name = make_url(database).database
+    mariadb_server.run(TABLE.format(database=name), ROWS.format(database=name))
+    with closing(Database(database, 5, 1)) as asked:
+        rows = "SELECT id, patient FROM stays"
+        (column, _) = asked.columns(rows)
+        shape = Shape(rows, ("id",), Matches(column, match, folded=False))
+        assert asked.plan(shape, (value,)).whole == ("stays",)
