@@ -8,13 +8,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from adapters.sql.columns import FOLDS, NUMBERS, TEXTS, Column, Kind
+from adapters.sql.columns import FOLDS, NUMBERS, TEXTS, WHOLE, Column, Kind
 from adapters.sql.idiom import Idiom
 
 LONGEST_ID = 64
 """In signs: what FHIR lets an id have."""
 
-_WRITTEN = (Kind.INTEGER, Kind.UUID)
+_WRITTEN = WHOLE | {Kind.UUID}
 """Kinds whose text in every database is the one that is shown."""
 
 

@@ -47,18 +47,22 @@ ODD = ("abc", "042", "-0", UUIDS[0].upper(), UUIDS[0][:-1], "9" * 19, "1.5")
 
 
 def _types(url: str, kind: str, text: str) -> tuple[list[str], list[str]]:
-    """Return the types of columns of a kind, and three ids; skip where there is no such."""
+    """Return the types of two columns, and three ids; skip where there is no such."""
     if kind == "UUID":
         if not url.startswith("postgresql"):
             pytest.skip("has no such type, or one that is a text to its clients")
         return ["UUID", text], UUIDS
+    if kind == "BIGINT UNSIGNED":
+        if not url.startswith("mysql"):
+            pytest.skip("has no such type")
+        return [kind, text], ["42", str(2**64 - 1), str(2**64 - 2)]
     if kind == "NUMERIC" and not url.startswith("postgresql"):
         pytest.skip("compares decimals with texts, to fifteen digits")
     return [kind, text], LARGE
 
 
 @pytest.mark.parametrize("text", ["VARCHAR(40)", "CHAR(40)"])
-@pytest.mark.parametrize("kind", ["UUID", "BIGINT", "NUMERIC"])
+@pytest.mark.parametrize("kind", ["UUID", "BIGINT", "BIGINT UNSIGNED", "NUMERIC"])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_patient_is_found_by_a_number_whose_key_is_of_another_type(
     opened: Opened, url: str, kind: str, text: str, swapped: bool
@@ -87,7 +91,7 @@ def test_a_patient_is_found_by_a_number_whose_key_is_of_another_type(
 
 
 @pytest.mark.parametrize("text", ["VARCHAR(40)", "CHAR(40)"])
-@pytest.mark.parametrize("kind", ["UUID", "BIGINT", "NUMERIC"])
+@pytest.mark.parametrize("kind", ["UUID", "BIGINT", "BIGINT UNSIGNED", "NUMERIC"])
 @pytest.mark.parametrize("places", [*product((0, 1), repeat=3)][1:-1])
 def test_stays_of_a_survivor_are_found_whatever_types_their_patients_have(
     opened: Opened, url: str, kind: str, text: str, places: tuple[int, int, int]

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.mysql import BIGINT
 from sqlalchemy.engine import URL, Engine
 
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import WHOLE, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
@@ -24,6 +25,8 @@ from adapters.sql.dialects.vitals import mysql_vitals
 from adapters.sql.idiom import Idiom, Text, read_back
 
 _TIMESTAMP = 7
+_UNSIGNED = 32
+"""The flag of a column (FLAG.UNSIGNED)."""
 
 _KINDS: Mapping[int, Kind] = {
     **dict.fromkeys((1, 2, 3, 8, 9, 13), Kind.INTEGER),
@@ -90,11 +93,12 @@ def _conversions() -> Mapping[Any, Any]:
     return {**conversions, _TIMESTAMP: instant, datetime: literal}
 
 
-def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+def _columns(cursor: Any, rows: str) -> tuple[Column, ...]:
     cursor.execute(f"SELECT * FROM ({rows}\n) AS pas LIMIT 0")
     columns = [
-        Column(column[0], _KINDS.get(column[1], Kind.OTHER))
-        for column in cursor.description or ()
+        Column(field.name, _kind_of(field.type_code, field.flags))
+        # What PyMySQL's `description` is made of, which leaves the flags out.
+        for field in cursor._result.fields
     ]
     names = [column.name for column in columns if column.kind is Kind.FOLDING]
     collations = _collations(cursor, rows, names) if names else {}
@@ -104,6 +108,11 @@ def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
         else column
         for column in columns
     )
+
+
+def _kind_of(type_: int, flags: int) -> Kind:
+    kind = _KINDS.get(type_, Kind.OTHER)
+    return Kind.UNSIGNED if kind is Kind.INTEGER and flags & _UNSIGNED else kind
 
 
 def _collations(cursor: Cursor, rows: str, names: list[str]) -> Mapping[str, str]:
@@ -194,8 +203,11 @@ DIALECT = Dialect(
         fold=_fold,
         exact=_exact,
         collated=_collated,
-        writes={Kind.INTEGER: _digits},
-        reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
+        writes=dict.fromkeys(WHOLE, _digits),
+        reads={
+            Kind.INTEGER: read_back(sa.BigInteger(), _exact),
+            Kind.UNSIGNED: read_back(BIGINT(unsigned=True), _exact),
+        },
     ),
     may_write=_may_write,
     start=nothing,
