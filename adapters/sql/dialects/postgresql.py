@@ -9,6 +9,7 @@ from psycopg.adapt import Loader, Transformer
 from psycopg.pq import Format
 from sqlalchemy.engine import URL, Engine
 
+from adapters.sql.addresses import odd_option
 from adapters.sql.columns import Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
@@ -23,7 +24,11 @@ from adapters.sql.dialects.folding import translated
 from adapters.sql.dialects.origins import postgresql_origins
 from adapters.sql.dialects.plans import postgresql_plan
 from adapters.sql.dialects.postgresql_columns import TIME_TYPES, read_columns
-from adapters.sql.dialects.postgresql_connection import TimedConnection, look_up_hosts
+from adapters.sql.dialects.postgresql_connection import (
+    TimedConnection,
+    look_up_hosts,
+    refused_option,
+)
 from adapters.sql.dialects.vitals import postgresql_vitals
 from adapters.sql.idiom import Idiom, Made, Text
 
@@ -44,8 +49,15 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
 
     @sa.event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
-        look_up_hosts(str(options.get("host", "")))
-        connection = TimedConnection.connect(*args, **options)
+        try:
+            look_up_hosts(str(options.get("host", "")))
+            connection = TimedConnection.connect(*args, **options)
+        except psycopg.OperationalError as error:
+            # To psycopg this is an outage, too.
+            name = refused_option(options)
+            if name is None:
+                raise
+            raise odd_option(name) from error
         connection.longest = seconds + GRACE_SECONDS
         return connection
 

@@ -1,10 +1,13 @@
 """Connections of psycopg whose every answer ends in time, however it comes."""
 
+import socket
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import Conninfo, ConnStatus, PGconn
 
 from adapters.names import look_up
 from adapters.sql.dialects.base import CONNECT_SECONDS
@@ -50,3 +53,30 @@ def look_up_hosts(hosts: str) -> None:
                 look_up(host, CONNECT_SECONDS)
     except TimeoutError as error:
         raise psycopg.OperationalError(str(error)) from error
+
+
+def refused_option(options: Mapping[str, Any]) -> str | None:
+    """Return the option whose value the driver takes of no server, None where it takes all.
+
+    "" where it refuses several for standing together.
+    """
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    asked = {name: value for name, value in options.items() if name in known}
+    try:
+        # The driver looks at them before it looks at what comes from a server.
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            host, port = nobody.getsockname()
+            here = {"host": host, "hostaddr": host, "port": port}
+            if _begins(asked | here):
+                return None
+            return next((n for n in asked if not _begins({n: asked[n]} | here)), "")
+    except OSError:
+        return None
+
+
+def _begins(options: Mapping[str, Any]) -> bool:
+    begun = PGconn.connect_start(make_conninfo(**options).encode())
+    try:
+        return begun.status != ConnStatus.BAD
+    finally:
+        begun.finish()
