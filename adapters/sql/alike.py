@@ -61,3 +61,11 @@ def written(column: Column, idiom: Idiom) -> sa.ColumnElement[Any]:
     if column.kind in _WRITTEN:
         return sa.cast(plain, sa.String(LONGEST_ID))
     return exactly(column, idiom)
+
+
+def ends_in_blanks(column: Column) -> sa.ColumnElement[bool]:
+    """Return where a text is another one to its database without its trailing blanks."""
+    text: sa.ColumnElement[Any] = sa.column(column.name)
+    if column.kind is Kind.LOOSE:
+        text = sa.cast(text, sa.Text)
+    return text != sa.func.rtrim(text)

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Dialect as Compiler
 
 from adapters.contract import StringMatch
 from adapters.sql import conditions as c
-from adapters.sql.alike import LONGEST_ID, exactly, fitted, written
+from adapters.sql.alike import LONGEST_ID, ends_in_blanks, exactly, fitted, written
 from adapters.sql.columns import FOLDS, TEXTS, Column, Kind
 from adapters.sql.idiom import Idiom, Select
 
@@ -131,6 +131,8 @@ class _Writer:
                 return self._in_or_replaced(condition)
             case c.InRows():
                 return self._in_rows(condition)
+            case c.EndsInBlanks(column):
+                return ends_in_blanks(column)
             case _:
                 return self._of_column(condition, condition.column)
 

@@ -17,6 +17,7 @@ from adapters.sql.conditions import (
     Any,
     Compare,
     Condition,
+    EndsInBlanks,
     In,
     InOrReplaced,
     InRows,
@@ -88,6 +89,7 @@ def shapes(database: str) -> Mapping[str, Shape]:
         "in-codes": stays(In(state, 2)),
         "not-in-codes": stays(NotIn(state, 2)),
         "in-other-type": stays(All((In(other, 1), NotIn(other, 1)))),
+        "ends-in-blanks": Shape(STAYS, (), EndsInBlanks(text_id)),
         "merged-patient": stays(
             InOrReplaced(patient, 2, PATIENTS, id_, merged, NotNull(merged))
         ),

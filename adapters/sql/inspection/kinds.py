@@ -25,7 +25,7 @@ _T_PLACE = 10
 def unfit_kinds(looked: Looked) -> Iterator[Observation]:
     """Tell the columns whose type makes the service fail, err or slow down."""
     kinds = looked.section.filters.columns.kinds
-    compared = _compared(looked)
+    compared = compared_fields(looked)
     for place in looked.places:
         if place.rows or not place.field.columns:
             continue
@@ -138,7 +138,7 @@ _OF_TEXTS: Mapping[SlotKind, Callable[[Place, Kind, bool], _Found]] = MappingPro
 )
 
 
-def _compared(looked: Looked) -> tuple[FieldMapping, ...]:
+def compared_fields(looked: Looked) -> tuple[FieldMapping, ...]:
     """Return the fields that searches and sorts compare."""
     section = looked.section.mapping
     slots = {
