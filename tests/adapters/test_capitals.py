@@ -189,3 +189,14 @@ def test_a_database_tells_that_a_column_compares_so(
         kinds = [column.kind for column in database.columns(rows)]
     assert kinds[:2] == [Kind.FOLDING] * 2
     assert kinds[2] is not Kind.FOLDING
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_texts_without_a_collation_are_texts(opened: Opened, url: str) -> None:
+    """The type "char" of PostgreSQL's own tables, in which codes stand here and there."""
+    opened(
+        CAPITALS, ('CREATE TABLE codes (code "char", whole name, few character(2))',)
+    )
+    with closing(Database(url, 5, 1)) as database:
+        columns = database.columns("SELECT * FROM codes")
+    assert {column.kind for column in columns} == {Kind.TEXT}

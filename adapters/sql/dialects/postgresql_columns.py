@@ -5,9 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from adapters.sql.columns import TIMES, Column, Kind
 from adapters.sql.dialects.base import Cursor
 
+_ONE_BYTE = 18
+"""The type "char", the only text without a collation."""
+
 _KINDS: Mapping[int, Kind] = {
     16: Kind.BOOLEAN,
-    18: Kind.TEXT,
+    _ONE_BYTE: Kind.TEXT,
     19: Kind.TEXT,
     20: Kind.INTEGER,
     21: Kind.INTEGER,
@@ -40,7 +43,12 @@ def read_columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
         Column(name, Kind.TEXT if type_ == citext else _KINDS.get(type_, Kind.OTHER))
         for name, type_ in described
     ]
-    collations = _collations(cursor, rows, columns)
+    texts = [
+        place
+        for place, column in enumerate(columns)
+        if column.kind is Kind.TEXT and described[place][1] != _ONE_BYTE
+    ]
+    collations = _collations(cursor, rows, len(columns), texts) if texts else {}
     folding = _folding(cursor, {*collations.values()})
     return tuple(
         Column(
@@ -65,14 +73,11 @@ def _citext(cursor: Cursor, types: Iterable[int]) -> int | None:
 
 
 def _collations(
-    cursor: Cursor, rows: str, columns: Sequence[Column]
+    cursor: Cursor, rows: str, size: int, texts: Sequence[int]
 ) -> Mapping[int, str | None]:
-    """Return the collations of texts, by their places."""
-    texts = [place for place, column in enumerate(columns) if column.kind is Kind.TEXT]
-    if not texts:
-        return {}
+    """Return the collations of the texts at these places."""
     # One row of NULLs, each with the collation of its column.
-    names = ", ".join(f"c{place}" for place in range(len(columns)))
+    names = ", ".join(f"c{place}" for place in range(size))
     told = ", ".join(f"pg_collation_for(c{place})" for place in texts)
     cursor.execute(
         f"SELECT {told} FROM (SELECT 1) AS one LEFT JOIN"
