@@ -84,6 +84,8 @@ def shapes(database: str) -> Mapping[str, Shape]:
             STAYS, SELECTED, In(patient, 1), newest, limited=True, nulls_last=True
         ),
         "next-page": stays(All((Compare(began, "<="), past, In(state, 1))), *newest),
+        "without-key": stays(All((IsNull(began), Compare(id_, "<"))), *newest),
+        "codes-counted": Shape(STAYS, (), In(state, 1), limited=True, grouped=state),
         "oldest-first": stays(Compare(began, ">="), (began, False), (id_, False)),
         "by-text-id": stays(Compare(text_id, ">"), (text_id, False)),
         "in-codes": stays(In(state, 2)),
