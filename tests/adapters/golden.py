@@ -63,6 +63,7 @@ def shapes(database: str) -> Mapping[str, Shape]:
     name, state = Column("name", text_kind), Column("state", code_kind)
     text_id, began = Column("id", text_kind), Column("began", time_kind)
     other, uuid = Column("colour", Kind.OTHER), Column("patient", Kind.UUID)
+    folding = Column("name", Kind.FOLDING)
     text_merged = Column("merged", text_kind)
     newest = ((began, True), (id_, True))
     past = Any((Compare(began, "<"), Compare(id_, "<")))
@@ -108,6 +109,10 @@ def shapes(database: str) -> Mapping[str, Shape]:
         "of-second-select-by-text": patients(InRows(id_, NUMBERS, text_id, numbered)),
         "of-second-select-by-uuid": patients(InRows(text_id, NUMBERS, uuid, numbered)),
         "name-starts": patients(Matches(name, StringMatch.STARTS_WITH, folded=False)),
+        "folding-name-starts": patients(
+            Matches(folding, StringMatch.STARTS_WITH, folded=False)
+        ),
+        "folding-text-id": stays(Compare(folding, ">"), (folding, False)),
         "name-is": patients(Matches(name, StringMatch.EXACT, folded=False)),
         "folded-name-contains": patients(
             Matches(name, StringMatch.CONTAINS, folded=True)
