@@ -29,7 +29,7 @@ from app.presentation import (
 )
 from app.values import bad_value, repeated, split
 
-_COUNT = re.compile(r"0*+([0-9]{1,9})[0-9]*+", re.ASCII)
+_COUNT = re.compile(r"([1-9][0-9]{0,8})[0-9]*+", re.ASCII)
 _SINGLE = ("_count", "_sort", *PRESENTATION)
 _FEW = ("_id", "date")
 """Parameters whose number of values the spec itself limits (spec 8)."""

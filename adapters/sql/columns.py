@@ -16,10 +16,10 @@ from uuid import UUID
 from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.times import in_format, to_local
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,19})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 _UNHELD = re.compile("[\0\ud800-\udfff]")
-_LARGEST = 2**63
+_SIGNED, _UNSIGNED = range(-(2**63), 2**63), range(2**64)
 _FIRST_TICK = datetime(1753, 1, 1)  # noqa: DTZ001 - as the column is
 _STEPS = (
     timedelta(seconds=1),
@@ -47,6 +47,7 @@ class Kind(StrEnum):
     FILLED = "filled text"
     PADDED = "padded text"
     INTEGER = "integer"
+    UNSIGNED = "unsigned integer"
     NUMBER = "number"
     BOOLEAN = "boolean"
     UUID = "uuid"
@@ -65,6 +66,12 @@ FOLDS = (Kind.FOLDING, Kind.WESTERN)
 TEXTS = (Kind.TEXT, *FOLDS, Kind.FILLED, Kind.PADDED)
 """Kinds of column that hold nothing but texts."""
 
+WHOLE = frozenset({Kind.INTEGER, Kind.UNSIGNED})
+"""Kinds of column that hold nothing but whole numbers, of 64 bits."""
+
+NUMBERS = WHOLE | {Kind.NUMBER}
+"""Kinds of column that hold nothing but numbers."""
+
 _LOCAL = (Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME)
 
 _FRACTIONS: Mapping[Kind, tuple[int, ...]] = {
@@ -79,10 +86,15 @@ TIMES = (Kind.DATE, Kind.INSTANT, *_LOCAL)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a `rows` SELECT."""
+    """A column of a `rows` SELECT.
+
+    `collation` is that of its texts, where columns of unlike ones do not compare by
+    themselves.
+    """
 
     name: str
     kind: Kind
+    collation: str = ""
 
 
 def held(kind: Kind, text: str) -> tuple[object, ...]:
@@ -95,11 +107,11 @@ def can_hold(text: str) -> bool:
     return not _UNHELD.search(text)
 
 
-def _integer(text: str) -> tuple[int, ...]:
+def _integer(text: str, values: range = _SIGNED) -> tuple[int, ...]:
     if not _INTEGER.fullmatch(text) or text == "-0":
         return ()
     number = int(text)
-    return (number,) if -_LARGEST <= number < _LARGEST else ()
+    return (number,) if number in values else ()
 
 
 def _uuid(text: str) -> tuple[UUID, ...]:
@@ -157,6 +169,7 @@ _HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
     Kind.PADDED: lambda text: _unpadded(text) and _filled(text),
     Kind.OTHER: _as_is,
     Kind.INTEGER: _integer,
+    Kind.UNSIGNED: partial(_integer, values=_UNSIGNED),
     Kind.NUMBER: _number,
     Kind.BOOLEAN: _truth,
     Kind.UUID: _uuid,

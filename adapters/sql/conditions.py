@@ -53,6 +53,13 @@ class NotNull:
 
 
 @dataclass(frozen=True, slots=True)
+class EndsInBlanks:
+    """The text of `column` is another one to the database without its trailing blanks."""
+
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
 class Matches:
     """The text of `column` starts, holds or is `?`; `folded` columns are searched as they are."""
 
@@ -73,7 +80,7 @@ class InOrReplaced:
     size: int
     rows: str
     id: Column
-    replaced_by: str
+    replaced_by: Column
     present: "Condition"
 
 
@@ -107,6 +114,7 @@ Condition: TypeAlias = (
     | NotIn
     | IsNull
     | NotNull
+    | EndsInBlanks
     | Matches
     | InOrReplaced
     | InRows

@@ -64,7 +64,7 @@ class Database:
                 f"the driver for {read.get_backend_name()} cannot be loaded: install"
                 f" the extra that docs/operators.md names ({error.msg})"
             ) from error
-        except ValueError as error:
+        except (ValueError, sa.exc.ArgumentError) as error:
             raise odd_option() from error
         self._connections = Connections(self._engine, connections, wait)
         self._compile = lru_cache(_SHAPES)(self._compile_shape)
@@ -202,7 +202,7 @@ class Database:
             raise SourceUnavailableError(
                 f"a file that the address names cannot be read ({error.strerror})"
             ) from error
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise odd_option() from error
 
     def _fault(self, error: BaseException) -> AdapterError:

@@ -7,11 +7,14 @@ from adapters.mapping.apply import NO_EXTRAS
 from adapters.mapping.items import item_columns
 from adapters.mapping.model import ItemMapping, ResourceMapping
 from adapters.mapping.values import as_text
-from adapters.sql.columns import Kind, held
+from adapters.sql.columns import TEXTS, Kind, held
 from adapters.sql.conditions import In
 from adapters.sql.database import Database
 from adapters.sql.statements import Shape
 from adapters.sql.values import Columns
+
+_BLANK = (*TEXTS, Kind.LOOSE, Kind.OTHER)
+"""Kinds of key that may end in the blanks that an id ends in."""
 
 
 def read_items(
@@ -76,6 +79,6 @@ def _values_of(kind: Kind, id: object, text: str | None) -> tuple[object, ...]:
     if text is None:
         return ()
     found = held(kind, text)
-    if isinstance(id, str):
-        return found if id == text else (*found, id)
-    return found or (id,)
+    if isinstance(id, str) and id != text and kind in _BLANK:
+        return (*found, id)
+    return found

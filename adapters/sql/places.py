@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.times import to_instant
-from adapters.sql.columns import FOLDS, Kind, time_bound
+from adapters.sql.columns import FOLDS, NUMBERS, Kind, time_bound
 
 TICK = timedelta(microseconds=1)
 FIRST = datetime(1, 1, 3, tzinfo=UTC)
@@ -22,8 +22,7 @@ LAST = datetime(9999, 12, 29, tzinfo=UTC)
 _LATE = re.compile("[0-9]{5}")
 """How a year past 9999 starts, where a database has such."""
 
-_NUMBERS = (Kind.INTEGER, Kind.NUMBER)
-_WRITTEN = (Kind.TEXT, Kind.LOOSE, Kind.FILLED, Kind.PADDED, *FOLDS, *_NUMBERS)
+_WRITTEN = (Kind.TEXT, Kind.LOOSE, Kind.FILLED, Kind.PADDED, *FOLDS, *NUMBERS)
 """Kinds whose values are read by a format: not each compares as the time that it says."""
 
 
@@ -64,7 +63,7 @@ def _sought(kind: Kind, rule: TimeRule, value: object) -> datetime:
 
 def _reaches(kind: Kind, rule: TimeRule, value: Any, moment: datetime) -> bool:
     bound: Any = time_bound(kind, rule, moment)
-    if kind in _NUMBERS and bound.isdecimal():
+    if kind in NUMBERS and bound.isdecimal():
         # 202403141000 is a number; SQLite puts every text in such a column behind all.
         return isinstance(value, str) or int(bound) <= value
     if isinstance(value, str) is not isinstance(bound, str):

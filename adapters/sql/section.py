@@ -160,8 +160,7 @@ def _columns(database: Database, rows: str, mark: Mark, element: str) -> Columns
         of_rows = not isinstance(error, AddressError)
         text = _refusal(str(error.__cause__), rows) if of_rows else str(error)
         raise UnfitError([MappingProblem(mark, element, text)]) from error
-    kinds = {column.name: column.kind for column in found}
-    return Columns(tuple(column.name for column in found), kinds)
+    return Columns.of(found)
 
 
 def _refusal(message: str, rows: str) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Dialect as Compiler
 
 from adapters.contract import StringMatch
 from adapters.sql import conditions as c
+from adapters.sql.alike import LONGEST_ID, ends_in_blanks, exactly, fitted, written
 from adapters.sql.columns import FOLDS, TEXTS, Column, Kind
 from adapters.sql.idiom import Idiom, Select
 
@@ -23,10 +24,8 @@ LIMIT = "row_limit"
 _FIRST: sa.ColumnElement[int] = sa.literal_column("0")
 _LAST: sa.ColumnElement[int] = sa.literal_column("1")
 
-_LONGEST_ID = 64
-"""In signs: what FHIR lets an id have."""
-
 Clause: TypeAlias = sa.ColumnElement[bool]
+Compared: TypeAlias = sa.ColumnElement[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +131,8 @@ class _Writer:
                 return self._in_or_replaced(condition)
             case c.InRows():
                 return self._in_rows(condition)
+            case c.EndsInBlanks(column):
+                return ends_in_blanks(column)
             case _:
                 return self._of_column(condition, condition.column)
 
@@ -148,8 +149,7 @@ class _Writer:
 
     def compared(self, column: Column) -> sa.ColumnElement[Any]:
         """Return a column in the form in which it is compared and ordered exactly."""
-        plain: sa.ColumnElement[Any] = sa.column(column.name)
-        return self._idiom.exact(plain) if column.kind in FOLDS else plain
+        return exactly(column, self._idiom)
 
     def _of_column(self, condition: c.Condition, column: Column) -> Clause:
         match condition:
@@ -193,48 +193,57 @@ class _Writer:
         if match is StringMatch.EXACT:
             return self._in(column, self._values(column, 1))
         plain: sa.ColumnElement[str] = sa.column(column.name)
+        if column.kind in FOLDS:
+            plain = self._idiom.searched(plain)
         text = sa.func.lower(plain) if folded else self._idiom.fold(plain)
         # The blank in front lets one pattern find the start of every word.
         return (sa.literal_column("' '", sa.Text) + text).like(
             self._value(), escape="!"
         )
 
-    def _written(self, column: Column) -> sa.ColumnElement[Any]:
-        """Return the text that a person would write for a whole number, or has written."""
-        if column.kind is not Kind.INTEGER:
-            return self.compared(column)
-        return sa.cast(sa.column(column.name), sa.String(_LONGEST_ID))
-
     def _in_or_replaced(self, condition: c.InOrReplaced) -> Clause:
-        ids = self._values(condition.column, condition.size)
-        survivors = [self._survivor(condition) for _ in ids]
-        return self._in(condition.column, [*ids, *survivors])
+        column, survivor = condition.column, condition.replaced_by
+        ids = self._values(column, condition.size)
+        if fitted(column, survivor, self._idiom) is None:
+            ids = [sa.cast(id, sa.String(LONGEST_ID)) for id in ids]
+        found = [self._replaced(condition) for _ in ids]
 
-    def _survivor(self, condition: c.InOrReplaced) -> sa.ScalarSelect[Any]:
-        replaced_by: sa.ColumnElement[Any] = sa.column(condition.replaced_by)
-        query = sa.select(replaced_by).select_from(_rows(condition.rows))
+        def one_of(compared: Compared, other: Compared) -> Clause:
+            return compared.in_(
+                [*ids, *(of.with_only_columns(other).scalar_subquery() for of in found)]
+            )
+
+        return self._meets(column, survivor, one_of)
+
+    def _replaced(self, condition: c.InOrReplaced) -> Select:
+        """Return a SELECT of the row that was replaced, of which no column is named yet."""
+        rows = _rows(condition.rows)
         is_id = self._in(condition.id, self._values(condition.id, 1))
         is_replaced = self.write(condition.present)
-        return query.where(is_id, is_replaced).limit(1).scalar_subquery()
+        return sa.select().select_from(rows).where(is_id, is_replaced).limit(1)
 
     def _in_rows(self, condition: c.InRows) -> Clause:
-        where = self.write(condition.condition)
         rows = _rows(condition.rows)
+        found = sa.select().select_from(rows).where(self.write(condition.condition))
 
-        def keys(key: sa.ColumnElement[Any]) -> Select:
-            return sa.select(key).select_from(rows).where(where)
+        def inside(compared: Compared, key: Compared) -> Clause:
+            return compared.in_(found.with_only_columns(key))
 
-        kinds = {condition.column.kind, condition.key.kind}
-        if kinds & {*TEXTS} and Kind.INTEGER in kinds:
-            # A number and its text: databases compare them roughly, or not at all.
-            text = self._written(condition.column)
-            return text.in_(keys(self._written(condition.key)))
-        inside = sa.column(condition.column.name).in_(
-            keys(sa.column(condition.key.name))
-        )
-        if not kinds & {*FOLDS}:
-            return inside
-        exactly = self.compared(condition.column).in_(
-            keys(self.compared(condition.key))
-        )
-        return sa.and_(inside, exactly)
+        return self._meets(condition.column, condition.key, inside)
+
+    def _meets(
+        self,
+        column: Column,
+        other: Column,
+        one_of: Callable[[Compared, Compared], Clause],
+    ) -> Clause:
+        """Return where a column is one of what is found in another, as both are read."""
+        held = fitted(column, other, self._idiom)
+        if held is None:
+            return one_of(written(column, self._idiom), written(other, self._idiom))
+        found = one_of(sa.column(column.name), held)
+        if not {column.kind, other.kind} & {*FOLDS} or column.kind in self._idiom.reads:
+            return found
+        # What is equal exactly is equal without case as well: that has the index.
+        exact = self.compared(other) if other.kind in TEXTS else held
+        return sa.and_(found, one_of(self.compared(column), exact))

@@ -33,10 +33,20 @@ class Columns:
 
     names: tuple[str, ...]
     kinds: Mapping[str, Kind]
+    by_name: Mapping[str, Column]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column]) -> "Columns":
+        """Return columns as a database tells them."""
+        return cls(
+            tuple(column.name for column in columns),
+            {column.name: column.kind for column in columns},
+            {column.name: column for column in columns},
+        )
 
     def column(self, name: str) -> Column:
         """Return a column by its name."""
-        return Column(name, self.kinds[name])
+        return self.by_name[name]
 
     def among(self, column: str, texts: Iterable[str]) -> Filter:
         """Return where the column holds one of the texts."""
@@ -144,7 +154,7 @@ class Survivors:
             len(ids),
             self.rows,
             self.id,
-            self.replaced_by.column.name,
+            self.replaced_by.column,
             replaced.condition,
         )
         there = ((id, *replaced.values) for _, id in ids)

@@ -17,12 +17,16 @@ from adapters.mapping.model import DateReading
 from adapters.testing.hospital import Hospital, Ids
 from adapters.testing.opened import Open
 from demo.doors import KEY_HEADER
+from tests.adapters import emptied
 from tests.adapters.changeable import Changeable
 from tests.hospital_http import SECRETS
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import COLUMNS
 from tests.hospital_server import HospitalServer, demo_http
 from tests.hospital_sql import Tables, mapping_text
+
+opened, url = emptied.opened, emptied.url
+"""Fixtures, which pytest finds by name here."""
 
 
 def _memory(

@@ -17,6 +17,7 @@ from adapters.sql.conditions import (
     Any,
     Compare,
     Condition,
+    EndsInBlanks,
     In,
     InOrReplaced,
     InRows,
@@ -61,7 +62,9 @@ def shapes(database: str) -> Mapping[str, Shape]:
     merged = Column("merged", Kind.INTEGER)
     name, state = Column("name", text_kind), Column("state", code_kind)
     text_id, began = Column("id", text_kind), Column("began", time_kind)
-    other = Column("colour", Kind.OTHER)
+    other, uuid = Column("colour", Kind.OTHER), Column("patient", Kind.UUID)
+    folding = Column("name", Kind.FOLDING)
+    text_merged = Column("merged", text_kind)
     newest = ((began, True), (id_, True))
     past = Any((Compare(began, "<"), Compare(id_, "<")))
 
@@ -82,19 +85,34 @@ def shapes(database: str) -> Mapping[str, Shape]:
             STAYS, SELECTED, In(patient, 1), newest, limited=True, nulls_last=True
         ),
         "next-page": stays(All((Compare(began, "<="), past, In(state, 1))), *newest),
+        "without-key": stays(All((IsNull(began), Compare(id_, "<"))), *newest),
+        "codes-counted": Shape(STAYS, (), In(state, 1), limited=True, grouped=state),
         "oldest-first": stays(Compare(began, ">="), (began, False), (id_, False)),
         "by-text-id": stays(Compare(text_id, ">"), (text_id, False)),
         "in-codes": stays(In(state, 2)),
         "not-in-codes": stays(NotIn(state, 2)),
         "in-other-type": stays(All((In(other, 1), NotIn(other, 1)))),
+        "ends-in-blanks": Shape(STAYS, (), EndsInBlanks(text_id)),
         "merged-patient": stays(
-            InOrReplaced(patient, 2, PATIENTS, id_, merged.name, NotNull(merged))
+            InOrReplaced(patient, 2, PATIENTS, id_, merged, NotNull(merged))
         ),
         "of-second-select": patients(InRows(id_, NUMBERS, patient, numbered)),
         "of-second-select-by-text-id": patients(
             InRows(text_id, NUMBERS, Column("patient", text_kind), numbered)
         ),
+        "merged-patient-by-text": stays(
+            InOrReplaced(patient, 1, PATIENTS, text_id, text_merged, NotNull(merged))
+        ),
+        "of-second-select-by-number": patients(
+            InRows(text_id, NUMBERS, patient, numbered)
+        ),
+        "of-second-select-by-text": patients(InRows(id_, NUMBERS, text_id, numbered)),
+        "of-second-select-by-uuid": patients(InRows(text_id, NUMBERS, uuid, numbered)),
         "name-starts": patients(Matches(name, StringMatch.STARTS_WITH, folded=False)),
+        "folding-name-starts": patients(
+            Matches(folding, StringMatch.STARTS_WITH, folded=False)
+        ),
+        "folding-text-id": stays(Compare(folding, ">"), (folding, False)),
         "name-is": patients(Matches(name, StringMatch.EXACT, folded=False)),
         "folded-name-contains": patients(
             Matches(name, StringMatch.CONTAINS, folded=True)

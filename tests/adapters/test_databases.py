@@ -343,6 +343,9 @@ def test_a_select_that_can_never_run_is_no_outage(
         ("firebird://h/db", "no such kind of database: firebird"),
         ("postgresql://u:se@cr:et@h:x/db", "the address cannot be read"),
         ("postgresql://u:p@h:secret/db", "the address cannot be read"),
+        ("postgresql://u:secret@h:54322222/db", "the address has a port that is none"),
+        ("mysql://u:secret@h:0/db", "the address has a port that is none"),
+        ("postgresql://u:p@/db?host=h&port=secret", "the address has an option that"),
     ],
 )
 def test_an_address_that_is_none_is_told_at_its_place(
@@ -360,6 +363,9 @@ def test_an_address_that_is_none_is_told_at_its_place(
         "postgresql://u:secret@127.0.0.1:1/db?sslmodee=secret",
         "mysql://u:secret@127.0.0.1:1/db?nonsense=secret",
         "mariadb://u:secret@127.0.0.1:1/db?connect_timeout=secret",
+        "mariadb://u:secret@127.0.0.1:1/db?ssl=secret",
+        # Each by itself is a good one.
+        "postgresql://u:secret@127.0.0.1:1/db?sslmode=disable&sslrootcert=system",
     ],
 )
 def test_an_option_that_no_driver_takes_is_no_outage(option: str) -> None:
@@ -377,13 +383,59 @@ def test_a_file_of_an_address_that_is_not_there_is_an_outage() -> None:
     database.close()
 
 
-def test_such_an_option_is_told_by_a_check_and_lasts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "option"),
+    [
+        ("sslmode=secret", "sslmode"),
+        ("sslmode=verify-full&target_session_attrs=secret", "target_session_attrs"),
+        ("keepalives_idle=secret&sslmode=require", "keepalives_idle"),
+        ("host=127.0.0.1:1&host=127.0.0.2:1&sslmode=secret", "sslmode"),
+        ("service=secret", "service"),
+    ],
+)
+def test_a_value_that_no_driver_takes_is_told_by_its_option(
+    asked: str, option: str
+) -> None:
+    said = f"the address has a value of {option} that the driver does not take"
+    database = Database(f"postgresql://u:secret@127.0.0.1:1/db?{asked}", 5, 1)
+    with pytest.raises(SourceDataError) as told:
+        database.columns("SELECT 1 AS one")
+    assert str(told.value) == said
+    with pytest.raises(SourceDataError) as told:
+        database.ask(lambda connection: connection.scalar(sa.text("SELECT 1")))
+    assert str(told.value) == said
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["", "sslmode=verify-full&sslrootcert=/nowhere/at/all", "application_name=x"],
+)
+def test_options_that_are_good_leave_an_outage_one(asked: str) -> None:
+    database = Database(f"postgresql://u:secret@127.0.0.1:1/db?{asked}", 5, 1)
+    with pytest.raises(SourceUnavailableError, match="took no connection"):
+        database.columns("SELECT 1 AS one")
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("sslmodee=secret", "the address has an option that the driver does not take"),
+        (
+            "sslmode=secret",
+            "the address has a value of sslmode that the driver does not take",
+        ),
+    ],
+)
+def test_such_an_option_is_told_by_a_check_and_lasts(
+    asked: str, said: str, tmp_path: Path
+) -> None:
     file = tmp_path / "hospital.yaml"
     file.write_text(mapping_text(EDGES), encoding="utf-8")
-    url = "postgresql://u:secret@127.0.0.1:1/db?sslmodee=secret"
+    url = f"postgresql://u:secret@127.0.0.1:1/db?{asked}"
     adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
     told = list(adapter.check())
     adapter.close()
     assert {problem.outage for problem in told} == {False}
-    said = "the address has an option that the driver does not take"
     assert {problem.text.rpartition(": ")[2] for problem in told} == {said}

@@ -4,18 +4,29 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import Adapter, NotFoundError, RowFault, Sort, SortKey
+from adapters.contract import (
+    Adapter,
+    NotFoundError,
+    RowFault,
+    Sort,
+    SortKey,
+    StringMatch,
+)
 from adapters.mapping.load import load_mapping
 from adapters.sql.columns import Kind
+from adapters.sql.conditions import Matches
 from adapters.sql.database import Database
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.mysql_connection import TimedConnection
+from adapters.sql.statements import Shape
 from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
+from tests.databases import writing
 from tests.mariadb_server import MariaServer
 
 TABLE = """CREATE TABLE {database}.stays (
@@ -201,3 +212,68 @@ def test_it_tells_how_it_is(mariadb_server: MariaServer) -> None:
     assert told.used is not None
     assert 1 <= told.used <= told.most
     assert (told.own_most, told.encrypted) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "value", ["o'neil", 'a"b', "a\\b", "a\\\\'b", "a\tb\nc", "a\\u12"]
+)
+@pytest.mark.parametrize("match", [StringMatch.CONTAINS, StringMatch.EXACT])
+def test_a_plan_is_read_whatever_the_value_is(
+    mariadb_server: MariaServer, value: str, match: StringMatch
+) -> None:
+    """MariaDB writes what is no JSON: the values of conditions with the escapes of SQL."""
+    database = mariadb_server.new_database()
+    name = make_url(database).database
+    mariadb_server.run(TABLE.format(database=name), ROWS.format(database=name))
+    with closing(Database(database, 5, 1)) as asked:
+        rows = "SELECT id, patient FROM stays"
+        (column, _) = asked.columns(rows)
+        shape = Shape(rows, ("id",), Matches(column, match, folded=False))
+        assert asked.plan(shape, (value,)).whole == ("stays",)
+
+
+UNSIGNED = """\
+mapping: 1
+name: Numbers without a sign
+profile: full
+time_zone: Europe/Paris
+constants: {visit_number_system: "urn:oid:1.2"}
+source: {kind: sql, url: {env: PAS_URL}, may_write: true}
+encounter:
+  rows: SELECT id, visit FROM numbers
+  fields: {id: {from: id}, patient_id: {from: id}, status: finished, visit_number: {from: visit}}
+  search: [_id, patient, identifier]
+"""
+
+
+def test_a_number_without_sign_is_found_as_it_is_shown(
+    mariadb_server: MariaServer, tmp_path: Path
+) -> None:
+    """Up to 2^64; nothing is found for what is beyond, nor for what is below nought."""
+    url = mariadb_server.new_database()
+    large = [2**64 - 1, 2**63, 2**63 - 1, 0]
+    engine = writing(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE numbers (id BIGINT UNSIGNED, visit BIGINT)"
+        )
+        for id in large:
+            values = f"({id}, {id - 2**63})"
+            connection.exec_driver_sql(f"INSERT INTO numbers VALUES {values}")
+    engine.dispose()
+    file = tmp_path / "hospital.yaml"
+    file.write_text(UNSIGNED, encoding="utf-8")
+    with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
+        by_id = Sort(SortKey.ID, descending=True)
+        pages = list(walk(adapter, ask(sort=by_id, count=1)))
+        assert [id for page in pages for id in ids_of(page)] == [*map(str, large)]
+        for id in map(str, large):
+            assert adapter.read(STAY, id).id == id
+            assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
+            assert ids_of(adapter.search(ask(patient(id)))) == [id]
+        number = token("identifier", str(-(2**63)))
+        assert ids_of(adapter.search(ask(number))) == ["0"]
+        for other in (str(2**64), "-1", "9" * 40):
+            assert ids_of(adapter.search(ask(token("_id", other)))) == []
+            with pytest.raises(NotFoundError):
+                adapter.read(STAY, other)

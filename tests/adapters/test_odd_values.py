@@ -1,15 +1,8 @@
 """Values that a database compares in another way than the mapping reads them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
-from typing import TypeAlias
-
 import pytest
 
-from adapters import open_adapter
 from adapters.contract import (
-    Adapter,
     Criterion,
     EncounterRecord,
     NotFoundError,
@@ -18,7 +11,6 @@ from adapters.contract import (
     SortKey,
     StringMatch,
 )
-from adapters.mapping.load import load_mapping
 from adapters.testing.asking import (
     PATIENT,
     STAY,
@@ -29,52 +21,7 @@ from adapters.testing.asking import (
     text,
     token,
 )
-from tests.databases import writing
-
-HEAD = """\
-mapping: 1
-name: Odd values
-profile: full
-time_zone: Europe/Paris
-constants:
-  visit_number_system: urn:oid:1.2.3
-  functional_unit_extension: https://example.org/unit
-source: {kind: sql, url: {env: PAS_URL}, may_write: true}
-"""
-
-Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
-"""Takes what follows the head of a mapping, and statements that fill an empty database."""
-
-
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the address of an empty database."""
-    if request.param == "postgresql":
-        return str(request.getfixturevalue("new_postgresql")("unicode"))
-    if request.param == "mariadb":
-        return str(request.getfixturevalue("mariadb_server").new_database())
-    return f"sqlite:///{tmp_path / 'pas.db'}"
-
-
-@pytest.fixture
-def opened(url: str, tmp_path: Path) -> Iterator[Opened]:
-    """Return what opens an adapter on a database of the test's own."""
-    with ExitStack() as until_the_end:
-
-        def open_(mapping: str, statements: tuple[str, ...]) -> Adapter:
-            engine = writing(url)
-            with engine.begin() as connection:
-                for statement in statements:
-                    connection.exec_driver_sql(statement)
-            engine.dispose()
-            file = tmp_path / "hospital.yaml"
-            file.write_text(HEAD + mapping, encoding="utf-8")
-            adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-            until_the_end.callback(adapter.close)
-            return adapter
-
-        yield open_
-
+from tests.adapters.emptied import Opened
 
 STATES = """\
 codes: {states: {table: {S: finished, A: hidden, X: removed}, otherwise: planned}}
@@ -232,10 +179,8 @@ patient:
 
 
 def test_a_patient_that_is_no_id_of_patients_is_found_beside_one_that_is(
-    opened: Opened, url: str
+    opened: Opened,
 ) -> None:
-    if url.startswith("postgresql"):
-        pytest.skip("does not compare a text with a number")
     adapter = opened(
         TYPED,
         (
@@ -438,58 +383,3 @@ def test_a_time_that_stands_for_none_is_the_same_however_it_is_written(
     assert [row.start for row in rows if isinstance(row, EncounterRecord)] == [None] * 2
     assert ids_of(adapter.search(ask(sort=Sort(SortKey.DATE)))) == ["1", "2"]
     assert adapter.count(ask(dates("gt1900"))) == 0
-
-
-CAPITALS = """\
-codes:
-  states: {table: {S: finished, A: hidden}}
-  kinds: {table: {HC: IMP}, otherwise: UNK}
-encounter:
-  rows: SELECT s.id, s.person, s.state, s.kind, s.number FROM stays s
-  fields:
-    id: {from: id}
-    patient_id: {from: person}
-    status: {from: state, codes: states}
-    class: {from: kind, codes: kinds}
-    visit_number: {from: number}
-  search: [_id, patient, identifier, status, class]
-"""
-
-
-@pytest.mark.parametrize(
-    ("criterion", "found"),
-    [
-        (token("_id", "a"), ["a"]),
-        (patient("p"), ["!state"]),
-        (token("identifier", "v1"), ["!state"]),
-        (token("status", "finished"), ["A", "a"]),
-        (token("class", "IMP"), ["A"]),
-        # A code that no entry names, as it is shown (decision 17).
-        (token("class", "UNK"), ["!state", "!state", "a"]),
-        # The code of hidden stays in small letters is another one, and is told of.
-        (None, ["!state", "!state", "A", "a"]),
-    ],
-    ids=str,
-)
-def test_capitals_count_where_a_column_of_sqlite_is_declared_without_case(
-    tmp_path: Path, criterion: Criterion | None, found: list[str]
-) -> None:
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    file = tmp_path / "hospital.yaml"
-    file.write_text(HEAD + CAPITALS, encoding="utf-8")
-    engine = writing(url)
-    types = "id, person, state, kind, number".replace(",", " TEXT COLLATE NOCASE,")
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"CREATE TABLE stays ({types} TEXT COLLATE NOCASE)")
-        connection.exec_driver_sql(
-            "INSERT INTO stays VALUES ('A', 'P', 'S', 'HC', 'V1'),"
-            " ('a', 'P', 'S', 'hc', 'V1'), ('b', 'p', 's', 'hc', 'v1'),"
-            " ('c', 'Q', 'a', NULL, NULL), ('d', 'Q', 'A', 'HC', 'V1')"
-        )
-    engine.dispose()
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    query = ask(*[criterion] if criterion else [])
-    rows = adapter.search(query)
-    assert adapter.count(query) == len(rows.rows)
-    assert sorted(ids_of(rows)) == found
-    adapter.close()

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.mysql import BIGINT
 from sqlalchemy.engine import URL, Engine
 
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import WHOLE, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
@@ -21,9 +22,11 @@ from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
 from adapters.sql.dialects.origins import mysql_origins
 from adapters.sql.dialects.plans import mysql_plan
 from adapters.sql.dialects.vitals import mysql_vitals
-from adapters.sql.idiom import Idiom, Text
+from adapters.sql.idiom import Idiom, Text, read_back
 
 _TIMESTAMP = 7
+_UNSIGNED = 32
+"""The flag of a column (FLAG.UNSIGNED)."""
 
 _KINDS: Mapping[int, Kind] = {
     **dict.fromkeys((1, 2, 3, 8, 9, 13), Kind.INTEGER),
@@ -90,20 +93,26 @@ def _conversions() -> Mapping[Any, Any]:
     return {**conversions, _TIMESTAMP: instant, datetime: literal}
 
 
-def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
+def _columns(cursor: Any, rows: str) -> tuple[Column, ...]:
     cursor.execute(f"SELECT * FROM ({rows}\n) AS pas LIMIT 0")
     columns = [
-        Column(column[0], _KINDS.get(column[1], Kind.OTHER))
-        for column in cursor.description or ()
+        Column(field.name, _kind_of(field.type_code, field.flags))
+        # What PyMySQL's `description` is made of, which leaves the flags out.
+        for field in cursor._result.fields
     ]
     names = [column.name for column in columns if column.kind is Kind.FOLDING]
     collations = _collations(cursor, rows, names) if names else {}
     return tuple(
-        Column(column.name, _kind(collations[column.name]))
-        if column.name in collations
+        Column(column.name, _kind(found), found)
+        if (found := collations.get(column.name))
         else column
         for column in columns
     )
+
+
+def _kind_of(type_: int, flags: int) -> Kind:
+    kind = _KINDS.get(type_, Kind.OTHER)
+    return Kind.UNSIGNED if kind is Kind.INTEGER and flags & _UNSIGNED else kind
 
 
 def _collations(cursor: Cursor, rows: str, names: list[str]) -> Mapping[str, str]:
@@ -133,6 +142,18 @@ def _exact(text: Text) -> Text:
     return utf8.collate("utf8mb4_bin")
 
 
+def _collated(text: Text, collation: str) -> Text:
+    # One of another set of signs fits no text as it is.
+    signs: Text = sa.literal_column(collation.partition("_")[0])
+    converted: Text = sa.func.convert(text.op("USING")(signs))
+    return converted.collate(collation)
+
+
+def _digits(number: sa.ColumnElement[Any]) -> Text:
+    # What a CAST writes has a collation of its own, which no column's compares with.
+    return sa.func.concat(number, sa.literal_column("''"))
+
+
 def _fold(text: Text) -> Text:
     """Fold as `adapters.words.fold` does; case and accents by a collation."""
     plain: Text = sa.func.lower(_exact(text))
@@ -159,10 +180,12 @@ def _timed_out(error: BaseException) -> bool:
 _UNKNOWN = frozenset(
     {
         *(1044, 1052, 1054, 1060, 1064, 1103, 1142, 1143, 1146, 1176, 1305),
-        *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1271, 1356, 1582, 1792),
+        *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1270, 1271, 1356, 1582, 1792),
+        *(4078, 4079),
     }
 )
-"""Names, rights, syntax; statements without a meaning. Of the server's error reference."""
+"""Names, rights, syntax; statements without a meaning; types that do not compare. Of the
+server's error reference."""
 
 
 def _unknown(error: BaseException) -> bool:
@@ -176,7 +199,16 @@ def _code(error: BaseException) -> object:
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(fold=_fold, exact=_exact),
+    idiom=Idiom(
+        fold=_fold,
+        exact=_exact,
+        collated=_collated,
+        writes=dict.fromkeys(WHOLE, _digits),
+        reads={
+            Kind.INTEGER: read_back(sa.BigInteger(), _exact),
+            Kind.UNSIGNED: read_back(BIGINT(unsigned=True), _exact),
+        },
+    ),
     may_write=_may_write,
     start=nothing,
     timed_out=_timed_out,

@@ -1,8 +1,6 @@
 """PostgreSQL, by psycopg: the server itself ends statements and refuses to write."""
 
-import time
-from collections.abc import Generator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 import sqlalchemy as sa
@@ -11,8 +9,8 @@ from psycopg.adapt import Loader, Transformer
 from psycopg.pq import Format
 from sqlalchemy.engine import URL, Engine
 
-from adapters.names import look_up
-from adapters.sql.columns import TIMES, Column, Kind
+from adapters.sql.addresses import odd_option
+from adapters.sql.columns import Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
@@ -25,62 +23,14 @@ from adapters.sql.dialects.base import (
 from adapters.sql.dialects.folding import translated
 from adapters.sql.dialects.origins import postgresql_origins
 from adapters.sql.dialects.plans import postgresql_plan
+from adapters.sql.dialects.postgresql_columns import TIME_TYPES, read_columns
+from adapters.sql.dialects.postgresql_connection import (
+    TimedConnection,
+    look_up_hosts,
+    refused_option,
+)
 from adapters.sql.dialects.vitals import postgresql_vitals
-from adapters.sql.idiom import Idiom
-
-_KINDS: Mapping[int, Kind] = {
-    16: Kind.BOOLEAN,
-    18: Kind.TEXT,
-    19: Kind.TEXT,
-    20: Kind.INTEGER,
-    21: Kind.INTEGER,
-    23: Kind.INTEGER,
-    25: Kind.TEXT,
-    701: Kind.NUMBER,
-    1042: Kind.TEXT,
-    1043: Kind.TEXT,
-    1082: Kind.DATE,
-    1114: Kind.LOCAL_TIME,
-    1184: Kind.INSTANT,
-    1700: Kind.NUMBER,
-    2950: Kind.UUID,
-}
-"""By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
-
-_TIMES = tuple(oid for oid, kind in _KINDS.items() if kind in TIMES)
-
-
-Answer = TypeVar("Answer")
-Steps = Generator[Any, Any, Answer]
-"""What psycopg does for one answer; it yields whenever it has to wait for the server."""
-
-
-class _Connection(psycopg.Connection[Any]):
-    """A connection that waits for one answer no longer than so many seconds.
-
-    A server that stands still ends no statement, and its host still takes bytes.
-    """
-
-    longest: float = CONNECT_SECONDS
-
-    def wait(self, gen: Steps[Answer], *args: Any, **kwargs: Any) -> Answer:
-        """Take the steps to an answer; raises OperationalError when it is late."""
-        ends = time.monotonic() + self.longest
-        return super().wait(self._in_time(gen, ends), *args, **kwargs)
-
-    def _in_time(self, steps: Steps[Answer], ends: float) -> Steps[Answer]:
-        ready = None
-        while True:
-            try:
-                wanted = steps.send(ready)
-            except StopIteration as done:
-                answer: Answer = done.value
-                return answer
-            ready = yield wanted
-            # psycopg looks up ten times a second where nothing comes.
-            if time.monotonic() > ends:
-                self.close()
-                raise psycopg.OperationalError("the server stands still")
+from adapters.sql.idiom import Idiom, Made, Text
 
 
 def _engine(url: URL, seconds: float, connections: int) -> Engine:
@@ -99,8 +49,15 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
 
     @sa.event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
-        _look_up(str(options.get("host", "")))
-        connection = _Connection.connect(*args, **options)
+        try:
+            look_up_hosts(str(options.get("host", "")))
+            connection = TimedConnection.connect(*args, **options)
+        except psycopg.OperationalError as error:
+            # To psycopg this is an outage, too.
+            name = refused_option(options)
+            if name is None:
+                raise
+            raise odd_option(name) from error
         connection.longest = seconds + GRACE_SECONDS
         return connection
 
@@ -109,16 +66,6 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
         connection.autocommit = True
 
     return engine
-
-
-def _look_up(hosts: str) -> None:
-    try:
-        for host in hosts.split(","):
-            # One that is a path is a directory of sockets.
-            if host and not host.startswith("/"):
-                look_up(host, CONNECT_SECONDS)
-    except TimeoutError as error:
-        raise psycopg.OperationalError(str(error)) from error
 
 
 class _AsSent(Loader):
@@ -145,19 +92,25 @@ def _fetch(cursor: Any, text: str, bound: Any) -> list[Any]:
             raise
     # The answer is here whole: only its cells are read anew.
     lenient = cursor.connection.cursor()
-    for oid in _TIMES:
+    for oid in TIME_TYPES:
         lenient.adapters.register_loader(oid, _AsSent)
     reader = Transformer(lenient)
     reader.set_pgresult(cursor.pgresult)
     return reader.load_rows(0, cursor.pgresult.ntuples, tuple)
 
 
-def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
-    cursor.execute(f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0")
-    return tuple(
-        Column(column[0], _KINDS.get(column[1], Kind.OTHER))
-        for column in cursor.description or ()
-    )
+def _collated(text: Text, collation: str) -> Text:
+    # It comes with its schema and in quotes, as it is written.
+    return text.op("COLLATE")(sa.literal_column(collation))
+
+
+def _exact(text: Text) -> Text:
+    return sa.cast(text, sa.Text()).collate("C")
+
+
+def _searched(text: Text) -> Text:
+    # No LIKE takes a collation that is not exact before PostgreSQL 18.
+    return sa.cast(text, sa.Text()).collate("default")
 
 
 def _fold(text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
@@ -168,6 +121,36 @@ def _fold(text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     # Where the database's locale knows no upper-case accents, they are separate now.
     bare = translated(sa.func.lower(plain), "g")
     return sa.func.normalize(bare, sa.literal_column("NFC"))
+
+
+_WHOLE = "^(0|-?[1-9][0-9]{0,18})$"
+_FRACTION = "^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]*[1-9])$"
+_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+
+
+def _reader(form: str, type_: sa.types.TypeEngine[Any]) -> Made:
+    """Return what reads a text that is in a form; PostgreSQL's CAST fails with another."""
+    pattern: sa.ColumnElement[str] = sa.literal_column(f"'{form}'")
+
+    def made(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        bare = sa.func.rtrim(text)
+        return sa.case(
+            (bare.op("~", is_comparison=True)(pattern), sa.cast(bare, type_))
+        )
+
+    return made
+
+
+def _whole(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    number = _reader(_WHOLE, sa.Numeric())(text)
+    fits = number.between(
+        sa.literal_column(f"{-(2**63)}"), sa.literal_column(f"{2**63 - 1}")
+    )
+    return sa.case((fits, sa.cast(number, sa.BigInteger())))
+
+
+def _number_text(number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    return sa.cast(sa.func.trim_scale(sa.cast(number, sa.Numeric())), sa.Text())
 
 
 _MAY_WRITE = """
@@ -201,8 +184,20 @@ def _unknown(error: BaseException) -> bool:
 
 DIALECT = Dialect(
     engine=_engine,
-    columns=_columns,
-    idiom=Idiom(fold=_fold, orders_nulls=True),
+    columns=read_columns,
+    idiom=Idiom(
+        fold=_fold,
+        exact=_exact,
+        searched=_searched,
+        collated=_collated,
+        writes={Kind.NUMBER: _number_text},
+        reads={
+            Kind.INTEGER: _whole,
+            Kind.NUMBER: _reader(_FRACTION, sa.Numeric()),
+            Kind.UUID: _reader(_UUID, sa.Uuid()),
+        },
+        orders_nulls=True,
+    ),
     may_write=_may_write,
     start=nothing,
     timed_out=_timed_out,

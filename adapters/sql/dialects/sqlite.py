@@ -13,7 +13,7 @@ from adapters.sql.dialects.base import Cursor, Dialect, pooled, run
 from adapters.sql.dialects.origins import sqlite_origins
 from adapters.sql.dialects.plans import sqlite_plan
 from adapters.sql.dialects.vitals import sqlite_vitals
-from adapters.sql.idiom import Idiom
+from adapters.sql.idiom import Idiom, Text, read_back
 from adapters.words import fold
 
 
@@ -55,6 +55,10 @@ class _Deadline:
 
 def _fold(text: object) -> str | None:
     return None if text is None else fold(str(text))
+
+
+def _exact(text: Text) -> Text:
+    return text.collate("BINARY")
 
 
 def _fetch(cursor: Any, text: str, bound: Any) -> list[Any]:
@@ -132,7 +136,8 @@ DIALECT = Dialect(
     columns=_columns,
     idiom=Idiom(
         fold=lambda text: sa.func.encounters_fold(text),
-        exact=lambda text: text.collate("BINARY"),
+        exact=_exact,
+        reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
     ),
     # The file is opened for reading, whatever its owner may do.
     may_write=lambda _cursor: False,

@@ -10,6 +10,7 @@ from adapters.inspection.filled import never_filled
 from adapters.inspection.times import doubtful_times
 from adapters.mapping.model import SourceMapping
 from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.inspection.blanks import blank_ends
 from adapters.sql.inspection.codes import CodesSeen
 from adapters.sql.inspection.cut import cut_short
 from adapters.sql.inspection.filters import filters_without_index
@@ -44,6 +45,7 @@ def looks(
         ("all rows", lambda: cut_short(looked)),
         ("types of columns", lambda: unfit_kinds(looked)),
         ("codes", codes.observations),
+        ("blanks", lambda: blank_ends(looked)),
         ("required values", lambda: empty_required(looked)),
         ("rows", lambda: _rows(looked)),
         ("far days", lambda: far_times(looked, datetime.now(UTC))),

@@ -10,11 +10,10 @@ from adapters.mapping.parameters import PARAMETERS, SORTS
 from adapters.mapping.places import Place
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.mapping.time_rule import TimeRule
-from adapters.sql.columns import FOLDS, TIMES, Kind
+from adapters.sql.columns import FOLDS, NUMBERS, TIMES, Kind
 from adapters.sql.inspection.rows import Looked
 from adapters.sql.statements import Shape
 
-_NUMBERS = (Kind.INTEGER, Kind.NUMBER)
 _TEXTS = (Kind.TEXT, Kind.FILLED, Kind.PADDED, Kind.LOOSE, *FOLDS)
 _SOME = 200
 """How many texts are looked at to see how times are written."""
@@ -26,7 +25,7 @@ _T_PLACE = 10
 def unfit_kinds(looked: Looked) -> Iterator[Observation]:
     """Tell the columns whose type makes the service fail, err or slow down."""
     kinds = looked.section.filters.columns.kinds
-    compared = _compared(looked)
+    compared = compared_fields(looked)
     for place in looked.places:
         if place.rows or not place.field.columns:
             continue
@@ -58,13 +57,13 @@ def _of_time(
 ) -> _Found:
     two = len(place.field.columns) > 1
     is_day = kind is Kind.DATE and place.kind is SlotKind.TIME
-    if kind in _NUMBERS and rule.format is None:
+    if kind in NUMBERS and rule.format is None:
         text = (
             "a column of numbers, without a format: say how they are written, or make a"
             " time of them in the SELECT"
         )
         yield Weight.ERROR, text, 'format: "%Y%m%d%H%M%S"'
-    elif kind in _NUMBERS and is_compared:
+    elif kind in NUMBERS and is_compared:
         text = "a column of numbers is searched as text: make a text or a time of it in the SELECT"
         yield Weight.WARNING, text, ""
     elif is_day and is_compared and place.field.search_column:
@@ -139,7 +138,7 @@ _OF_TEXTS: Mapping[SlotKind, Callable[[Place, Kind, bool], _Found]] = MappingPro
 )
 
 
-def _compared(looked: Looked) -> tuple[FieldMapping, ...]:
+def compared_fields(looked: Looked) -> tuple[FieldMapping, ...]:
     """Return the fields that searches and sorts compare."""
     section = looked.section.mapping
     slots = {

@@ -23,9 +23,9 @@ def merged_patients(looked: Looked) -> Iterator[Observation]:
     own = section.filters.columns.column(place.field.filter_column)
     if own.kind is not where.id.kind:
         return
-    kinds = {c.name: c.kind for c in looked.database.columns(where.rows)}
+    there = Columns.of(looked.database.columns(where.rows))
     field = looked.mapping.resources[ResourceType.PATIENT].fields["replaced_by"]
-    merged = Columns(tuple(kinds), kinds).key(field).present
+    merged = there.key(field).present
     inside = InRows(own, where.rows, where.id, merged.condition)
     of_one = Filter(inside, merged.values)
     wanted = all_of([looked.served, of_one])

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             may_write = database.may_write()
     except AddressError as error:
         raise CannotRunError(
-            "--from is not an address like postgresql://host/database"
+            f"--from is not an address like postgresql://host/database: {error}"
         ) from error
     except AdapterError as error:
         raise CannotRunError(f"the catalogue cannot be read: {error}") from error

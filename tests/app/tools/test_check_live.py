@@ -456,6 +456,43 @@ DEFECTS = {
         new="start: {from: began_text}",
         source="stays.began_text",
     ),
+    "numbers that end in blanks": Defect(
+        "3 rows end in blanks, which the database counts",
+        "visit_number:",
+        ("UPDATE stays SET visit = visit || '  ' WHERE stay_id <= 3",),
+        source="stays.visit",
+        databases=("sqlite", "postgresql"),
+    ),
+    "a code that ends in a blank": Defect(
+        "1 row ends in blanks, which the database counts",
+        "gender:",
+        ("UPDATE patients SET sex = 'F ' WHERE patient_id = 2",),
+        source="patients.sex",
+        databases=("sqlite", "postgresql"),
+    ),
+    "numbers that end in blanks where MariaDB counts them": Defect(
+        "3 rows end in blanks, which the database counts",
+        "visit_number:",
+        (
+            "ALTER TABLE stays MODIFY visit VARCHAR(20) COLLATE utf8mb4_unicode_nopad_ci",
+            "UPDATE stays SET visit = CONCAT(visit, ' ') WHERE stay_id <= 3",
+        ),
+        source="stays.visit",
+        databases=("mariadb",),
+    ),
+    "numbers of a second SELECT that end in blanks": Defect(
+        "2 rows end in blanks, which the database counts",
+        "identifiers:",
+        (
+            "CREATE TABLE numbers (person BIGINT, number VARCHAR(9))",
+            "INSERT INTO numbers VALUES (1, 'A '), (2, 'B '), (3, 'C')",
+        ),
+        old="identifiers: [{type: PI, system: urn:oid:1.2.4, value: {from: patient_id}}]",
+        new="identifiers: [{type: PI, system: urn:oid:1.2.4, value: {from: number},"
+        ' rows: "SELECT person, number FROM numbers", key: person}]',
+        source="numbers.number",
+        databases=("sqlite", "postgresql"),
+    ),
     "a filter without an index": Defect(
         "'patient' reads every row of stays: no index leads to it",
         "patient_id: {from",
@@ -649,6 +686,22 @@ def url(
     url = new_url(kind)
     monkeypatch.setenv("PAS_URL", url)
     return url
+
+
+def test_blanks_that_a_database_does_not_count_are_not_told(
+    kind: str, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A CHAR of PostgreSQL, and all texts of MariaDB as it is made."""
+    if kind == "sqlite":
+        pytest.skip("counts them in every column")
+    blanks = "ALTER TABLE stays MODIFY visit CHAR(20)"
+    if kind == "postgresql":
+        blanks = "ALTER TABLE stays ALTER COLUMN visit TYPE CHAR(20)"
+    fill(url, kind, (blanks, "UPDATE stays SET state = CONCAT(state, ' ')"))
+    if kind == "postgresql":
+        _run(url, "UPDATE stays SET state = TRIM(state)")
+    found = looked(written(tmp_path), capsys)
+    assert not [each for each in found if "blanks" in each["text"]]
 
 
 def test_nothing_is_wrong_with_a_clean_hospital(

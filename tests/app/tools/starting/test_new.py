@@ -531,10 +531,14 @@ def test_stays_without_patients_are_a_finding(
         ),
         (["--from", "https://pas.example.org"], "an HTTP system has no catalogue"),
         (["--from", "nonsense"], "not an address like postgresql://host/database"),
+        (
+            ["--from", "postgresql://u:secret@127.0.0.1:1/db?sslmode=secret"],
+            "the address has a value of sslmode that the driver does not take",
+        ),
         (["--from", "db2://secret@host/x"], "no such kind of database: db2"),
         (["--from", "sqlite:////nowhere/x.sqlite"], "the catalogue cannot be read"),
     ],
-    ids=["unset", "http", "no-address", "unknown-kind", "no-file"],
+    ids=["unset", "http", "no-address", "bad-option", "unknown-kind", "no-file"],
 )
 def test_what_cannot_be_read(
     options: list[str], said: str, capsys: pytest.CaptureFixture[str]

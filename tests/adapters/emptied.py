@@ -1,0 +1,57 @@
+"""An adapter on a database of a test's own: empty, until the test's statements fill it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from adapters import open_adapter
+from adapters.contract import Adapter
+from adapters.mapping.load import load_mapping
+from tests.databases import writing
+
+HEAD = """\
+mapping: 1
+name: Odd values
+profile: full
+time_zone: Europe/Paris
+constants:
+  visit_number_system: urn:oid:1.2.3
+  functional_unit_extension: https://example.org/unit
+source: {kind: sql, url: {env: PAS_URL}, may_write: true}
+"""
+
+Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
+"""Takes what follows the head of a mapping, and statements that fill an empty database."""
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of an empty database."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("new_postgresql")("unicode"))
+    if request.param == "mariadb":
+        return str(request.getfixturevalue("mariadb_server").new_database())
+    return f"sqlite:///{tmp_path / 'pas.db'}"
+
+
+@pytest.fixture
+def opened(url: str, tmp_path: Path) -> Iterator[Opened]:
+    """Return what opens an adapter on a database of the test's own."""
+    with ExitStack() as until_the_end:
+
+        def open_(mapping: str, statements: tuple[str, ...]) -> Adapter:
+            engine = writing(url)
+            with engine.begin() as connection:
+                for statement in statements:
+                    connection.exec_driver_sql(statement)
+            engine.dispose()
+            file = tmp_path / "hospital.yaml"
+            file.write_text(HEAD + mapping, encoding="utf-8")
+            adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+            until_the_end.callback(adapter.close)
+            return adapter
+
+        yield open_

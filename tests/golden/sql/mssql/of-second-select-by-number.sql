@@ -1,0 +1,10 @@
+SELECT id 
+FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
+) AS pas 
+WHERE id IN (SELECT CAST(patient AS VARCHAR(64)) AS patient 
+FROM (SELECT patient, digits FROM numbers
+) AS pas 
+WHERE digits IN (?) AND (digits COLLATE Latin1_General_100_BIN2) IN (?)) AND (id COLLATE Latin1_General_100_BIN2) IN (SELECT CAST(patient AS VARCHAR(64)) AS patient 
+FROM (SELECT patient, digits FROM numbers
+) AS pas 
+WHERE digits IN (?) AND (digits COLLATE Latin1_General_100_BIN2) IN (?))

@@ -1,0 +1,5 @@
+SELECT id, patient, state, began 
+FROM (SELECT id, patient, state, began FROM stays -- all
+) AS pas 
+WHERE began IS NULL AND (id < ?) ORDER BY id DESC
+ LIMIT ? OFFSET ?
