@@ -13,7 +13,7 @@ from adapters.contract import SourceUnavailableError
 from adapters.http.client import Call, Client, Deadline
 from adapters.names import look_up
 from adapters.sql.database import Database
-from adapters.sql.dialects import mysql_connection, postgresql
+from adapters.sql.dialects import mysql_connection, postgresql_connection
 from app.identity import IdentityError, Provider
 from app.timed_redis import ask, connect
 from tests.live import HOST, in_time
@@ -37,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return real(host, *args, flags=flags, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    for dialect in (mysql_connection, postgresql):
+    for dialect in (mysql_connection, postgresql_connection):
         monkeypatch.setattr(dialect, "CONNECT_SECONDS", WAIT)
     yield asked
     over.set()

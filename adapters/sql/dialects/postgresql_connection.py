@@ -46,6 +46,7 @@ class TimedConnection(psycopg.Connection[Any]):
 
 
 def look_up_hosts(hosts: str) -> None:
+    """Look up the hosts of an address in bounded time; raises OperationalError when late."""
     try:
         for host in hosts.split(","):
             # One that is a path is a directory of sockets.

@@ -59,7 +59,8 @@ def serving(
 
     def listens() -> bool:
         assert process.poll() is None
-        return answers(port)
+        # The process beside the workers has its name a moment after it was forked.
+        return answers(port) and len(workers_of(process.pid)) == 1
 
     try:
         wait_until(listens, mapping, PATIENCE)
