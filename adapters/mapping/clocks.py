@@ -19,6 +19,7 @@ _TICK = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
 _DAY = timedelta(days=1)
 _LAST_DAY = date.max.toordinal()
+_MOST_DAYS = 1 << 16
 
 
 def rewritten(instant: datetime, zone: ZoneInfo) -> datetime:
@@ -57,18 +58,39 @@ def _timezone(offset: timedelta) -> timezone:
     return timezone(offset)
 
 
-@lru_cache(maxsize=1 << 16)
-def day_base(zone: ZoneInfo, written: ZoneInfo, ordinal: int) -> datetime | None:
-    """Return the instant of ORIGIN by the offset of a day, None if that changes then.
+class DayBases(dict[int, datetime | None]):
+    """The instant of ORIGIN by the offset of each day, by its ordinal; None if that changes then.
 
     A local time of the day is as far from it as from ORIGIN: adding that difference is
     nine times faster than `replace` and `astimezone`.
     """
-    read = _steady_day(zone, ordinal)
-    if read is None:
-        return None
-    shown = read if zone is written else _steady_during(written, ordinal, read)
-    return None if shown is None else ORIGIN.replace(tzinfo=read).astimezone(shown)
+
+    def __init__(self, zone: ZoneInfo, written: ZoneInfo) -> None:
+        super().__init__()
+        self._zones = zone, written
+
+    def __missing__(self, ordinal: int) -> datetime | None:
+        if len(self) > _MOST_DAYS:
+            self.clear()
+        zone, written = self._zones
+        read = _steady_day(zone, ordinal)
+        shown = read
+        if read and zone is not written:
+            shown = _steady_during(written, ordinal, read)
+        base = self[ordinal] = _base(read, shown) if read and shown else None
+        return base
+
+
+@lru_cache
+def day_bases(zone: ZoneInfo, written: ZoneInfo) -> DayBases:
+    """Return what all times share that are read by one zone and written by another."""
+    return DayBases(zone, written)
+
+
+@lru_cache
+def _base(read: timezone, shown: timezone) -> datetime:
+    """Return one object for each pair of offsets: there are thousands of days, and few pairs."""
+    return ORIGIN.replace(tzinfo=read).astimezone(shown)
 
 
 def _steady_day(zone: ZoneInfo, ordinal: int) -> timezone | None:

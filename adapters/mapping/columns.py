@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 
 from adapters.mapping.cells import Cell, Reader, Row
 from adapters.mapping.checks import FHIR_ID
-from adapters.mapping.clocks import ORIGIN, day_base
+from adapters.mapping.clocks import ORIGIN, day_bases
 from adapters.mapping.slots import Kind
-from adapters.mapping.time_rule import TimeRule
 from adapters.mapping.values import PLAIN, presence, sentinel_years
 
 Columns: TypeAlias = Sequence[Sequence[Any]]
@@ -22,7 +21,6 @@ Columns: TypeAlias = Sequence[Sequence[Any]]
 
 ColumnReader: TypeAlias = Callable[[Sequence[Row], Columns], Sequence[Any]]
 
-_MOST_DAYS = 1 << 16
 _TEXTS = frozenset({Kind.EXACT, Kind.TEXT, Kind.SYSTEM, Kind.CODE})
 
 
@@ -112,7 +110,7 @@ def _times(cell: Cell, read: Reader) -> ColumnReader:
     (index,) = cell.indexes
     present = presence(cell.field.absent)
     years = sentinel_years(cell.field.absent)
-    bases = _Bases(rule)
+    bases = day_bases(rule.zone, rule.written)
 
     def read_all(rows: Sequence[Row], columns: Columns) -> Sequence[Any]:
         column = columns[index]
@@ -135,17 +133,3 @@ def _times(cell: Cell, read: Reader) -> ColumnReader:
             return list(map(read, rows))
 
     return read_all
-
-
-class _Bases(dict[int, Any]):
-    """The instant of ORIGIN by the offset of each day that was asked for, if it has one."""
-
-    def __init__(self, rule: TimeRule) -> None:
-        super().__init__()
-        self._rule = rule
-
-    def __missing__(self, day: int) -> Any:
-        if len(self) > _MOST_DAYS:
-            self.clear()
-        base = self[day] = day_base(self._rule.zone, self._rule.written, day)
-        return base

@@ -12,7 +12,7 @@ from adapters.mapping.clocks import (
     FIRST_TIME,
     LAST_TIME,
     ORIGIN,
-    day_base,
+    day_bases,
     placed,
     rewritten,
     smallest,
@@ -33,7 +33,7 @@ def to_instant(value: object, rule: TimeRule) -> datetime:
     Raises ValueError with a rule that quotes no value.
     """
     if isinstance(value, datetime) and value.tzinfo is None:
-        base = day_base(rule.zone, rule.written, value.toordinal())
+        base = day_bases(rule.zone, rule.written)[value.toordinal()]
         if base is not None:
             return base + (value - ORIGIN)
     read = read_value(value, rule)
