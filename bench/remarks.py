@@ -6,7 +6,7 @@ WHY = """\
 The view written by hand has no token, limit, cursor, mapping, log line, metrics or breaker:
 where it stands at a target or over it, nothing that does more on gunicorn, Flask and psycopg
 can be under it. Where the CPU goes of a request that is answered under load, in percent of
-it, taken once by timing each part in a worker:
+it, taken once, on another machine (Intel Xeon), by timing each part in a worker:
 
 | | read | page of 100 with its total |
 |---|---:|---:|
@@ -19,7 +19,8 @@ it, taken once by timing each part in a worker:
 | rows mapped, FHIR's shape, JSON | 6 | 28 |
 | pages: sealed, kept in Redis, linked | | 12 |
 
-CPU ÷ floor with parts of the service left out, 20 rounds in a run of its own:
+CPU ÷ floor with parts of the service left out, 20 rounds in a run of its own, on that
+machine and before a source that is well was asked past its breaker:
 
 | | read | patient's stays | page of 100 |
 |---|---:|---:|---:|
