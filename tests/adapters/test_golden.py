@@ -4,7 +4,9 @@ What the files of tests/golden/sql say was read against the manuals of the datab
 SQLite, PostgreSQL and MariaDB run the same shapes in the contract suite.
 """
 
+import inspect
 import re
+import sys
 
 import pytest
 
@@ -57,6 +59,23 @@ def test_every_placeholder_is_bound(database: str) -> None:
         else:
             assert {name.lstrip(":") for name in placeholders} <= set(bound)
         assert not re.search(r"'\w+'", text), "values are bound, not written"
+
+
+STACK = 250
+"""In frames: a quarter of what Python lets a request have in all."""
+
+
+@pytest.mark.parametrize(("database", "name"), SHAPES)
+def test_a_statement_is_made_in_a_stack_that_others_need_too(
+    database: str, name: str
+) -> None:
+    shape = shapes(database)[name]
+    limit, used = sys.getrecursionlimit(), len(inspect.stack(0))
+    sys.setrecursionlimit(used + STACK)
+    try:
+        assert compiled(database, shape).text
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_sql_server_is_told_the_number_of_rows_first() -> None:

@@ -1,9 +1,12 @@
 """What databases need to fold text as `adapters.words.fold` does, and none has of itself."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from adapters.sql.idiom import Text
 from adapters.words import ACCENTS, BLANKS, LETTERS, UNSEEN, fold
@@ -56,11 +59,33 @@ def _spelled() -> dict[str, str]:
 SPELLED = _spelled()
 
 
+class _Replaced(FunctionElement[str]):
+    """A text, and what is replaced in it, one after the other: each and what stands for it.
+
+    It is written in a loop: of so many functions, one within the other, SQLAlchemy goes
+    deeper than Python's stack.
+    """
+
+    name = "replace"
+    type = sa.Text()
+    inherit_cache = True
+
+
+@compiles(_Replaced)
+def _write_replaced(element: _Replaced, compiler: Any, **options: Any) -> str:
+    text, *pairs = (compiler.process(each, **options) for each in element.clauses)
+    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+        text = f"replace({text}, {old}, {new})"
+    return str(text)
+
+
 def spelled_out(text: Text) -> Text:
     """Return small letters with those replaced that stand for several, or for another."""
-    for letter, letters in SPELLED.items():
-        text = sa.func.replace(text, letter, letters)
-    return text
+    return _replaced(text, SPELLED)
+
+
+def _replaced(text: Text, pairs: Mapping[str, str]) -> Text:
+    return _Replaced(text, *(part for pair in pairs.items() for part in pair))
 
 
 # Where a database knows ASCII alone, capitals stay what they are.
@@ -86,8 +111,7 @@ def translated(text: Text, *flags: str) -> Text:
     `flags` make the database's REGEXP_REPLACE replace all that it finds.
     """
     text = sa.func.regexp_replace(text, f"[{ACCENTS}]+", "", *flags)
-    for letter, letters in _SEVERAL.items():
-        text = sa.func.replace(text, letter, letters)
+    text = _replaced(text, _SEVERAL)
     taken = "".join(_SINGLE) + BLANKS + UNSEEN
     given = "".join(_SINGLE.values()) + " " * len(BLANKS)
     text = sa.func.translate(text, taken, given)
