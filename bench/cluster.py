@@ -39,11 +39,18 @@ class Database:
         return self.libpq.replace("postgresql:", "postgresql+psycopg:", 1)
 
 
+_PORTS = list(range(10000, 20000))
+"""Below those that connections get, and below the ones that the tests listen on."""
+random.shuffle(_PORTS)
+
+
 def free_port() -> int:
-    """Return a port that nobody has, nor gets for a connection before it is listened on."""
+    """Return a port that nobody has, nor gets for a connection before it is listened on.
+
+    Never one twice: several are chosen before the first of them is listened on.
+    """
     while True:
-        # Below those, and below the ones that the tests listen on.
-        port = random.randrange(10000, 20000)
+        port = _PORTS.pop()
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
