@@ -23,6 +23,20 @@ constants:
 source: {kind: sql, url: {env: PAS_URL}, may_write: true}
 """
 
+NUMBERED = """\
+encounter:
+  rows: SELECT id FROM people
+  fields: {id: {from: id}, patient_id: {from: id}, status: finished}
+patient:
+  rows: SELECT id FROM people
+  fields:
+    id: {from: id}
+    identifiers:
+      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
+  search: [_id, identifier]
+"""
+"""Patients, and their numbers by a second SELECT."""
+
 Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
 """Takes what follows the head of a mapping, and statements that fill an empty database."""
 

@@ -21,7 +21,7 @@ from adapters.testing.asking import (
     text,
     token,
 )
-from tests.adapters.emptied import Opened
+from tests.adapters.emptied import NUMBERED, Opened
 
 STATES = """\
 codes: {states: {table: {S: finished, A: hidden, X: removed}, otherwise: planned}}
@@ -194,20 +194,6 @@ def test_a_patient_that_is_no_id_of_patients_is_found_beside_one_that_is(
     assert {*ids_of(adapter.search(ask(patient("P1", "2"))))} == {"1", "2", "3"}
 
 
-ITEMS = """\
-encounter:
-  rows: SELECT id FROM people
-  fields: {id: {from: id}, patient_id: {from: id}, status: finished}
-patient:
-  rows: SELECT id FROM people
-  fields:
-    id: {from: id}
-    identifiers:
-      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
-  search: [_id, identifier]
-"""
-
-
 @pytest.mark.parametrize(
     ("id_type", "key_type", "ids"),
     [
@@ -225,7 +211,7 @@ def test_items_are_those_of_the_id_whatever_type_their_key_has(
 ) -> None:
     one, other = ids
     adapter = opened(
-        ITEMS,
+        NUMBERED,
         (
             f"CREATE TABLE people (id {id_type})",
             f"CREATE TABLE numbers (person {key_type}, number VARCHAR(8))",
@@ -247,7 +233,7 @@ def test_numbers_that_are_nearly_the_same_are_not_found_for_each_other(
     opened: Opened,
 ) -> None:
     adapter = opened(
-        ITEMS,
+        NUMBERED,
         (
             "CREATE TABLE people (id BIGINT)",
             "CREATE TABLE numbers (person VARCHAR(20), number VARCHAR(8))",

@@ -11,20 +11,7 @@ import pytest
 
 from adapters.contract import NotFoundError
 from adapters.testing.asking import PATIENT, STAY, ask, ids_of, patient, token
-from tests.adapters.emptied import Opened
-
-NUMBERED = """\
-encounter:
-  rows: SELECT id FROM people
-  fields: {id: {from: id}, patient_id: {from: id}, status: finished}
-patient:
-  rows: SELECT id FROM people
-  fields:
-    id: {from: id}
-    identifiers:
-      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
-  search: [_id, identifier]
-"""
+from tests.adapters.emptied import NUMBERED, Opened
 
 MERGED = """\
 encounter:
