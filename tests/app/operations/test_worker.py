@@ -46,6 +46,8 @@ REFUSED = {
         400,
         "structure",
     ),
+    "a fragment": (b"GET /scheme#" + CANARY + b" HTTP/1.1\r\n" + END, 400, "structure"),
+    "an empty fragment": (b"GET /scheme?a=b# HTTP/1.1\r\n" + END, 400, "structure"),
     "no host": (b"GET /" + CANARY + b" HTTP/1.1\r\nX-Y: a\r\n\r\n", 400, "structure"),
     "a host that is none": (
         b"GET / HTTP/1.1\r\nHost: x/" + CANARY + b"\r\n\r\n",
@@ -120,6 +122,16 @@ def test_before_http_1_1_there_need_be_none(gunicorn: Gunicorn) -> None:
     assert exchange(gunicorn.port, b"GET /scheme HTTP/1.0\r\n\r\n").status == 200
     answer = exchange(gunicorn.port, b"GET /scheme HTTP/1.0\r\nHost: a b\r\n\r\n")
     assert answer.status == 400
+
+
+def test_a_version_to_come_is_answered_in_ours(gunicorn: Gunicorn) -> None:
+    head = b"GET /scheme HTTP/1.2\r\nConnection: close\r\n"
+    with socket.create_connection((HOST, gunicorn.port), 60) as client:
+        client.sendall(head + END)
+        with client.makefile("rb") as answer:
+            assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+    # It needs a Host, as ours does.
+    assert exchange(gunicorn.port, head + b"\r\n").status == 400
 
 
 CLOSING = {
