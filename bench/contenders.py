@@ -138,6 +138,17 @@ def contenders(
             {"BENCH_DATABASE": database.libpq, "BENCH_BASE_URL": BASE_URL},
             "Flask, psycopg, a dict literal, orjson; no token, no cursor",
         ),
+        _flask(
+            "dutiful",
+            {
+                "BENCH_DATABASE": database.libpq,
+                "BENCH_BASE_URL": BASE_URL,
+                "BENCH_REDIS": redis,
+                "BENCH_TOKEN": identity.token,
+                "PROMETHEUS_MULTIPROC_DIR": str(bodies.parent),
+            },
+            "the same with a token, pages in Redis, an access line, metrics",
+        ),
         ours(
             {"PAS_URL": database.sqlalchemy},
             ROOT / "mappings/demo/demo.yaml",

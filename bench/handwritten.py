@@ -6,14 +6,16 @@ address as libpq takes it, `BENCH_BASE_URL` what addresses start with.
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
 import psycopg
 from flask import Flask, Response, request
+from werkzeug.datastructures import MultiDict
 
 from bench.floor import CONTENT_TYPE
 
@@ -52,6 +54,8 @@ TYPE = {
         }
     ]
 }
+
+NO_LINKS: Mapping[str, str] = MappingProxyType({"self": ""})
 
 _own = threading.local()
 
@@ -97,8 +101,10 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
     return made
 
 
-def bundle(rows: Iterable[Any], total: int, base_url: str) -> bytes:
-    """Return a page of stays as it is sent."""
+def bundle(
+    rows: Iterable[Any], total: int, base_url: str, links: Mapping[str, str] = NO_LINKS
+) -> bytes:
+    """Return a page of stays as it is sent; `links` lead from it, but for the base URL."""
     entries = [
         {
             "fullUrl": f"{base_url}/Encounter/{resource['id']}",
@@ -112,7 +118,10 @@ def bundle(rows: Iterable[Any], total: int, base_url: str) -> bytes:
             "resourceType": "Bundle",
             "type": "searchset",
             "total": total,
-            "link": [{"relation": "self", "url": f"{base_url}/Encounter"}],
+            "link": [
+                {"relation": relation, "url": f"{base_url}/Encounter{url}"}
+                for relation, url in links.items()
+            ],
             "entry": entries,
         }
     )
@@ -125,28 +134,34 @@ def create_app() -> Flask:
 
     @app.get("/fhir/v3/Encounter/<int:id>")
     def read(id: int) -> Response:
-        rows = _fetch(f"SELECT {COLUMNS} FROM sejour WHERE sejour_id = %s", id)
-        return _answer(orjson.dumps(resources(rows)[0]))
+        rows = fetch(f"SELECT {COLUMNS} FROM sejour WHERE sejour_id = %s", id)
+        return answer(orjson.dumps(resources(rows)[0]))
 
     @app.post("/fhir/v3/Encounter/_search")
     def search() -> Response:
-        size = int(request.form.get("_count", 100))
-        where, shown, values = _condition()
-        rows = _fetch(
-            f"SELECT {COLUMNS} FROM sejour WHERE {where}{shown}, sejour_id DESC LIMIT %s",
-            *values,
-            size + 1,
-        )
-        total = len(rows)
-        if total > size:
-            total = _fetch(f"SELECT count(*) FROM sejour WHERE {where}", *values)[0][0]
-        return _answer(bundle(rows[:size], total, base_url))
+        rows, total = first_page(request.form)
+        return answer(bundle(rows, total, base_url))
 
     return app
 
 
-def _condition() -> tuple[str, str, list[object]]:
-    form = request.form
+def first_page(form: MultiDict[str, str]) -> tuple[list[Any], int]:
+    """Return the rows of a first page, and how many match."""
+    size = int(form.get("_count", 100))
+    where, shown, values = condition(form)
+    rows = fetch(
+        f"SELECT {COLUMNS} FROM sejour WHERE {where}{shown}, sejour_id DESC LIMIT %s",
+        *values,
+        size + 1,
+    )
+    total = len(rows)
+    if total > size:
+        total = fetch(f"SELECT count(*) FROM sejour WHERE {where}", *values)[0][0]
+    return rows[:size], total
+
+
+def condition(form: MultiDict[str, str]) -> tuple[str, str, list[object]]:
+    """Return what a search asks for: which rows, in which order, and the values."""
     if "patient" in form:
         patient = int(form["patient"].removeprefix("Patient/"))
         by_start = " ORDER BY date_entree DESC NULLS LAST"
@@ -161,7 +176,8 @@ def _condition() -> tuple[str, str, list[object]]:
     return where, " AND date_entree IS NOT NULL ORDER BY date_entree DESC", values
 
 
-def _fetch(statement: str, *values: object) -> list[Any]:
+def fetch(statement: str, *values: object) -> list[Any]:
+    """Return the rows of a statement."""
     connection = getattr(_own, "connection", None)
     if connection is None:
         address = os.environ["BENCH_DATABASE"]
@@ -169,5 +185,6 @@ def _fetch(statement: str, *values: object) -> list[Any]:
     return connection.execute(statement, values).fetchall()
 
 
-def _answer(body: bytes) -> Response:
+def answer(body: bytes) -> Response:
+    """Return a body as an answer."""
     return Response(body, content_type=CONTENT_TYPE)

@@ -9,7 +9,7 @@ from bench.load import Figure
 from bench.mapping import Mapped
 from bench.slow import Slow
 
-FLOOR, HAND, OURS = "floor", "handwritten", "ours"
+FLOOR, HAND, DUTY, OURS = "floor", "handwritten", "dutiful", "ours"
 
 Rounds = Mapping[str, Sequence[Figure]]
 """By the name of a contender: its figures, round by round."""

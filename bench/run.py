@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from bench import counts, depth, mapping, slow
 from bench.checks import Validate, answer, check
@@ -20,8 +21,8 @@ from bench.contenders import (
 )
 from bench.load import Figure, Load
 from bench.restarts import restarts
-from bench.results import FLOOR, HAND, OURS, Results, Start, Walk
-from bench.scenarios import Scenario, scenarios
+from bench.results import DUTY, FLOOR, HAND, OURS, Results, Start, Walk
+from bench.scenarios import LINKED, Scenario, scenarios
 from bench.tokens import Identity
 
 VARIANTS: Mapping[str, str] = MappingProxyType(
@@ -85,12 +86,12 @@ class Bench:
         load = Load(self.identity.token, self.scratch, self.database.pid)
         everybody = contenders(self.database, self.redis, self.identity, bodies)
         if not self.plan.peers:
-            everybody = everybody[:3]
+            everybody = everybody[:4]
         found.missing = {each.name: each.missing for each in everybody if each.missing}
         there = [each for each in everybody if not each.missing]
         with self._started(there) as running:
             self._compared(load, running, asked)
-            asked.append(self._next(load, running[OURS], asked))
+            asked.append(self._next(load, running, asked))
             self._write_bodies(load, running[OURS], asked, bodies)
             self._measure(load, running, asked, found)
             counted = [each for name, each in running.items() if name != FLOOR]
@@ -98,7 +99,7 @@ class Bench:
             for name, each in running.items():
                 memory = tuple(memory_of(worker) for worker in each.workers())
                 found.starts[name] = Start((), memory)
-            for name in (FLOOR, HAND, OURS):
+            for name in (FLOOR, HAND, DUTY, OURS):
                 again = tuple(self._restarts(load, running[name], asked[0]))
                 found.starts[name] = replace(found.starts[name], again=again)
         for each in there:
@@ -139,15 +140,17 @@ class Bench:
             check(load, real, scenario, self.validate)
             say(f"the same answers: {scenario.title}")
 
-    def _next(self, load: Load, ours: Running, asked: Sequence[Scenario]) -> Scenario:
+    def _next(
+        self, load: Load, running: Mapping[str, Running], asked: Sequence[Scenario]
+    ) -> Scenario:
         pages = next(each for each in asked if each.name == "page")
         found = []
         for item in pages.items[:50]:
-            told = answer(load, ours, pages, item)
-            links = {link["relation"]: link["url"] for link in told["link"]}
-            found.append([links["next"].replace(BASE_URL, "/fhir/v3", 1)])
-        title = "next page of 100"
-        return Scenario("next", title, found, only=(FLOOR, OURS))
+            told = [answer(load, running[name], pages, item) for name in LINKED]
+            found.append([_following(each) for each in told])
+        following = Scenario("next", "next page of 100", found, only=(FLOOR, *LINKED))
+        check(load, [running[name] for name in LINKED], following, self.validate)
+        return following
 
     def _write_bodies(
         self, load: Load, ours: Running, asked: Sequence[Scenario], bodies: Path
@@ -212,6 +215,12 @@ class Bench:
             app.extensions["encounters"].adapter.close()
         say(f"walked {len(walked):,} pages")
         return Walk([cost for _, cost in walked[1:]], by_depth)
+
+
+def _following(told: Mapping[str, Any]) -> str:
+    links = {link["relation"]: link["url"] for link in told["link"]}
+    url: str = links["next"]
+    return url.replace(BASE_URL, "/fhir/v3", 1)
 
 
 def _lines(scenario: Scenario, running: Mapping[str, Running]) -> Iterator[Line]:

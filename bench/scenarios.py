@@ -14,6 +14,12 @@ from bench.handwritten import SERVED, UNIT
 SAMPLE = 500
 """How many different requests a scenario has."""
 
+LINKED = ("dutiful", "ours")
+"""Who has links to the next page; an item of that scenario holds one of each."""
+
+TWO_PAGES = 201
+"""A unit's page, the next one, and a row behind it."""
+
 WINDOW = 250
 """How many stays a window of days has, about."""
 
@@ -53,7 +59,7 @@ class Scenario:
         if contender == "floor":
             return Call(f"/{self.name}", [("_count", "100")] * (self.name != "read"))
         if self.name == "next":
-            return Call(item[0])
+            return Call(item[LINKED.index(contender)])
         root, unit = _WORDS[contender.partition(" ")[0]]
         if self.name == "read":
             return Call(f"{root}/Encounter/{item[0]}")
@@ -73,6 +79,7 @@ _UNIT = "service-provider._extension"
 _WORDS: Mapping[str, tuple[str, str]] = {
     "ours": ("/fhir/v3", _UNIT),
     "handwritten": ("/fhir/v3", _UNIT),
+    "dutiful": ("/fhir/v3", _UNIT),
     "node": ("/3_0_1", "functional-unit"),
     "hapi": ("/fhir", "functional-unit"),
 }
@@ -101,8 +108,8 @@ def scenarios(database: Database) -> list[Scenario]:
             f" LATERAL (SELECT bool_and(coalesce({_WHOLE}, false)) AS whole,"
             "  count(*) AS found FROM (SELECT * FROM sejour WHERE uf_courante = u.code"
             f"   AND {SERVED} AND date_entree IS NOT NULL"
-            "   ORDER BY date_entree DESC, sejour_id DESC LIMIT 101) s) first"
-            " WHERE first.whole AND first.found = 101"
+            f"   ORDER BY date_entree DESC, sejour_id DESC LIMIT {TWO_PAGES}) s) first"
+            f" WHERE first.whole AND first.found = {TWO_PAGES}"
         )
         windows = some(
             "SELECT began, began + length FROM (SELECT"

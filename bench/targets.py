@@ -4,9 +4,14 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bench.results import FLOOR, HAND, OURS, Results
+from bench.results import DUTY, FLOOR, HAND, OURS, Results
 
 NODE, HAPI = "node ×2", "hapi"
+COMPARED = (OURS, HAND, DUTY)
+_STARTS = {
+    "seconds": "start to first answer",
+    "again": "a new worker to its first answer",
+}
 
 
 class Ratio(NamedTuple):
@@ -36,13 +41,14 @@ RATIOS = (
 
 
 def targets(results: Results) -> Iterator[str]:
-    """Yield the lines of the table, with where the view written by hand stands."""
-    yield "| what | target | measured | | hand-written |"
-    yield "|---|---:|---:|---|---:|"
+    """Yield the lines of the table, with where the views written by hand stand."""
+    yield "| what | target | measured | | handwritten | dutiful |"
+    yield "|---|---:|---:|---|---:|---:|"
     for ratio in RATIOS:
-        found = results.ratio(ratio.scenario, OURS, ratio.to)
         what = f"{ratio.scenario}: CPU ÷ {ratio.to}"
-        hand = results.ratio(ratio.scenario, HAND, ratio.to)
+        found, *hand = (
+            results.ratio(ratio.scenario, name, ratio.to) for name in COMPARED
+        )
         yield _line(what, found, most=ratio.most, hand=hand)
     yield _line(
         "mapping 100 rows ÷ hand-written",
@@ -62,14 +68,13 @@ def targets(results: Results) -> Iterator[str]:
         least=0.8,
     )
     yield _line("reads kept while another source hangs", slow and slow.kept, least=0.6)
-    ours, hand = (
-        max(results.starts[name].memory, default=None) for name in (OURS, HAND)
+    memory, *hand = (
+        max(results.starts[name].memory, default=None) for name in COMPARED
     )
-    yield _line("memory of a worker, MB", ours, most=55, hand=hand)
-    started, hand = (_start(results, name, "seconds") for name in (OURS, HAND))
-    yield _line("start to first answer ÷ floor", started, most=1.6, hand=hand)
-    again, hand = (_start(results, name, "again") for name in (OURS, HAND))
-    yield _line("a new worker to its first answer ÷ floor", again, most=1.6, hand=hand)
+    yield _line("memory of a worker, MB", memory, most=55, hand=hand)
+    for field, what in _STARTS.items():
+        found, *hand = (_start(results, name, field) for name in COMPARED)
+        yield _line(f"{what} ÷ floor", found, most=1.6, hand=hand)
     yield ""
 
 
@@ -86,9 +91,9 @@ def _line(
     found: float | None,
     most: float | None = None,
     least: float | None = None,
-    hand: float | None = None,
+    hand: Sequence[float | None] = (None, None),
 ) -> str:
-    beside = "" if hand is None else _written(hand)
+    beside = " | ".join("" if each is None else _written(each) for each in hand)
     target = f"≤ {most:g}" if most is not None else f"≥ {least:g}"
     if found is None:
         return f"| {what} | {target} | | not measured | {beside} |"

@@ -47,8 +47,8 @@ def test_the_report_has_every_figure(
     with redis_url() as redis:
         found = Bench(hospital, redis, known, tmp_path, PLAN, valid).results()
     assert set(found.rounds) == {"read", "patient", "page", "next", "window"}
-    assert set(found.rounds["read"]) == {"floor", "handwritten", "ours"}
-    assert set(found.rounds["next"]) == {"floor", "ours"}
+    assert set(found.rounds["read"]) == {"floor", "handwritten", "dutiful", "ours"}
+    assert set(found.rounds["next"]) == {"floor", "dutiful", "ours"}
     assert [each.total for each in found.counts][::2] == [10, _served(hospital)]
     report = tmp_path / "report.md"
     write(report, found, PLAN, STAYS, "")
