@@ -25,6 +25,12 @@ from app.operations.arrival import Arrival
 
 GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
 READ_BYTES = 65536
+KEPT_BYTES = 262144
+"""What the system is asked to keep of answers for a client that is slow to take them.
+
+A hundred stays have some 70 KB; for a distant client it would begin with some 30.
+"""
+
 MOST_DROPPED = 1048576
 """How much a client may still send after its last answer."""
 
@@ -55,6 +61,7 @@ class Connection(TConn):
         say_goodbye: Callable[["Connection"], None],
     ) -> None:
         super().__init__(config, client, address, server)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KEPT_BYTES)
         self.sock: Any = ssl_wrap_socket(client, config) if config.is_ssl else client
         # A thread reads what has arrived, and nothing else.
         self.parser = http.get_parser(config, _NothingElse(), address)

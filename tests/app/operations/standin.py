@@ -38,6 +38,10 @@ def body():
 def long():
     return Response(bytes(16_000_000))
 
+@application.get("/page")
+def page():
+    return Response(bytes(100_000))
+
 @application.get("/scheme")
 def scheme():
     return request.scheme

@@ -183,6 +183,20 @@ def test_an_answer_that_nobody_takes_holds_no_thread_for_long(hasty: Gunicorn) -
     assert '"answer not taken"' in hasty.log.read_text()
 
 
+def test_an_answer_of_usual_length_that_nobody_takes_holds_no_thread(
+    waiting: Gunicorn,
+) -> None:
+    with ExitStack() as stack:
+        for _ in range(2 * THREADS):
+            client = stack.enter_context(socket.socket())
+            # As far away and small as can be: next to nothing is on its way at once.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            client.connect((HOST, waiting.port))
+            client.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert read_of(exchange(waiting.port, GOOD, PATIENCE)) == 4
+
+
 def test_where_gunicorn_ends_tls_half_handshakes_hold_no_thread(tmp_path: Path) -> None:
     certify(tmp_path, "encounters")
     pair = [tmp_path / f"encounters.{kind}" for kind in ("pem", "key")]
