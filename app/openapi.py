@@ -17,6 +17,7 @@ from app.openapi_parameters import (
     presentation,
     query,
     search_parameters,
+    statement_parameters,
 )
 
 _ID: Node = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
@@ -131,6 +132,6 @@ def _metadata() -> Node:
         "operationId": "readCapabilities",
         "summary": "What this deployment offers",
         "security": [{"bearer": []}, {}],
-        "parameters": formats(),
+        "parameters": statement_parameters(),
         "responses": responses("Resource", (400, 406, 412)),
     }

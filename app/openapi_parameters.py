@@ -55,11 +55,18 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
 def presentation(kind: ResourceType) -> list[Node]:
     """Return the parameters that say how much of resources is shown, and how."""
     elements = "|".join(sorted(ELEMENTS[kind]))
-    return [
-        query("_summary", {"type": "string", "enum": [*map(str, Summary)]}),
-        query("_elements", _several(elements, len(ELEMENTS[kind]))),
-        *formats(),
-    ]
+    return [*_presentation(_several(elements, len(ELEMENTS[kind])))]
+
+
+def statement_parameters() -> list[Node]:
+    """Return those of the CapabilityStatement, which is shown whole whatever they say."""
+    return [*_presentation(dict(_TEXT))]
+
+
+def _presentation(elements: Node) -> Iterator[Node]:
+    yield query("_summary", {"type": "string", "enum": [*map(str, Summary)]})
+    yield query("_elements", elements)
+    yield from formats()
 
 
 def formats() -> list[Node]:
@@ -106,6 +113,8 @@ def _pattern(row: SearchParameter, offered: OfferedParameter) -> str:
         return rf"(?:{_SIGN}*\|)?(?:{'|'.join(row.codes)})|{_SIGN}+\|"
     if row.name == "_id":
         return FHIR_ID.pattern
+    if row.type is ParameterType.REFERENCE:
+        return rf"(?:[A-Z][A-Za-z]+/)?{FHIR_ID.pattern}|{_SIGN}*:{_SIGN}*"
     if row.type is ParameterType.DATE:
         days = row.name == "birthdate" or offered.capability.finest is Limit.DAY
         prefixes = listed(offered.capability.prefixes).replace(", ", "|")

@@ -16,6 +16,12 @@ from app.schemas.datatypes import (
 FHIR_VERSION = "3.0.2"
 FORMATS = ("application/fhir+json", "application/json", "json")
 SOFTWARE = "Encounter Information Service"
+SEARCHING = (
+    "A search is POST [type]/_search with a form, or GET [type]. A parameter that is not "
+    "offered is refused; with Prefer: handling=lenient it is ignored, and the Bundle says "
+    "so. _summary, _elements, _format and _pretty are understood everywhere; pages are "
+    "cut as their search was."
+)
 
 
 class InteractionFacts(NamedTuple):
@@ -88,7 +94,14 @@ class RestField(ElementField):
         """Return a list of one."""
         resources = [_resource(each) for each in record.resources]
         security = _security(record.security_description)
-        return [{"mode": "server", "security": security, "resource": resources}]
+        return [
+            {
+                "mode": "server",
+                "documentation": SEARCHING,
+                "security": security,
+                "resource": resources,
+            }
+        ]
 
 
 def _security(description: str) -> Element:

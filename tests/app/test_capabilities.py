@@ -193,6 +193,12 @@ def test_the_statement_tells_page_sizes_sorts_and_pages(
     )
 
 
+def test_the_statement_tells_what_every_search_takes(served: Served) -> None:
+    (rest,) = body(served.get("metadata"))["rest"]
+    for word in ("_search", "handling=lenient", "_summary", "_elements"):
+        assert word in rest["documentation"]
+
+
 def test_the_statement_tells_how_many_dates_a_group_takes(
     groups: Mapping[str, Served],
 ) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,15 @@ import pytest
 from jsonschema import Draft4Validator
 
 from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
-from adapters.mapping.profile import load_profile
+from adapters.mapping.profile import PROFILES, load_profile
 from adapters.testing.hospital import UNIT_URL
 from adapters.testing.stays import EDGES
 from app.capabilities import OfferedParameter, compute_offer
 from app.openapi import openapi
 from app.openapi_parameters import search_parameters
 from app.parameters import SEARCH_PARAMETERS
-from tests.serving import BASE_URL, Params, Served
+from tests.app.answers import refused
+from tests.serving import BASE_URL, FORM, Params, Served
 
 UNIT = "service-provider._extension"
 STATUS = "http://hl7.org/fhir/encounter-status"
@@ -26,6 +28,7 @@ GOOD: Sequence[tuple[str, Params]] = [
     ("Encounter", {"_id": "1,2,6"}),
     ("Encounter", {"_id": ",".join("123456789") + ",10"}),
     ("Encounter", {"patient": f"Patient/4,2,{BASE_URL}/Patient/3"}),
+    ("Encounter", {"patient": "Group/4,urn:uuid:1,https://else.example/Patient/1"}),
     ("Encounter", [("date", "ge2024-01-01"), ("date", "lt2025")]),
     ("Encounter", {"date": "2024-05-01T10:00"}),
     ("Encounter", {"date": "ge2024-05-01T10:00:00+02:00"}),
@@ -47,6 +50,9 @@ BAD: Sequence[tuple[str, Params]] = [
     ("Encounter", {"_id": "1,"}),
     ("Encounter", {"_id": "a/b"}),
     ("Encounter", [("date", "2024")] * 11),
+    ("Encounter", {"patient": "Patient/4/5"}),
+    ("Encounter", {"patient": "patient/4"}),
+    ("Encounter", {"patient": "4,"}),
     ("Encounter", {"date": "2024-13"}),
     ("Encounter", {"date": "2024-05-01T10"}),
     ("Encounter", {"date": "2024-05-01T10:00 01:00"}),
@@ -77,8 +83,7 @@ def described(profile: str) -> Any:
 def is_described(told: Any, kind: str, params: Params) -> bool:
     """Whether a description takes a search, by GET and by POST."""
     search, form = told["paths"][f"/{kind}"], told["paths"][f"/{kind}/_search"]
-    by_form = form["post"]["requestBody"]["content"].popitem()[1]["schema"]
-    form["post"]["requestBody"]["content"]["form"] = {"schema": by_form}
+    by_form = form["post"]["requestBody"]["content"][FORM]["schema"]
     taken = {
         each["name"]: each["schema"]
         for each in search["get"]["parameters"]
@@ -141,8 +146,6 @@ def test_a_source_that_compares_less_is_described_so() -> None:
     full = compute_offer(load_profile("full", Path()), EDGES.model().capabilities)
     offer = full.resources[ResourceType.ENCOUNTER]
     changed = {**offer.parameters, "date": OfferedParameter("date", 10, able)}
-    from dataclasses import replace
-
     (date,) = [
         each["schema"]["items"]
         for each in search_parameters(replace(offer, parameters=changed))
@@ -153,6 +156,21 @@ def test_a_source_that_compares_less_is_described_so() -> None:
     assert takes("ge2024")
     assert not takes("ne2024")
     assert not takes("2024-05-01T10:00")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_is_offered_where_something_else_is_asked_is_described(
+    profile: str, served: Served, groups: Mapping[str, Served]
+) -> None:
+    service = served if profile == "full" else groups[profile]
+    for path, each in described(profile)["paths"].items():
+        if "get" not in each:
+            continue
+        names = {p["name"] for p in each["get"]["parameters"] if p["in"] == "query"}
+        answer = service.get(f"{path.replace('{id}', '1')}?foo=1")
+        text = refused(answer, 400, "not-supported", "foo")
+        offered = text.partition("Offered are: ")[2].removesuffix(".").split(", ")
+        assert {name for name in names if ":" not in name} == {*offered}
 
 
 def test_every_operation_has_a_name_and_says_what_a_failure_is() -> None:
