@@ -72,13 +72,12 @@ def test_02_a_parameter_this_deployment_does_not_offer_is_400(
 
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
-@pytest.mark.parametrize("name", ["_index", "_searchAfter", "_searchBefore"])
 def test_02_where_nothing_is_paged_no_cursor_is_offered(
-    groups: Mapping[str, Served], group: str, name: str
+    groups: Mapping[str, Served], group: str
 ) -> None:
     service = groups[group]
     address = link(service.search("Encounter", {"_count": "1"}), "self")
-    text = refused(service.get(f"{address}&{name}=1"), 400, "not-supported", name)
+    text = refused(service.get(f"{address}&foo=1"), 400, "not-supported", "foo")
     assert text.endswith("Offered are: _id, _format, _pretty.")
 
 
