@@ -17,10 +17,11 @@ FHIR_VERSION = "3.0.2"
 FORMATS = ("application/fhir+json", "application/json", "json")
 SOFTWARE = "Encounter Information Service"
 SEARCHING = (
-    "A search is POST [type]/_search with a form, or GET [type]. A parameter that is not "
-    "offered is refused; with Prefer: handling=lenient it is ignored, and the Bundle says "
-    "so. _summary, _elements, _format and _pretty are understood everywhere; pages are "
-    "cut as their search was."
+    "A search is POST [type]/_search with a form, or GET [type]; a page of one, a Bundle, "
+    "is GET alone. A parameter that is not offered is refused; with Prefer: "
+    "handling=lenient it is ignored, and the Bundle says so. Searches and reads take "
+    "_summary and _elements, and a page is cut as its search was; _format and _pretty are "
+    "taken everywhere."
 )
 
 
