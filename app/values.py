@@ -13,6 +13,9 @@ from adapters.contract import DateValue, Prefix, Token
 from app.dates import FORMS, DateTextError, parse_date
 from app.errors import BadValueError, IssueCode
 
+ID_FORM = "an id is 1 to 64 of A-Z, a-z, 0-9, '-' and '.'"
+"""What an id looks like, for the text of an error."""
+
 _ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
 _DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")
 _PARTS = re.compile(r"(?:[^\\,|]|\\[,|$\\])+|[,|]|\\")
@@ -98,7 +101,7 @@ def is_id(text: str) -> bool:
 def read_id(value: Value) -> str:
     """Read an id. Raises BadValueError."""
     if not is_id(value.text):
-        raise value.bad("an id is 1 to 64 of A-Z, a-z, 0-9, '-' and '.'")
+        raise value.bad(ID_FORM)
     return value.text
 
 

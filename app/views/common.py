@@ -34,7 +34,7 @@ from app.schemas.summary import cut
 from app.search import parse_search, read_single_values
 from app.service import service
 from app.transport import requester
-from app.values import is_id
+from app.values import ID_FORM, is_id
 from app.views.bundles import present
 
 READ_SCOPES: Mapping[ResourceType, str] = {
@@ -120,8 +120,10 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
     shown = read_presentation(single, resource_type)
     check_format(single.get("_format"), sent("HTTP_ACCEPT"))
-    if resource_type not in joined.offer.resources or not is_id(id):
+    if resource_type not in joined.offer.resources:
         raise UnknownResourceError(f"There is no such {resource_type}.")
+    if not is_id(id):
+        raise UnknownResourceError(f"There is no such {resource_type}: {ID_FORM}.")
     with phase(Phase.SOURCE):
         record = _record(joined.adapter, resource_type, id)
     note_record(record)
