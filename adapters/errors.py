@@ -66,6 +66,7 @@ class Limit(StrEnum):
     """What keeps a source from comparing a value of a parameter that it offers."""
 
     ONE_VALUE = "takes one value"
+    ONCE = "takes what is given once, with one value or several"
     DAY = "compares whole days"
     MINUTE = "compares whole minutes"
     SECOND = "compares whole seconds"

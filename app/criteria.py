@@ -12,6 +12,7 @@ from types import MappingProxyType
 from adapters.contract import (
     Criterion,
     DateCriterion,
+    Limit,
     ParameterCapability,
     ReferenceCriterion,
     StringCriterion,
@@ -19,8 +20,10 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
+from app.dates import FORMS
 from app.errors import IssueCode
 from app.values import (
+    DAYS,
     Value,
     read_date,
     read_day,
@@ -161,11 +164,13 @@ def read_dates(
     asked: Asked,
 ) -> Criterion:
     """Read dates, of whole days for a birth date. Raises BadValueError."""
-    read = read_day if parameter.name == "birthdate" else read_date
-    able = asked.able.prefixes
-    return DateCriterion(
-        parameter.name, tuple(read(value, context.zone, able) for value in values)
-    )
+    able, zone = asked.able.prefixes, context.zone
+    if parameter.name == "birthdate":
+        days = tuple(read_day(value, zone, able) for value in values)
+        return DateCriterion(parameter.name, days)
+    forms = DAYS if asked.able.finest is Limit.DAY else FORMS
+    dates = tuple(read_date(value, zone, able, forms) for value in values)
+    return DateCriterion(parameter.name, dates)
 
 
 def read_strings(

@@ -182,6 +182,7 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
 
 LIMITS: Mapping[contract.Limit, str] = {
     contract.Limit.ONE_VALUE: "takes one value in a search here",
+    contract.Limit.ONCE: "may be given once in a search here",
     contract.Limit.DAY: "compares whole days here: give days, without a time",
     contract.Limit.MINUTE: "compares whole minutes here: give no seconds",
     contract.Limit.SECOND: "compares whole seconds here",
@@ -224,6 +225,7 @@ STATUSES: Mapping[int, Answer] = {
         Answer(413, _I.TOO_LONG, "The body is too long."),
         Answer(414, _I.TOO_LONG, "The address is too long."),
         Answer(415, _I.NOT_SUPPORTED, "This kind of body is not read."),
+        Answer(417, _I.INVALID, "What the header Expect asks for is not offered."),
         Answer(422, _I.BUSINESS_RULE, "The request breaks a rule."),
         Answer(429, _I.THROTTLED, "Requests arrive too quickly.", _RETRY),
         Answer(431, _I.TOO_LONG, "The header fields are too long."),

@@ -72,7 +72,7 @@ def _elements(text: str | None, resource_type: ResourceType) -> tuple[str, ...]:
     for name in names:
         # Libraries of clients name the type along, as JSON has it; it is always there.
         if name != "resourceType" and name not in ELEMENTS[resource_type]:
-            raise bad_value(
-                "_elements", name, f"name elements of {resource_type} (STU3)"
-            )
+            known = ", ".join(sorted(ELEMENTS[resource_type]))
+            allowed = f"name elements of {resource_type} (STU3): {known}"
+            raise bad_value("_elements", name, allowed)
     return names

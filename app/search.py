@@ -75,11 +75,16 @@ def parse_search(
 
 
 def read_single_values(
-    pairs: Pairs, allowed: Sequence[str], *, lenient: bool = False
+    pairs: Pairs,
+    allowed: Sequence[str],
+    *,
+    lenient: bool = False,
+    offered: Sequence[str] = (),
 ) -> Mapping[str, str]:
     """Return the single values of a request that takes no filters.
 
-    Raises BadRequestError for a parameter that is not `allowed`, unless `lenient`, and
+    A refusal names as `offered` what is `allowed` where nothing else is said. Raises
+    BadRequestError for a parameter that is not `allowed`, unless `lenient`, and
     BadValueError for an empty or repeated one; a modifier is never left out.
     """
     _check_pairs(pairs)
@@ -90,7 +95,7 @@ def read_single_values(
         elif name.partition(":")[0] in allowed:
             raise _bad_modifier(name)
         elif not lenient:
-            raise _not_supported(name, allowed)
+            raise _not_supported(name, offered or allowed)
     check_pretty(single)
     return single
 

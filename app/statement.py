@@ -5,6 +5,7 @@ from datetime import date
 from importlib.metadata import version
 
 from adapters.contract import Limit, ResourceType
+from adapters.mapping.profile import MAX_VALUES
 from app.capabilities import Offer, OfferedParameter, ResourceOffer
 from app.criteria import ParameterType, SearchParameter, modifiers
 from app.parameters import SEARCH_PARAMETERS
@@ -63,7 +64,10 @@ def _resource(offer: ResourceOffer, *, paging: bool) -> ResourceFacts:
 def _search_text(offer: ResourceOffer, paging: bool) -> str:
     size = f"_count is {offer.count_default} by default and {offer.count_max} at most."
     sorts = ", ".join(f"{key}, -{key}" for key in offer.sorts)
-    order = f" _sort is one of {sorts}." if offer.sortable else ""
+    usual = f"{'-' if offer.default_sort.descending else ''}{offer.default_sort.key}"
+    order = f" Results come in the order {usual}."
+    if offer.sortable:
+        order = f" _sort is one of {sorts}, by default {usual}."
     if offer.order:
         order = f" Results come in the hospital system's own order: {offer.order}."
     promise = "" if not offer.keyset else f" {_KEYSET}"
@@ -91,6 +95,9 @@ def parameter_text(row: SearchParameter, offered: OfferedParameter) -> Iterator[
     takes = modifiers(able.matches) if row.type is ParameterType.STRING else ()
     if takes:
         yield f"Modifiers {', '.join(takes)}."
+    if offered.values < MAX_VALUES:
+        one = offered.values == 1
+        yield "One value." if one else f"At most {offered.values} values."
 
 
 def _bundle(*, paging: bool) -> ResourceFacts:

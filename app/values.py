@@ -13,13 +13,17 @@ from adapters.contract import DateValue, Prefix, Token
 from app.dates import FORMS, DateTextError, parse_date
 from app.errors import BadValueError, IssueCode
 
+ID_FORM = "an id is 1 to 64 of A-Z, a-z, 0-9, '-' and '.'"
+"""What an id looks like, for the text of an error."""
+
 _ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
 _DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")
 _PARTS = re.compile(r"(?:[^\\,|]|\\[,|$\\])+|[,|]|\\")
 _ESCAPE = re.compile(r"\\([,|$\\])")
-_SHOWN = 60
+_SHOWN = 120
 _TYPE = re.compile(r"[A-Z][A-Za-z]+")
-_DAYS = "YYYY, YYYY-MM, YYYY-MM-DD"
+DAYS = "YYYY, YYYY-MM, YYYY-MM-DD"
+"""The forms of a date where whole days are compared, for the text of an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def is_id(text: str) -> bool:
 def read_id(value: Value) -> str:
     """Read an id. Raises BadValueError."""
     if not is_id(value.text):
-        raise value.bad("an id is 1 to 64 letters, digits, '-' and '.'")
+        raise value.bad(ID_FORM)
     return value.text
 
 
@@ -123,16 +127,18 @@ def read_date(
     except DateTextError as error:
         raise value.bad(f"{error}; {_allowed(able, forms)}") from error
     if found.prefix not in able:
-        text = f"this deployment's source can answer {listed(able)}"
-        raise bad_value(value.name, found.prefix, text)
+        raise value.bad(
+            f"nothing is compared with the prefix '{found.prefix}' here; "
+            f"this deployment's source can answer {listed(able)}"
+        )
     return found
 
 
 def read_day(value: Value, zone: tzinfo, able: Collection[Prefix]) -> DateValue:
     """Read a date of whole days, as birth dates are. Raises BadValueError."""
     if not _DAY.fullmatch(value.text):
-        raise value.bad(_allowed(able, _DAYS))
-    return read_date(value, zone, able, _DAYS)
+        raise value.bad(_allowed(able, DAYS))
+    return read_date(value, zone, able, DAYS)
 
 
 def listed(prefixes: Collection[Prefix]) -> str:

@@ -75,7 +75,7 @@ class Filters:
                 return date_pairs(call, rule, dates)
             case StringCriterion() as text:
                 if len(criteria) > 1:
-                    raise refusal(call, Limit.ONE_VALUE)
+                    raise refusal(call, Limit.ONCE)
                 return _string(call, text)
             case TokenCriterion(parameter="identifier"):
                 return self._identifiers(call, criteria)
@@ -97,7 +97,7 @@ class Filters:
 
     def _identifiers(self, call: SearchCall, criteria: Sequence[Criterion]) -> Asked:
         if len(criteria) > 1:
-            raise refusal(call, Limit.ONE_VALUE)
+            raise refusal(call, Limit.ONCE)
         tokens = criteria[0].values
         named = [self._identifier(call, t) for t in tokens if isinstance(t, Token)]
         found = [pair for pair in named if pair is not None]
@@ -139,7 +139,7 @@ def _shared(call: SearchCall, values: Sequence[Sequence[str]]) -> Sequence[str]:
     # Two numbers may be those of one patient, who was merged: only the source knows.
     differ = all(values) and all({*kept} != {*each} for each in values)
     if call.merged and differ:
-        raise refusal(call, Limit.ONE_VALUE)
+        raise refusal(call, Limit.ONCE)
     return kept
 
 

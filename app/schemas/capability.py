@@ -16,6 +16,13 @@ from app.schemas.datatypes import (
 FHIR_VERSION = "3.0.2"
 FORMATS = ("application/fhir+json", "application/json", "json")
 SOFTWARE = "Encounter Information Service"
+SEARCHING = (
+    "A search is POST [type]/_search with a form, or GET [type]; a page of one, a Bundle, "
+    "is GET alone. A parameter that is not offered is refused; with Prefer: "
+    "handling=lenient it is ignored, and the Bundle says so. Searches and reads take "
+    "_summary and _elements, and a page is cut as its search was; _format and _pretty are "
+    "taken everywhere."
+)
 
 
 class InteractionFacts(NamedTuple):
@@ -88,7 +95,14 @@ class RestField(ElementField):
         """Return a list of one."""
         resources = [_resource(each) for each in record.resources]
         security = _security(record.security_description)
-        return [{"mode": "server", "security": security, "resource": resources}]
+        return [
+            {
+                "mode": "server",
+                "documentation": SEARCHING,
+                "security": security,
+                "resource": resources,
+            }
+        ]
 
 
 def _security(description: str) -> Element:

@@ -30,6 +30,10 @@ _CURSORS: Mapping[str, Direction] = {
     "_searchAfter": Direction.AFTER,
     "_searchBefore": Direction.BEFORE,
 }
+_SELF = ("_id", "_format", "_pretty")
+"""What a deployment without further pages offers. A cursor is read there all the same: it
+is one that was made up, or one of the time before.
+"""
 _TAKEN = ("_id", "_index", *_CURSORS, "_format", "_pretty")
 _INDEX = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
@@ -42,7 +46,8 @@ def page() -> Response:
     """Answer a page: the one of `_id`, or the one that its link leads to."""
     joined = service()
     pairs = request_pairs()
-    asked = read_single_values(pairs, _TAKEN, lenient=is_lenient())
+    offered = _TAKEN if joined.offer.paging else _SELF
+    asked = read_single_values(pairs, _TAKEN, lenient=is_lenient(), offered=offered)
     check_format(asked.get("_format"), sent("HTTP_ACCEPT"))
     kept = joined.walks.find(_page_id(asked), client().id, _link(asked))
     note_walk(kept.search.resource_type, kept.search.pairs)

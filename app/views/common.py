@@ -10,12 +10,18 @@ from typing import Any, ParamSpec
 
 import orjson
 from flask import Request, Response, request
-from werkzeug.exceptions import PreconditionFailed, RequestEntityTooLarge
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from adapters.contract import Adapter, Record, ResourceType, SourceDataError
 from app.auth import Client, require
 from app.current import current_notes, current_request, sent
-from app.errors import BadRequestError, UnknownResourceError, UnsupportedMediaTypeError
+from app.errors import (
+    BadRequestError,
+    BadValueError,
+    IssueCode,
+    UnknownResourceError,
+    UnsupportedMediaTypeError,
+)
 from app.forms import Pairs, decode_form
 from app.negotiation import check_format
 from app.operations.audit import note_pairs, note_record
@@ -28,7 +34,7 @@ from app.schemas.summary import cut
 from app.search import parse_search, read_single_values
 from app.service import service
 from app.transport import requester
-from app.values import is_id
+from app.values import ID_FORM, is_id
 from app.views.bundles import present
 
 READ_SCOPES: Mapping[ResourceType, str] = {
@@ -114,8 +120,10 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
     single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
     shown = read_presentation(single, resource_type)
     check_format(single.get("_format"), sent("HTTP_ACCEPT"))
-    if resource_type not in joined.offer.resources or not is_id(id):
+    if resource_type not in joined.offer.resources:
         raise UnknownResourceError(f"There is no such {resource_type}.")
+    if not is_id(id):
+        raise UnknownResourceError(f"There is no such {resource_type}: {ID_FORM}.")
     with phase(Phase.SOURCE):
         record = _record(joined.adapter, resource_type, id)
     note_record(record)
@@ -137,18 +145,23 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
 
 
 def _check_preconditions(response: Response) -> None:
-    """Raise PreconditionFailed as RFC 9110 says (13.1.1, 13.1.4).
+    """Raise BadValueError as RFC 9110 says (13.1.1, 13.1.4).
 
     If-Match compares strong tags, which ours are not: only `*` holds, for what is there.
     """
     told = request.headers.get("If-Match")
     if told is not None:
         if told.strip() != "*":
-            raise PreconditionFailed
+            raise _precondition("If-Match", ": an ETag is weak here, only * holds")
         return
     changed, since = response.last_modified, request.if_unmodified_since
     if changed is not None and since is not None and changed > since:
-        raise PreconditionFailed
+        raise _precondition("If-Unmodified-Since")
+
+
+def _precondition(name: str, hint: str = "") -> BadValueError:
+    text = f"The precondition {name} does not hold{hint}."
+    return BadValueError(text, f"http.{name}", code=IssueCode.CONFLICT)
 
 
 def _record(adapter: Adapter, resource_type: ResourceType, id: str) -> Record:
@@ -176,8 +189,8 @@ def request_pairs() -> Pairs:
             )
         return pairs
     body = _body(asked)
-    if not _is_form(asked) and (body or asked.mimetype):
-        raise UnsupportedMediaTypeError(f"A search is posted as {_FORM} in UTF-8.")
+    if body or asked.mimetype:
+        _check_form(asked)
     pairs = [*pairs, *decode_form(body)]
     note_pairs(pairs)
     return pairs
@@ -192,10 +205,17 @@ def _body(asked: Request) -> bytes:
     return body
 
 
-def _is_form(asked: Request) -> bool:
+def _check_form(asked: Request) -> None:
     charset = asked.mimetype_params.get("charset", "utf-8").lower()
-    packed = (sent("HTTP_CONTENT_ENCODING") or "identity").lower()
-    return (asked.mimetype, charset, packed) == (_FORM, "utf-8", "identity")
+    if (asked.mimetype, charset) != (_FORM, "utf-8"):
+        raise UnsupportedMediaTypeError(
+            f"A search is posted as {_FORM} in UTF-8.", "http.Content-Type"
+        )
+    if (sent("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
+        raise UnsupportedMediaTypeError(
+            "A search is posted as it is, without a Content-Encoding.",
+            "http.Content-Encoding",
+        )
 
 
 def is_lenient() -> bool:

@@ -310,7 +310,7 @@ def test_patients_who_may_be_one_are_not_taken_for_two(
         if sent is None:
             with pytest.raises(NotAskableError) as caught:
                 adapter.search(query)
-            assert caught.value.limit is Limit.ONE_VALUE
+            assert caught.value.limit is Limit.ONCE
             assert api.requests == []
         else:
             assert ids_of(adapter.search(query)) == ["91", "90"]

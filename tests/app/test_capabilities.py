@@ -181,13 +181,29 @@ def test_the_statement_tells_page_sizes_sorts_and_pages(
     assert "_count is 10 by default and 100 at most" in group
     assert "_count is 100 by default" in search_text(served, "Organization")
     assert "date, -date, _lastUpdated, -_lastUpdated" in full
+    assert "by default -date." in full
+    assert "by default _id." in search_text(served, "Patient")
     assert "_sort" not in group
+    assert "Results come in the order -date." in group
     assert "exactly once" in full
     assert "first page only" in group
     assert (
         "self link"
         in _resources(groups["group-a"])["Bundle"]["interaction"][0]["documentation"]
     )
+
+
+def test_the_statement_tells_what_every_search_takes(served: Served) -> None:
+    (rest,) = body(served.get("metadata"))["rest"]
+    for word in ("_search", "handling=lenient", "_summary", "_elements"):
+        assert word in rest["documentation"]
+
+
+def test_the_statement_tells_how_many_dates_a_group_takes(
+    groups: Mapping[str, Served],
+) -> None:
+    for group in groups.values():
+        assert _texts(group, "Encounter")["date"].endswith(" One value.")
 
 
 def _texts(deployment: Served, kind: str) -> Mapping[str, str]:
@@ -197,7 +213,11 @@ def _texts(deployment: Served, kind: str) -> Mapping[str, str]:
 
 def test_the_statement_tells_what_each_parameter_takes(served: Served) -> None:
     stays, patients = _texts(served, "Encounter"), _texts(served, "Patient")
-    assert stays["date"] == "When the stay began. Prefixes eq, ne, gt, lt, ge, le."
+    assert stays["date"] == (
+        "When the stay began. Prefixes eq, ne, gt, lt, ge, le. At most 10 values."
+    )
+    assert stays["_id"] == "Ids, comma-separated. At most 10 values."
+    assert "At most" not in stays["status"]
     assert patients["name"].endswith("Modifiers :exact, :contains.")
     assert "Modifiers" not in stays["identifier"]
     text = refused(

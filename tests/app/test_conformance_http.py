@@ -37,6 +37,14 @@ def test_what_is_no_id_is_not_found(served: Served, kind: str, id: str) -> None:
     refused(served.get(f"{kind}/{id}"), 404, "not-found")
 
 
+@pytest.mark.parametrize("id", ["_search", "_history", "$everything", "a" * 65])
+def test_what_an_id_is_is_told_to_who_reads_something_else(
+    served: Served, id: str
+) -> None:
+    text = refused(served.get(f"Encounter/{id}"), 404, "not-found")
+    assert "an id is 1 to 64 of A-Z" in text
+
+
 @pytest.mark.parametrize("path", ["Encounter/1", "Encounter/1/_history/1", "metadata"])
 def test_head_has_no_body(served: Served, path: str) -> None:
     got, head = served.get(path), raw(served, "HEAD", path)

@@ -71,6 +71,16 @@ def test_02_a_parameter_this_deployment_does_not_offer_is_400(
     assert name not in offered
 
 
+@pytest.mark.parametrize("group", ["group-a", "group-b"])
+def test_02_where_nothing_is_paged_no_cursor_is_offered(
+    groups: Mapping[str, Served], group: str
+) -> None:
+    service = groups[group]
+    address = link(service.search("Encounter", {"_count": "1"}), "self")
+    text = refused(service.get(f"{address}&foo=1"), 400, "not-supported", "foo")
+    assert text.endswith("Offered are: _id, _format, _pretty.")
+
+
 def test_02_lenient_ignores_it_and_one_outcome_entry_says_so(served: Served) -> None:
     plain = served.search("Encounter", {"patient": "2"})
     asked = {"patient": "2", "foo": "1", "bar:exact": "", "subject": "Patient/3"}

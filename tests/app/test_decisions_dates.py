@@ -210,6 +210,7 @@ def test_05_a_prefix_that_the_source_cannot_answer_is_a_bad_value(
     for prefix in ("ne", "gt", "lt", "le"):
         answer = served.post("Encounter/_search", {"date": f"{prefix}2024-05-01"})
         text = refused(answer, 412, "value", "date")
+        assert f"'{prefix}2024-05-01': " in text
         assert f"'{prefix}'" in text
         assert text.endswith("can answer eq, ge.")
 

@@ -108,6 +108,14 @@ def test_19_what_cannot_be_cut_is_refused(served: Served, query: str) -> None:
         assert served.get(f"{path}?{query}").status_code == 412
 
 
+def test_19_what_elements_there_are_is_told(served: Served) -> None:
+    text = refused(
+        served.get("Patient?_id=1&_elements=status"), 412, "value", "_elements"
+    )
+    assert "'status'" in text
+    assert "name elements of Patient (STU3): active, address, animal, " in text
+
+
 # ------------------------------------------------------------------- ETag, changes
 
 
@@ -154,13 +162,16 @@ def test_19_a_condition_hides_no_error(served: Served, path: str) -> None:
 def test_19_if_match_is_no_way_to_a_resource_with_an_error(
     served: Served, given: str
 ) -> None:
-    refused(served.get("Encounter/1", If_Match=given), 412, "conflict")
+    text = refused(
+        served.get("Encounter/1", If_Match=given), 412, "conflict", "If-Match"
+    )
+    assert "*" in text
 
 
 def test_19_a_weak_tag_is_no_match_and_any_resource_is(served: Served) -> None:
     tag = served.get("Encounter/1").headers["ETag"]
     for given in (tag, tag.removeprefix("W/")):
-        refused(served.get("Encounter/1", If_Match=given), 412, "conflict")
+        refused(served.get("Encounter/1", If_Match=given), 412, "conflict", "If-Match")
     assert body(served.get("Encounter/1", If_Match="*"))["id"] == "1"
     refused(served.get("Encounter/987", If_Match="*"), 404, "not-found")
 
@@ -170,7 +181,8 @@ def test_19_unmodified_since_compares_with_the_last_change(mapped: Mapped) -> No
     changed = dated.get("Encounter/23").headers["Last-Modified"]
     before = "Mon, 01 Jan 2001 00:00:00 GMT"
     assert dated.get("Encounter/23", If_Unmodified_Since=changed).status_code == 200
-    refused(dated.get("Encounter/23", If_Unmodified_Since=before), 412, "conflict")
+    answer = dated.get("Encounter/23", If_Unmodified_Since=before)
+    refused(answer, 412, "conflict", "If-Unmodified-Since")
     both = dated.get("Encounter/23", If_Unmodified_Since=before, If_Match="*")
     assert both.status_code == 200
 

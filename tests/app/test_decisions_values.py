@@ -10,6 +10,8 @@ from tests.serving import Served, ids, relations
 
 LENIENT = {"Prefer": "handling=lenient"}
 
+LONG = "urn:oid:1.2.250.1.213.1.4.10.111.222.333.444.555.666.777.888"
+
 BAD = (
     # type, parameter, value, the part that is wrong, what is allowed
     ("Encounter", "date", "2019-02-30", "2019-02-30", "YYYY-MM-DD"),
@@ -39,6 +41,7 @@ BAD = (
     ("Encounter", "identifier", "a|b|c", "a|b|c", "system|code"),
     ("Encounter", "service-provider._extension", "0123", "0123", UNIT_URL),
     ("Encounter", "service-provider._extension", f"{UNIT_URL}|", UNIT_URL, UNIT_URL),
+    ("Encounter", "identifier", f"{LONG}|V1|2", "|V1|2'", "system|code"),
     ("Encounter", "_sort", "status", "status", "date, -date"),
     ("Encounter", "_sort", "date,_id", "date,_id", "_lastUpdated"),
     ("Encounter", "_sort", "+date", "date", "date, -date"),

@@ -8,6 +8,7 @@ import pytest
 import responses
 
 from adapters.testing.stays import EDGES
+from tests.app.answers import refused
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.redis_server import RedisServer
@@ -65,13 +66,34 @@ def test_bound_off_the_step_is_412(
     api: Api, tmp_path: Path, redis_server: RedisServer
 ) -> None:
     served = _served(api, tmp_path, redis_server, OFFSET)
-    refused = served.post("Encounter/_search", {"date": "ge2024-03-14T10:00:00Z"})
-    (issue,) = refused.get_json(force=True)["issue"]
-    assert (refused.status_code, issue["code"]) == (412, "value")
-    assert issue["location"] == ["http.date"]
-    assert "whole days" in issue["diagnostics"]
+    answer = served.post("Encounter/_search", {"date": "ge2024-03-14T10:00:00Z"})
+    assert "whole days" in refused(answer, 412, "value", "date")
     assert api.requests == []
     assert served.search("Encounter", {"date": "2024-03-14"})["total"] > 10
+
+
+@pytest.mark.parametrize("date", ["2024-03-14T10", "14/03/2024"])
+def test_a_source_of_days_is_offered_with_days(
+    api: Api, tmp_path: Path, redis_server: RedisServer, date: str
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    text = refused(
+        served.post("Encounter/_search", {"date": date}), 412, "value", "date"
+    )
+    assert text.endswith("le and YYYY, YYYY-MM, YYYY-MM-DD.")
+
+
+@pytest.mark.parametrize("kind", ["Patient", "Encounter"])
+def test_what_may_be_given_once_may_have_several_values(
+    api: Api, tmp_path: Path, redis_server: RedisServer, kind: str
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    name = "family" if kind == "Patient" else "identifier"
+    assert served.search(kind, {name: "Martin,V1"})["total"]
+    twice = served.post(f"{kind}/_search", [(name, "Martin"), (name, "V1")])
+    assert refused(twice, 412, "value", name) == (
+        f"Parameter '{name}' may be given once in a search here."
+    )
 
 
 @pytest.mark.parametrize("value", ["lt9999-12-31", "le9999", "ge0001-01-01", "gt1000"])

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from app.schemas.capability import (
+    SEARCHING,
     CapabilityFacts,
     InteractionFacts,
     ParameterFacts,
@@ -69,6 +70,7 @@ def test_the_whole_statement() -> None:
         "rest": [
             {
                 "mode": "server",
+                "documentation": SEARCHING,
                 "security": {
                     "cors": False,
                     "service": [

@@ -143,7 +143,8 @@ def test_openapi_tells_what_this_deployment_offers(
     search = told["paths"]["/Encounter"]["get"]["parameters"]
     texts = {each["name"]: each.get("description", "") for each in search}
     assert texts["date"] == (
-        "When the stay began. Prefixes eq, gt, lt, ge, le. It takes whole days."
+        "When the stay began. Prefixes eq, gt, lt, ge, le. It takes whole days. "
+        "One value."
     )
     assert "status" not in texts
 
