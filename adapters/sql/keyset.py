@@ -47,7 +47,7 @@ def legs(
     id_column: Column,
     bound: Callable[[datetime], object],
     *,
-    few: bool = False,
+    few: bool,
 ) -> Iterator[Leg]:
     """Yield the legs in the order in which they are asked; without `key`, by id alone.
 

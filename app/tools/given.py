@@ -37,9 +37,7 @@ def known_item_columns(item: ItemMapping) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*item_columns(item), *searched)))
 
 
-def read_row(
-    section: ResourceMapping, given: Table, items: Node | None = None
-) -> SourceRow:
+def read_row(section: ResourceMapping, given: Table, items: Node | None) -> SourceRow:
     """Return a written row as the source would give it.
 
     Raises MappingError with every column that the mapping does not name, and every value
