@@ -28,6 +28,7 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
 )
+from adapters.mapping.parameters import COMPARED
 from adapters.mapping.slots import UNSERVED
 from adapters.sql.columns import day_bound, held, time_bound
 from adapters.sql.conditions import (
@@ -42,14 +43,6 @@ from adapters.sql.conditions import (
 )
 from adapters.sql.moments import TimeColumn, lasts, starts
 from adapters.sql.values import Columns, Survivors
-
-_CODED = {
-    "status": "status",
-    "class": "class_code",
-    "gender": "gender",
-    "service-provider._extension": "functional_unit",
-}
-"""The slot that a parameter of codes compares."""
 
 _NAME_PARTS = {
     "name": ("family", "given", "text"),
@@ -152,7 +145,8 @@ class Filters:
             return self._identifier(token)
         if token.code in (None, *UNSERVED):
             return NEVER
-        return self.columns.coded(self.section.fields[_CODED[parameter]], token.code)
+        field = COMPARED[self.section.resource_type][parameter]
+        return self.columns.coded(self.section.fields[field], token.code)
 
     def _identifier(self, token: Token) -> Filter:
         if self.section.resource_type is ResourceType.ENCOUNTER:
