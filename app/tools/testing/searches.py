@@ -1,6 +1,7 @@
 """A search of a test → the rows that it finds, the request that it sends, or its refusal."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,6 +47,8 @@ def run_search(
     search = _Search(file, case, searched, coverage)
     try:
         yield from search.sent() if _is_sent(file, case) else search.found()
+    except (ServiceError, NotAskableError) as error:
+        yield from search.refused(error)
     except NoSectionError as error:
         yield Finding.of(case.problem("source", str(error)))
     except OffsetError as error:
@@ -82,15 +85,9 @@ class _Search:
             yield Finding.of(self.case.problem("expect_request", text))
             return
         mapping = self.file.source_of(section)
-        adapter = open_adapter(mapping)
-        try:
+        with closing(open_adapter(mapping)) as adapter:
             query = self._query(mapping, adapter)
             question = sent_question(mapping, query)
-        except (ServiceError, NotAskableError) as error:
-            yield from self._refused(error)
-            return
-        finally:
-            adapter.close()
         self._count(query, (section,))
         if "expect_refused" in self.case.parts:
             yield self._not_refused()
@@ -106,15 +103,9 @@ class _Search:
         with TemporaryDirectory() as folder:
             rows, file = self.searched.rows, Path(folder) / "rows.sqlite"
             mapping = stand_in(self.file.mapping, rows, file)
-            adapter = open_adapter(mapping)
-            try:
+            with closing(open_adapter(mapping)) as adapter:
                 query = self._query(mapping, adapter)
                 page = adapter.search(query)
-            except (ServiceError, NotAskableError) as error:
-                yield from self._refused(error)
-                return
-            finally:
-                adapter.close()
         self._count(query, tuple(s for s, rows in self.searched.sections if rows))
         if "expect_refused" in self.case.parts:
             yield self._not_refused()
@@ -137,7 +128,8 @@ class _Search:
         rows = sum(len(rows) for _, rows in self.searched.sections)
         return replace(search.query, count=max(search.query.count, rows))
 
-    def _refused(self, error: Exception) -> Iterator[Finding]:
+    def refused(self, error: Exception) -> Iterator[Finding]:
+        """Yield how a refusal differs from the one that is expected."""
         said = outcome_for(error).issues[0].diagnostics or ""
         wanted = self.case.text("expect_refused")
         if not wanted:
