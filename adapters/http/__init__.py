@@ -18,7 +18,6 @@ from adapters.contract import (
     Record,
     ResourceCapabilities,
     ResourceType,
-    RowFault,
     SearchQuery,
     SourceDataError,
     SourceUnavailableError,
@@ -112,10 +111,7 @@ class HttpAdapter:
         """Return one resource."""
         section = self._sections[resource_type]
         row = ask_row(self._source, section, id, self._config.timeout_seconds)
-        record = section.record(row)
-        if isinstance(record, RowFault):
-            raise SourceDataError("the row cannot be mapped", record)
-        return served(record)
+        return served(section.record(row))
 
     def explain(self, query: SearchQuery) -> str:
         """Return the request of a page, its values as placeholders."""

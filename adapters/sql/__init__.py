@@ -19,7 +19,6 @@ from adapters.contract import (
     Record,
     ResourceCapabilities,
     ResourceType,
-    RowFault,
     SearchQuery,
     SortKey,
     SourceDataError,
@@ -123,8 +122,6 @@ class SqlAdapter:
         if not rows:
             raise NotFoundError(resource_type)
         (record,) = section.records(self._pages, rows)
-        if isinstance(record, RowFault):
-            raise SourceDataError("the row cannot be mapped", record)
         return served(record)
 
     def explain(self, query: SearchQuery) -> str:
