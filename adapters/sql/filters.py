@@ -28,7 +28,7 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
 )
-from adapters.mapping.parameters import COMPARED
+from adapters.mapping.parameters import COMPARED, PARAMETERS
 from adapters.mapping.slots import UNSERVED
 from adapters.sql.columns import day_bound, held, time_bound
 from adapters.sql.conditions import (
@@ -43,13 +43,6 @@ from adapters.sql.conditions import (
 )
 from adapters.sql.moments import TimeColumn, lasts, starts
 from adapters.sql.values import Columns, Survivors
-
-_NAME_PARTS = {
-    "name": ("family", "given", "text"),
-    "family": ("family",),
-    "given": ("given",),
-}
-"""The parts of a person's name that a parameter compares."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +212,7 @@ class Filters:
 
 def _name_parts(item: ItemMapping, parameter: str) -> Iterable[FieldMapping]:
     """Yield what a parameter compares of a name, as far as it comes from a column."""
-    for part in _NAME_PARTS[parameter]:
-        if part in item.fields and item.fields[part].columns:
-            yield item.fields[part]
+    for slot in PARAMETERS[ResourceType.PATIENT][parameter]:
+        part = item.fields.get(slot.removeprefix("names."))
+        if part is not None and part.columns:
+            yield part
