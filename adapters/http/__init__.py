@@ -24,9 +24,10 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
+from adapters.errors import SourceTimedOutError
 from adapters.http.answers import rows_at, text_at, total_at
 from adapters.http.calls import Question
-from adapters.http.client import Deadline, SourceTimedOutError
+from adapters.http.client import Deadline
 from adapters.http.dates import askable_prefixes, finest
 from adapters.http.paging import (
     Listed,

@@ -26,11 +26,12 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
+from adapters.errors import SourceTimedOutError
 from adapters.inspection import Look, Observation
 from adapters.mapping.apply import served
 from adapters.mapping.model import DateReading, ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER
-from adapters.sql.database import Database, SourceTimedOutError, open_databases
+from adapters.sql.database import Database, open_databases
 from adapters.sql.pages import (
     Sent,
     check_kept,
