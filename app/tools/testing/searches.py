@@ -16,6 +16,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
 from adapters.mapping.nodes import Scalar
+from adapters.mapping.parameters import COMPARED
 from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import UNSERVED
 from app.capabilities import compute_offer
@@ -35,9 +36,6 @@ from app.tools.testing.standin import OffsetError, stand_in
 
 BASE_URL = "https://encounters.example/fhir/v3"
 """The base of a deployment, for searches that name a patient by its whole address."""
-
-_CODED = {"status": "status", "class": "class_code", "gender": "gender"}
-"""The slot whose code table a parameter goes by."""
 
 
 def run_search(
@@ -169,7 +167,7 @@ class _Search:
             if "_sort" in self.searched.names:
                 self.coverage.sort(section, query.sort.key)
         for section, rows in self.searched.sections:
-            for name, slot in _CODED.items():
+            for name, slot in COMPARED[section.resource_type].items():
                 field = section.fields.get(slot)
                 if field and field.codes and field.columns:
                     self._count_codes(field, rows, name in parameters)
