@@ -4,6 +4,7 @@
     ├── NotFoundError            there is no such resource
     ├── GoneError                there was one; it has been removed
     ├── SourceUnavailableError   the hospital system did not answer: try again later
+    │   └── SourceTimedOutError  the same, since it took longer than it may
     ├── SourceDataError          it answered what cannot be read: tell the integrator
     ├── TooCostlyError           the question is too wide for its time budget: narrow it
     └── NotAskableError          the source has no way to be asked this: ask otherwise
@@ -35,6 +36,10 @@ class GoneError(AdapterError):
 
 class SourceUnavailableError(AdapterError):
     """The source did not answer in time, or not at all: trying again later may help."""
+
+
+class SourceTimedOutError(SourceUnavailableError):
+    """The source took longer than it may."""
 
 
 class SourceDataError(AdapterError):

@@ -60,7 +60,7 @@ class Authenticator:
         opaque: "IntrospectedTokens | None",
         keys: KeySource | None,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._tokens = _Tokens(signed, opaque, keys, TokenCache(clock))
         self._protector = ResourceProtector()

@@ -53,7 +53,7 @@ class Context:
     base_url: str
     zone: tzinfo
     class_systems: Mapping[str, str]
-    functional_unit_extension: str | None = None
+    functional_unit_extension: str | None
 
 
 MATCHES: Mapping[str, StringMatch] = MappingProxyType(

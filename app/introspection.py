@@ -5,7 +5,6 @@ while it does not answer nobody waits for one's turn.
 """
 
 import logging
-import time
 from collections.abc import Callable
 from threading import BoundedSemaphore
 
@@ -36,7 +35,7 @@ class IntrospectedTokens:
         client_id: str,
         client_secret: str,
         at_once: int,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._provider = provider
         self._claims = claims

@@ -35,7 +35,7 @@ class Outcome:
 
     status: int
     issues: tuple[Issue, ...]
-    headers: Headers = ()
+    headers: Headers
 
 
 def outcome_for(error: Exception) -> Outcome:

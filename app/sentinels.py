@@ -23,10 +23,10 @@ class SentinelAddress:
 
     hosts: tuple[tuple[str, int], ...]
     master: str
-    number: int = 0
-    secure: bool = False
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
+    number: int
+    secure: bool
+    user: str | None
+    password: str | None = field(repr=False)
 
     @classmethod
     def read(cls, url: str) -> Self:

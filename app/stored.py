@@ -76,7 +76,7 @@ class StoredSearch:
     born: int
 
 
-def pack_page(search: StoredSearch, start: Start, version: int = WRITTEN) -> bytes:
+def pack_page(search: StoredSearch, start: Start, version: int) -> bytes:
     """Write a page's question and start."""
     return orjson.dumps(
         [
@@ -103,7 +103,7 @@ def unpack_page(raw: bytes) -> tuple[StoredSearch, Start]:
     return search, _read_start(start)
 
 
-def pack_target(page_id: str, start: Start, version: int = WRITTEN) -> bytes:
+def pack_target(page_id: str, start: Start, version: int) -> bytes:
     """Write where a link leads."""
     told = [page_id, _start(start)]
     return orjson.dumps(told if version == _UNVERSIONED else [version, *told])

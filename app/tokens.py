@@ -5,7 +5,6 @@ closed list of algorithms, the choice of key, and how a client is read from clai
 (decision 22).
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -81,7 +80,7 @@ class ClaimsReader:
         audience: str,
         leeway: int,
         scopes: Mapping[str, frozenset[str]],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._expected = {"iss": issuer, "aud": audience}
         self._leeway = leeway

@@ -34,7 +34,7 @@ class ResultPage:
     links: tuple[PageLink, ...]
     page: Page
     search: Search
-    cut_short: bool = False
+    cut_short: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ _SETTINGS = {
     "fsync": "off",
     "jit": "off",
 }
+_OF_A_NEW_ONE = ("-A", "trust", "-U", "bench", "-E", "UTF8", "--locale=C.UTF-8")
 _READER = "reader"
 
 
@@ -68,37 +69,13 @@ def database(kept: Path, stays: int) -> Iterator[Database]:
     binaries = _binaries()
     data = place / "data"
     if new:
-        _run(
-            [
-                binaries / "initdb",
-                "-D",
-                data,
-                "-A",
-                "trust",
-                "-U",
-                "bench",
-                "-E",
-                "UTF8",
-                "--locale=C.UTF-8",
-            ]
-        )
+        _run([binaries / "initdb", "-D", data, *_OF_A_NEW_ONE])
     port = free_port()
     options = f"-p {port} -k {data}" + "".join(
         f" -c {name}={value}" for name, value in _SETTINGS.items()
     )
-    _run(
-        [
-            binaries / "pg_ctl",
-            "-D",
-            data,
-            "-w",
-            "-l",
-            place / "log",
-            "-o",
-            options,
-            "start",
-        ]
-    )
+    control = [binaries / "pg_ctl", "-D", data, "-w"]
+    _run([*control, "-l", place / "log", "-o", options, "start"])
     try:
         owner = f"postgresql://bench@127.0.0.1:{port}/postgres"
         if new:
@@ -109,7 +86,7 @@ def database(kept: Path, stays: int) -> Iterator[Database]:
         jdbc = f"jdbc:postgresql://{place_of}?user={_READER}"
         yield Database(f"postgresql://{_READER}@{place_of}", jdbc, pid)
     finally:
-        _run([binaries / "pg_ctl", "-D", data, "-w", "-m", "fast", "stop"])
+        _run([*control, "-m", "fast", "stop"])
 
 
 def _fill(owner: str, stays: int) -> None:

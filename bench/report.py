@@ -161,7 +161,9 @@ def _depth(walk: Walk | None) -> Iterator[str]:
     yield "\n![Cost by depth](depth.svg)\n"
 
 
-def _plot(walk: Walk, step: int = 100) -> str:
+def _plot(walk: Walk) -> str:
+    step = 100
+
     def smooth(values: Sequence[float]) -> list[tuple[float, float]]:
         starts = range(0, len(values), step)
         return [

@@ -68,7 +68,7 @@ class Stays:
         rng: Random,
         units: Mapping[int, Sequence[UniteFonctionnelle]],
         *,
-        spring_gap: bool = False,
+        spring_gap: bool,
     ) -> None:
         self._rng = rng
         self._units = units

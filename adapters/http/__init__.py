@@ -18,16 +18,16 @@ from adapters.contract import (
     Record,
     ResourceCapabilities,
     ResourceType,
-    RowFault,
     SearchQuery,
     SourceDataError,
     SourceUnavailableError,
     StringMatch,
     TooCostlyError,
 )
+from adapters.errors import SourceTimedOutError
 from adapters.http.answers import rows_at, text_at, total_at
 from adapters.http.calls import Question
-from adapters.http.client import Deadline, SourceTimedOutError
+from adapters.http.client import Deadline
 from adapters.http.dates import askable_prefixes, finest
 from adapters.http.paging import (
     Listed,
@@ -112,10 +112,7 @@ class HttpAdapter:
         """Return one resource."""
         section = self._sections[resource_type]
         row = ask_row(self._source, section, id, self._config.timeout_seconds)
-        record = section.record(row)
-        if isinstance(record, RowFault):
-            raise SourceDataError("the row cannot be mapped", record)
-        return served(record)
+        return served(section.record(row))
 
     def explain(self, query: SearchQuery) -> str:
         """Return the request of a page, its values as placeholders."""

@@ -19,6 +19,7 @@ import requests
 import urllib3
 
 from adapters.contract import SourceDataError, SourceUnavailableError
+from adapters.errors import SourceTimedOutError
 from adapters.outward import Kind, outward
 from adapters.timed import NOW, TimedAdapter
 
@@ -36,10 +37,6 @@ _CHUNK = 65536
 _HEADERS = MappingProxyType(
     {**requests.utils.default_headers(), "Accept": "application/json"}
 )
-
-
-class SourceTimedOutError(SourceUnavailableError):
-    """The source took longer than it may."""
 
 
 class Answer(NamedTuple):

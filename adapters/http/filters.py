@@ -7,7 +7,6 @@ a question, and no rows are fetched to be filtered here.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TypeAlias
 
 from adapters.contract import (
@@ -26,23 +25,13 @@ from adapters.contract import (
 from adapters.http.dates import date_pairs
 from adapters.mapping.http_model import SearchCall, Several
 from adapters.mapping.model import HIDDEN, REMOVED, FieldMapping, ResourceMapping
+from adapters.mapping.parameters import COMPARED
 from adapters.words import fold
 
 Pair: TypeAlias = tuple[str, str]
 Asked: TypeAlias = tuple[Pair, ...] | None
 """Parameters to send; None when nothing can match."""
 
-_SLOTS: Mapping[str, str] = MappingProxyType(
-    {
-        "_id": "id",
-        "patient": "patient_id",
-        "status": "status",
-        "class": "class_code",
-        "gender": "gender",
-        "service-provider._extension": "functional_unit",
-        "date": "start",
-    }
-)
 _IDS = ("_id", "patient")
 _LONGEST_ID = 64
 _UNSENT = re.compile("[\0\ud800-\udfff]")
@@ -70,8 +59,7 @@ class Filters:
         match criteria[0]:
             case DateCriterion():
                 dates = [c for c in criteria if isinstance(c, DateCriterion)]
-                field = self.section.fields[_SLOTS.get(call.name, "birth_date")]
-                rule = field.time if call.name == "date" else None
+                rule = self._field(call).time if call.name == "date" else None
                 return date_pairs(call, rule, dates)
             case StringCriterion() as text:
                 if len(criteria) > 1:
@@ -84,7 +72,7 @@ class Filters:
                 return sent(call, call.send, _shared(call, values))
 
     def _values(self, call: SearchCall, criterion: Criterion) -> list[str]:
-        field = self.section.fields[_SLOTS[call.name]]
+        field = self._field(call)
         if isinstance(criterion, ReferenceCriterion):
             codes: Iterable[str] = criterion.values
         elif isinstance(criterion, TokenCriterion):
@@ -92,6 +80,9 @@ class Filters:
         if call.name in _IDS:
             codes = field.own(code for code in codes if len(code) <= _LONGEST_ID)
         return [made for code in codes for made in _source_codes(call, field, code)]
+
+    def _field(self, call: SearchCall) -> FieldMapping:
+        return self.section.fields[COMPARED[self.section.resource_type][call.name]]
 
     # -------------------------------------------------------------- identifiers
 

@@ -17,7 +17,7 @@ def broken_rules(
     section: ResourceMapping,
     rows: Collection[Record | RowFault],
     columns: Mapping[str, str],
-    counted: Collection[str] = (),
+    counted: Collection[str],
 ) -> Iterator[Observation]:
     """Tell how many rows break which rule.
 

@@ -17,6 +17,7 @@ from adapters.contract import (
     Record,
     ResourceType,
     RowFault,
+    SourceDataError,
 )
 from adapters.mapping.cells import Cell, CellError, Reader, Row, compile_cell
 from adapters.mapping.columns import ColumnReader, Columns, compile_column, constant
@@ -151,11 +152,14 @@ class RowMapper:
         return EncounterRecord("", status, "") if status in UNSERVED else None
 
 
-def served(record: Record) -> Record:
+def served(record: Record | RowFault) -> Record:
     """Return a record that was read, unless its status is not served (decision 17).
 
-    Raises GoneError for a removed stay, NotFoundError for a hidden one.
+    Raises SourceDataError for a fault, GoneError for a removed stay, NotFoundError for a
+    hidden one.
     """
+    if isinstance(record, RowFault):
+        raise SourceDataError("the row cannot be mapped", record)
     status = record.status if isinstance(record, EncounterRecord) else None
     if status == REMOVED:
         raise GoneError(ResourceType.ENCOUNTER)

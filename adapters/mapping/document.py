@@ -66,7 +66,7 @@ class Document:
     root: Table
     data: Mapping[str, Any]
     environ: Mapping[str, str] | None
-    refused: frozenset[KeyPath] = frozenset()
+    refused: frozenset[KeyPath]
     read: Reader = from_disk
 
     def problem(

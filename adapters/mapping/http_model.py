@@ -72,7 +72,7 @@ class Login:
     token: Path
     header: str
     format: str
-    as_json: bool = True
+    as_json: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class ReadCall:
     """
 
     path: str
-    row: Path = ()
-    mark: "Mark | None" = field(default=None, compare=False, repr=False)
+    row: Path
+    mark: "Mark | None" = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +144,13 @@ class ListCall:
     path: str
     rows: Path
     count: str
-    method: Method = Method.GET
-    total: Path | None = None
-    counting: CountCall | None = None
-    paging: Paging | None = None
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    mark: "Mark | None" = field(default=None, compare=False, repr=False)
-    count_mark: "Mark | None" = field(default=None, compare=False, repr=False)
+    method: Method
+    total: Path | None
+    counting: CountCall | None
+    paging: Paging | None
+    fixed: Mapping[str, str]
+    mark: "Mark | None" = field(compare=False, repr=False)
+    count_mark: "Mark | None" = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class SortCall:
 
     send: str
     by: Mapping[str, str]
-    mark: "Mark | None" = field(default=None, compare=False, repr=False)
+    mark: "Mark | None" = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class HttpSection:
     """How one resource type is read and searched."""
 
     read: ReadCall
-    list: ListCall | None = None
-    search: Mapping[str, SearchCall] = field(default_factory=dict)
+    list: ListCall | None
+    search: Mapping[str, SearchCall]
     sort: SortCall | None = None
     order: str = ""

@@ -40,6 +40,12 @@ def own_columns(section: ResourceMapping) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
+def known_columns(section: ResourceMapping) -> tuple[str, ...]:
+    """Return these columns, and those that only searches name."""
+    searched = [f.search_column for f in own_fields(section) if f.search_column]
+    return tuple(dict.fromkeys((*own_columns(section), *searched)))
+
+
 def _own_items(section: ResourceMapping) -> tuple[ItemMapping, ...]:
     items = (item for listed in section.items.values() for item in listed)
     return tuple(item for item in items if item.rows is None)

@@ -13,7 +13,7 @@ Node: TypeAlias = dict[str, Any]
 TEXT: Node = {"type": ["string", "number", "boolean"], "minLength": 1}
 
 
-def entries_node(inner: Node, keys: Sequence[str] = ()) -> Node:
+def entries_node(inner: Node, keys: Sequence[str]) -> Node:
     """Return the schema of keys that the integrator chooses, where there is a choice."""
     named = {"propertyNames": {"enum": list(keys)}} if keys else {}
     return {"type": "object", "additionalProperties": inner, **named}

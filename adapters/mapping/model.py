@@ -232,7 +232,7 @@ class PartMapping:
     name: str
     kind: ResourceType
     mapping: SourceMapping
-    lacks: frozenset[str] = frozenset()
+    lacks: frozenset[str]
 
     @property
     def section(self) -> ResourceMapping:

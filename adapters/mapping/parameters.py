@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from adapters.contract import ResourceType, SortKey
+from adapters.mapping.slots import SLOTS
 
 PARAMETERS: Mapping[ResourceType, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -33,6 +34,16 @@ PARAMETERS: Mapping[ResourceType, Mapping[str, tuple[str, ...]]] = MappingProxyT
     }
 )
 """For each search parameter the slots of which at least one is compared."""
+
+_FIELDS = {kind: {s.name: s.record for s in slots} for kind, slots in SLOTS.items()}
+
+COMPARED: Mapping[ResourceType, Mapping[str, str]] = MappingProxyType(
+    {
+        kind: {name: _FIELDS[kind].get(slot, "") for name, (slot, *_) in of.items()}
+        for kind, of in PARAMETERS.items()
+    }
+)
+"""The field of a section that a parameter compares, "" where it is of the section's items."""
 
 SORTS: Mapping[ResourceType, Mapping[str, str]] = MappingProxyType(
     {

@@ -19,7 +19,6 @@ from adapters.contract import (
     Record,
     ResourceCapabilities,
     ResourceType,
-    RowFault,
     SearchQuery,
     SortKey,
     SourceDataError,
@@ -27,11 +26,12 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
+from adapters.errors import SourceTimedOutError
 from adapters.inspection import Look, Observation
 from adapters.mapping.apply import served
 from adapters.mapping.model import DateReading, ResourceMapping, SourceMapping
 from adapters.sql.conditions import NEVER
-from adapters.sql.database import Database, SourceTimedOutError, open_databases
+from adapters.sql.database import Database, open_databases
 from adapters.sql.pages import (
     Sent,
     check_kept,
@@ -123,8 +123,6 @@ class SqlAdapter:
         if not rows:
             raise NotFoundError(resource_type)
         (record,) = section.records(self._pages, rows)
-        if isinstance(record, RowFault):
-            raise SourceDataError("the row cannot be mapped", record)
         return served(record)
 
     def explain(self, query: SearchQuery) -> str:

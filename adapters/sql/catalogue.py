@@ -5,7 +5,7 @@ time-outs as everything else; no row of a table is read here.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -72,7 +72,6 @@ class _Reader:
         # SQLite makes an index of itself for UNIQUE, and tells of it when asked.
         indexes = ask.get_multi_indexes(**of, include_auto_indexes=True)
         unique = ask.get_multi_unique_constraints(**of)
-        comments = self._comments(of)
         views = {*ask.get_view_names(schema), *self._materialized(schema)}
         readable = self._readable(schema)
         for place, of_table in columns.items():
@@ -89,7 +88,6 @@ class _Reader:
                 primary_key=_primary_key(keys.get(place)),
                 foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
                 indexes=_indexes(indexes.get(place, ()), unique.get(place, ())),
-                comment=comments.get(place, ""),
             )
 
     def _readable(self, schema: str | None) -> frozenset[str] | None:
@@ -99,13 +97,6 @@ class _Reader:
             return None
         rows = self._connection.execute(asked, {"schema": schema})
         return frozenset(row[0] for row in rows)
-
-    def _comments(self, of: dict[str, Any]) -> Mapping[Any, str]:
-        try:
-            found = self._inspector.get_multi_table_comment(**of)
-        except NotImplementedError:
-            return {}
-        return {place: told.get("text") or "" for place, told in found.items()}
 
     def _materialized(self, schema: str | None) -> Sequence[str]:
         try:

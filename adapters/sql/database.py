@@ -16,6 +16,7 @@ from adapters.contract import (
     SourceDataError,
     SourceUnavailableError,
 )
+from adapters.errors import SourceTimedOutError
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.outward import Kind, outward
 from adapters.sql.addresses import address, is_of_the_driver, odd_option
@@ -34,10 +35,6 @@ COUNTS = 2
 _CURSOR = "cursor"
 _SHAPES = 512
 """How many compiled statements are kept."""
-
-
-class SourceTimedOutError(SourceUnavailableError):
-    """The database ended the statement because it took too long."""
 
 
 class Database:

@@ -28,6 +28,7 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
 )
+from adapters.mapping.parameters import COMPARED, PARAMETERS
 from adapters.mapping.slots import UNSERVED
 from adapters.sql.columns import day_bound, held, time_bound
 from adapters.sql.conditions import (
@@ -42,21 +43,6 @@ from adapters.sql.conditions import (
 )
 from adapters.sql.moments import TimeColumn, lasts, starts
 from adapters.sql.values import Columns, Survivors
-
-_CODED = {
-    "status": "status",
-    "class": "class_code",
-    "gender": "gender",
-    "service-provider._extension": "functional_unit",
-}
-"""The slot that a parameter of codes compares."""
-
-_NAME_PARTS = {
-    "name": ("family", "given", "text"),
-    "family": ("family",),
-    "given": ("given",),
-}
-"""The parts of a person's name that a parameter compares."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +138,8 @@ class Filters:
             return self._identifier(token)
         if token.code in (None, *UNSERVED):
             return NEVER
-        return self.columns.coded(self.section.fields[_CODED[parameter]], token.code)
+        field = COMPARED[self.section.resource_type][parameter]
+        return self.columns.coded(self.section.fields[field], token.code)
 
     def _identifier(self, token: Token) -> Filter:
         if self.section.resource_type is ResourceType.ENCOUNTER:
@@ -225,6 +212,7 @@ class Filters:
 
 def _name_parts(item: ItemMapping, parameter: str) -> Iterable[FieldMapping]:
     """Yield what a parameter compares of a name, as far as it comes from a column."""
-    for part in _NAME_PARTS[parameter]:
-        if part in item.fields and item.fields[part].columns:
-            yield item.fields[part]
+    for slot in PARAMETERS[ResourceType.PATIENT][parameter]:
+        part = item.fields.get(slot.removeprefix("names."))
+        if part is not None and part.columns:
+            yield part

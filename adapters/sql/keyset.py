@@ -47,7 +47,7 @@ def legs(
     id_column: Column,
     bound: Callable[[datetime], object],
     *,
-    few: bool = False,
+    few: bool,
 ) -> Iterator[Leg]:
     """Yield the legs in the order in which they are asked; without `key`, by id alone.
 
@@ -64,16 +64,15 @@ def legs(
         if position is not None and _is_behind(group, position, query):
             continue
         here = position if _stands_in(group, position) else None
-        if key is not None and group is Group.KEYED and isinstance(here, Bound):
-            yield _from_moment(key, id_column, here, bound, descends)
-            continue
         row = here if isinstance(here, Position) else None
         if key is None:
             yield Leg(group, _past(id_column, row, descends), ((id_column, descends),))
-        elif group is Group.KEYED:
-            yield _keyed(key, id_column, row, descends)
-        else:
+        elif group is Group.UNKEYED:
             yield _unkeyed(key, id_column, row, descends)
+        elif isinstance(here, Bound):
+            yield _from_moment(key, id_column, here, bound, descends)
+        else:
+            yield _keyed(key, id_column, row, descends)
 
 
 def _is_behind(group: Group, position: Position | Bound, query: SearchQuery) -> bool:

@@ -12,8 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from adapters.contract import SourceDataError
+from adapters.errors import SourceTimedOutError
 from adapters.mapping.values import LONGEST_CODE, as_text
-from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.database import Database
 from adapters.sql.tables import Table
 from adapters.sql.tallies import cell_of, fetch, rows_of, selected
 

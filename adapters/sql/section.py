@@ -1,6 +1,6 @@
 """One section of a mapping, ready to search: its columns known, its rows compiled."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from adapters.contract import (
     SourceDataError,
 )
 from adapters.mapping.apply import RowMapper
-from adapters.mapping.items import own_columns, own_fields
+from adapters.mapping.items import known_columns
 from adapters.mapping.model import (
     ItemMapping,
     Mark,
@@ -125,7 +125,7 @@ def open_section(
     """
     section = mapping.resources[resource_type]
     columns = _columns(database, section.rows, section.mark, resource_type)
-    selected = tuple(dict.fromkeys(_named(section)))
+    selected = known_columns(section)
     _refuse(unknown_columns(section, columns.names, searched=True))
     item_columns_ = {}
     for items in section.items.values():
@@ -177,14 +177,6 @@ def _refusal(message: str, rows: str) -> str:
 def _refuse(problems: Sequence[MappingProblem]) -> None:
     if problems:
         raise UnfitError(problems)
-
-
-def _named(section: ResourceMapping) -> Iterable[str]:
-    """Yield every column of the section's own SELECT that the mapping names."""
-    yield from own_columns(section)
-    for field in own_fields(section):
-        if field.search_column:
-            yield field.search_column
 
 
 def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:

@@ -69,7 +69,6 @@ class Table:
     primary_key: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     indexes: tuple[TableIndex, ...] = ()
-    comment: str = ""
 
     @cached_property
     def by_name(self) -> Mapping[str, TableColumn]:

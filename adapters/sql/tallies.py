@@ -9,8 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from adapters.contract import SourceDataError
+from adapters.errors import SourceTimedOutError
 from adapters.mapping.values import LONGEST_CODE
-from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.database import Database
 from adapters.sql.tables import Table
 
 

@@ -1,8 +1,7 @@
-"""A tiny hospital system in three forms: tables, a mapping file, and the model of both.
+"""A tiny hospital system as plain rows, and the model of what an adapter makes of them.
 
-A `Hospital` holds rows as plain data. `tables` and `mapping_text` give it to an adapter
-that reads a database, `model` gives the same rows as records in memory, worked out here
-without the code under test.
+Who tests an adapter puts the rows of a `Hospital` into a source of its kind; `model` gives
+the same rows as records in memory, worked out here without the code under test.
 """
 
 from collections.abc import Iterator

@@ -51,15 +51,15 @@ class Reported:
     recorded: datetime
     status: int
     request_id: str
-    interaction: str | None = None
-    resource_type: str | None = None
-    client: str | None = None
-    address: str | None = None
-    asked: Sequence[tuple[str, str]] = ()
-    shown: Sequence[str] = ()
-    patients: Sequence[str] = ()
-    clear: bool = False
-    bundle: str | None = None
+    interaction: str | None
+    resource_type: str | None
+    client: str | None
+    address: str | None
+    asked: Sequence[tuple[str, str]]
+    shown: Sequence[str]
+    patients: Sequence[str]
+    clear: bool
+    bundle: str | None
 
 
 def audit_event(told: Reported, mapping: str, base_url: str, site: str) -> Element:

@@ -48,7 +48,6 @@ class ResourceFacts:
     type: str
     interactions: tuple[InteractionFacts, ...]
     parameters: tuple[ParameterFacts, ...] = ()
-    documentation: str | None = None
     dated: bool = False
 
 
@@ -120,7 +119,6 @@ def _resource(facts: ResourceFacts) -> Element:
         {
             "type": facts.type,
             "profile": {"reference": profile},
-            "documentation": facts.documentation,
             "interaction": [filled(each._asdict()) for each in facts.interactions],
             "versioning": "no-version",
             "readHistory": False,

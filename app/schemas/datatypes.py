@@ -50,7 +50,7 @@ class ElementField(fields.Field[Any]):
         accessor: object = None,  # noqa: ARG002
         **_: object,
     ) -> object:
-        """Write the element; marshmallow calls this once a record."""
+        """Write the element for marshmallow's own `dump`; that of ElementSchema does without."""
         return self.write(obj)
 
 
@@ -119,13 +119,8 @@ class ValueField(ElementField):
 class EachField(ElementField):
     """A list with one item for each of a tuple in the record."""
 
-    def __init__(
-        self,
-        source: str,
-        item: Callable[[Any], Element],
-        data_key: str | None = None,
-    ) -> None:
-        super().__init__(data_key)
+    def __init__(self, source: str, item: Callable[[Any], Element]) -> None:
+        super().__init__()
         self._source = attrgetter(source)
         self._item = item
 

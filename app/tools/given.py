@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from adapters.contract import SourceDataError
 from adapters.http.answers import at
 from adapters.mapping.http_build import path_of
-from adapters.mapping.items import item_columns, own_columns, own_fields
+from adapters.mapping.items import item_columns, known_columns, own_columns
 from adapters.mapping.model import ItemMapping, ResourceMapping
 from adapters.mapping.nodes import Items, Node, Scalar, Table, plain
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
@@ -24,12 +24,6 @@ _TRUTH: Mapping[str, object] = {"true": True, "false": False, "1": 1, "0": 0}
 """What a column of a true-or-false field without a code table holds."""
 
 
-def known_columns(section: ResourceMapping) -> tuple[str, ...]:
-    """Return every column of a section's own rows that the mapping names."""
-    searched = [f.search_column for f in own_fields(section) if f.search_column]
-    return tuple(dict.fromkeys((*own_columns(section), *searched)))
-
-
 def known_item_columns(item: ItemMapping) -> tuple[str, ...]:
     """Return every column of an item's own rows that the mapping names."""
     fields = (*item.fields.values(), *item.lines)
@@ -37,9 +31,7 @@ def known_item_columns(item: ItemMapping) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*item_columns(item), *searched)))
 
 
-def read_row(
-    section: ResourceMapping, given: Table, items: Node | None = None
-) -> SourceRow:
+def read_row(section: ResourceMapping, given: Table, items: Node | None) -> SourceRow:
     """Return a written row as the source would give it.
 
     Raises MappingError with every column that the mapping does not name, and every value

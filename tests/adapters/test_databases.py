@@ -25,9 +25,10 @@ from adapters.contract import (
     SourceUnavailableError,
     TooCostlyError,
 )
+from adapters.errors import SourceTimedOutError
 from adapters.mapping.load import load_mapping
 from adapters.sql.conditions import ALWAYS
-from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.database import Database
 from adapters.sql.dialects import dialect_of
 from adapters.sql.statements import Shape
 from adapters.testing.asking import ask, patient, token

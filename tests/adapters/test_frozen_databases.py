@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 from adapters.contract import SourceUnavailableError
+from adapters.errors import SourceTimedOutError
 from adapters.sql.conditions import ALWAYS
-from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.database import Database
 from adapters.sql.statements import Shape
 from tests.live import in_time
 from tests.mariadb_server import INSTALLER, MariaServer, _server

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from adapters.sql.dialects import MODULES
 from adapters.sql.statements import LIMIT
 from tests.adapters.golden import DRIVERS, GOLDEN, compiled, shapes
 
@@ -24,6 +25,11 @@ SHAPES = [
 def test_statement_is_the_one_on_file(database: str, name: str) -> None:
     held = (GOLDEN / database / f"{name}.sql").read_text("utf-8")
     assert f"{compiled(database, shapes(database)[name]).text}\n" == held
+
+
+def test_every_dialect_has_its_files() -> None:
+    here = "tests/adapters/golden.py: DRIVERS and KINDS lack a database"
+    assert {MODULES[name] for name in DRIVERS} == set(MODULES.values()), here
 
 
 def test_files_are_those_of_the_shapes() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from tests.app.answers import body, pages, raw, refused
 from tests.serving import Served, ids, link, relations
 
-STU3 = Path(__file__).parents[1] / "stu3"
 FHIR_JSON = "application/fhir+json;charset=UTF-8"
 OK = ("Encounter/1", "Encounter?_id=1", "Patient/1", "Organization/H1", "metadata")
 XML = "application/fhir+xml"

@@ -206,7 +206,13 @@ def test_a_bad_value_stops_the_start_and_is_not_quoted(mapping, name, text):
 def test_every_setting_that_can_be_bad_is_tried():
     tried = {f"ENCOUNTERS_{name}" for name, _ in BAD}
     words = {s.name for s in SETTINGS if s.kind.name in {"text", "URL"}}
-    assert tried | words == NAMES
+    assert tried | words == NAMES, "BAD lacks one, or has one that is none"
+
+
+def test_every_setting_is_read():
+    code = "\n".join(file.read_text("utf-8") for file in (ROOT / "app").rglob("*.py"))
+    unread = [s.field for s in SETTINGS if not re.search(rf"\.{s.field}\b", code)]
+    assert unread == []
 
 
 RANGES = [

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from adapters.guarded import PAUSE_SECONDS
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql.database import COUNTS
+from adapters.sql.dialects import MODULES
 from adapters.sql.dialects.base import CONNECT_SECONDS
 from app import introspection
 from app.operations import metrics
@@ -49,6 +51,16 @@ def test_every_setting_is_in_the_table() -> None:
     assert {row[0] for row in rows if row[4] == "yes"} == {
         setting.name for setting in SETTINGS if setting.secret
     }
+
+
+def test_every_kind_of_database_is_in_the_table_and_has_its_extra() -> None:
+    addresses = [row[1] for row in table(PAGE, "Database")]
+    assert {address.partition(":")[0] for address in addresses} == set(MODULES)
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    # The driver of SQLite is part of Python.
+    drivers = set(MODULES.values()) - {"sqlite"}
+    assert drivers <= set(setup["options.extras_require"])
 
 
 def test_variables_that_the_page_names_are_settings() -> None:

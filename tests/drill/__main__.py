@@ -24,7 +24,6 @@ from tests.drill.deployment import KEY_SET_SECONDS, Deployment
 from tests.drill.hospital import made_up, searches
 from tests.drill.ledger import LOST, Ledger
 
-NONE: frozenset[int] = frozenset()
 LOST_OR_AWAY = frozenset({LOST, 503})
 AWAY_OR_GONE = frozenset({503, 410})
 GONE = frozenset({410})

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.drill.ledger import LOST, Ledger
+from tests.serving import ids
 
 REPEAT = frozenset({429, 503, 504})
 """After `Retry-After` seconds, a few times; an answer that was lost, after one second."""
@@ -88,13 +89,13 @@ class Client:
     def _walked(self, ending: Event, search: Search, pause: float) -> list[str]:
         form = urlencode(search.params)
         bundle = self._asked("POST", "/fhir/v3/Encounter/_search", form)
-        found = _ids(bundle)
+        found = ids(bundle)
         while link := _next(bundle):
             # Once all is to end, quicker, and not so quick that it were another drill.
             seconds = pause / 3 if ending.is_set() else pause
             time.sleep(self._random.uniform(0.5, 1.5) * seconds)
             bundle = self._asked("GET", link)
-            found += _ids(bundle)
+            found += ids(bundle)
         return found
 
     def _asked(self, method: str, address: str, form: str | None = None) -> Any:
@@ -139,14 +140,6 @@ class Client:
 
     def _renew(self) -> None:
         self._token, self._left = self._sign(self._name), TOKEN_REQUESTS
-
-
-def _ids(bundle: Any) -> list[str]:
-    return [
-        each["resource"]["id"]
-        for each in bundle.get("entry", ())
-        if each["search"]["mode"] == "match"
-    ]
 
 
 def _told(status: int, body: bytes) -> str:

@@ -10,9 +10,9 @@ from sqlalchemy.engine import URL
 from adapters.contract import SourceUnavailableError
 from adapters.sql.dialects.base import Cursor, Dialect
 
-__all__ = ["Cursor", "Dialect", "dialect_named", "dialect_of"]
+__all__ = ["MODULES", "Cursor", "Dialect", "dialect_named", "dialect_of"]
 
-_MODULES: Mapping[str, str] = MappingProxyType(
+MODULES: Mapping[str, str] = MappingProxyType(
     {
         "mariadb": "mysql",
         "mysql": "mysql",
@@ -22,6 +22,7 @@ _MODULES: Mapping[str, str] = MappingProxyType(
         "sqlite": "sqlite",
     }
 )
+"""The module of each kind of database, by SQLAlchemy's name for it."""
 
 
 def dialect_of(url: URL) -> Dialect:
@@ -30,9 +31,9 @@ def dialect_of(url: URL) -> Dialect:
     Raises SourceUnavailableError for one that is not known here.
     """
     name = url.get_backend_name()
-    if name not in _MODULES:
+    if name not in MODULES:
         raise SourceUnavailableError(
-            f"no such kind of database: {name}; known are {', '.join(sorted(_MODULES))}"
+            f"no such kind of database: {name}; known are {', '.join(sorted(MODULES))}"
         )
     return dialect_named(name)
 
@@ -40,5 +41,5 @@ def dialect_of(url: URL) -> Dialect:
 def dialect_named(name: str) -> Dialect:
     """Return how to speak to a kind of database, by SQLAlchemy's name for it."""
     # Read when it is needed: a hospital has one of them, and its driver's alone.
-    module = import_module(f"adapters.sql.dialects.{_MODULES[name]}")
+    module = import_module(f"adapters.sql.dialects.{MODULES[name]}")
     return cast("Dialect", module.DIALECT)

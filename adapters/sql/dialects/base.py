@@ -45,8 +45,11 @@ class Dialect:
     `may_write` tells whether the account itself could change a table. `start` runs before
     each statement. `timed_out` and `unknown` tell a time-out, and a statement that can
     never run, from outages. `fetch` runs a statement and returns its rows; a time that
-    Python cannot hold comes as text, a text that is not UTF-8 as bytes. `vitals` asks how
-    the database is, where that is told.
+    Python cannot hold comes as text, a text that is not UTF-8 as bytes.
+
+    Where a database tells it: `plan` how it would run a statement, `origins` the table
+    behind each column of a SELECT, `vitals` how it is. `text_index` is the statement for an
+    index of words, where there is one.
     """
 
     engine: Callable[[URL, float, int], Engine]

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from adapters.contract import Page, ResourceType, SearchQuery, SourceDataError
+from adapters.errors import SourceTimedOutError
 from adapters.inspection import Look, Observation, Weight
 from adapters.inspection.faults import broken_rules
 from adapters.inspection.filled import never_filled
 from adapters.inspection.times import doubtful_times
 from adapters.mapping.model import SourceMapping
-from adapters.sql.database import Database, SourceTimedOutError
+from adapters.sql.database import Database
 from adapters.sql.inspection.blanks import blank_ends
 from adapters.sql.inspection.codes import CodesSeen
 from adapters.sql.inspection.cut import cut_short

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from adapters.errors import SourceTimedOutError
 from adapters.inspection import Observation
 from adapters.inspection.codes import MOST, Counted, counted, unnamed, unused
 from adapters.mapping.places import Place
 from adapters.sql.conditions import ALWAYS, Filter, all_of
-from adapters.sql.database import SourceTimedOutError
 from adapters.sql.inspection.rows import Looked
 from adapters.sql.statements import Shape
 from adapters.sql.values import Columns

@@ -58,20 +58,21 @@ CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass
 class Builder:
-    """The database, what it says of itself, and the draft that grows.
-
-    `computes` tells that the file can say how values are made of columns, by SQL.
-    """
+    """The database, what it says of itself, and the draft that grows."""
 
     database: Database
     catalogue: Catalogue
     references: References
     roles: Roles
     draft: Draft
-    computes: bool = True
     _counts: dict[tuple[object, ...], tuple[CodeCount, ...] | None] = field(
         default_factory=dict
     )
+
+    @property
+    def computes(self) -> bool:
+        """Whether the file can say how values are made of columns, by SQL."""
+        return self.draft.kind == "sql"
 
     @cached_property
     def is_french(self) -> bool:

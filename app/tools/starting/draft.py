@@ -112,9 +112,8 @@ class Draft:
     `systems` are constants with the question that each leaves open.
     """
 
-    name: str
     variable: str
-    kind: str = "sql"
+    kind: str
     profile: str = "full"
     source_zone: str = ""
     source_questions: tuple[str, ...] = ()

@@ -32,9 +32,8 @@ def draft_of(
 
     Raises SourceUnavailableError when the database goes away meanwhile.
     """
-    draft = Draft("My hospital", variable, kind)
-    computes = kind == "sql"
-    builder = Builder(database, catalogue, references, roles, draft, computes)
+    draft = Draft(variable, kind)
+    builder = Builder(database, catalogue, references, roles, draft)
     draft.sections[ResourceType.ENCOUNTER] = stays(builder)
     if roles.patient is not None:
         people = patients(builder, roles.patient)

@@ -32,7 +32,7 @@ def written(draft: Draft) -> str:
 def _file(draft: Draft) -> Iterator[str]:
     yield _HEAD.format(_FROM[draft.kind])
     yield "mapping: 1"
-    yield from _line("name", draft.name, "the name that clients are shown")
+    yield from _line("name", "My hospital", "the name that clients are shown")
     yield from _line(
         "profile", draft.profile, "what clients are offered: full, group-a or group-b"
     )

@@ -48,7 +48,7 @@ class Result:
     """
 
     file: Path
-    faults: tuple[Finding, ...] = ()
+    faults: tuple[Finding, ...]
     tried: tuple[Tried, ...] = ()
     there: Counter[str] | None = None
     gaps: tuple[Target, ...] = ()

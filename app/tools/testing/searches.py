@@ -1,6 +1,7 @@
 """A search of a test → the rows that it finds, the request that it sends, or its refusal."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
 from adapters.mapping.nodes import Scalar
+from adapters.mapping.parameters import COMPARED
 from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import UNSERVED
 from app.capabilities import compute_offer
@@ -35,9 +37,6 @@ from app.tools.testing.standin import OffsetError, stand_in
 BASE_URL = "https://encounters.example/fhir/v3"
 """The base of a deployment, for searches that name a patient by its whole address."""
 
-_CODED = {"status": "status", "class": "class_code", "gender": "gender"}
-"""The slot whose code table a parameter goes by."""
-
 
 def run_search(
     file: MappingFile, case: Case, searched: Searched, coverage: Coverage
@@ -46,6 +45,8 @@ def run_search(
     search = _Search(file, case, searched, coverage)
     try:
         yield from search.sent() if _is_sent(file, case) else search.found()
+    except (ServiceError, NotAskableError) as error:
+        yield from search.refused(error)
     except NoSectionError as error:
         yield Finding.of(case.problem("source", str(error)))
     except OffsetError as error:
@@ -82,15 +83,9 @@ class _Search:
             yield Finding.of(self.case.problem("expect_request", text))
             return
         mapping = self.file.source_of(section)
-        adapter = open_adapter(mapping)
-        try:
+        with closing(open_adapter(mapping)) as adapter:
             query = self._query(mapping, adapter)
             question = sent_question(mapping, query)
-        except (ServiceError, NotAskableError) as error:
-            yield from self._refused(error)
-            return
-        finally:
-            adapter.close()
         self._count(query, (section,))
         if "expect_refused" in self.case.parts:
             yield self._not_refused()
@@ -106,15 +101,9 @@ class _Search:
         with TemporaryDirectory() as folder:
             rows, file = self.searched.rows, Path(folder) / "rows.sqlite"
             mapping = stand_in(self.file.mapping, rows, file)
-            adapter = open_adapter(mapping)
-            try:
+            with closing(open_adapter(mapping)) as adapter:
                 query = self._query(mapping, adapter)
                 page = adapter.search(query)
-            except (ServiceError, NotAskableError) as error:
-                yield from self._refused(error)
-                return
-            finally:
-                adapter.close()
         self._count(query, tuple(s for s, rows in self.searched.sections if rows))
         if "expect_refused" in self.case.parts:
             yield self._not_refused()
@@ -137,7 +126,8 @@ class _Search:
         rows = sum(len(rows) for _, rows in self.searched.sections)
         return replace(search.query, count=max(search.query.count, rows))
 
-    def _refused(self, error: Exception) -> Iterator[Finding]:
+    def refused(self, error: Exception) -> Iterator[Finding]:
+        """Yield how a refusal differs from the one that is expected."""
         said = outcome_for(error).issues[0].diagnostics or ""
         wanted = self.case.text("expect_refused")
         if not wanted:
@@ -177,7 +167,7 @@ class _Search:
             if "_sort" in self.searched.names:
                 self.coverage.sort(section, query.sort.key)
         for section, rows in self.searched.sections:
-            for name, slot in _CODED.items():
+            for name, slot in COMPARED[section.resource_type].items():
                 field = section.fields.get(slot)
                 if field and field.codes and field.columns:
                     self._count_codes(field, rows, name in parameters)

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from adapters.mapping.items import own_fields
+from adapters.mapping.items import known_columns, own_fields
 from adapters.mapping.model import (
     ItemMapping,
     PartMapping,
@@ -22,7 +22,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.slots import SLOTS, Kind
 from adapters.mapping.time_rule import TimeRule
-from app.tools.given import Cells, flag_columns, known_columns, known_item_columns
+from app.tools.given import Cells, flag_columns, known_item_columns
 
 Rows = Mapping[int, Sequence[Cells]]
 """Rows by the id() of the section or the item that they are of."""

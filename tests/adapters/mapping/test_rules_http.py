@@ -106,7 +106,7 @@ def test_fault(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert said in problems(GOOD.replace(old, new), tmp_path)
 
 
-def test_a_small_fault_has_one_problem(tmp_path: Path) -> None:
+def test_a_small_fault_has_two_problems_at_most(tmp_path: Path) -> None:
     alone = [case for case in CASES if "needs the field start" not in case[2]]
     for old, new, said in alone:
         found = problems(GOOD.replace(old, new), tmp_path)

@@ -36,7 +36,6 @@ FACTS = CapabilityFacts(
                 ParameterFacts("date", DEFINITION, "date", "start of the stay"),
                 ParameterFacts("service-provider._extension", None, "token"),
             ),
-            "Stays",
             dated=True,
         ),
         ResourceFacts("Bundle", (InteractionFacts("search-type"),)),
@@ -96,7 +95,6 @@ def test_the_whole_statement() -> None:
                                 "http://hl7.org/fhir/StructureDefinition/Encounter"
                             )
                         },
-                        "documentation": "Stays",
                         "interaction": [
                             {"code": "read"},
                             {

@@ -539,6 +539,22 @@ def test_each_test_that_is_suggested_passes_as_it_stands(
         assert not [line for line in left if f"codes.{table}:" in line]
 
 
+def test_the_code_of_a_unit_is_touched_by_a_search(
+    demo: Beside, capsys: Capture
+) -> None:
+    demo.replace("codes:\n", "codes:\n  unit: {table: {A1: U1, A2: U2}}\n")
+    demo.replace("{from: uf_courante}", "{from: uf_courante, codes: unit}")
+    unit = "https://example.org/fhir/StructureDefinition/functional-unit|U1"
+    demo.tests.write_text(
+        "tests:\n  - name: by unit\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
+        f" uf_courante: A1}}]\n    search: {{service-provider._extension: '{unit}'}}\n"
+        "    expect_found: [1]\n"
+    )
+    assert main(["mapping", "test", str(demo.file)]) == 0
+    text = capsys.readouterr().out
+    assert "codes.unit: note: no test touches the code A2" in text
+
+
 def test_json_says_the_same(demo: Beside, capsys: Capture) -> None:
     demo.tests.write_text("tests:\n" + NARROW, "utf-8")
     assert main(["mapping", "test", "--json", str(demo.file)]) == 0
