@@ -228,6 +228,8 @@ def _unknown_paths(
     if isinstance(node, Scalar):
         if path not in known:
             text = f"expected keys and values at '{path}'"
+            if node.text == "null":
+                text += ": leave out what the answer has as null"
             yield MappingProblem(node.mark, "", text)
     elif isinstance(node, Items):
         for item in node.items:
