@@ -389,6 +389,20 @@ def test_a_header_that_cannot_be_sent_is_told_the_integrator(
         assert {problem.outage for problem in adapter.check()} == {False}
 
 
+def test_lengths_that_contradict_each_other_are_those_of_the_answer(
+    tmp_path: Path,
+) -> None:
+    def serve(connection: socket.socket, _: Event) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n"
+        connection.sendall(head + b"{} ")
+
+    with socket_server(serve) as url:
+        adapter = opened_at(url, tmp_path)
+        with pytest.raises(SourceDataError, match="a header of the answer"):
+            adapter.read(STAY, "1")
+        adapter.close()
+
+
 TOKENS = {
     "a sign that no header holds": {"access_token": "\u20ac"},
     "an end of line": {"access_token": "a\r\nX-Y: b"},
