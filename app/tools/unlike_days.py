@@ -1,14 +1,14 @@
 """HTTP sources that compare whole days, of another clock than that of clients."""
 
 from collections.abc import Iterator
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from adapters.mapping.http_model import Step
 from adapters.mapping.model import ResourceMapping, SourceMapping
 from app.tools.report import Finding
 
-_A_YEAR = tuple(datetime(2024, 1, 1) + timedelta(days=n) for n in range(366))
+_A_YEAR = tuple(date(2024, 1, 1) + timedelta(days=n) for n in range(366))
 
 
 def unlike_days(mapping: SourceMapping) -> Iterator[Finding]:
@@ -39,5 +39,5 @@ def _zone_of_days(section: ResourceMapping) -> ZoneInfo | None:
 
 
 def _begin_together(one: ZoneInfo, other: ZoneInfo) -> bool:
-    days = (day.replace(tzinfo=one).astimezone(other) for day in _A_YEAR)
-    return all(day.time() == time() for day in days)
+    begins = (datetime.combine(day, time(), one).astimezone(other) for day in _A_YEAR)
+    return all(each.time() == time() for each in begins)
