@@ -267,6 +267,23 @@ def test_codes_of_items_that_do_not_count_are_not_told(
         assert told[0].startswith("codes.uses names no 'urn:oid:1.2' (30 rows)")
 
 
+def test_a_filter_is_tried_with_a_value_that_can_be_asked_for(
+    look: Callable[..., list[dict[str, str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The newest stays have no class: they become what no code of the API stands for.
+    stays = tuple(
+        stay._replace(kind=None) if stay.id in (27, 26) else stay
+        for stay in SOUND.stays
+    )
+    with serving(Api(replace(SOUND, stays=stays))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        found = look("class: {send: types,", "class: {send: typ,")
+    told = [one["text"] for one in found if "'class'" in one["text"]]
+    assert told == [
+        "'class' does not filter: the list holds a row that was not asked for"
+    ]
+
+
 @pytest.mark.usefixtures("api")
 def test_ends_that_stand_for_none(
     look: Callable[..., list[dict[str, str]]], monkeypatch: pytest.MonkeyPatch
