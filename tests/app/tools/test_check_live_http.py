@@ -337,6 +337,22 @@ def test_an_api_that_keeps_rows_back_is_told(
     assert all("list: {path: /sejours" in lines[int(one["line"]) - 1] for one in told)
 
 
+@pytest.mark.parametrize(
+    ("paging", "is_told"),
+    [("page: page", True), ("offset: debut", False), ("next: suite.lien", False)],
+)
+def test_an_api_whose_pages_are_small_is_told(
+    api: Api, look: Callable[..., list[dict[str, str]]], paging: str, is_told: bool
+) -> None:
+    api.most = 20
+    found = look("{offset: debut}", f"{{{paging}}}")
+    told = [one for one in found if "a search with more (_count)" in one["text"]]
+    assert [one["element"] for one in told] == ["Encounter.list"] * is_told
+    text = "gives 20 rows where 30 are due"
+    assert all(one["text"].startswith(text) for one in told)
+    assert all(one["severity"] == "warning" for one in told)
+
+
 def test_an_api_that_refuses_so_many_rows_is_asked_for_fewer(
     api: Api, look: Callable[..., list[dict[str, str]]]
 ) -> None:
