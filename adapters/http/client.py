@@ -82,13 +82,16 @@ class Deadline:
 
 
 class Client:
-    """One HTTP source; safe to share between threads.
+    """One HTTP source; safe to share between threads. `name` is what it is to us.
 
     Raises SourceUnavailableError when no whole answer comes in time, SourceDataError for
     one that cannot be unpacked or is too large.
     """
 
-    def __init__(self, url: str, connections: int, wait: float) -> None:
+    def __init__(
+        self, url: str, connections: int, wait: float, name: str = "source"
+    ) -> None:
+        self._name = name
         self._url = url.rstrip("/")
         self._wait = wait
         self._free = BoundedSemaphore(connections)
@@ -161,7 +164,7 @@ class Client:
         request = self._prepared(call, headers)
         try:
             with (
-                outward(Kind.HTTP, "source", call.method) as told,
+                outward(Kind.HTTP, self._name, call.method) as told,
                 self._adapter().send(
                     request,
                     stream=True,
