@@ -67,6 +67,7 @@ class Limit(StrEnum):
 
     ONE_VALUE = "takes one value"
     DAY = "compares whole days"
+    OTHER_DAYS = "compares whole days that begin at another time"
     MINUTE = "compares whole minutes"
     SECOND = "compares whole seconds"
     PREFIX = "cannot compare with this prefix"
