@@ -73,6 +73,7 @@ class Limit(StrEnum):
     ONE_VALUE = "takes one value"
     ONCE = "takes what is given once, with one value or several"
     DAY = "compares whole days"
+    OTHER_DAYS = "compares whole days that begin at another time"
     MINUTE = "compares whole minutes"
     SECOND = "compares whole seconds"
     PREFIX = "cannot compare with this prefix"

@@ -8,42 +8,57 @@ import socket
 from contextlib import suppress
 from threading import Event, Lock, Thread
 
-_under_way: dict[str, Event] = {}
+
+class _Asked:
+    """A name that is looked up, by one thread for all who ask."""
+
+    def __init__(self) -> None:
+        self.done = Event()
+        self.addresses: tuple[str, ...] | None = None
+
+
+_under_way: dict[str, _Asked] = {}
 _lock = Lock()
 
 
-def look_up(host: str, seconds: float) -> None:
+def look_up(host: str, seconds: float) -> tuple[str, ...] | None:
     """Wait until the name of a host has been looked up; raises TimeoutError.
 
-    To be called before what connects, which looks it up itself and tells what is wrong.
+    Return its addresses in the order in which to try them, None where nobody could ask.
+    Who connects may ask itself, and tells what is wrong.
     """
-    if not _is_address(host) and not _begun(host).wait(seconds):
+    if _is_address(host):
+        return (host,)
+    asked = _begun(host)
+    if not asked.done.wait(seconds):
         raise TimeoutError("the name was not looked up in time")
+    return asked.addresses
 
 
-def _begun(host: str) -> Event:
-    """Return what is set when a name has been looked up: by one thread for all who ask."""
+def _begun(host: str) -> _Asked:
     with _lock:
         if host not in _under_way:
-            done = Event()
-            asking = Thread(target=_look_up, args=(host, done), name=host)
+            asked = _Asked()
+            asking = Thread(target=_look_up, args=(host, asked), name=host)
             asking.daemon = True
             try:
                 asking.start()
             except RuntimeError:
                 # No thread can be had at present: who connects asks without one.
-                done.set()
-                return done
-            _under_way[host] = done
+                asked.done.set()
+                return asked
+            _under_way[host] = asked
         return _under_way[host]
 
 
-def _look_up(host: str, done: Event) -> None:
+def _look_up(host: str, asked: _Asked) -> None:
+    asked.addresses = ()
     with suppress(OSError, UnicodeError):
-        socket.getaddrinfo(host, None)
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        asked.addresses = tuple(dict.fromkeys(str(each[4][0]) for each in found))
     with _lock:
         del _under_way[host]
-    done.set()
+    asked.done.set()
 
 
 def _is_address(host: str) -> bool:

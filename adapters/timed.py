@@ -8,7 +8,7 @@ import io
 import math
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.client import HTTPResponse
 from threading import local
 from typing import Any
@@ -16,7 +16,8 @@ from typing import Any
 import requests
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.exceptions import ConnectTimeoutError
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+from urllib3.util.connection import create_connection
 
 from adapters.names import look_up
 
@@ -72,10 +73,33 @@ class _InTime(HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         try:
-            look_up(self.host, min(self.timeout or math.inf, NOW.left()))
+            addresses = look_up(self.host, self._patience())
+            if addresses is None:
+                return super()._new_conn()
+            return self._connected(addresses)
         except TimeoutError as error:
             raise ConnectTimeoutError(self, str(error)) from error
-        return super()._new_conn()
+        except OSError as error:
+            raise NewConnectionError(self, "no address answers") from error
+
+    def _connected(self, addresses: Sequence[str]) -> socket.socket:
+        """Connect to the first address that lets us; all of them share the time."""
+        refused = OSError("the name has no address")
+        for address in addresses:
+            try:
+                return create_connection(
+                    (address, self.port),
+                    self._patience(),
+                    self.source_address,
+                    self.socket_options,
+                )
+            except OSError as error:
+                refused = error
+        raise refused
+
+    def _patience(self) -> float:
+        left: float = NOW.left()
+        return min(self.timeout or math.inf, left)
 
 
 class _TimedConnection(_InTime):

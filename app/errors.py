@@ -184,6 +184,8 @@ LIMITS: Mapping[contract.Limit, str] = {
     contract.Limit.ONE_VALUE: "takes one value in a search here",
     contract.Limit.ONCE: "may be given once in a search here",
     contract.Limit.DAY: "compares whole days here: give days, without a time",
+    contract.Limit.OTHER_DAYS: "compares whole days of another time zone here: a day "
+    "of this service is none of them",
     contract.Limit.MINUTE: "compares whole minutes here: give no seconds",
     contract.Limit.SECOND: "compares whole seconds here",
     contract.Limit.PREFIX: "cannot be compared with this prefix here",

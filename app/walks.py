@@ -126,7 +126,9 @@ class Walks:
                 raise
             links = ()
         cut_short = page.more and not self.offer.paging
-        return ResultPage(kept.id, kept.search.total, links, page, search, cut_short)
+        # Rows that came since they were counted stand on the page all the same.
+        total = max(kept.search.total, len(page.rows))
+        return ResultPage(kept.id, total, links, page, search, cut_short)
 
 
 def _starting(query: SearchQuery, start: Start) -> SearchQuery:

@@ -34,6 +34,7 @@ _PAUSES = (0.1, 0.4)
 
 _AGAIN = frozenset({429, 502, 503, 504})
 _CHUNK = 65536
+_UNSENT = "a header to be sent holds what none can"
 _HEADERS = MappingProxyType(
     {**requests.utils.default_headers(), "Accept": "application/json"}
 )
@@ -78,13 +79,16 @@ class Deadline:
 
 
 class Client:
-    """One HTTP source; safe to share between threads.
+    """One HTTP source; safe to share between threads. `name` is what it is to us.
 
     Raises SourceUnavailableError when no whole answer comes in time, SourceDataError for
     one that cannot be unpacked or is too large.
     """
 
-    def __init__(self, url: str, connections: int, wait: float) -> None:
+    def __init__(
+        self, url: str, connections: int, wait: float, name: str = "source"
+    ) -> None:
+        self._name = name
         self._url = url.rstrip("/")
         self._wait = wait
         self._free = BoundedSemaphore(connections)
@@ -154,11 +158,12 @@ class Client:
     def _once(self, call: Call, headers: Mapping[str, str], until: Deadline) -> Answer:
         left = until.left()
         NOW.left = until.left
+        request = self._prepared(call, headers)
         try:
             with (
-                outward(Kind.HTTP, "source", call.method) as told,
+                outward(Kind.HTTP, self._name, call.method) as told,
                 self._adapter().send(
-                    self._prepared(call, headers),
+                    request,
                     stream=True,
                     timeout=(min(_CONNECT_SECONDS, left), left),
                 ) as response,
@@ -170,8 +175,11 @@ class Client:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
             raise SourceDataError("the answer is not packed as it says") from error
-        except (requests.exceptions.InvalidHeader, UnicodeEncodeError) as error:
-            raise SourceDataError("a header to be sent holds what none can") from error
+        except UnicodeEncodeError as error:
+            raise SourceDataError(_UNSENT) from error
+        except requests.exceptions.InvalidHeader as error:
+            text = "a header of the answer contradicts another"
+            raise SourceDataError(text) from error
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             kind = type(error).__name__
             raise SourceUnavailableError(f"no whole answer came ({kind})") from error
@@ -180,14 +188,20 @@ class Client:
         self, call: Call, headers: Mapping[str, str]
     ) -> requests.PreparedRequest:
         is_form = call.method != "GET" and call.json is None
-        return requests.Request(
+        request = requests.Request(
             call.method,
             self.address(call.path),
             headers={**_HEADERS, **headers},
             params=list(call.values) if call.method == "GET" else None,
             data=list(call.values) if is_form else None,
             json=None if call.json is None else dict(call.json),
-        ).prepare()
+        )
+        try:
+            return request.prepare()
+        except requests.exceptions.InvalidHeader as error:
+            raise SourceDataError(_UNSENT) from error
+        except requests.RequestException as error:
+            raise SourceUnavailableError("the address is none") from error
 
     def _adapter(self) -> TimedAdapter:
         adapter: TimedAdapter | None = getattr(self._own, "adapter", None)

@@ -1,21 +1,18 @@
 """How a source is shown who asks: with every request, by a token, or by a session."""
 
 import base64
+import json
 import time
 from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Protocol
-
-import requests
-from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.requests_client import OAuth2Session
+from urllib.parse import urlsplit, urlunsplit
 
 from adapters.contract import SourceDataError, SourceUnavailableError
+from adapters.errors import SourceTimedOutError
 from adapters.http.answers import at
-from adapters.http.client import Answer, Call, Deadline
+from adapters.http.client import Answer, Call, Client, Deadline
 from adapters.mapping.http_model import Basic, HttpSource, Login, OAuth2
-from adapters.outward import Kind, outward
-from adapters.timed import NOW, TimedAdapter
 
 Send = Callable[[Call, Mapping[str, str], Deadline], Answer]
 
@@ -25,8 +22,14 @@ _EARLY_SECONDS = 30
 _ALWAYS = 1e18
 """A life of so many seconds does not end."""
 
-_REFUSED = frozenset(
-    ("invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
+_UNTOLD_SECONDS = 300.0
+"""What is taken for the life of a token of which none is told."""
+
+_REFUSED = (
+    "invalid_client",
+    "invalid_scope",
+    "unauthorized_client",
+    "unsupported_grant_type",
 )
 """What a token server says when no second try helps (RFC 6749, 5.2)."""
 
@@ -95,53 +98,78 @@ def credentials_of(source: HttpSource, send: Send) -> Credentials:
         case None:
             return Fixed({})
         case Basic(user, password):
-            pair = base64.b64encode(f"{user}:{password}".encode()).decode()
-            return Fixed({"Authorization": f"Basic {pair}"})
+            return Fixed(_basic(user, password))
         case OAuth2() as oauth2:
-            return Renewed(lambda until: _token(oauth2, until))
+            return Renewed(TokenServer(oauth2).token)
         case Login() as login:
             return Renewed(lambda until: (_log_in(login, source, send, until), _ALWAYS))
 
 
-def _token(oauth2: OAuth2, until: Deadline) -> tuple[Mapping[str, str], float]:
-    more = {"audience": oauth2.audience} if oauth2.audience else {}
+def _basic(user: str, password: str) -> Mapping[str, str]:
+    pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return {"Authorization": f"Basic {pair}"}
+
+
+class TokenServer:
+    """Tokens for client credentials (RFC 6749, 4.4), asked for as a source is: see Client."""
+
+    def __init__(self, oauth2: OAuth2) -> None:
+        whole = urlsplit(oauth2.token_url)
+        server = urlunsplit(whole._replace(path="", query="", fragment=""))
+        path = urlunsplit(whole._replace(scheme="", netloc="", fragment=""))
+        asked = (
+            ("grant_type", "client_credentials"),
+            ("scope", oauth2.scope or ""),
+            ("audience", oauth2.audience or ""),
+        )
+        self._client = Client(server, 1, _EARLY_SECONDS, name="token server")
+        self._call = Call("POST", path, tuple(pair for pair in asked if pair[1]))
+        self._shown = _basic(oauth2.client_id, oauth2.client_secret)
+
+    def token(self, until: Deadline) -> tuple[Mapping[str, str], float]:
+        """Return the headers that show a new token, and when it ends.
+
+        Raises SourceUnavailableError, and SourceDataError where no second try helps.
+        """
+        try:
+            answer = self._client.send(self._call, self._shown, until)
+        except SourceTimedOutError as error:
+            raise SourceUnavailableError("the token server took too long") from error
+        except (SourceUnavailableError, SourceDataError) as error:
+            text = f"the token server gave none: {error}"
+            raise SourceUnavailableError(text) from error
+        finally:
+            # It is asked seldom: who keeps the connection finds it cut.
+            self._client.close()
+        said = _said(answer)
+        if said.get("error") in _REFUSED:
+            raise SourceDataError("the token server refuses who asks")
+        token = said.get("access_token")
+        told = answer.status // 100 == 2 and "error" not in said
+        if not told or not isinstance(token, str) or not _can_be_sent(token):
+            raise SourceUnavailableError("the token server gave none")
+        life = _life(said.get("expires_in"))
+        ends = time.monotonic() + max(life - _EARLY_SECONDS, life / 2)
+        return {"Authorization": f"Bearer {token}"}, ends
+
+
+def _said(answer: Answer) -> Mapping[str, Any]:
     try:
-        with (
-            outward(Kind.HTTP, "token server", "POST"),
-            OAuth2Session(
-                oauth2.client_id, oauth2.client_secret, scope=oauth2.scope
-            ) as session,
-        ):
-            session.trust_env = False
-            session.mount("http://", TimedAdapter())
-            session.mount("https://", TimedAdapter())
-            NOW.left = until.left
-            token: Any = session.fetch_token(
-                oauth2.token_url,
-                grant_type="client_credentials",
-                timeout=until.left(),
-                allow_redirects=False,
-                **more,
-            )
-    except requests.Timeout as error:
-        raise SourceUnavailableError("the token server took too long") from error
-    except (
-        requests.RequestException,
-        AuthlibBaseError,
-        ValueError,
-        OverflowError,  # a life that no clock can add
-    ) as error:
-        if getattr(error, "error", "") in _REFUSED:
-            raise SourceDataError("the token server refuses who asks") from error
-        kind = type(error).__name__
-        raise SourceUnavailableError(f"the token server gave none ({kind})") from error
-    shown = token.get("access_token")
-    if not isinstance(shown, str) or not _can_be_sent(shown):
-        raise SourceUnavailableError("the token server gave none")
-    seconds = token.get("expires_in")
-    life = min(seconds, _ALWAYS) if isinstance(seconds, int) else 300.0
-    ends = time.monotonic() + max(life - _EARLY_SECONDS, life / 2)
-    return {"Authorization": f"Bearer {shown}"}, ends
+        # Python's own reader: a life may have more digits than others read.
+        said = json.loads(answer.body, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise SourceUnavailableError("the token server's answer is no JSON") from error
+    return said if isinstance(said, dict) else {}
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)
+
+
+def _life(told: object) -> float:
+    if isinstance(told, str) and told.isascii() and told.isdecimal():
+        told = float(told)
+    return min(told, _ALWAYS) if isinstance(told, (int, float)) else _UNTOLD_SECONDS
 
 
 def _log_in(

@@ -109,7 +109,7 @@ def _written(
     form = call.format or _FORMS[call.step]
     local = _local(call, rule, instant)
     if (local - datetime.combine(local, time())) % _STEPS[call.step]:
-        raise _refusal(call, _LIMITS[call.step])
+        raise _refusal(call, _too_fine(call, instant))
     try:
         if "z" in directives(form) and rule is not None:
             zone = call.zone or rule.zone
@@ -117,6 +117,12 @@ def _written(
         return in_format(local - less, form)
     except OverflowError as error:
         raise _refusal(call, Limit.PREFIX) from error
+
+
+def _too_fine(call: SearchCall, instant: datetime) -> Limit:
+    """Return the limit of a bound between two steps; `instant` is in the clients' zone."""
+    is_day = instant.time() == time()
+    return Limit.OTHER_DAYS if call.step is Step.DAY and is_day else _LIMITS[call.step]
 
 
 def _local(call: SearchCall, rule: TimeRule | None, instant: datetime) -> datetime:

@@ -24,6 +24,7 @@ from app.tools.report import (
     report,
 )
 from app.tools.unanswered import left_open
+from app.tools.unlike_days import unlike_days
 
 _INDEX = "CREATE INDEX"
 
@@ -101,7 +102,9 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
     try:
         mapping = load_mapping(file, None)
         yield from _not_offered(mapping)
-        yield from left_open(file, Severity.WARNING if is_live else Severity.NOTE)
+        doubt = Severity.WARNING if is_live else Severity.NOTE
+        yield from (replace(each, severity=doubt) for each in unlike_days(mapping))
+        yield from left_open(file, doubt)
     except ProfileGivenError as error:
         yield from _of_profile(file, error)
     except MappingError as error:

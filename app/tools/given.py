@@ -219,7 +219,8 @@ def _unknown_paths(
     """Yield a problem for each value at a path that the mapping does not name."""
     if isinstance(node, Scalar):
         if path not in known:
-            text = f"expected keys and values at '{path}'"
+            hint = ": leave out what the answer has as null" * (node.text == "null")
+            text = f"expected keys and values at '{path}'{hint}"
             yield MappingProblem(node.mark, "", text)
     elif isinstance(node, Items):
         for item in node.items:

@@ -372,6 +372,51 @@ def test_a_token_server_that_fails(
     _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
 
 
+@pytest.mark.parametrize(
+    "body",
+    ['{"error": ["no"]}', '{"error": {"code": 7}}', "[" * 100_000, "[]", "null", '"x"'],
+    ids=["errors", "an error in parts", "depths", "a list", "nothing", "a text"],
+)
+def test_a_token_server_that_answers_in_a_way_of_its_own(
+    tmp_path: Path, source: responses.RequestsMock, body: str
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    source.post("http://id.invalid/token", body=body, status=400)
+    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+
+
+def test_a_token_without_end_is_not_taken_in(tmp_path: Path) -> None:
+    sent = []
+
+    def serve(connection: socket.socket, ended: Event) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while not ended.is_set():
+            sent.append(connection.send(b" " * 65536))
+
+    with socket_server(serve) as url:
+        limits = OAUTH2.replace("http://id.invalid", url) + ", timeout_seconds: 60"
+        adapter = opened_at(URL, tmp_path, source=limits)
+        _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+        adapter.close()
+    assert sum(sent) < 4 * client.MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    ("said", "logins"), [("3600", 1), (3600.0, 1), ("0", 2), ("soon", 1), (None, 1)]
+)
+def test_the_life_of_a_token_is_read_as_it_is_told(
+    tmp_path: Path, source: responses.RequestsMock, said: object, logins: int
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    asked = source.post(
+        "http://id.invalid/token", json={"access_token": "a", "expires_in": said}
+    )
+    source.get(ONE, json=STAY_1)
+    for _ in range(2):
+        adapter.read(STAY, "1")
+    assert asked.call_count == logins
+
+
 def test_an_answer_that_is_not_packed_as_it_says(
     adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
@@ -387,6 +432,20 @@ def test_a_header_that_cannot_be_sent_is_told_the_integrator(
         adapter = opened_at(url, tmp_path, source=f', headers: {{X-Y: "{text}"}}')
         _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
         assert {problem.outage for problem in adapter.check()} == {False}
+
+
+def test_lengths_that_contradict_each_other_are_those_of_the_answer(
+    tmp_path: Path,
+) -> None:
+    def serve(connection: socket.socket, _: Event) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n"
+        connection.sendall(head + b"{} ")
+
+    with socket_server(serve) as url:
+        adapter = opened_at(url, tmp_path)
+        with pytest.raises(SourceDataError, match="a header of the answer"):
+            adapter.read(STAY, "1")
+        adapter.close()
 
 
 TOKENS = {

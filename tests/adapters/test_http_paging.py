@@ -216,6 +216,7 @@ BOTH = ("entreeDu", "entreeAvant")
 BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
 SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
 DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
+DAYS_IN_UTC = ((BOUNDS, "date: {from: entreeDu, step: day, time_zone: UTC}"),)
 ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
 FORM = "%Y-%m-%dT%H:%M:%S"
@@ -236,6 +237,7 @@ UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
         (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
         (DAYS, "le2024-03-14", {"entreeAvant": "2024-03-15"}),
         (DAYS, "ge2024-03-14T23:00Z", {"entreeDu": "2024-03-15"}),
+        (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
         (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
         (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
         ((), "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
@@ -270,6 +272,8 @@ def test_bounds_are_written_as_the_source_takes_them(
     [
         (DAYS, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
         (DAYS, dates("2024-03-14T00:00"), Limit.DAY),
+        (DAYS_IN_UTC, dates("ge2024-03-14"), Limit.OTHER_DAYS),
+        (DAYS_IN_UTC, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
         (UNTIL, dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
         ((), dates("ne2024-03-14"), Limit.PREFIX),
         ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),

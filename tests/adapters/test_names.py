@@ -4,18 +4,21 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 import redis
+from werkzeug.wrappers import Response
 
 from adapters.contract import SourceUnavailableError
-from adapters.http.client import Call, Client, Deadline
+from adapters.http.client import Answer, Call, Client, Deadline
 from adapters.names import look_up
 from adapters.sql.database import Database
 from adapters.sql.dialects import mysql_connection, postgresql_connection
 from app.identity import IdentityError, Provider
 from app.timed_redis import ask, connect
+from tests.hospital_http import serving
 from tests.live import HOST, in_time
 
 NAME = "pas.invalid"
@@ -45,9 +48,43 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         over.wait(WAIT)
 
 
-def _get(seconds: float) -> object:
-    client = Client(f"http://{NAME}", connections=1, wait=1)
+def _get(seconds: float, port: int = 80) -> Answer:
+    client = Client(f"http://{NAME}:{port}", connections=1, wait=1)
     return client.send(Call("GET", "/"), {}, Deadline(seconds))
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return what the name stands for, an answer after the other, and nothing after the last."""
+    answers: list[list[str]] = []
+    before = socket.getaddrinfo
+
+    def getaddrinfo(host: str, *args: Any, flags: int = 0, **options: Any) -> Any:
+        if host == NAME and not flags and answers:
+            addresses = answers.pop(0)
+            kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+            return [(*kind, (address, 0)) for address in addresses]
+        return before(host, *args, flags=flags, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return answers
+
+
+@contextmanager
+def _full(addresses: list[str]) -> Iterator[int]:
+    """Listen at addresses where no connection comes about; yield the port."""
+    with ExitStack() as sockets:
+        port = 0
+        for address in addresses:
+            listener = sockets.enter_context(socket.socket())
+            listener.bind((address, port))
+            listener.listen(0)
+            port = listener.getsockname()[1]
+            for _ in range(4):
+                waiting = sockets.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex((address, port))
+        yield port
 
 
 ASKING: dict[str, tuple[Callable[[], object], type[Exception]]] = {
@@ -82,6 +119,37 @@ def test_who_connects_does_not_wait_for_a_name_server(
 
     in_time(refused, 5 * WAIT)
     assert asked
+
+
+def test_a_name_that_was_told_is_not_asked_for_again(
+    asked: list[str], told: list[list[str]]
+) -> None:
+    told.append([HOST])
+    with serving(Response("{}")) as url:
+        port = int(url.rpartition(":")[2])
+        assert _get(PATIENCE, port).json() == {}
+    assert not asked
+
+
+@pytest.mark.usefixtures("asked")
+def test_all_addresses_of_a_name_share_the_time(told: list[list[str]]) -> None:
+    silent = [f"127.0.0.{n}" for n in range(1, 13)]
+
+    def refused() -> None:
+        told.append(silent)
+        with pytest.raises(SourceUnavailableError):
+            _get(WAIT, port)
+
+    with _full(silent) as port:
+        in_time(refused, 5 * WAIT)
+
+
+@pytest.mark.usefixtures("asked")
+def test_an_address_that_refuses_is_passed_over(told: list[list[str]]) -> None:
+    told.append(["127.0.0.2", HOST])
+    with serving(Response("{}")) as url:
+        port = int(url.rpartition(":")[2])
+        assert _get(PATIENCE, port).json() == {}
 
 
 def test_one_thread_asks_for_all(asked: list[str]) -> None:

@@ -43,6 +43,16 @@ def test_13_the_total_is_counted_once_and_kept(hospital: Changing) -> None:
     assert hospital.served.search("Encounter")["total"] == len(NEWEST_FIRST) - 1
 
 
+def test_13_a_page_that_has_grown_holds_no_more_than_its_total(
+    hospital: Changing,
+) -> None:
+    first = hospital.served.search("Encounter", {"date": "2024-05-03"})
+    assert first["total"] == len(ids(first)) == 2
+    hospital.put(90, "2024-05-03 10:00:00")
+    again = hospital.served.follow(first, "self")
+    assert (again["total"], len(ids(again))) == (3, 3)
+
+
 @pytest.fixture
 def slow(
     redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock

@@ -36,6 +36,7 @@ BEYOND_JSON_SCHEMA: Mapping[str, str] = {
     "http-bound-without-a-zone": _ELSEWHERE,
     "http-key-in-clear": _JUDGED,
     "http-list-cannot-page": _OTHER_FILE,
+    "http-search-of-a-profile": _OTHER_FILE,
     "http-sort-one-way": _ELSEWHERE,
     "otherwise-among-the-codes": _JUDGED,
     "patient-always-the-same": _ELSEWHERE,

@@ -43,22 +43,28 @@ class Tried(NamedTuple):
 
 
 def filters_tried(looked: Looked) -> Iterator[Observation]:
-    """Ask each filter once for a value that the list has."""
+    """Ask each filter once, for a value that the list has and that can be asked for."""
     for parameter in looked.section.mapping.parameters:
-        tried = _tried(looked, parameter)
-        if tried is None:
-            yield _untried(looked, parameter, "no row of the list has a value for it")
-            continue
-        try:
-            told = list(_told(looked, tried))
-            yield from told or _several_told(looked, tried)
-        except NotAskableError:
-            yield _untried(looked, parameter, "it cannot be asked for a value of a row")
-        except SourceUnavailableError as error:
-            # The list was answered: an API may fail at what it does not know.
-            column = ", ".join(tried.place.field.columns)
-            text = f"'{parameter}' is not answered: {error}"
-            yield Observation.at(tried.place, column, text, Weight.ERROR)
+        reason = "no row of the list has a value for it"
+        for tried in _tries(looked, parameter):
+            try:
+                yield from _answered(looked, tried)
+                break
+            except NotAskableError:
+                reason = "it cannot be asked for a value of a row"
+        else:
+            yield _untried(looked, parameter, reason)
+
+
+def _answered(looked: Looked, tried: Tried) -> Iterator[Observation]:
+    try:
+        told = list(_told(looked, tried))
+        yield from told or _several_told(looked, tried)
+    except SourceUnavailableError as error:
+        # The list was answered: an API may fail at what it does not know.
+        column = ", ".join(tried.place.field.columns)
+        text = f"'{tried.parameter}' is not answered: {error}"
+        yield Observation.at(tried.place, column, text, Weight.ERROR)
 
 
 def _untried(looked: Looked, parameter: str, reason: str) -> Observation:
@@ -167,17 +173,16 @@ def _may_be_ignored(looked: Looked, query: SearchQuery) -> bool:
         return False
 
 
-def _tried(looked: Looked, parameter: str) -> Tried | None:
+def _tries(looked: Looked, parameter: str) -> Iterator[Tried]:
+    """Yield a search for each of the first values that the list has."""
     slots = PARAMETERS[looked.kind][parameter]
     places = [p for p in places_of(looked.section.mapping) if p.slot in slots]
-    for row in looked.records:
-        if isinstance(row, RowFault):
-            continue
-        criterion = criterion_of(parameter, row)
-        if criterion is not None and places:
-            query = SearchQuery(looked.kind, (criterion,), Sort(SortKey.ID), _FEW)
-            return Tried(parameter, places[0], query)
-    return None
+    records = (row for row in looked.records if not isinstance(row, RowFault))
+    criteria = dict.fromkeys(criterion_of(parameter, row) for row in records)
+    found = [each for each in criteria if each is not None and places]
+    for criterion in found[:_FEW]:
+        query = SearchQuery(looked.kind, (criterion,), Sort(SortKey.ID), _FEW)
+        yield Tried(parameter, places[0], query)
 
 
 def read_tried(looked: Looked) -> Iterator[Observation]:

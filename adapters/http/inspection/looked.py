@@ -50,7 +50,11 @@ class Looked:
                 raise
             # It may have a limit of its own, or take too long for so many.
             self.asked = FEW_ROWS
-            return self._listed(FEW_ROWS)
+            return self.few()
+
+    def few(self) -> Sequence[JsonRow]:
+        """Return as many rows as the largest page of a client has."""
+        return self._listed(FEW_ROWS)
 
     @cached_property
     def records(self) -> tuple[Record | RowFault, ...]:

@@ -27,19 +27,30 @@ def paging_tried(looked: Looked) -> Iterator[Observation]:
 
 
 def rest_tried(looked: Looked) -> Iterator[Observation]:
-    """Hold a list against its count, where fewer rows than are asked for count as all."""
+    """Hold a list against its number, where it is not asked for the rest of a page."""
     listed = looked.section.http.list
-    if listed is None or listed.mark is None or listed.total is not None:
+    if listed is None or listed.mark is None:
         return
     if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
         return
     query = SearchQuery(looked.kind, (), Sort(SortKey.ID), FEW_ROWS)
-    found = len(looked.adapter.search(query).rows)
-    if found < min(FEW_ROWS, looked.adapter.count(query)):
-        text = (
-            "gives fewer rows at once than it is asked for: the others are never served"
-        )
-        yield Observation(listed.mark, f"{looked.kind}.list", "", text, Weight.ERROR)
+    found, due = len(looked.few()), min(FEW_ROWS, looked.adapter.count(query))
+    if found >= due:
+        return
+    weight, text = Weight.ERROR, _KEPT_BACK
+    if listed.total is not None:
+        weight, text = Weight.WARNING, _SMALL.format(found=found, due=due)
+    yield Observation(listed.mark, f"{looked.kind}.list", "", text, weight)
+
+
+_KEPT_BACK = (
+    "gives fewer rows at once than it is asked for: the others are never served"
+)
+_SMALL = (
+    "gives {found} rows where {due} are due: a search with more (_count) is refused (502). "
+    "Ask the vendor how large a page may be, and offer no larger one: count: {{max: …}} in "
+    "a profile of your own"
+)
 
 
 def _ids(page: Page) -> Iterator[str]:

@@ -27,7 +27,7 @@ def _sections(
 
 
 def profiles_are_kept(doc: Document) -> Iterator[MappingProblem]:
-    """Refuse a list that cannot page under a profile that does, and a search without a list."""
+    """Refuse a list that cannot page under a profile that does, and searches without a list."""
     profile = _profile(doc)
     for path, kind, section in _sections(doc):
         offered = profile.resources.get(kind) if profile else None
@@ -40,9 +40,16 @@ def profiles_are_kept(doc: Document) -> Iterator[MappingProblem]:
             )
             yield doc.problem(path, text, at_key=True)
         elif "list" not in section:
-            if section.get("search") or (offered and offered.parameters):
+            if section.get("search"):
                 text = "search needs list: how rows are asked for"
                 yield doc.problem((*path, "search"), text, at_key=True)
+            elif profile and offered and offered.parameters:
+                text = (
+                    f"the profile '{profile.name}' has searches of {kind.lower()} and this "
+                    "section has none: say how rows are asked for (list), or take a profile "
+                    f"whose section {kind.lower()} is empty: {{}}"
+                )
+                yield doc.problem(path, text, at_key=True)
         elif profile and profile.paging and offered and "paging" not in section["list"]:
             text = (
                 f"the profile '{profile.name}' has further pages and this list has none: "

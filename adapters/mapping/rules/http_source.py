@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from adapters.mapping.document import Document
 from adapters.mapping.nodes import KeyPath
@@ -11,6 +12,17 @@ from adapters.mapping.secrets import named, resolved
 
 _SENDABLE = re.compile(r"([!-~\xa1-\xff][\t -~\xa0-\xff]*)?")
 _SECRET = re.compile(r"auth|pass|pwd|secret|key|token|motdepasse|mdp", re.IGNORECASE)
+
+
+def _is_address(url: str) -> bool:
+    if not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", url):
+        return False
+    try:
+        whole = urlsplit(url)
+        # The port is read when it is asked for.
+        return bool(whole.hostname) and whole.port != 0
+    except ValueError:
+        return False
 
 
 def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
@@ -22,7 +34,7 @@ def addresses_are_http(doc: Document) -> Iterator[MappingProblem]:
             (("auth", "oauth2", "token_url"), oauth2.get("token_url", "")),
         ):
             url = resolved(value, doc.environ)
-            if url and not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", url):
+            if url and not _is_address(url):
                 text = "not an address like https://host/path"
                 text += ", nor {env: NAME}" if isinstance(value, str) else ""
                 yield doc.problem((*path, *below), text)

@@ -106,6 +106,14 @@ def test_fault(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert said in problems(GOOD.replace(old, new), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "address", ["http://[x/pas", "http://pas:99999", "http://pas:port", "https://:443"]
+)
+def test_an_address_that_leads_nowhere_is_refused(tmp_path: Path, address: str) -> None:
+    said = "7:8: source.url: not an address like https://host/path, nor {env: NAME}"
+    assert said in problems(GOOD.replace("{env: PAS_URL}", f"'{address}'"), tmp_path)
+
+
 def test_a_small_fault_has_two_problems_at_most(tmp_path: Path) -> None:
     alone = [case for case in CASES if "needs the field start" not in case[2]]
     for old, new, said in alone:

@@ -104,3 +104,25 @@ def test_no_more_than_ten_lines_are_named(
     assert main(["mapping", "check", str(file)]) == 0
     assert "25 guesses" in (told := capsys.readouterr().out)
     assert "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …\n" in told
+
+
+@pytest.mark.parametrize(
+    ("zone", "step", "told"),
+    [("UTC", "day", 1), ("Europe/Berlin", "day", 0), ("UTC", "minute", 0)],
+)
+def test_days_of_an_api_that_are_not_those_of_clients_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], zone: str, step: str, told: int
+) -> None:
+    form = "%d/%m/%Y" + " %H:%M" * (step == "minute")
+    file = tmp_path / "mapping.yaml"
+    text = (MAPPINGS / "group-a" / "group-a.yaml").read_text("utf-8")
+    before = 'step: day, format: "%d/%m/%Y"'
+    assert before in text
+    now = f'step: {step}, format: "{form}", time_zone: {zone}'
+    file.write_text(text.replace(before, now), "utf-8")
+    assert main(["mapping", "check", str(file)]) == 0
+    said = (
+        f"'date' compares days of {zone}, and the days of clients are of Europe/Paris: "
+        "a search by day is refused (412)"
+    )
+    assert capsys.readouterr().out.count(said) == told

@@ -267,6 +267,23 @@ def test_codes_of_items_that_do_not_count_are_not_told(
         assert told[0].startswith("codes.uses names no 'urn:oid:1.2' (30 rows)")
 
 
+def test_a_filter_is_tried_with_a_value_that_can_be_asked_for(
+    look: Callable[..., list[dict[str, str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The newest stays have no class: they become what no code of the API stands for.
+    stays = tuple(
+        stay._replace(kind=None) if stay.id in (27, 26) else stay
+        for stay in SOUND.stays
+    )
+    with serving(Api(replace(SOUND, stays=stays))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        found = look("class: {send: types,", "class: {send: typ,")
+    told = [one["text"] for one in found if "'class'" in one["text"]]
+    assert told == [
+        "'class' does not filter: the list holds a row that was not asked for"
+    ]
+
+
 @pytest.mark.usefixtures("api")
 def test_ends_that_stand_for_none(
     look: Callable[..., list[dict[str, str]]], monkeypatch: pytest.MonkeyPatch
@@ -318,6 +335,22 @@ def test_an_api_that_keeps_rows_back_is_told(
     assert [one["element"] for one in told] == ["Encounter.list"] * (most < 30)
     lines = (tmp_path / "hospital.yaml").read_text().splitlines()
     assert all("list: {path: /sejours" in lines[int(one["line"]) - 1] for one in told)
+
+
+@pytest.mark.parametrize(
+    ("paging", "is_told"),
+    [("page: page", True), ("offset: debut", False), ("next: suite.lien", False)],
+)
+def test_an_api_whose_pages_are_small_is_told(
+    api: Api, look: Callable[..., list[dict[str, str]]], paging: str, is_told: bool
+) -> None:
+    api.most = 20
+    found = look("{offset: debut}", f"{{{paging}}}")
+    told = [one for one in found if "a search with more (_count)" in one["text"]]
+    assert [one["element"] for one in told] == ["Encounter.list"] * is_told
+    text = "gives 20 rows where 30 are due"
+    assert all(one["text"].startswith(text) for one in told)
+    assert all(one["severity"] == "warning" for one in told)
 
 
 def test_an_api_that_refuses_so_many_rows_is_asked_for_fewer(

@@ -459,6 +459,19 @@ def test_values_of_http_rows_are_known_by_their_path(
     ]
 
 
+def test_what_an_answer_has_as_null_is_to_be_left_out(
+    group_a: Beside, capsys: Capture
+) -> None:
+    status, lines = group_a.told(
+        capsys, "  - name: t\n    given: {id: 1, uf: null}\n    expect: {id: 1}\n"
+    )
+    assert status == 1
+    assert lines == [
+        "group-a.test.yaml:3:24: expected keys and values at 'uf': leave out what the "
+        "answer has as null"
+    ]
+
+
 def test_lists_of_http_rows_are_lists(group_a: Beside, capsys: Capture) -> None:
     status, lines = group_a.told(
         capsys,
