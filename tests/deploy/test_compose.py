@@ -106,7 +106,10 @@ def test_the_settings_start(tmp_path: Path) -> None:
 
 def test_the_proxy_knows_every_instance() -> None:
     text = (COMPOSE / "nginx.conf").read_text("utf-8")
-    assert tuple(re.findall(r"server (encounters-\d):8000", text)) == INSTANCES
+    first = re.findall(r"server (encounters-\d):8000 max_fails=1", text)
+    last = re.findall(r"server (encounters-\d):8000 backup max_fails=0", text)
+    assert tuple(first) == tuple(last) == INSTANCES
+    assert len(re.findall(r"^ *server .*:8000", text, re.MULTILINE)) == len(first + last)
     keepalive = re.findall(r"keepalive_timeout (\d+)s", text)
     assert keepalive == ["60"], "less than the 75 of app/operations/server.py"
 
