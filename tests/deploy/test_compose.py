@@ -109,7 +109,9 @@ def test_the_proxy_knows_every_instance() -> None:
     first = re.findall(r"server (encounters-\d):8000 max_fails=1", text)
     last = re.findall(r"server (encounters-\d):8000 backup max_fails=0", text)
     assert tuple(first) == tuple(last) == INSTANCES
-    assert len(re.findall(r"^ *server .*:8000", text, re.MULTILINE)) == len(first + last)
+    assert len(re.findall(r"^ *server .*:8000", text, re.MULTILINE)) == len(
+        first + last
+    )
     keepalive = re.findall(r"keepalive_timeout (\d+)s", text)
     assert keepalive == ["60"], "less than the 75 of app/operations/server.py"
 
