@@ -52,6 +52,7 @@ class OutcomeWorker(ThreadWorker):
 
     request_seconds: float
     most_body: int
+    alive: bool
 
     def load_wsgi(self) -> None:
         """Load the application, the bodies of its requests guarded."""
