@@ -92,6 +92,17 @@ def nginx(directory: Path, upstreams: Sequence[int]) -> Iterator[Proxy]:
     process.wait(60)
 
 
+def test_it_begins_while_no_instance_is_there(tmp_path: Path) -> None:
+    for name in ("encounters", "clients"):
+        certify(tmp_path, name)
+    file = tmp_path / "nginx.conf"
+    file.write_text(nginx_conf(tmp_path, free_ports(), []))
+    # As compose has it: a name that nobody has yet would end it here.
+    command = [str(NGINX), "-c", str(file), "-e", str(tmp_path / "error.log"), "-t"]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
 class Answer(NamedTuple):
     """What a client got."""
 
