@@ -103,7 +103,9 @@ def source_probe(adapter: Adapter) -> Probe:
     """Look whether the source answers and still has what the mapping names."""
 
     def look() -> tuple[str, ...]:
-        return tuple(problem.text for problem in adapter.check() if problem.serious)
+        texts = (problem.text for problem in adapter.check() if problem.serious)
+        # Where nobody answers, each section says so.
+        return tuple(dict.fromkeys(texts))
 
     return look
 

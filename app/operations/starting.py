@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -18,6 +19,7 @@ GUNICORN = ("-c", "python:app.operations.server", "wsgi:application")
 def serve() -> str:
     """Become the service that the environment describes; return why not, if that is so."""
     _keep_streams_closed()
+    _leave_no_core()
     try:
         settings = Settings.from_environ(os.environ)
     except SettingsError as error:
@@ -61,6 +63,15 @@ def _keep_streams_closed() -> None:
     if sys.stderr is None:
         # Log lines that nobody gets end nothing.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - to the end of the process
+
+
+def _leave_no_core() -> None:
+    """Let no process that crashes write its memory to a file: patients stand there, and keys.
+
+    How much it may write at most stays as it is, so that one can be asked for meanwhile.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def _warn(level: str, passed: "Passed") -> None:

@@ -52,6 +52,7 @@ class OutcomeWorker(ThreadWorker):
 
     request_seconds: float
     most_body: int
+    alive: bool
 
     def load_wsgi(self) -> None:
         """Load the application, the bodies of its requests guarded."""
@@ -73,11 +74,10 @@ class OutcomeWorker(ThreadWorker):
         super().run()
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Take connections or not; a worker that stops takes those that have come.
-
-        Others it refuses at once.
-        """
+        """Take connections or not; who stops takes those that have come, and no others."""
         super().set_accept_enabled(enabled)
+        # gunicorn goes on where the master has gone, and would keep who connects waiting.
+        self.alive = self.alive and self.is_parent_alive()
         if not self.alive:
             for listener in self.sockets:
                 while self.nr_conns < self.worker_connections and self.accept(listener):

@@ -1,6 +1,5 @@
 """The nginx of deploy/compose/nginx.conf on this machine: its files and addresses moved."""
 
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +7,9 @@ from pathlib import Path
 from tests.live import HOST, ROOT
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+
+FRONT = "172.30.0"
+"""The network in which the compose file puts the instances, from .11 on."""
 
 SHIPPED = ROOT / "deploy" / "compose" / "nginx.conf"
 
@@ -19,8 +21,7 @@ def nginx_conf(directory: Path, port: int, upstreams: Sequence[int]) -> str:
     text = text.replace("/var/log/nginx", str(directory))
     text = text.replace("listen 443 ssl", f"listen {HOST}:{port} ssl")
     for number, upstream in enumerate(upstreams, 1):
-        text = text.replace(f"encounters-{number}:8000", f"{HOST}:{upstream}")
-    assert not re.search(r"encounters-\d:", text)
+        text = text.replace(f"{FRONT}.{10 + number}:8000", f"{HOST}:{upstream}")
     # What the package of nginx says around such a file.
     temporary = "".join(
         f"{name}_temp_path {directory}/{name};\n"

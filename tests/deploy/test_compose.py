@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +107,26 @@ def test_the_settings_start(tmp_path: Path) -> None:
 
 def test_the_proxy_knows_every_instance() -> None:
     text = (COMPOSE / "nginx.conf").read_text("utf-8")
-    assert tuple(re.findall(r"server (encounters-\d):8000", text)) == INSTANCES
+    first = re.findall(r"server ([\d.]+):8000 max_fails=1", text)
+    last = re.findall(r"server ([\d.]+):8000 backup max_fails=0", text)
+    services = composed()["services"]
+    fronts = [services[name]["networks"]["front"] for name in INSTANCES]
+    assert first == last == [front["ipv4_address"] for front in fronts]
+    assert len(re.findall(r"^ *server .*:8000", text, re.MULTILINE)) == 4
     keepalive = re.findall(r"keepalive_timeout (\d+)s", text)
     assert keepalive == ["60"], "less than the 75 of app/operations/server.py"
+
+
+def test_nobody_is_given_an_address_that_is_anothers() -> None:
+    (given,) = composed()["networks"]["front"]["ipam"]["config"]
+    by_itself, whole = ip_network(given["ip_range"]), ip_network(given["subnet"])
+    services = composed()["services"]
+    told = [
+        ip_address(services[name]["networks"]["front"]["ipv4_address"])
+        for name in (*INSTANCES, "proxy")
+    ]
+    assert len(set(told)) == len(told)
+    assert all(each in whole and each not in by_itself for each in told)
 
 
 def test_prometheus_looks_at_every_instance() -> None:

@@ -92,6 +92,17 @@ def nginx(directory: Path, upstreams: Sequence[int]) -> Iterator[Proxy]:
     process.wait(60)
 
 
+def test_it_begins_while_no_instance_is_there(tmp_path: Path) -> None:
+    for name in ("encounters", "clients"):
+        certify(tmp_path, name)
+    file = tmp_path / "nginx.conf"
+    file.write_text(nginx_conf(tmp_path, free_ports(), []))
+    # As compose has it: a name that nobody has yet would end it here.
+    command = [str(NGINX), "-c", str(file), "-e", str(tmp_path / "error.log"), "-t"]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
 class Answer(NamedTuple):
     """What a client got."""
 
@@ -172,6 +183,43 @@ def test_an_instance_that_goes_is_covered_and_none_at_all_is_503(
     assert answer.status == 503
     assert int(answer.headers["Retry-After"]) > 0
     told(answer, "transient")
+
+
+@contextmanager
+def echoing(port: int) -> Iterator[None]:
+    """Run a server that stands for an instance on a port of its own."""
+    with ThreadingHTTPServer((HOST, port), _Echo) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield
+        server.shutdown()
+
+
+def test_instances_may_be_restarted_one_right_after_the_other(tmp_path: Path) -> None:
+    first, second = ports = [free_ports(), free_ports()]
+    with nginx(tmp_path, ports) as proxy:
+        with echoing(second):
+            with echoing(first):
+                assert ask(proxy, "clients").status == 200
+            # From here on the first is left alone, for longer than this takes.
+            asked_meanwhile = [ask(proxy, "clients").status for _ in range(4)]
+        with echoing(first):
+            asked_afterwards = [ask(proxy, "clients").status for _ in range(8)]
+    assert asked_meanwhile + asked_afterwards == [200] * 12
+
+
+def test_an_instance_whose_machine_says_nothing_is_covered(tmp_path: Path) -> None:
+    port = free_ports()
+    with socket.socket() as silent, ExitStack() as stack, echoing(port):
+        silent.bind((HOST, 0))
+        silent.listen(0)
+        # Whose queue is full is said nothing more, as where a container has gone.
+        for _ in range(4):
+            waiting = stack.enter_context(closing(socket.socket()))
+            waiting.setblocking(False)
+            waiting.connect_ex(silent.getsockname())
+        with nginx(tmp_path, [silent.getsockname()[1], port]) as proxy:
+            statuses = [ask(proxy, "clients", m).status for m in ("GET", "POST") * 4]
+    assert statuses == [200] * 8
 
 
 def told(answer: Answer, code: str) -> None:

@@ -102,7 +102,7 @@ def _database(
 ) -> Iterator[Seen]:
     try:
         with closing(Database(source.url, source.timeout_seconds, 1)) as database:
-            writes = source.may_write and database.may_write()
+            writes = database.may_write()
             database.vitals()
             began, now = time.monotonic(), clock()
             told = database.vitals()
@@ -124,7 +124,8 @@ def _database(
 
 
 def _account(source: SourceConfig, told: Vitals, *, writes: bool) -> Iterator[Seen]:
-    # Where the mapping allows no writer, one has been told of as a problem.
+    if writes and not source.may_write:
+        return  # It has been told of as a problem.
     if writes:
         text = "the account may change tables, and the mapping lets it (may_write)"
         yield warning(text, "give it one that only reads, and take may_write away")

@@ -76,8 +76,10 @@ class Answer(NamedTuple):
 
 
 @contextmanager
-def standing_in(folder: Path, *options: str, **settings: str) -> Iterator[Gunicorn]:
-    """Run it, with options of gunicorn; it ends in good order and leaves nothing."""
+def standing_in(
+    folder: Path, *options: str, status: int = 0, **settings: str
+) -> Iterator[Gunicorn]:
+    """Run it, with options of gunicorn; it ends with this status and leaves nothing."""
     (folder / "standin.py").write_text(APPLICATION)
     log, port = folder / "log", free_ports()
     home = folder / "home"
@@ -102,7 +104,7 @@ def standing_in(folder: Path, *options: str, **settings: str) -> Iterator[Gunico
         yield Gunicorn(port, log, process)
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0, log.read_text()
+        assert process.wait(60) == status, log.read_text()
     assert list(home.iterdir()) == [], "gunicorn wrote into the home directory"
 
 

@@ -75,6 +75,15 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     adapter.close()
 
 
+def test_a_source_that_is_away_is_told_once(hospital: Path) -> None:
+    adapter = open_adapter(load_mapping(hospital, os.environ))
+    file = Path(os.environ["PAS_URL"].removeprefix("sqlite:///"))
+    file.rename(file.with_suffix(".away"))
+    (problem,) = source_probe(adapter)()
+    assert "connection" in problem
+    adapter.close()
+
+
 def test_before_the_first_look_nothing_is_ready() -> None:
     assert not Watch({"source": lambda: ()}, 60).seen.ready
     assert not Readiness({"redis": ()}).ready

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.operations.standin import Gunicorn, read_answer, standing_in
-from tests.live import HOST, wait_until
+from tests.live import HOST, listens, wait_until
 
 PATIENCE = 60.0
 CLIENTS = 10
@@ -65,3 +65,20 @@ def test_who_sends_nothing_does_not_hold_up_a_stop(
         service.process.send_signal(signal.SIGTERM)
         # Half of what those may take whose request has begun to come.
         assert service.process.wait(15) == 0
+
+
+def test_a_worker_whose_master_was_killed_keeps_nobody_waiting(
+    tmp_path: Path, clients: ExitStack
+) -> None:
+    options = ("--graceful-timeout", "300")
+    killed = -signal.SIGKILL
+    with standing_in(
+        tmp_path, *options, status=killed, REQUEST_SECONDS="300"
+    ) as service:
+        # An answer that nobody takes yet is under way.
+        client = socket.create_connection((HOST, service.port), PATIENCE)
+        clients.enter_context(client).sendall(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.recv(1, socket.MSG_PEEK)
+        service.process.kill()
+        wait_until(lambda: not listens(service.port), service.log, PATIENCE)
+        assert len(read_answer(client).body) == 16_000_000

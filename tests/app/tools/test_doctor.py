@@ -319,6 +319,8 @@ def test_an_account_of_a_database_that_may_write(deployed: Deployed, pas: str) -
     ((severity, text),) = of_source(deployed(pas=pas, WORKERS="1"))
     assert severity is ERROR
     assert "the account of the source may change tables" in text
+    seen = look(list(mapping_checks(deployed(pas=pas, WORKERS="1"))), PATIENCE)[-1].seen
+    assert not any("only read" in each.text for each in seen if each.text != text)
 
 
 def test_a_mapping_that_lets_a_writer_in(deployed: Deployed, pas: str) -> None:
