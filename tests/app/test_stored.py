@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from adapters.contract import Group, Position
-from app.stored import Direction, Start, pack_target, unpack_target
+from app.stored import WRITTEN, Direction, Start, pack_target, unpack_target
 
 MOMENT = datetime(2024, 3, 14, 9, 0, 0, 1, UTC)
 
@@ -26,4 +26,5 @@ MOMENT = datetime(2024, 3, 14, 9, 0, 0, 1, UTC)
 )
 def test_positions_come_back(position: Position | None) -> None:
     start = Start(3, Direction.BEFORE, position)
-    assert unpack_target(pack_target("page", start)) == ("page", start)
+    packed = pack_target("page", start, WRITTEN)
+    assert unpack_target(packed) == ("page", start)
