@@ -21,6 +21,8 @@ _SETTINGS = {
     "shared_buffers": "512MB",
     "fsync": "off",
     "jit": "off",
+    # Everybody keeps some, one for each thread where they are written by hand.
+    "max_connections": "300",
 }
 _OF_A_NEW_ONE = ("-A", "trust", "-U", "bench", "-E", "UTF8", "--locale=C.UTF-8")
 _READER = "reader"

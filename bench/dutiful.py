@@ -1,11 +1,10 @@
-"""The view written by hand, with what the service owes besides: the least that it can cost.
+"""The view written by hand, with what the service owes besides, each in the shortest way.
 
-Still of this one hospital, without a mapping, and each duty in the shortest way: a token
-that was verified before is known again, an answer has an id, an access line and two
-metrics, a page is kept in Redis, sealed, and leads to the next. No limit of requests, no
-parameter looked at twice, no breaker, no fault told, no way back. `BENCH_TOKEN` is the
-token that is known, `BENCH_REDIS` where pages are kept; the others are those of
-`bench.handwritten`.
+Still of this one hospital, without a mapping: a token that was verified before is known again,
+an answer has an id, an access line and two metrics, a page is kept in Redis, sealed, and leads
+to the next. No limit of requests, no parameter looked at twice, no breaker, no fault told, no
+way back. `BENCH_TOKEN` is the token that is known, `BENCH_REDIS` where pages are kept; the
+others are those of `bench.handwritten`.
 """
 
 import os
