@@ -16,6 +16,8 @@ def decode_form(raw: bytes) -> Pairs:
 
     Raises BadRequestError for what is not UTF-8 and BadValueError for too many pairs.
     """
+    if not raw:
+        return []
     try:
         text = raw.decode()
         return parse_qsl(

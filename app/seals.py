@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import blake2b
 
 from cryptography.exceptions import InvalidTag
@@ -44,5 +45,7 @@ class Seals:
         raise BrokenSealError
 
 
+# A page, and each of its links, is sealed or opened one after the other.
+@lru_cache
 def _cipher(key: bytes, page_id: str) -> AESGCM:
     return AESGCM(blake2b(page_id.encode(), key=key, digest_size=32).digest())

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from flask import Flask, Request, Response, request
+from flask import Flask, Response, request
 
 from app.current import current_request, sent
 from app.errors import Headers, SecurityError
@@ -47,18 +47,32 @@ _Body: TypeAlias = Iterable[bytes]
 _Address: TypeAlias = IPv4Address | IPv6Address
 
 
+class _Peer(NamedTuple):
+    """Who is next to us: a trusted proxy, a process of this machine, or anybody."""
+
+    is_trusted: bool
+    is_local: bool
+
+
 def register_transport(app: Flask, settings: Settings) -> None:
     """Refuse what came over plain HTTP, before anything else is looked at."""
+
+    @lru_cache
+    def peer_at(text: str) -> _Peer:
+        """Return who has an address: there are few."""
+        address = _address(text)
+        if address is None:
+            return _Peer(is_trusted=False, is_local=False)
+        trusted = _is_one_of(address, settings.trusted_proxies)
+        return _Peer(trusted, address.is_loopback)
 
     @app.before_request
     def refuse_plain_http() -> None:
         asked = current_request()
-        peer = _peer(asked.remote_addr or "")
-        https = _is_https(asked, peer, settings.trusted_proxies)
-        if https:
+        peer = peer_at(asked.remote_addr or "")
+        if asked.scheme == "https" or (peer.is_trusted and _is_forwarded_https()):
             asked.environ.update({_HTTPS: True})
-        let_in = settings.plain_http is PlainHttp.LOOPBACK and peer is not None
-        if not (https or (let_in and peer is not None and peer.is_loopback)):
+        elif not (peer.is_local and settings.plain_http is PlainHttp.LOOPBACK):
             raise SecurityError("This service is reached over HTTPS only.")
 
     @app.after_request
@@ -112,13 +126,7 @@ def requesting_address(proxies: Sequence[Network]) -> _Address | None:
     return found
 
 
-def _is_https(
-    asked: Request, peer: _Address | None, proxies: Sequence[Network]
-) -> bool:
-    if asked.scheme == "https":
-        return True
-    if peer is None or not _is_one_of(peer, proxies):
-        return False
+def _is_forwarded_https() -> bool:
     # The proxy next to us writes last.
     told = sent("HTTP_X_FORWARDED_PROTO") or ""
     return told.rpartition(",")[2].strip().lower() == "https"
@@ -126,12 +134,6 @@ def _is_https(
 
 def _is_one_of(address: _Address, networks: Sequence[Network]) -> bool:
     return any(address in network for network in networks)
-
-
-@lru_cache
-def _peer(text: str) -> _Address | None:
-    """Return the address of who is next to us: there are few."""
-    return _address(text)
 
 
 def _portless(told: str) -> str:

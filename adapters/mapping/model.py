@@ -86,8 +86,8 @@ class FieldMapping:
     def own(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return those of the ids that are of this source, as it has them; none is absent."""
         length = len(self.prefix)
-        own = (id[length:] for id in ids if id.startswith(self.prefix))
-        return tuple(id for id in own if id not in self.absent)
+        own = [id[length:] for id in ids if id.startswith(self.prefix)]
+        return tuple([id for id in own if id not in self.absent])
 
     @property
     def filter_column(self) -> str | None:

@@ -101,7 +101,7 @@ class SqlAdapter:
         """Return how many rows match."""
         section = self._section(query.resource_type)
         wanted = section.filters.of_query(query)
-        if wanted == NEVER:
+        if wanted is NEVER:
             return 0
         shape = Shape(section.mapping.rows, (), wanted.condition)
         try:
@@ -114,7 +114,7 @@ class SqlAdapter:
         """Return one resource."""
         section = self._section(resource_type)
         wanted = section.filters.of_id(id)
-        if wanted == NEVER:
+        if wanted is NEVER:
             raise NotFoundError(resource_type)
         shape = Shape(
             section.mapping.rows, section.selected, wanted.condition, limited=True

@@ -6,6 +6,7 @@ values to bind. `statements.py` turns conditions into SQL.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from adapters.contract import StringMatch
@@ -133,27 +134,32 @@ class Filter:
 
 NEVER = Filter(Any(()))
 ALWAYS = Filter(All(()))
+"""The one filter that holds nowhere, and the one that holds everywhere: compare with `is`."""
 
 
 def all_of(filters: Iterable[Filter]) -> Filter:
     """Return the filter that holds where all do."""
-    parts = [part for part in filters if part != ALWAYS]
-    if NEVER in parts:
-        return NEVER
-    if len(parts) == 1:
-        return parts[0]
-    return Filter(All(tuple(part.condition for part in parts)), _values(parts))
+    return _joined(filters, All, ALWAYS, NEVER)
 
 
 def any_of(filters: Iterable[Filter]) -> Filter:
     """Return the filter that holds where one does."""
-    parts = [part for part in filters if part != NEVER]
-    if ALWAYS in parts:
-        return ALWAYS
+    return _joined(filters, Any, NEVER, ALWAYS)
+
+
+def _joined(
+    filters: Iterable[Filter],
+    join: type[All] | type[Any],
+    of_none: Filter,
+    decisive: Filter,
+) -> Filter:
+    parts = [part for part in filters if part is not of_none]
+    if not parts:
+        return of_none
     if len(parts) == 1:
         return parts[0]
-    return Filter(Any(tuple(part.condition for part in parts)), _values(parts))
-
-
-def _values(parts: Iterable[Filter]) -> tuple[object, ...]:
-    return tuple(value for part in parts for value in part.values)
+    # By identity: equality looks into the parts of each, at every search.
+    if any(part is decisive for part in parts):
+        return decisive
+    conditions = tuple([part.condition for part in parts])
+    return Filter(join(conditions), tuple(chain(*[part.values for part in parts])))

@@ -122,7 +122,7 @@ class Filters:
             return self.columns.equal(patient, ids)
         column, own = self.columns.column(patient.filter_column), patient.own(ids)
         unknown = [id for id in own if not held(where.id.kind, id)]
-        alone = self.columns.among(column.name, unknown)
+        alone = self.columns.among(column.name, unknown) if unknown else NEVER
         pairs = [
             (here, there)
             for id in own
@@ -164,7 +164,7 @@ class Filters:
         if item.only_if is not None:
             values = sorted(item.only_if.values)
             found = all_of([found, columns.among(item.only_if.column, values)])
-        if item.rows is None or item.key is None or found == NEVER:
+        if item.rows is None or item.key is None or found is NEVER:
             return found
         id_column = self.columns.column(self.section.fields["id"].columns[0])
         key = columns.column(item.key)

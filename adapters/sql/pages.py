@@ -31,7 +31,7 @@ def legs_of(section: Section, query: SearchQuery) -> Iterable[tuple[Leg, Filter]
     for leg in legs(query, key, section.id, bound, few=few):
         implied = leg.implied if sort is SortKey.DATE else None
         wanted = section.filters.of_query(query, implied)
-        if wanted != NEVER and not (keyed and leg.group is Group.UNKEYED):
+        if wanted is not NEVER and not (keyed and leg.group is Group.UNKEYED):
             yield leg, all_of([wanted, leg.filter])
 
 

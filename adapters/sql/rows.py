@@ -21,7 +21,7 @@ def find_sql_row(
     try:
         section = open_section(database, mapping, resource_type)
         wanted = section.filters.of_id(id)
-        if wanted == NEVER:
+        if wanted is NEVER:
             raise NotFoundError(resource_type)
         rows = section.mapping.rows
         shape = Shape(rows, section.selected, wanted.condition, limited=True)

@@ -96,7 +96,7 @@ class Section:
         A database tells a code with blanks behind it from the code that the mapping reads.
         """
         records = self.records(database, rows)
-        if self.filters.served == ALWAYS:
+        if self.filters.served is ALWAYS:
             return records
         columns = self.mapping.fields["status"].columns
         fault = RowFault("status", ", ".join(columns), _BLANKS)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from adapters.contract import StringMatch, Token
 from adapters.mapping.model import FieldMapping
@@ -64,7 +63,7 @@ class Columns:
 
     def _held(self, column: str, texts: Iterable[str]) -> tuple[object, ...]:
         kind = self.kinds[column]
-        return tuple(value for text in texts for value in held(kind, text))
+        return tuple([value for text in texts for value in held(kind, text)])
 
     def equal(self, field: FieldMapping, texts: Iterable[str]) -> Filter:
         """Return where the field is one of the texts."""
@@ -157,8 +156,9 @@ class Survivors:
             self.replaced_by.column,
             replaced.condition,
         )
-        there = ((id, *replaced.values) for _, id in ids)
-        return Filter(condition, (*(id for id, _ in ids), *chain.from_iterable(there)))
+        here = [id for id, _ in ids]
+        there = [value for _, id in ids for value in (id, *replaced.values)]
+        return Filter(condition, (*here, *there))
 
 
 def _escaped(needle: str) -> str:

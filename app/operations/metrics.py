@@ -35,11 +35,10 @@ REQUEST_SECONDS = Histogram(
     ("route", "method"),
     buckets=_SECONDS,
 )
-PHASE_SECONDS = Histogram(
+PHASE_SECONDS = Counter(
     "encounters_phase_seconds",
-    "How long each phase of a request took, where there was one, by route template.",
+    "Seconds that requests spent in each phase, by route template.",
     ("route", "phase"),
-    buckets=_SECONDS,
 )
 SOURCE_SECONDS = Histogram(
     "encounters_source_seconds",
@@ -147,7 +146,7 @@ def _count_request(response: Response) -> Response:
     _request_seconds(route, method).observe(sum(spent.values()))
     for phase, took in spent.items():
         if took:
-            _phase_seconds(route, phase).observe(took)
+            _phase_seconds(route, phase).inc(took)
     return response
 
 
@@ -171,7 +170,7 @@ def _request_seconds(route: str, method: str) -> Histogram:
 
 
 @cache
-def _phase_seconds(route: str, phase: Phase) -> Histogram:
+def _phase_seconds(route: str, phase: Phase) -> Counter:
     return PHASE_SECONDS.labels(route, phase)
 
 

@@ -22,13 +22,16 @@ class Phase(StrEnum):
     """The answer as bytes, and its audit event."""
 
 
+_NOTHING_SPENT = dict.fromkeys(Phase, 0.0)
+
+
 class Stopwatch:
     """Charges the time that passes to one phase at a time, beginning with `parse`."""
 
     __slots__ = ("_phase", "_since", "_spent")
 
     def __init__(self) -> None:
-        self._spent = dict.fromkeys(Phase, 0.0)
+        self._spent = _NOTHING_SPENT.copy()
         self._phase = Phase.PARSE
         self._since = perf_counter()
 

@@ -27,11 +27,7 @@ class _Searchset:
     id: str
     total: int
     links: Sequence[Link]
-    entries: Sequence[Element]
-
-
-def _as_written(entry: Element) -> Element:
-    return entry
+    entries: Sequence[Element] | None
 
 
 class BundleSchema(ElementSchema):
@@ -42,7 +38,7 @@ class BundleSchema(ElementSchema):
     type = ConstantField("searchset")
     total = ValueField("total")
     link = EachField("links", Link._asdict)
-    entry = EachField("entries", _as_written)
+    entry = ValueField("entries")
 
 
 _SCHEMA = BundleSchema()
@@ -82,5 +78,5 @@ def searchset(
     `total` counts the matches over all pages, `entries` are those of `match_entries`
     and `outcome_entry`; without any there is no `entry` element.
     """
-    body: Element = _SCHEMA.dump(_Searchset(bundle_id, total, links, entries))
+    body: Element = _SCHEMA.dump(_Searchset(bundle_id, total, links, entries or None))
     return body

@@ -16,14 +16,13 @@ from app.service import service
 from app.stamps import is_well_formed
 from app.stored import Direction
 from app.values import bad_value
+from app.views.asked import is_lenient, request_pairs
 from app.views.bundles import present
 from app.views.common import (
     SEARCH_SCOPES,
     answer,
     authenticated,
     client,
-    is_lenient,
-    request_pairs,
 )
 
 _CURSORS: Mapping[str, Direction] = {

@@ -1,6 +1,5 @@
-"""What the views share: the client known, the request read, the answer written."""
+"""What the views share: the client known, the resources found, the answer written."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
 from functools import wraps
@@ -9,22 +8,18 @@ from http import HTTPStatus
 from typing import Any, ParamSpec
 
 import orjson
-from flask import Request, Response, request
-from werkzeug.exceptions import RequestEntityTooLarge
+from flask import Response, request
 
 from adapters.contract import Adapter, Record, ResourceType, SourceDataError
 from app.auth import Client, require
 from app.current import current_notes, current_request, sent
 from app.errors import (
-    BadRequestError,
     BadValueError,
     IssueCode,
     UnknownResourceError,
-    UnsupportedMediaTypeError,
 )
-from app.forms import Pairs, decode_form
 from app.negotiation import check_format
-from app.operations.audit import note_pairs, note_record
+from app.operations.audit import note_record
 from app.operations.metrics import count_row_fault
 from app.operations.phases import Phase, phase
 from app.outcomes import CONTENT_TYPE
@@ -35,6 +30,7 @@ from app.search import parse_search, read_single_values
 from app.service import service
 from app.transport import requester
 from app.values import ID_FORM, is_id
+from app.views.asked import is_lenient, request_pairs
 from app.views.bundles import present
 
 READ_SCOPES: Mapping[ResourceType, str] = {
@@ -60,8 +56,6 @@ _CONDITIONS = frozenset(
     }
 )
 """Headers of a conditional read, as WSGI names them."""
-
-_FORM = "application/x-www-form-urlencoded"
 
 _NO_PRECONDITIONS = {"HTTP_IF_MATCH": "", "HTTP_IF_UNMODIFIED_SINCE": ""}
 
@@ -171,62 +165,6 @@ def _record(adapter: Adapter, resource_type: ResourceType, id: str) -> Record:
         if error.fault is not None:
             count_row_fault(resource_type, error.fault)
         raise
-
-
-def request_pairs() -> Pairs:
-    """Return the parameters of the query string and, for a POST, of the form after them.
-
-    Raises UnsupportedMediaTypeError for a body that is not a form, BadRequestError for
-    one of a GET: a filter in it would be left out.
-    """
-    asked = current_request()
-    pairs = decode_form(asked.query_string)
-    note_pairs(pairs)
-    if asked.method != "POST":
-        if asked.content_length or sent("HTTP_TRANSFER_ENCODING") is not None:
-            raise BadRequestError(
-                "A GET has no body: its parameters are in the address."
-            )
-        return pairs
-    body = _body(asked)
-    if body or asked.mimetype:
-        _check_form(asked)
-    pairs = [*pairs, *decode_form(body)]
-    note_pairs(pairs)
-    return pairs
-
-
-def _body(asked: Request) -> bytes:
-    body = asked.get_data(cache=False)
-    # Of a body without a length the framework reads as much as may be, and is silent of
-    # the rest: filters would be left out.
-    if len(body) == asked.max_content_length and asked.environ["wsgi.input"].read(1):
-        raise RequestEntityTooLarge
-    return body
-
-
-def _check_form(asked: Request) -> None:
-    charset = asked.mimetype_params.get("charset", "utf-8").lower()
-    if (asked.mimetype, charset) != (_FORM, "utf-8"):
-        raise UnsupportedMediaTypeError(
-            f"A search is posted as {_FORM} in UTF-8.", "http.Content-Type"
-        )
-    if (sent("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
-        raise UnsupportedMediaTypeError(
-            "A search is posted as it is, without a Content-Encoding.",
-            "http.Content-Encoding",
-        )
-
-
-def is_lenient() -> bool:
-    """Whether the client wants unknown parameters ignored (decision 2)."""
-    given = sent("HTTP_PREFER")
-    if given is None:
-        return False
-    preferences = re.sub('[ "]', "", given).lower()
-    told = [each for each in re.split("[,;]", preferences) if each[:9] == "handling="]
-    # The first one counts (RFC 7240, 2).
-    return told[:1] == ["handling=lenient"]
 
 
 def answer(body: Element, asked: Mapping[str, str]) -> Response:

@@ -10,7 +10,8 @@ from app.schemas.capability import capability_statement
 from app.search import read_single_values
 from app.service import service
 from app.statement import capability_facts
-from app.views.common import answer, authenticated, is_lenient, request_pairs
+from app.views.asked import is_lenient, request_pairs
+from app.views.common import answer, authenticated
 
 blueprint = Blueprint("metadata", __name__)
 

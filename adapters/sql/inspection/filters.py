@@ -76,7 +76,7 @@ def _asked(looked: Looked, parameter: str) -> Asked | None:
         if isinstance(row, RowFault):
             continue
         criterion = criterion_of(parameter, row)
-        if criterion is not None and _wanted(looked, criterion) != NEVER:
+        if criterion is not None and _wanted(looked, criterion) is not NEVER:
             return Asked(parameter, criterion, places) if places else None
     return None
 
