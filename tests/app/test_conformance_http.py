@@ -171,6 +171,32 @@ def test_pretty_is_the_same_in_more_lines(served: Served) -> None:
     assert pretty.text.count("\n") > 10
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("Encounter/987654", 404),
+        ("Encounter/51", 410),
+        ("Encounter/37", 500),
+        ("Encounter?date=x", 412),
+        ("Patient?nonsense=1", 400),
+        ("Bundle?_id=nosuch", 412),
+    ],
+)
+def test_so_is_an_error(served: Served, path: str, status: int) -> None:
+    plain = served.get(path)
+    pretty = served.get(f"{path}{'&' if '?' in path else '?'}_pretty=true")
+    assert plain.status_code == pretty.status_code == status
+    assert json.loads(plain.text)["issue"][0]["code"] in pretty.text
+    assert plain.text.count("\n") == 0
+    assert pretty.text.count("\n") > 5
+
+
+def test_so_is_an_error_of_a_form(served: Served) -> None:
+    pretty = served.post("Encounter/_search", {"date": "x", "_pretty": "true"})
+    assert pretty.status_code == 412
+    assert pretty.text.count("\n") > 5
+
+
 # ------------------------------------------------------------------------- searching
 
 
