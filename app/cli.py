@@ -22,6 +22,20 @@ STAYS = (1_000, 10_000_000)
 """The fewest that show every special case, and the most that are of any use."""
 
 
+class _Version(argparse.Action):
+    """Prints the release that /metadata tells (`software.version`), when asked."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print name and version, and leave."""
+        from importlib.metadata import version
+
+        print(parser.prog, version("encounters"))
+        parser.exit()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     parser = _parser()
@@ -39,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="encounters",
         description="A read-only FHIR STU3 service for hospital stays.",
+    )
+    parser.add_argument(
+        "--version", action=_Version, help="print which release this is, and exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="command", required=True)
     _describe_serve(

@@ -19,6 +19,7 @@ from app.openapi_parameters import (
     search_parameters,
     statement_parameters,
 )
+from app.schemas.capability import FHIR_VERSION
 
 _ID: Node = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
 _SEARCH_STATUSES = (400, 401, 403, 406, 412, 422, 429, 502, 503)
@@ -41,7 +42,7 @@ def openapi(offer: Offer, base_url: str, title: str) -> Node:
         "openapi": "3.0.3",
         "info": {
             "title": title,
-            "version": "3.0.2",
+            "version": FHIR_VERSION,
             "description": "FHIR STU3, read only.",
         },
         "servers": [{"url": base_url}],

@@ -12,6 +12,7 @@ from flask import Flask, Response
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from adapters.contract import AdapterError, NotAskableError, SourceDataError
+from app.current import current_notes
 from app.errors import (
     FAULTY_ROW,
     LIMITS,
@@ -54,7 +55,10 @@ def outcome_for(error: Exception) -> Outcome:
 def error_response(error: Exception) -> Response:
     """Return the whole answer to an error; the status line decides, never a page."""
     outcome = outcome_for(error)
-    body = orjson.dumps(outcome_body(outcome.issues))
+    # What was refused before its parameters were read has none.
+    is_pretty = ("_pretty", "true") in current_notes().get("pairs", ())
+    option = orjson.OPT_INDENT_2 if is_pretty else 0
+    body = orjson.dumps(outcome_body(outcome.issues), option=option)
     response = Response(body, outcome.status, content_type=CONTENT_TYPE)
     for name, value in outcome.headers:
         response.headers[name] = value

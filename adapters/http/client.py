@@ -8,6 +8,8 @@ a call costs an eighth less. Only GET is sent again, when the source was away fo
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from threading import BoundedSemaphore, local
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -228,5 +230,14 @@ def _body(response: requests.Response, until: Deadline) -> bytes:
 
 
 def _retry_after(response: requests.Response) -> float | None:
+    """Return the pause that is asked for, in seconds or up to a date (RFC 9110, 10.2.3)."""
     text = response.headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdecimal() else None
+    if text.isascii() and text.isdecimal():
+        return float(text)
+    try:
+        ends = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    # "-0000" is UTC, of a clock that says no zone.
+    ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
+    return max(0.0, (ends - datetime.now(UTC)).total_seconds())

@@ -13,6 +13,7 @@ HEAD_BYTES = 65536
 
 _CHUNK_LINE_BYTES = 256
 _END = b"\r\n\r\n"
+_HEAD = (b"HEAD ", b"\r\nHEAD ")
 _FRAME = re.compile(rb"\r\n(?:content-length|transfer-encoding)[ \t]*:", re.I)
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n", re.I)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[^\r\n]*chunked[ \t]*\r\n", re.I)
@@ -28,13 +29,15 @@ class Arrival:
     `complete` tells whether all of it is there, once `has_come` said so: it is not where
     the request is too long or broken. `has_long_chunks` tells that its chunks are more than
     is waited for: no header says so. `wants_go_ahead` tells whether the client waits for a
-    100 before it sends the body (RFC 9110, 10.1.1).
+    100 before it sends the body (RFC 9110, 10.1.1), `is_head` whether its answer has no
+    content (9.3.2).
     """
 
     def __init__(self, most_body: int) -> None:
         self.complete = False
         self.has_long_chunks = False
         self.wants_go_ahead = False
+        self.is_head = False
         self._most_body = most_body
         self._at = 0
         self._length = 0
@@ -42,6 +45,7 @@ class Arrival:
 
     def has_come(self, data: bytes) -> bool:
         """Tell whether a thread can have it, of all bytes since its first."""
+        self.is_head = data.startswith(_HEAD)
         if not self._at and not self._head_has_come(data):
             return len(data) > HEAD_BYTES or _has_bare_line_feed(data)
         come = self._chunks_have_come(data) if self._chunked else self._is_there(data)

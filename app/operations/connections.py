@@ -14,6 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
+from threading import local
 from typing import Any, NoReturn, Self
 
 from gunicorn import http, util
@@ -33,6 +34,9 @@ A hundred stays have some 70 KB; for a distant client it would begin with some 3
 
 MOST_DROPPED = 1048576
 """How much a client may still send after its last answer."""
+
+HANDLED = local()
+"""`conn` is the connection that a thread is at: gunicorn does not tell it with an error."""
 
 _NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 

@@ -34,6 +34,7 @@ from app.operations.readiness import (
     Probe,
     Watch,
     audit_probe,
+    counts_probe,
     guard_probe,
     identity_probe,
     mapping_probe,
@@ -110,6 +111,7 @@ def _probes(
     }
     if shared and scraper:
         probes |= {"mapping": mapping_probe(shared), "guard": guard_probe(scraper)}
+        probes["counts"] = counts_probe(shared.counts)
     if keys := key_source(settings, time.monotonic):
         probes["identity"] = identity_probe(keys)
     file = audit_file(settings)

@@ -6,9 +6,11 @@ one that is away. Without Redis reads go on (decision 25), so it is told but not
 """
 
 import logging
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 
 import redis
@@ -25,8 +27,11 @@ _log = logging.getLogger(__name__)
 Probe = Callable[[], tuple[str, ...]]
 """Looks at one thing and returns what is wrong with it, in words for an operator."""
 
-OPTIONAL = frozenset({"redis", "mapping", "guard"})
+OPTIONAL = frozenset({"redis", "mapping", "guard", "counts"})
 """What the service is ready without: the source itself is looked at by another part."""
+
+LEAST_ROOM = 1024 * 1024
+"""With fewer bytes, what a process begins to count may find none (`app.operations.counts`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,21 @@ def guard_probe(scraper: Scraper) -> Probe:
             f"source {name} did not answer: it is left alone for a while"
             for name in scraper.sources_held_back()
         )
+
+    return look
+
+
+def counts_probe(directory: Path) -> Probe:
+    """Look whether there is room for counts: those that find none are not in `/metrics`."""
+
+    def look() -> tuple[str, ...]:
+        try:
+            left = shutil.disk_usage(directory).free
+        except OSError as error:
+            return (f"counts cannot be kept ({error.strerror})",)
+        if left < LEAST_ROOM:
+            return (f"{left // 1024} KiB left for counts: some may be missing",)
+        return ()
 
     return look
 

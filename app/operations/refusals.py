@@ -48,8 +48,13 @@ REFUSALS: tuple[tuple[type[Exception], Answer], ...] = (
 _log = logging.getLogger(__name__)
 
 
-def refuse(client: socket.socket, exc: Exception, seconds: float) -> None:
-    """Answer an error raised before or around the application, within so many seconds."""
+def refuse(
+    client: socket.socket, exc: Exception, seconds: float, *, is_head: bool
+) -> None:
+    """Answer an error raised before or around the application, within so many seconds.
+
+    The answer to a HEAD request has no content (RFC 9110, 9.3.2).
+    """
     answer, request_id = refusal_of(exc), secrets.token_hex(16)
     data = {"request_id": request_id, "status": answer.status}
     if answer is UNEXPECTED:
@@ -59,7 +64,7 @@ def refuse(client: socket.socket, exc: Exception, seconds: float) -> None:
         _log.warning("request refused", extra={"data": data})
     try:
         client.settimeout(seconds)
-        util.write(client, refusal_bytes(answer, request_id))
+        util.write(client, refusal_bytes(answer, request_id, is_head=is_head))
     except OSError:
         _log.debug("refusal not sent", extra={"data": data})
 
@@ -70,7 +75,7 @@ def refusal_of(error: Exception) -> Answer:
     return next(fitting, UNEXPECTED)
 
 
-def refusal_bytes(answer: Answer, request_id: str) -> bytes:
+def refusal_bytes(answer: Answer, request_id: str, *, is_head: bool) -> bytes:
     """Return a whole HTTP answer that closes the connection."""
     body = orjson.dumps(outcome_body([Issue("error", answer.code, answer.text)]))
     headers = (
@@ -84,4 +89,5 @@ def refusal_bytes(answer: Answer, request_id: str) -> bytes:
     )
     head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
     head += [f"{name}: {value}" for name, value in headers]
-    return "\r\n".join([*head, "", ""]).encode("ascii") + body
+    told = "\r\n".join([*head, "", ""]).encode("ascii")
+    return told if is_head else told + body

@@ -16,7 +16,7 @@ from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
 from app.operations.bodies import Application, LongBody, guard_bodies
-from app.operations.connections import Connection, Progress, Waiting, Written
+from app.operations.connections import HANDLED, Connection, Progress, Waiting, Written
 from app.operations.heads import check_head
 from app.operations.refusals import BrokenOffError, LateRequestError, refuse
 from app.operations.threads import Threads
@@ -123,9 +123,11 @@ class OutcomeWorker(ThreadWorker):
 
         To hand a connection to the loop and back costs a tenth of a short request.
         """
+        HANDLED.conn = conn
         kept = super().handle(conn)
         while kept and self._follows_at_once(conn):
             kept = super().handle(conn)
+        del HANDLED.conn
         self._staying.discard(conn)
         conn.answered = time.monotonic()
         return kept
@@ -173,21 +175,19 @@ class OutcomeWorker(ThreadWorker):
         self, _req: object, client: socket.socket, _addr: object, exc: Exception
     ) -> None:
         """Answer what the application could not; the log never shows what was sent."""
-        refuse(client, exc, SEND_SECONDS)
+        refuse(client, exc, SEND_SECONDS, is_head=HANDLED.conn.arrival.is_head)
 
     def _follows_at_once(self, conn: Connection) -> bool:
         """Whether the next request is there; never while others wait for a thread."""
         if not (conn.hurries and conn.is_silent() and self.alive):
             return False
-        if self.nr_conns - self._idle() > self.cfg.threads:
+        idle = len(self.keepalived_conns) + len(self._arriving)
+        if self.nr_conns - idle > self.cfg.threads:
             return False
         self._staying.add(conn)
         conn.begin(self.most_body, self.request_seconds)
         conn.hurries = conn.hears_within(STAY_SECONDS)
         return conn.hurries and conn.receive() is Progress.ARRIVED
-
-    def _idle(self) -> int:
-        return len(self.keepalived_conns) + len(self._arriving)
 
     def _on_bytes(self, conn: Connection) -> None:
         progress = conn.receive()
@@ -209,7 +209,7 @@ class OutcomeWorker(ThreadWorker):
             conn.close()
         else:
             # At once or not at all: the loop does not wait for a client.
-            refuse(conn.sock, error, 0)
+            refuse(conn.sock, error, 0, is_head=conn.arrival.is_head)
             conn.close(graceful=True)
 
     def _yield(self) -> None:

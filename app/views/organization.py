@@ -1,11 +1,12 @@
 """Organization: search and read (decision 9)."""
 
-from flask import Blueprint, Response
+from flask import Response
 
 from adapters.contract import ResourceType
+from app.views.addresses import resource_blueprint
 from app.views.common import authenticated, read_resource, search_resources
 
-blueprint = Blueprint("organization", __name__)
+blueprint = resource_blueprint("organization", __name__)
 
 
 @blueprint.get("/Organization")

@@ -1,11 +1,12 @@
 """Patient: search (spec 4.4; decision 9) and read."""
 
-from flask import Blueprint, Response
+from flask import Response
 
 from adapters.contract import ResourceType
+from app.views.addresses import resource_blueprint
 from app.views.common import authenticated, read_resource, search_resources
 
-blueprint = Blueprint("patient", __name__)
+blueprint = resource_blueprint("patient", __name__)
 
 
 @blueprint.get("/Patient")

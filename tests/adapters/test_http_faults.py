@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -225,6 +227,11 @@ def test_the_stays_of_two_patients_are_not_taken_for_those_of_one(
         {"status": 503},
         {"status": 429, "headers": {"Retry-After": "0"}},
         {"status": 429, "headers": {"Retry-After": "soon"}},
+        {"status": 503, "headers": {"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"}},
+        {"status": 503, "headers": {"Retry-After": "Sun, 06 Nov 1994 08:49:37 -0000"}},
+        {"status": 503, "headers": {"Retry-After": "Sun, 31 Feb 1994 08:49:37 GMT"}},
+        {"status": 503, "headers": {"Retry-After": f"Sun, {10**30} Nov 94 8:49:37 Z"}},
+        {"status": 503, "headers": {"Retry-After": f"6 Nov 94 8:49:37 +{10**30}"}},
         {"body": requests.ConnectionError(SECRET)},
         {"body": requests.exceptions.ChunkedEncodingError(SECRET)},
     ],
@@ -237,10 +244,22 @@ def test_source_away_for_a_moment(
     assert len(adapter.search(ask()).rows) == 1
 
 
-def test_a_long_pause_is_not_waited_for(
+def test_a_pause_up_to_a_date_is_waited_for(
     adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
-    source.get(LIST, status=429, headers={"Retry-After": "3600"})
+    ends = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    said = {"Retry-After": format_datetime(ends, usegmt=True)}
+    source.get(LIST, status=503, headers=said)
+    source.get(LIST, json={"resultats": [STAY_1], "nombre": 1})
+    assert len(adapter.search(ask()).rows) == 1
+    assert datetime.now(UTC) >= ends
+
+
+@pytest.mark.parametrize("pause", ["3600", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_long_pause_is_not_waited_for(
+    adapter: HttpAdapter, source: responses.RequestsMock, pause: str
+) -> None:
+    source.get(LIST, status=429, headers={"Retry-After": pause})
 
     def given_up_at_once() -> None:
         source.calls.reset()

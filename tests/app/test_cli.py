@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import psutil
@@ -189,6 +190,15 @@ def test_each_command_explains_itself(
         main([*command, "--help"])
     assert left.value.code == 0
     assert "usage: encounters" in capsys.readouterr().out
+
+
+def test_the_release_is_told_as_the_package_has_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"encounters {version('encounters')}\n"
 
 
 def test_a_token_needs_a_demo(

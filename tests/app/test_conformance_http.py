@@ -28,19 +28,47 @@ def test_a_read_answers_the_resource_of_its_address(served: Served, path: str) -
 
 @pytest.mark.parametrize(
     "id",
-    ["a" * 65, "a b", "a%20b", "a%2Fb", "%C3%A9", "_search", "a_b", "%00", "1%0A", "~"],
+    ["a" * 65, "a b", "a%20b", "a%2Fb", "%C3%A9", "_x", "a_b", "%00", "1%0A", "~"],
 )
 @pytest.mark.parametrize("kind", ["Encounter", "Patient", "Organization"])
 def test_what_is_no_id_is_not_found(served: Served, kind: str, id: str) -> None:
     refused(served.get(f"{kind}/{id}"), 404, "not-found")
 
 
-@pytest.mark.parametrize("id", ["_search", "_history", "$everything", "a" * 65])
+@pytest.mark.parametrize("id", ["_searches", "_history", "$everything", "a" * 65])
 def test_what_an_id_is_is_told_to_who_reads_something_else(
     served: Served, id: str
 ) -> None:
     text = refused(served.get(f"Encounter/{id}"), 404, "not-found")
     assert "an id is 1 to 64 of A-Z" in text
+
+
+@pytest.mark.parametrize("kind", ["Encounter", "Patient", "Organization"])
+@pytest.mark.parametrize("path", ["_search", "_search?_id=1", "_search?_format=json"])
+def test_a_search_by_form_is_no_resource_to_read(
+    served: Served, kind: str, path: str
+) -> None:
+    """FHIR STU3 http, search: GET has the parameters after the type."""
+    answer = served.get(f"{kind}/{path}")
+    refused(answer, 405, "not-supported")
+    assert answer.headers["Allow"] == "OPTIONS, POST"
+    assert served.get(f"{kind}/_search/_history").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("Encounter/_search", {"OPTIONS", "POST"}),
+        ("Encounter/1", {"GET", "HEAD", "OPTIONS"}),
+        ("Encounter", {"GET", "HEAD", "OPTIONS"}),
+    ],
+)
+def test_options_tells_what_is_offered(
+    served: Served, path: str, allowed: set[str]
+) -> None:
+    answer = raw(served, "OPTIONS", path)
+    assert (answer.status_code, answer.get_data()) == (200, b"")
+    assert set(answer.allow) == allowed
 
 
 @pytest.mark.parametrize("path", ["Encounter/1", "Encounter/1/_history/1", "metadata"])
@@ -141,6 +169,32 @@ def test_pretty_is_the_same_in_more_lines(served: Served) -> None:
     plain, pretty = served.get("Encounter/1"), served.get("Encounter/1?_pretty=true")
     assert json.loads(plain.text) == json.loads(pretty.text)
     assert pretty.text.count("\n") > 10
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("Encounter/987654", 404),
+        ("Encounter/51", 410),
+        ("Encounter/37", 500),
+        ("Encounter?date=x", 412),
+        ("Patient?nonsense=1", 400),
+        ("Bundle?_id=nosuch", 412),
+    ],
+)
+def test_so_is_an_error(served: Served, path: str, status: int) -> None:
+    plain = served.get(path)
+    pretty = served.get(f"{path}{'&' if '?' in path else '?'}_pretty=true")
+    assert plain.status_code == pretty.status_code == status
+    assert json.loads(plain.text)["issue"][0]["code"] in pretty.text
+    assert plain.text.count("\n") == 0
+    assert pretty.text.count("\n") > 5
+
+
+def test_so_is_an_error_of_a_form(served: Served) -> None:
+    pretty = served.post("Encounter/_search", {"date": "x", "_pretty": "true"})
+    assert pretty.status_code == 412
+    assert pretty.text.count("\n") > 5
 
 
 # ------------------------------------------------------------------------- searching

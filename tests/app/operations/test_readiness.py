@@ -207,7 +207,7 @@ def test_the_operations_process_tells_what_it_sees(
     _, port, log = served
     # The provider of these tests is not there: no token can be checked.
     wait_until(lambda: bool(asked(port, "/ready")[1].get("parts")), log)
-    fine = {"source": 1, "redis": 1, "mapping": 1, "guard": 1}
+    fine = {"source": 1, "redis": 1, "mapping": 1, "guard": 1, "counts": 1}
     assert parts_ready(port) == {**fine, "identity": 0}
     status, body = asked(port, "/ready")
     assert status == 503

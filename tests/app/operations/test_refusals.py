@@ -50,7 +50,7 @@ def test_who_takes_no_refusal_is_not_waited_for(
             while True:
                 server.send(bytes(65536))
         server.settimeout(None)
-        refuse(server, LateRequestError(), 0)
+        refuse(server, LateRequestError(), 0, is_head=False)
     assert [line.getMessage() for line in caplog.records] == [
         "request refused",
         "refusal not sent",
@@ -62,7 +62,7 @@ def test_a_refusal_shows_nothing_that_was_sent(
 ) -> None:
     client, server = socket.socketpair()
     with client, server:
-        refuse(server, errors.InvalidHeader(CANARY), 5)
+        refuse(server, errors.InvalidHeader(CANARY), 5, is_head=False)
         head, _, body = client.recv(65536).decode("ascii").partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 400 Bad Request\r\n")
     assert json.loads(body)["issue"][0]["code"] == "structure"
@@ -77,7 +77,7 @@ def test_a_fault_of_ours_is_an_error_of_the_log(
     client, server = socket.socketpair()
     fault = KeyError(CANARY)
     with client, server:
-        refuse(server, fault, 5)
+        refuse(server, fault, 5, is_head=False)
         answered = client.recv(65536).decode("ascii")
     (line,) = caplog.records
     assert (line.levelno, line.getMessage()) == (logging.ERROR, "request failed")

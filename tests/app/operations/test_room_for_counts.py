@@ -10,6 +10,7 @@ import pytest
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
 from app.operations.counts import RoomyDict
+from app.operations.readiness import Readiness, counts_probe
 from app.operations.scrape import Scraper
 from app.operations.shared import MEMORY
 from tests.app import provider
@@ -69,6 +70,35 @@ def test_a_process_counts_on_where_there_is_no_more_room(place: str) -> None:
     assert full == "No space left on device"
     assert told == "no room for counts: they are not told"
     assert counted == "counted 1.0"
+
+
+LOOKING = """
+import sys
+from pathlib import Path
+from app.operations.readiness import counts_probe
+print(*counts_probe(Path(sys.argv[1]))())
+"""
+
+
+def test_readiness_tells_of_it(place: str) -> None:
+    command = SMALL.format(place) + f'exec "{sys.executable}" -c "$LOOKING" {place}'
+    run = subprocess.run(
+        [*IN_A_SMALL_PLACE, command],
+        cwd=ROOT,
+        env={**os.environ, "LOOKING": LOOKING},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "400 KiB left for counts: some may be missing\n"
+
+
+def test_readiness_has_nothing_to_tell_where_there_is_room(tmp_path: Path) -> None:
+    assert counts_probe(tmp_path)() == ()
+    (problem,) = counts_probe(tmp_path / "gone")()
+    assert problem == "counts cannot be kept (No such file or directory)"
+    assert Readiness({"source": (), "counts": (problem,)}).ready
 
 
 @pytest.mark.usefixtures("place")

@@ -109,6 +109,34 @@ def test_a_refusal_is_an_operation_outcome(
     assert CANARY.decode() not in answer.body.decode()
 
 
+HEADS = {
+    name: (b"HEAD" + request_.removeprefix(b"GET"), status)
+    for name, (request_, status, _) in REFUSED.items()
+    if request_.startswith(b"GET ")
+}
+
+
+@pytest.mark.parametrize("before", [b"", b"\r\n"], ids=["at once", "an empty line"])
+@pytest.mark.parametrize(("request_", "status"), HEADS.values(), ids=HEADS)
+def test_a_refusal_of_head_has_no_content(
+    gunicorn: Gunicorn, request_: bytes, status: int, before: bytes
+) -> None:
+    answer = exchange(gunicorn.port, before + request_)
+    assert (answer.status, answer.body) == (status, b"")
+    assert int(answer.headers["Content-Length"]) > 0
+    assert answer.headers["Connection"] == "close"
+
+
+def test_what_is_refused_is_the_last_of_several(gunicorn: Gunicorn) -> None:
+    good = b"HEAD /scheme HTTP/1.1\r\n" + END
+    answer = exchange(gunicorn.port, good + REFUSED["a fragment"][0])
+    assert answer.body.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert answer.body.endswith(b'"}]}')
+    answer = exchange(gunicorn.port, good + HEADS["a fragment"][0])
+    assert answer.body.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert answer.body.endswith(b"\r\n\r\n")
+
+
 HOSTS = [b"x", b"", b"a-b_c.example.org:8443", b"192.0.2.1", b"[2001:db8::1]:80", b"x:"]
 
 
