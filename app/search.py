@@ -116,18 +116,19 @@ def _sorted_out(
     single: dict[str, str] = {}
     filters: dict[str, list[str]] = {}
     ignored: dict[str, None] = {}
+    taken = _taken(offer)
     for name, text in pairs:
         base = name.partition(":")[0]
-        if base in _taken(offer) and base != name:
+        if base in taken and base != name:
             _check_modifier(name, offer)
-        if name in _SINGLE and name in _taken(offer):
+        if name in _SINGLE and name in taken:
             _once(single, name, text)
         elif base in offer.parameters:
             filters.setdefault(name, []).append(text)
         elif lenient:
             ignored[name] = None
         else:
-            raise _not_supported(name, _taken(offer))
+            raise _not_supported(name, taken)
     return single, filters, tuple(ignored)
 
 

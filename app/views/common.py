@@ -100,10 +100,11 @@ def search_resources(resource_type: ResourceType) -> Response:
     if offer is None or not offer.searchable:
         raise UnknownResourceError(f"{resource_type} is not searched here.")
     pairs = request_pairs()
-    search = parse_search(pairs, offer, joined.context, lenient=is_lenient())
+    lenient = is_lenient()
+    search = parse_search(pairs, offer, joined.context, lenient=lenient)
     asked = dict(pairs)
     check_format(asked.get("_format"), sent("HTTP_ACCEPT"))
-    result = joined.walks.begin(search, pairs, client().id, lenient=is_lenient())
+    result = joined.walks.begin(search, pairs, client().id, lenient=lenient)
     return answer(present(joined, result), asked)
 
 
