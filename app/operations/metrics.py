@@ -35,10 +35,11 @@ REQUEST_SECONDS = Histogram(
     ("route", "method"),
     buckets=_SECONDS,
 )
-PHASE_SECONDS = Counter(
+PHASE_SECONDS = Histogram(
     "encounters_phase_seconds",
-    "Seconds that requests spent in each phase, by route template.",
+    "How long each phase of a request took, where there was one, by route template.",
     ("route", "phase"),
+    buckets=_SECONDS,
 )
 SOURCE_SECONDS = Histogram(
     "encounters_source_seconds",
@@ -146,7 +147,7 @@ def _count_request(response: Response) -> Response:
     _request_seconds(route, method).observe(sum(spent.values()))
     for phase, took in spent.items():
         if took:
-            _phase_seconds(route, phase).inc(took)
+            _phase_seconds(route, phase).observe(took)
     return response
 
 
@@ -170,7 +171,7 @@ def _request_seconds(route: str, method: str) -> Histogram:
 
 
 @cache
-def _phase_seconds(route: str, phase: Phase) -> Counter:
+def _phase_seconds(route: str, phase: Phase) -> Histogram:
     return PHASE_SECONDS.labels(route, phase)
 
 
