@@ -37,6 +37,8 @@ def main() -> None:
     told = parser.parse_args()
     if not generator():
         parser.error("wrk is needed (Debian: apt-get install wrk)")
+    # Now: at the end it would cost the whole run.
+    told.report.parent.mkdir(parents=True, exist_ok=True)
     # The walk runs in this process, and its hospital has rows that cannot be mapped.
     logging.getLogger().addHandler(logging.NullHandler())
     plan = Plan(

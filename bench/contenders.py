@@ -20,6 +20,7 @@ from bench.tokens import AUDIENCE, ISSUER, Identity
 
 ROOT = Path(__file__).parents[1]
 PEERS = Path(__file__).parent / "peers"
+DEMO = ROOT / "mappings/demo/demo.yaml"
 BASE_URL = "https://bench.example.org/fhir/v3"
 WORKERS, THREADS = 2, 16
 START_SECONDS = 60
@@ -40,7 +41,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One that is started; `seconds` is what its start took, to the first answer."""
+    """One that is started; `seconds` is what that took, to the first answer."""
 
     contender: Contender
     process: "subprocess.Popen[bytes]"
@@ -147,14 +148,10 @@ def contenders(
                 "BENCH_TOKEN": identity.token,
                 "PROMETHEUS_MULTIPROC_DIR": str(bodies.parent),
             },
-            "the same with a token, pages in Redis, an access line, metrics",
+            "the same with token, pages in Redis, access line, metrics; our worker",
+            ("-c", "python:bench.worker"),
         ),
-        ours(
-            {"PAS_URL": database.sqlalchemy},
-            ROOT / "mappings/demo/demo.yaml",
-            redis,
-            identity,
-        ),
+        ours({"PAS_URL": database.sqlalchemy}, DEMO, redis, identity),
         _node("node", 1, database, identity),
         _node("node ×2", 2, database, identity),
         _hapi(database, identity),
@@ -194,12 +191,17 @@ def ours(
     return Contender("ours", command, environ, port, "the service as shipped")
 
 
-def _flask(module: str, environ: Mapping[str, str], about: str) -> Contender:
+def _flask(
+    module: str,
+    environ: Mapping[str, str],
+    about: str,
+    worker: Sequence[str] = ("--worker-class", "gthread"),
+) -> Contender:
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread"]
-    command += ["--workers", str(WORKERS), "--threads", str(THREADS)]
-    command += ["--keep-alive", "75", "--log-level", "warning", "--no-control-socket"]
-    command += ["--bind", f"127.0.0.1:{port}", f"bench.{module}:create_app()"]
+    command = [sys.executable, "-m", "gunicorn", *worker, "--workers", str(WORKERS)]
+    command += ["--threads", str(THREADS), "--keep-alive", "75", "--no-control-socket"]
+    command += ["--log-level", "warning", "--bind", f"127.0.0.1:{port}"]
+    command += [f"bench.{module}:create_app()"]
     environ = {**environ, "PYTHONPATH": str(ROOT)}
     return Contender(module, command, environ, port, about)
 
