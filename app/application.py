@@ -93,8 +93,8 @@ class _Application(Flask):
         return response
 
     def do_teardown_request(self, exc: BaseException | None = None) -> None:
-        """Call what ends a request."""
-        for end in self.teardown_request_funcs.get(None, ()):
+        """Call what ends a request, the last registered first."""
+        for end in reversed(self.teardown_request_funcs.get(None, ())):
             end(exc)
 
 
