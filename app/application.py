@@ -32,6 +32,7 @@ from app.throttle import Throttle
 from app.timed_redis import connect
 from app.transport import register_transport
 from app.views import bundle, encounter, metadata, organization, patient
+from app.views.addresses import Segment
 from app.walks import Walks
 
 _NO_HOST = "localhost"
@@ -93,8 +94,8 @@ class _Application(Flask):
         return response
 
     def do_teardown_request(self, exc: BaseException | None = None) -> None:
-        """Call what ends a request."""
-        for end in self.teardown_request_funcs.get(None, ()):
+        """Call what ends a request, the last registered first."""
+        for end in reversed(self.teardown_request_funcs.get(None, ())):
             end(exc)
 
 
@@ -105,6 +106,8 @@ def joined(settings: Settings, adapter: Adapter | None) -> Flask:
     app = _Application("app", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False
+    # What `<id>` in a route stands for.
+    app.url_map.converters["default"] = Segment
     adapter = adapter or open_adapter(mapping, _counts(mapping))
     app.extensions[EXTENSION] = _join(settings, mapping, adapter)
     register_request_log(app)

@@ -122,7 +122,7 @@ class Filters:
             return self.columns.equal(patient, ids)
         column, own = self.columns.column(patient.filter_column), patient.own(ids)
         unknown = [id for id in own if not held(where.id.kind, id)]
-        alone = self.columns.among(column.name, unknown) if unknown else NEVER
+        alone = self.columns.among(column.name, unknown)
         pairs = [
             (here, there)
             for id in own

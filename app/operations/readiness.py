@@ -33,6 +33,10 @@ OPTIONAL = frozenset({"redis", "mapping", "guard", "counts"})
 LEAST_ROOM = 1024 * 1024
 """With fewer bytes, what a process begins to count may find none (`app.operations.counts`)."""
 
+_LITTLE_ROOM = (
+    f"less than {LEAST_ROOM // 1024} KiB left for counts: some may be missing"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
@@ -149,7 +153,8 @@ def counts_probe(directory: Path) -> Probe:
         except OSError as error:
             return (f"counts cannot be kept ({error.strerror})",)
         if left < LEAST_ROOM:
-            return (f"{left // 1024} KiB left for counts: some may be missing",)
+            # Not how much: whenever that changed, the log would tell it anew.
+            return (_LITTLE_ROOM,)
         return ()
 
     return look

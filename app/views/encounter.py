@@ -1,12 +1,11 @@
 """Encounter: search (spec 4.1) and read (spec 4.2)."""
 
-from flask import Response
+from flask import Blueprint, Response
 
 from adapters.contract import ResourceType
-from app.views.addresses import resource_blueprint
 from app.views.common import authenticated, read_resource, search_resources
 
-blueprint = resource_blueprint("encounter", __name__)
+blueprint = Blueprint("encounter", __name__)
 
 
 @blueprint.get("/Encounter")

@@ -1,12 +1,11 @@
 """Organization: search and read (decision 9)."""
 
-from flask import Response
+from flask import Blueprint, Response
 
 from adapters.contract import ResourceType
-from app.views.addresses import resource_blueprint
 from app.views.common import authenticated, read_resource, search_resources
 
-blueprint = resource_blueprint("organization", __name__)
+blueprint = Blueprint("organization", __name__)
 
 
 @blueprint.get("/Organization")

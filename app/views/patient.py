@@ -1,12 +1,11 @@
 """Patient: search (spec 4.4; decision 9) and read."""
 
-from flask import Response
+from flask import Blueprint, Response
 
 from adapters.contract import ResourceType
-from app.views.addresses import resource_blueprint
 from app.views.common import authenticated, read_resource, search_resources
 
-blueprint = resource_blueprint("patient", __name__)
+blueprint = Blueprint("patient", __name__)
 
 
 @blueprint.get("/Patient")
