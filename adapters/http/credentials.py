@@ -143,7 +143,7 @@ class TokenServer:
             self._client.close()
         said = _said(answer)
         if said.get("error") in _REFUSED:
-            raise SourceDataError("the token server refuses who asks")
+            raise SourceDataError("the token server refuses who asks", refused=True)
         token = said.get("access_token")
         told = answer.status // 100 == 2 and "error" not in said
         if not told or not isinstance(token, str) or not _can_be_sent(token):
@@ -181,13 +181,18 @@ def _log_in(
         call = Call("POST", login.path, tuple(login.values.items()))
     answer = send(call, source.headers, until)
     if answer.status // 100 == 4 and answer.status != 429:
-        raise SourceDataError(f"the login was refused ({answer.status})")
+        refused = answer.status in _LETS_NOBODY_IN
+        text = f"the login was refused ({answer.status})"
+        raise SourceDataError(text, refused=refused)
     if answer.status // 100 != 2:
         raise SourceUnavailableError(f"the login was answered {answer.status}")
     token = at(answer.json(), login.token)
     if not isinstance(token, (str, int)) or not _can_be_sent(str(token)):
         raise SourceDataError("the login's answer holds no token")
     return {login.header: login.format.replace("{token}", str(token))}
+
+
+_LETS_NOBODY_IN = (401, 403)
 
 
 def _can_be_sent(text: str) -> bool:

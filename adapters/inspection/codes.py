@@ -72,10 +72,8 @@ def unnamed(found: Counted, required: Collection[str]) -> Iterator[Observation]:
     others = {c: n for c, n in found.counts.items() if c not in codes.table}
     if not others:
         return
-    if not _are_codes(found.counts):
-        values = f"{len(found.counts)}" if len(found.counts) <= MOST else f"over {MOST}"
-        text = f"{values} different values, which are not shown: is this a column of codes?"
-        yield Observation.at(found.place, found.column, text, Weight.WARNING)
+    if not _are_codes(found):
+        yield _doubted(found, sum(others.values()))
         return
     told = _told(others)
     if codes.otherwise is not None:
@@ -104,10 +102,31 @@ def unused(codes: CodeTable, found: Iterable[Counted]) -> Iterator[Observation]:
         yield Observation(codes.mark, f"codes.{codes.name}", columns, text, Weight.NOTE)
 
 
-def _are_codes(counts: Mapping[str, int]) -> bool:
-    """Whether values come back often enough to be codes, and not names of people."""
-    rows = sum(counts.values())
-    return len(counts) <= _FEW or (len(counts) <= MOST and rows >= _OFTEN * len(counts))
+def _doubted(found: Counted, rows: int) -> Observation:
+    """Return what is said of values that may be anything: how many, and none of them."""
+    counts, codes = found.counts, found.codes
+    values = f"{len(counts)}" if len(counts) <= MOST else f"over {MOST}"
+    text = f"{values} different values, which are not shown: is this a column of codes?"
+    if codes.otherwise is not None:
+        return Observation.at(found.place, found.column, text, Weight.WARNING)
+    at_least = "" if len(counts) <= MOST else "at least "
+    unfit = f"{at_least}{_rows(rows)} with values that codes.{codes.name} does not name"
+    text = f"{unfit} cannot be served; {text}"
+    return Observation.at(found.place, found.column, text, Weight.ERROR)
+
+
+def _are_codes(found: Counted) -> bool:
+    """Whether values come back often enough to be codes, and not names of people.
+
+    A table that names half of them was written for codes: a small copy of a hospital has
+    few rows of each.
+    """
+    counts = found.counts
+    if len(counts) <= _FEW:
+        return True
+    named = sum(1 for code in counts if code in found.codes.table)
+    is_often = sum(counts.values()) >= _OFTEN * len(counts)
+    return len(counts) <= MOST and (is_often or 2 * named >= len(counts))
 
 
 def _told(codes: Mapping[str, int]) -> str:

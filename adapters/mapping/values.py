@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
@@ -39,6 +39,16 @@ def _double(value: float) -> str:
     return _number(value)
 
 
+def _time_of_day(value: timedelta) -> str:
+    # What the driver of MariaDB makes of a TIME, which may be any span.
+    if not _NO_TIME <= value < _DAY:
+        raise ValueError("a span of time is no text: make one in the SELECT")
+    text = str(value)
+    return f"0{text}" if text[1] == ":" else text
+
+
+_NO_TIME, _DAY = timedelta(), timedelta(days=1)
+
 _WRITERS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
     {
         str: str.rstrip,
@@ -50,6 +60,7 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
         datetime: datetime.isoformat,
         date: date.isoformat,
         time: time.isoformat,
+        timedelta: _time_of_day,
     }
 )
 
@@ -114,7 +125,8 @@ def presence(absent: frozenset[str]) -> Callable[[object], object]:
             return None if value in days else value
         if isinstance(value, str):
             value = value.rstrip()
-        written = str(value)
+        is_clock = isinstance(value, timedelta) and _NO_TIME <= value < _DAY
+        written = as_text(value) if is_clock else str(value)
         known = written in nothing or written.removesuffix(" 00:00:00") in nothing
         return None if known else value
 

@@ -5,7 +5,8 @@ SQLAlchemy's own execution costs two to four times as much a row.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -31,6 +32,11 @@ Answer = TypeVar("Answer")
 
 COUNTS = 2
 """How many counts may run at once: wide ones cost the hospital most."""
+
+_REFUSED = (
+    "the database took no connection: it refuses the account, its password or the name of"
+    " the database"
+)
 
 _CURSOR = "cursor"
 _SHAPES = 512
@@ -127,13 +133,12 @@ class Database:
             if connection is not None:
                 # To the engine's pool, where its own connections come from.
                 connection.close()
-            with self._engine.connect() as asked:
+            with self._connecting():
+                asked = self._engine.connect()
+            with asked:
                 self._dialect.start(asked.connection)
                 return question(asked)
         except sa.exc.DBAPIError as error:
-            if error.statement is None:
-                text = "the database took no connection"
-                raise SourceUnavailableError(text) from error
             raise self._fault(error.orig or error) from error
         except sa.exc.InvalidRequestError as error:
             raise SourceDataError("the database has no such table or schema") from error
@@ -188,12 +193,20 @@ class Database:
         return compile_shape(shape, self._engine.dialect, self._dialect.idiom)
 
     def _connect(self) -> Any:
-        try:
+        with self._connecting():
             return self._connections.made()
+
+    @contextmanager
+    def _connecting(self) -> Iterator[None]:
+        """Name what keeps a connection from being made."""
+        try:
+            yield
         except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
             if is_of_the_driver(error):
                 raise odd_option() from error
-            raise SourceUnavailableError("the database took no connection") from error
+            is_refused = self._dialect.refuses(getattr(error, "orig", None) or error)
+            text = _REFUSED if is_refused else "the database took no connection"
+            raise SourceUnavailableError(text) from error
         except OSError as error:
             # A certificate may be renewed just now.
             raise SourceUnavailableError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
 
 import orjson
@@ -158,7 +159,12 @@ def _shown(text: str, made: Made) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else str(value)
+    """Return what a field makes as a resource would write it."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, (bool, date)):
+        return as_text(value)
+    return str(value)
 
 
 def _told(line: Line) -> Iterator[str]:
@@ -166,7 +172,8 @@ def _told(line: Line) -> Iterator[str]:
         f"{column} = {'NULL' if cell is None else repr(cell)}"
         for column, cell in line.cells.items()
     )
-    shown = f" = {written(line.value)}" if line.value is not None else ""
+    values = line.value if isinstance(line.value, list) else [line.value]
+    shown = f" = {', '.join(map(written, values))}" if line.value is not None else ""
     yield f"  {line.element}{shown}"
     said = "; ".join(part for part in (cells, line.rule) if part)
     yield "      ← " + "   ".join(part for part in (said, line.place) if part)

@@ -47,9 +47,10 @@ class Dialect:
     never run, from outages. `fetch` runs a statement and returns its rows; a time that
     Python cannot hold comes as text, a text that is not UTF-8 as bytes.
 
-    Where a database tells it: `plan` how it would run a statement, `origins` the table
-    behind each column of a SELECT, `vitals` how it is. `text_index` is the statement for an
-    index of words, where there is one.
+    Where a database tells it: `refuses` whether an error means that the address names an
+    account, a password or a database that it does not take, `plan` how it would run a
+    statement, `origins` the table behind each column of a SELECT, `vitals` how it is.
+    `text_index` is the statement for an index of words, where there is one.
     """
 
     engine: Callable[[URL, float, int], Engine]
@@ -64,6 +65,7 @@ class Dialect:
     origins: Callable[[Any, str], Mapping[str, Origin]] | None = None
     text_index: str = ""
     vitals: Callable[[Any], Vitals] | None = None
+    refuses: Callable[[BaseException], bool] = lambda _error: False
 
 
 def pooled(url: URL | str, connections: int, **options: Any) -> Engine:

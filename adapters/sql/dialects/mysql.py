@@ -192,6 +192,11 @@ def _unknown(error: BaseException) -> bool:
     return _code(error) in _UNKNOWN
 
 
+def _refuses(error: BaseException) -> bool:
+    # Database denied, access denied (twice), no such database, host not allowed, account locked.
+    return _code(error) in (1044, 1045, 1698, 1049, 1130, 3118, 4151)
+
+
 def _code(error: BaseException) -> object:
     return error.args[0] if error.args else None
 
@@ -216,4 +221,5 @@ DIALECT = Dialect(
     plan=mysql_plan,
     origins=mysql_origins,
     vitals=mysql_vitals,
+    refuses=_refuses,
 )

@@ -1,7 +1,7 @@
 """Values of a source: what is absent, and codes as a row holds them."""
 
 from collections.abc import Collection
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
@@ -48,3 +48,26 @@ def test_a_code_is_found_by_what_it_is_written_as(value: object) -> None:
     known = as_they_come(made)
     if type(value) in PLAIN and value in known:
         assert known[value] == made[as_text(value)]
+
+
+CLOCKS = {
+    timedelta(): "00:00:00",
+    timedelta(hours=8, minutes=5): "08:05:00",
+    timedelta(hours=23, minutes=59, seconds=59): "23:59:59",
+    timedelta(hours=9, microseconds=1): "09:00:00.000001",
+}
+
+
+@pytest.mark.parametrize(("value", "text"), CLOCKS.items())
+def test_a_time_of_day_is_one_in_every_database(value: timedelta, text: str) -> None:
+    """MariaDB's driver makes a span of a TIME, the others a time."""
+    assert as_text(value) == as_text(time.fromisoformat(text)) == text
+    assert presence(frozenset({text}))(value) is None
+    assert presence(frozenset({"12:34:56"}))(value) is value
+
+
+@pytest.mark.parametrize("value", [timedelta(days=1), timedelta(seconds=-1)])
+def test_a_span_that_is_no_time_of_day_is_no_text(value: timedelta) -> None:
+    with pytest.raises(ValueError, match="make one in the SELECT"):
+        as_text(value)
+    assert presence(frozenset({"00:00:00"}))(value) is value

@@ -211,21 +211,44 @@ DEFECTS = {
         source="stays.nobody",
     ),
     "names taken for codes": Defect(
-        "over 100 different values, which are not shown: is this a column of codes?",
+        "cannot be served; over 100 different values, which are not shown: is this a column"
+        " of codes?",
         "gender:",
         old="gender: {from: sex",
         new="gender: {from: family",
-        severity="warning",
         source="patients.family",
     ),
     "a few names taken for codes": Defect(
-        "12 different values, which are not shown: is this a column of codes?",
+        "12 rows with values that codes.sexes does not name cannot be served; 12 different"
+        " values, which are not shown: is this a column of codes?",
         "gender:",
         ("DELETE FROM patients WHERE patient_id > 12",),
         old="gender: {from: sex",
         new="gender: {from: family",
-        severity="warning",
         source="patients.family",
+    ),
+    "names taken for codes, some of which become something": Defect(
+        "12 different values, which are not shown: is this a column of codes?",
+        "class:",
+        ("DELETE FROM stays WHERE stay_id > 12",),
+        old="class: {from: kind",
+        new="class: {from: visit",
+        severity="warning",
+        source="stays.visit",
+    ),
+    "codes of a small copy, of which the table names half": Defect(
+        "codes.states names no 'Q7' (1 row), 'Q8' (1 row), 'Q9' (1 row): such rows cannot",
+        "states:",
+        (
+            "DELETE FROM stays WHERE stay_id > 8",
+            "UPDATE stays SET state = 'Q7' WHERE stay_id = 1",
+            "UPDATE stays SET state = 'Q8' WHERE stay_id = 2",
+            "UPDATE stays SET state = 'Q9' WHERE stay_id = 3",
+            "UPDATE stays SET state = 'A' WHERE stay_id = 4",
+            "UPDATE stays SET state = 'E' WHERE stay_id = 5",
+            "UPDATE stays SET state = 'S' WHERE stay_id = 6",
+        ),
+        source="stays.state",
     ),
     "an end before the start": Defect(
         "rows looked at cannot be served: ends before it starts",
@@ -828,7 +851,7 @@ def test_an_account_that_is_refused_is_one_sentence(
     monkeypatch.setenv("PAS_URL", mariadb_server.url(database, account="eve:hush"))
     assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 2
     told = capsys.readouterr().err
-    assert "took no connection" in told
+    assert "took no connection: it refuses the account, its password or the" in told
     assert not any(secret in told for secret in ("eve", "hush", database))
 
 

@@ -1,6 +1,7 @@
 """`encounters mapping check --live` on an HTTP API: each planted defect is found."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -406,3 +407,23 @@ def test_who_is_refused_looks_no_further(
         f"{file}: the source cannot be looked at: the source refuses who asks; is it up,"
         " and are address and account right?\n"
     )
+
+
+SHOWN = {
+    "the token server refuses who asks": "oauth2: {token_url: 'URL/token', client_id: c,"
+    " client_secret: {env: PAS_PASSWORD}}",
+    "the login was refused (401)": "session: {path: /session, form: {u: {env: PAS_USER}},"
+    " token: t, header: X-Session}",
+}
+
+
+@pytest.mark.parametrize(("said", "auth"), SHOWN.items())
+def test_who_gets_no_token_looks_no_further(
+    said: str, auth: str, api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api.strange = lambda _: answer({"error": "invalid_client"}, 401)
+    file = tmp_path / "hospital.yaml"
+    shown = f", auth: {{{auth.replace('URL', os.environ['PAS_URL'])}}}"
+    file.write_text(http_mapping_text(SOUND, source=shown))
+    assert main(["mapping", "check", "--live", str(file)]) == 2
+    assert f"cannot be looked at: {said}; is it up" in capsys.readouterr().err

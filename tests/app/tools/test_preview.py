@@ -174,6 +174,19 @@ def test_a_rule_about_several_cells_is_told_too(
     assert located(said) in capsys.readouterr().out
 
 
+def test_what_a_faulty_row_holds_is_written_as_a_resource_writes_it(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    row = PATIENT.replace("sexe: F", "sexe: Q").replace(
+        "heure_deces", "decede: O\nheure_deces"
+    )
+    assert preview(tmp_path, row, "--of", "patient")[0] == 1
+    told = capsys.readouterr().out
+    assert "  Patient.deceasedDateTime = 2024-02-03T04:05:00+01:00\n" in told
+    assert "  Patient.deceasedBoolean = true\n" in told
+    assert "  Patient.name[0].given = ANNE, Αλέξης\n" in told
+
+
 def test_a_row_that_is_not_served_says_so(tmp_path: Path, capsys: Capture) -> None:
     assert preview(tmp_path, STAY.replace("etat: S", "etat: X"))[0] == 0
     assert capsys.readouterr().out.startswith("the row is removed: ")
