@@ -101,6 +101,8 @@ def standing_in(
         )
     try:
         wait_until(lambda: "--certfile" in options or answers(port), log)
+        # The process beside the worker has its name a moment after it was forked.
+        wait_until(lambda: len(workers_of(process.pid)) == 1, log)
         yield Gunicorn(port, log, process)
     finally:
         process.send_signal(signal.SIGTERM)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.app.operations.standin import Gunicorn, read_answer, standing_in
@@ -22,17 +23,17 @@ def clients() -> Iterator[ExitStack]:
         yield stack
 
 
-def stopped_meanwhile(service: Gunicorn, log: Path) -> None:
+def stopped_meanwhile(service: Gunicorn, worker: psutil.Process) -> None:
     """Stop the service while its worker stands still, so that it finds out later."""
     service.process.send_signal(signal.SIGTERM)
-    status = Path(f"/proc/{service.worker().pid}/status")
+    status = Path(f"/proc/{worker.pid}/status")
     asked_to_stop = 1 << (signal.SIGTERM - 1)
 
     def is_told() -> bool:
         (line,) = (line for line in status.read_text().splitlines() if "ShdPnd" in line)
         return bool(int(line.split()[1], 16) & asked_to_stop)
 
-    wait_until(is_told, log, PATIENCE)
+    wait_until(is_told, service.log, PATIENCE)
 
 
 @pytest.mark.parametrize("ahead", [len(GOOD), len(GOOD) - 2, 0])
@@ -47,7 +48,7 @@ def test_who_has_connected_before_a_stop_is_answered(
             client = socket.create_connection((HOST, service.port), PATIENCE)
             waiting.append(clients.enter_context(client))
             client.sendall(GOOD[:ahead])
-        stopped_meanwhile(service, service.log)
+        stopped_meanwhile(service, worker)
         worker.resume()
         for client in waiting:
             client.sendall(GOOD[ahead:])
