@@ -22,9 +22,9 @@ cache of 1 MB has to fetch:
 | ours, before the last cuts | 985 | 2,280 | 8,000 | | | |
 | ours, now | 873 | 2,130 | 7,770 | 8,110 | 2.4 | 28.0 |
 
-By instructions a page costs 1.13 times the view written by hand, and by time half as much
-again or more: three times as much comes from beyond the second-level cache, and how long that
-takes hangs on who else uses the third. The same code took 1.3 ms of a page in one minute and
+By instructions a page costs 1.13 times the view written by hand, by time 1.4 to 1.7 times in
+two runs: three times as much comes from beyond the second-level cache, and how long that takes
+hangs on who else uses the third. The same code took 1.3 ms of a page in one minute and
 2.1 in another. It is breadth, not loops: of ours, rows mapped and FHIR's shape are 45 % of the
 instructions of a page and hardly any of those lines. Of a read the access line takes 102
 thousand instructions, the counts of the request 71, the ETag and the time of change 46, the
