@@ -24,7 +24,7 @@ from app.operations.metrics import SourceCounts, register_metrics
 from app.outcomes import register_errors
 from app.paging import PageStore
 from app.parameters import context_of
-from app.schemas.resources import resource_schemas
+from app.schemas.resources import resource_entries, resource_schemas
 from app.service import EXTENSION, Service
 from app.settings import Settings
 from app.stamps import derived_key
@@ -142,6 +142,7 @@ def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Servi
     context = context_of(settings.base_url, mapping.constants, mapping.time_zone)
     changed = settings.mapping.stat().st_mtime
     client = connect(settings.redis_url)
+    schemas = resource_schemas(mapping.constants)
     return Service(
         settings=settings,
         adapter=adapter,
@@ -150,7 +151,8 @@ def _join(settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Servi
         authenticator=Authenticator.from_settings(settings),
         throttle=_throttle(settings, client),
         walks=Walks(adapter, offer, _page_store(settings, client), context),
-        schemas=resource_schemas(mapping.constants),
+        schemas=schemas,
+        entries=resource_entries(schemas, settings.base_url),
         title=mapping.name,
         offered_since=datetime.fromtimestamp(changed, UTC).date(),
     )

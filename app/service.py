@@ -12,6 +12,7 @@ from adapters.contract import Adapter, ResourceType
 from app.auth import Authenticator
 from app.capabilities import Offer
 from app.criteria import Context
+from app.schemas.entries import Entries
 from app.settings import Settings
 from app.throttle import Throttle
 from app.walks import Walks
@@ -34,6 +35,7 @@ class Service:
     throttle: Throttle
     walks: Walks
     schemas: Mapping[ResourceType, Schema]
+    entries: Mapping[ResourceType, Entries]
     title: str
     offered_since: date
 

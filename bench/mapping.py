@@ -16,8 +16,9 @@ import psycopg
 from adapters.contract import ResourceType
 from adapters.mapping.apply import NO_EXTRAS, RowMapper
 from adapters.mapping.load import load_mapping
-from app.schemas.bundle import Link, match_entries, searchset
-from app.schemas.resources import resource_schemas
+from app.schemas.bundle import Link, searchset
+from app.schemas.resources import resource_entries, resource_schemas
+from app.schemas.summary import Summary
 from bench.cluster import Database
 from bench.contenders import BASE_URL, ROOT
 from bench.handwritten import COLUMNS, bundle
@@ -53,14 +54,15 @@ def measure(database: Database, unit: str) -> Mapped:
     )
     columns = COLUMNS.split(", ")
     mapper = RowMapper(mapping.resources[ResourceType.ENCOUNTER], columns)
-    schema = resource_schemas(mapping.constants)[ResourceType.ENCOUNTER]
+    schemas = resource_schemas(mapping.constants)
+    entries = resource_entries(schemas, BASE_URL)[ResourceType.ENCOUNTER]
     extras = [NO_EXTRAS] * len(rows)
     links = [Link("self", f"{BASE_URL}/Encounter")]
 
     def ours() -> bytes:
-        resources = schema.dump(mapper.many(rows, extras), many=True)
-        entries = match_entries(BASE_URL, resources)
-        return orjson.dumps(searchset("bench", ROWS, links, entries))
+        records = mapper.many(rows, extras)
+        written = entries.written(records, Summary.FALSE, ())
+        return searchset("bench", ROWS, links, written)
 
     def handwritten() -> bytes:
         return bundle(rows, ROWS, BASE_URL)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+import orjson
+
 from app.schemas.datatypes import (
     ConstantField,
     EachField,
@@ -27,18 +29,16 @@ class _Searchset:
     id: str
     total: int
     links: Sequence[Link]
-    entries: Sequence[Element] | None
 
 
 class BundleSchema(ElementSchema):
-    """A search result as an STU3 Bundle, in the order of spec 2.5."""
+    """A search result as an STU3 Bundle, in the order of spec 2.5; `entry` comes last."""
 
     resource_type = ConstantField("Bundle", data_key="resourceType")
     id = ValueField("id")
     type = ConstantField("searchset")
     total = ValueField("total")
     link = EachField("links", Link._asdict)
-    entry = ValueField("entries")
 
 
 _SCHEMA = BundleSchema()
@@ -71,12 +71,17 @@ def outcome_entry(uuid: UUID, issues: Sequence[Issue]) -> Element:
 
 
 def searchset(
-    bundle_id: str, total: int, links: Sequence[Link], entries: Sequence[Element]
-) -> Element:
-    """Return the Bundle of one page.
+    bundle_id: str, total: int, links: Sequence[Link], entries: Sequence[bytes]
+) -> bytes:
+    """Return the Bundle of one page as JSON.
 
-    `total` counts the matches over all pages, `entries` are those of `match_entries`
-    and `outcome_entry`; without any there is no `entry` element.
+    `total` counts the matches over all pages. `entries` are JSON, one entry or several with
+    commas between them; without any there is no `entry` element.
     """
-    body: Element = _SCHEMA.dump(_Searchset(bundle_id, total, links, entries or None))
-    return body
+    body = orjson.dumps(_SCHEMA.dump(_Searchset(bundle_id, total, links)))
+    if not entries:
+        return body
+    parts = [*entries]
+    parts[0] = body[:-1] + b',"entry":[' + parts[0]
+    parts[-1] += b"]}"
+    return b",".join(parts)

@@ -1,9 +1,7 @@
 """Encounter: a stay (spec 2.1 to 2.4)."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from marshmallow import missing
 
@@ -32,7 +30,6 @@ CLASS_LABELS: Mapping[str, str] = MappingProxyType(
 """The class codes of spec 2.4; the first four labels are those of v3 ActCode."""
 
 _ORGANIZATION = f"{ResourceType.ORGANIZATION}/"
-_PATIENT = f"{ResourceType.PATIENT}/"
 
 
 class VisitNumberField(ElementField):
@@ -52,18 +49,13 @@ class VisitNumberField(ElementField):
         """Return a list of one Identifier; a system that nobody knows is left out."""
         if not record.visit_number:
             return missing
-        return self.made(
-            record.visit_number, record.visit_number_system, record.organization_id
-        )
-
-    def made(self, number: str, system: str | None, hospital: str | None) -> object:
-        """Return the list for a number that is there."""
         identifier: Element = {"use": "official", "type": self._type}
-        if system:
-            identifier["system"] = system
-        identifier["value"] = number
-        if hospital:
-            identifier["assigner"] = {"reference": _ORGANIZATION + hospital}
+        if record.visit_number_system:
+            identifier["system"] = record.visit_number_system
+        identifier["value"] = record.visit_number
+        if record.organization_id:
+            hospital = _ORGANIZATION + record.organization_id
+            identifier["assigner"] = {"reference": hospital}
         return [identifier]
 
 
@@ -72,14 +64,9 @@ class PeriodField(ElementField):
 
     def write(self, record: EncounterRecord) -> object:
         """Return the bounds that are known; an open stay has no end."""
-        return self.made(record.start, record.end) or missing
-
-    @staticmethod
-    def made(start: datetime | None, end: datetime | None) -> Element:
-        """Return the Period, empty where neither is known."""
-        if start is None:
-            return {} if end is None else {"end": end}
-        return {"start": start} if end is None else {"start": start, "end": end}
+        bounds = {"start": record.start, "end": record.end}
+        known = {name: at for name, at in bounds.items() if at is not None}
+        return known or missing
 
 
 class ServiceProviderField(ElementField):
@@ -91,16 +78,12 @@ class ServiceProviderField(ElementField):
 
     def write(self, record: EncounterRecord) -> object:
         """Return the organization with the unit in an extension, or what there is."""
-        return self.made(record.functional_unit, record.organization_id) or missing
-
-    def made(self, unit: str | None, hospital: str | None) -> Element:
-        """Return the Reference, empty where neither is known."""
         provider: Element = {}
-        if unit and self._url:
+        if self._url and (unit := record.functional_unit):
             provider["extension"] = [{"url": self._url, "valueString": unit}]
-        if hospital:
-            provider["reference"] = _ORGANIZATION + hospital
-        return provider
+        if record.organization_id:
+            provider["reference"] = _ORGANIZATION + record.organization_id
+        return provider or missing
 
 
 class ClassField(ElementField):
@@ -109,7 +92,7 @@ class ClassField(ElementField):
     def prepare(self, constants: Constants) -> None:
         """Build the six codings once, each in its own system (decision 18)."""
         named, usual = constants.class_systems, constants.class_code_system
-        self.codings = {
+        self._codings = {
             code: {"code": code, "display": label, "system": named.get(code, usual)}
             for code, label in CLASS_LABELS.items()
         }
@@ -117,7 +100,7 @@ class ClassField(ElementField):
     def write(self, record: EncounterRecord) -> object:
         """Return the coding of the record's class."""
         code = record.class_code
-        return missing if code is None else self.codings[code]
+        return missing if code is None else self._codings[code]
 
 
 class EncounterSchema(ResourceSchema):
@@ -132,33 +115,3 @@ class EncounterSchema(ResourceSchema):
     period = PeriodField()
     service_provider = ServiceProviderField(data_key="serviceProvider")
     class_ = ClassField(data_key="class")
-
-    def __init__(self, constants: Constants) -> None:
-        super().__init__(constants)
-        own: Any = self.fields
-        self._identifier = own["identifier"].made
-        self._period = own["period"].made
-        self._provider = own["service_provider"].made
-        self._codings = own["class_"].codings
-
-    def _written(self, record: EncounterRecord) -> Element:
-        """Write a stay as its fields do, at two thirds of their cost: a page has a hundred."""
-        id, status, patient, number, system, code, start, end, unit, house, changed = (
-            record
-        )
-        element: Element = {"resourceType": "Encounter", "id": id}
-        if changed is not None:
-            element["meta"] = {"lastUpdated": changed}
-        if number:
-            element["identifier"] = self._identifier(number, system, house)
-        if status:
-            element["status"] = status
-        if patient:
-            element["subject"] = {"reference": _PATIENT + patient}
-        if period := self._period(start, end):
-            element["period"] = period
-        if provider := self._provider(unit, house):
-            element["serviceProvider"] = provider
-        if code is not None:
-            element["class"] = self._codings[code]
-        return element

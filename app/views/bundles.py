@@ -5,15 +5,15 @@ import secrets
 from collections.abc import Iterator, Sequence
 from uuid import NAMESPACE_URL, uuid5
 
+import orjson
+
 from adapters.contract import RowFault
 from app.errors import IssueCode
 from app.operations.audit import note_page
 from app.operations.metrics import count_row_fault
 from app.operations.phases import Phase, phase
-from app.schemas.bundle import Link, match_entries, outcome_entry, searchset
-from app.schemas.datatypes import Element
+from app.schemas.bundle import Link, outcome_entry, searchset
 from app.schemas.outcome import Issue
-from app.schemas.summary import cut
 from app.service import Service
 from app.stored import Direction
 from app.walks import ResultPage
@@ -26,30 +26,33 @@ _log = logging.getLogger(__name__)
 
 def present(
     service: Service, result: ResultPage, left_out: Sequence[str] = ()
-) -> Element:
-    """Return the Bundle of a page: its links, its resources, what a client should know.
+) -> bytes:
+    """Write the Bundle of a page: its links, its resources, what a client should know.
 
     `left_out` are parameters of this request that were ignored, besides those of the search.
     """
     note_page(result.page.rows, result.id)
     with phase(Phase.MAP):
-        return _bundle(service, result, left_out)
+        entries = _entries(service, result, left_out)
+    links = _links(service.settings.base_url, result)
+    with phase(Phase.WRITE):
+        return searchset(result.id, result.total, links, entries)
 
 
-def _bundle(service: Service, result: ResultPage, left_out: Sequence[str]) -> Element:
-    base_url = service.settings.base_url
+def _entries(
+    service: Service, result: ResultPage, left_out: Sequence[str]
+) -> Sequence[bytes]:
     resource_type = result.search.query.resource_type
     records = [row for row in result.page.rows if not isinstance(row, RowFault)]
-    resources: list[Element] = service.schemas[resource_type].dump(records, many=True)
     shown = result.search.presentation
-    if not shown.is_whole:
-        resources = [cut(each, shown.summary, shown.elements) for each in resources]
-    entries = match_entries(base_url, resources)
+    written = service.entries[resource_type].written
+    entries = written(records, shown.summary, shown.elements)
     issues = tuple(_issues(result, left_out))
-    if issues:
-        # Of the page's own id, so that its self link answers the same page.
-        entries.append(outcome_entry(uuid5(NAMESPACE_URL, result.id), issues))
-    return searchset(result.id, result.total, _links(base_url, result), entries)
+    if not issues:
+        return entries
+    # Of the page's own id, so that its self link answers the same page.
+    outcome = outcome_entry(uuid5(NAMESPACE_URL, result.id), issues)
+    return [*entries, orjson.dumps(outcome)]
 
 
 def _links(base_url: str, result: ResultPage) -> list[Link]:

@@ -126,7 +126,9 @@ def read_resource(resource_type: ResourceType, id: str) -> Response:
         resource: Element = joined.schemas[resource_type].dump(record)
         if not shown.is_whole:
             resource = cut(resource, shown.summary, shown.elements)
-    response = answer(resource, single)
+    with phase(Phase.WRITE):
+        written = orjson.dumps(resource)
+    response = answer(written, single)
     digest = sha256(response.get_data()).hexdigest()[:32]
     response.headers.add("ETag", f'W/"{digest}"')
     if joined.offer.resources[resource_type].dated and record.last_updated:
@@ -168,11 +170,11 @@ def _record(adapter: Adapter, resource_type: ResourceType, id: str) -> Record:
         raise
 
 
-def answer(body: Element, asked: Mapping[str, str]) -> Response:
-    """Return a FHIR answer; `asked` may want it `_pretty`."""
-    pretty = orjson.OPT_INDENT_2 if asked.get("_pretty") == "true" else 0
-    with phase(Phase.WRITE):
-        written = orjson.dumps(body, option=pretty)
+def answer(written: bytes, asked: Mapping[str, str]) -> Response:
+    """Return a FHIR answer that is written in JSON; `asked` may want it `_pretty`."""
+    if asked.get("_pretty") == "true":
+        with phase(Phase.WRITE):
+            written = orjson.dumps(orjson.loads(written), option=orjson.OPT_INDENT_2)
     return _Whole(written, content_type=CONTENT_TYPE)
 
 

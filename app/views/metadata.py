@@ -1,5 +1,6 @@
 """What the deployment offers, and what it says where there is nothing (spec 9)."""
 
+import orjson
 from flask import Blueprint, Response
 
 from app.current import sent
@@ -35,7 +36,7 @@ def _statement() -> Response:
     facts = capability_facts(
         joined.offer, joined.settings.base_url, joined.title, joined.offered_since
     )
-    return answer(capability_statement(facts), single)
+    return answer(orjson.dumps(capability_statement(facts)), single)
 
 
 @blueprint.get("/<resource_type>/<id>/_history")

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import orjson
+
 from app.schemas.bundle import Link, match_entries, outcome_entry, searchset
 from app.schemas.outcome import Issue, outcome_body
 from tests.validity import validate
@@ -22,7 +24,7 @@ def test_a_page_in_the_order_of_the_spec() -> None:
     links = (SELF, Link("next", f"{BASE}/Bundle?_id=abc2&_index=2&_searchAfter=x"))
     entries = [*match_entries(BASE, [STAY]), outcome_entry(UUID_1, [WARNING])]
 
-    body = searchset("abc2", 11, links, entries)
+    body = orjson.loads(searchset("abc2", 11, links, list(map(orjson.dumps, entries))))
 
     validate(body)
     assert list(body) == ["resourceType", "id", "type", "total", "link", "entry"]
@@ -54,7 +56,7 @@ def test_a_page_in_the_order_of_the_spec() -> None:
 
 
 def test_an_empty_page_has_a_total_of_zero_and_no_entry() -> None:
-    body = searchset("abc2", 0, [SELF], [])
+    body = orjson.loads(searchset("abc2", 0, [SELF], []))
     validate(body)
     assert body["total"] == 0
     assert "entry" not in body
