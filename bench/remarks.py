@@ -17,22 +17,24 @@ cache of 1 MB has to fetch:
 
 | | read | patient's stays | page of 100 | next page | lines, read | lines, page |
 |---|---:|---:|---:|---:|---:|---:|
-| instructions, handwritten | 478 | 1,200 | 6,870 | | 0.6 | 9.4 |
-| dutiful | 681 | 1,525 | 7,240 | 7,410 | 0.9 | 17.3 |
-| ours, before the last cuts | 985 | 2,280 | 8,000 | | | |
-| ours, now | 873 | 2,130 | 7,770 | 8,110 | 2.4 | 28.0 |
+| instructions, handwritten | 478 | 1,200 | 6,870 | | 0.4 | 9.7 |
+| dutiful | 698 | 1,608 | 7,250 | 7,315 | 0.7 | 16.8 |
+| ours, stays as a dict each | 873 | 2,130 | 7,770 | 8,110 | 2.0 | 24.2 |
+| ours, stays as text | 883 | 1,954 | 6,345 | 6,671 | 2.0 | 22.9 |
 
-By instructions a page costs 1.13 times the view written by hand, by time 1.4 to 1.7 times in
-two runs: three times as much comes from beyond the second-level cache, and how long that takes
-hangs on who else uses the third. The same code took 1.3 ms of a page in one minute and
-2.1 in another. It is breadth, not loops: of ours, rows mapped and FHIR's shape are 45 % of the
-instructions of a page and hardly any of those lines. Of a read the access line takes 102
-thousand instructions, the counts of the request 71, the ETag and the time of change 46, the
-guard of the source and its counts 45, phases 38, parameters 34, the condition 30; of ten stays
-conditions and statements 130, the reading of the search 85, ids and seals of pages 140.
+By instructions a page costs 0.92 times the view written by hand, by time more than that: more
+than twice as much comes from beyond the second-level cache, and how long that takes hangs on who
+else uses the third. It is breadth, not loops: what a page does once is dear because its rows
+have displaced it. Keeping a page in Redis takes 59 µs when nothing else is done, and 146 to 313
+within a page; reading a search takes 21 µs among those of ten stays, and 33 to 70 among pages.
+Of a page, rows mapped are 31 % of the instructions and entries 25 %, together 29 % of those lines.
+Of a read the access line takes 102 thousand instructions, the counts of the request 71, the ETag
+and the time of change 46, the guard of the source and its counts 45, phases 38, parameters 34,
+the condition 30; of ten stays conditions and statements 130, the reading of the search 85, ids
+and seals of pages 140.
 
 Where the CPU goes of a request that is answered under load, in percent of it, taken once, on
-another machine (Intel Xeon), by timing each part in a worker:
+another machine (Intel Xeon), by timing each part in a worker, when stays were a dict each:
 
 | | read | page of 100 with its total |
 |---|---:|---:|
@@ -57,7 +59,14 @@ DROPPED = """\
 
 - A function compiled from the schema of a stay: no faster than one written by hand over the
   same fields, and nobody reads it.
-- Elements written a column at a time, as rows are mapped: 2 % of a page.
+- Elements written a column at a time, as rows are mapped: 2 % of a page. Each entry dumped by
+  itself: 1.6 times what all at once take. A page joined of all its pieces in one go: the join
+  keeps 80 bytes a piece, and is no faster.
+- Statements by libpq's own calls, not psycopg's cursor: 17 of 48 µs each, 3 % of a read, and
+  time-outs, faults and lost connections would be for us to tell.
+- Memory by the system's malloc in huge pages: 10 to 17 % dearer than Python's own; by jemalloc,
+  nothing.
+- The process's number known, not asked for at each count: less than 1 % of a read.
 - A collector that begins at 10,000 new objects, not 5,000: another 3 % of a page, but 1 to 2 MB
   of a worker. At 25,000 or 100,000: nothing more, and up to 6 MB.
 - The hospital and unit of a stay written once for all stays of the unit: 1 % of a page.
