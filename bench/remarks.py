@@ -62,8 +62,8 @@ DROPPED = """\
 - Elements written a column at a time, as rows are mapped: 2 % of a page. Each entry dumped by
   itself: 1.6 times what all at once take. A page joined of all its pieces in one go: the join
   keeps 80 bytes a piece, and is no faster.
-- Statements by libpq's own calls, not psycopg's cursor: 17 of 48 µs each, 3 % of a read, and
-  time-outs, faults and lost connections would be for us to tell.
+- Statements by libpq's own calls, not psycopg's cursor: 17 of 48 µs each alone, nothing within
+  the service.
 - Memory by the system's malloc in huge pages: 10 to 17 % dearer than Python's own; by jemalloc,
   nothing.
 - The process's number known, not asked for at each count: less than 1 % of a read.
