@@ -204,8 +204,11 @@ def _flag(cell: Cell) -> Reader:
     return read
 
 
-def _read_by(cell: Cell, read: Callable[[object, TimeRule], Any]) -> Reader:
-    """Return a reader for times; a datetime without sentinels takes the short way."""
+def time_reader(cell: Cell, read: Callable[[object, TimeRule], Any]) -> Reader:
+    """Return a reader for times that makes of them what `read` does.
+
+    A datetime without sentinels takes the short way.
+    """
     rule = cell.field.time
     assert rule is not None, "the loader gives every time a rule"
     index, *more = cell.indexes
@@ -238,8 +241,8 @@ _COMPILERS: Mapping[Kind, Callable[[Cell], Reader]] = MappingProxyType(
         Kind.PARTS: _parts,
         Kind.SYSTEM: _exact,
         Kind.CODE: _exact,
-        Kind.TIME: lambda cell: _read_by(cell, to_instant),
-        Kind.DATE: lambda cell: _read_by(cell, read_day),
+        Kind.TIME: lambda cell: time_reader(cell, to_instant),
+        Kind.DATE: lambda cell: time_reader(cell, read_day),
         Kind.FLAG: _flag,
     }
 )

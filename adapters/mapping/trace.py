@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.contract import RowFault
-from adapters.mapping.cells import Cell, CellError, Row, compile_cell
+from adapters.mapping.cells import Cell, CellError, Row, compile_cell, time_reader
 from adapters.mapping.items import counting, item_positions, item_reader
 from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
-from adapters.mapping.slots import LINES, LISTS, SLOTS, ListSlot, Slot
+from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot
+from adapters.mapping.times import read_value
 
 Extras = Mapping[ItemMapping, Sequence[Row]]
 
@@ -24,7 +25,8 @@ class Made:
     `name` is that of a fault (`start`, `names.family`), `element` the path in the
     resource (`period.start`, `name[1].family`). A list item that is left out has no
     number in its path, and `kept` is false; so is `counts` where `only_if` left it
-    out. `value` is None or () for nothing.
+    out. `value` is None or () for nothing. `has_offset` is whether a time comes with an
+    offset of its own, so that its field's zone has no part in it.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Made:
     kept: bool = True
     item: ItemMapping | None = None
     counts: bool = True
+    has_offset: bool = False
 
     @property
     def is_filled(self) -> bool:
@@ -126,4 +129,7 @@ def _read(
         value = compile_cell(cell, slot.kind)(row)
     except CellError as error:
         return Made(name, element, field, cells, fault=error.fault, **more)
+    if slot.kind is Kind.TIME and value is not None:
+        said = time_reader(cell, read_value)(row)
+        more["has_offset"] = said.tzinfo is not None
     return Made(name, element, field, cells, value, **more)

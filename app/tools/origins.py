@@ -135,7 +135,7 @@ def rule_of(file: MappingFile, made: Made) -> tuple[str, Mark]:
     if field.codes is not None:
         return _code_rule(file, made, field, field.codes)
     if field.time is not None:
-        return _time_rule(field), field.mark
+        return _time_rule(made), field.mark
     if field.split:
         return f"split at {field.split!r}", field.mark
     return f"after the prefix {field.prefix}" if field.prefix else "", field.mark
@@ -165,15 +165,15 @@ def _code_rule(
     return f"codes.{codes.name}", field.mark
 
 
-def _time_rule(field: FieldMapping) -> str:
-    rule = field.time
+def _time_rule(made: Made) -> str:
+    rule = made.field.time
     assert rule is not None, "asked for times alone"
     said = [f"read as {rule.format}"] if rule.format else []
     if rule.at is not None:
         said.append(f"at {rule.at:%H:%M}")
-    if field.slot != "birth_date":
-        said.append(f"in {rule.zone.key}")
-        if rule.written.key != rule.zone.key:
+    if made.field.slot != "birth_date":
+        said.append("by its own offset" if made.has_offset else f"in {rule.zone.key}")
+        if made.has_offset or rule.written.key != rule.zone.key:
             said.append(f"written in {rule.written.key}")
     return ", ".join(said)
 

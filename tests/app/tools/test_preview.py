@@ -109,6 +109,35 @@ def test_each_element_has_the_cell_and_the_rule_it_came_from(
     assert "Encounter.meta.lastUpdated\n      ← maj_utc = NULL" in empty
 
 
+@pytest.mark.parametrize(
+    ("begun", "changed", "rules"),
+    [
+        (
+            "2024-03-30 08:15:00",
+            "2024-03-30 08:15:00",
+            ("in Europe/Paris", "in UTC, written in Europe/Paris"),
+        ),
+        (
+            "2024-03-30T12:15:00+05:00",
+            "2024-03-30T08:15:00Z",
+            ("by its own offset, written in Europe/Paris",) * 2,
+        ),
+    ],
+)
+def test_what_decided_the_offset_of_a_time_is_told(
+    tmp_path: Path, capsys: Capture, begun: str, changed: str, rules: tuple[str, str]
+) -> None:
+    row = STAY.replace("2024-03-30 08:15:00", begun) + f"maj_utc: {changed}\n"
+    lines = {e["element"]: e for e in shown(tmp_path, capsys, row)["elements"]}
+    start, updated = (
+        lines["Encounter.period.start"],
+        lines["Encounter.meta.lastUpdated"],
+    )
+    assert (start["rule"], updated["rule"]) == rules
+    assert start["value"] == "2024-03-30T08:15:00+01:00"
+    assert updated["value"] == "2024-03-30T09:15:00+01:00"
+
+
 def test_every_element_of_every_kind_of_row_is_explained(
     tmp_path: Path, capsys: Capture
 ) -> None:
