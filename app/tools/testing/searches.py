@@ -13,6 +13,7 @@ from adapters.contract import (
     Page,
     RowFault,
     SearchQuery,
+    TokenCriterion,
 )
 from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
 from adapters.mapping.nodes import Scalar
@@ -167,10 +168,13 @@ class _Search:
             if "_sort" in self.searched.names:
                 self.coverage.sort(section, query.sort.key)
         for section, rows in self.searched.sections:
-            for name, slot in COMPARED[section.resource_type].items():
-                field = section.fields.get(slot)
-                if field and field.codes and field.columns:
-                    self._count_codes(field, rows, name in parameters)
+            compared = COMPARED[section.resource_type]
+            asked = {compared[name] for name in parameters}
+            if _names_system(query):
+                asked.add("visit_number_system")
+            for slot, field in section.fields.items():
+                if field.codes and field.columns:
+                    self._count_codes(field, rows, slot in asked)
 
     def _count_codes(
         self, field: FieldMapping, rows: tuple[Cells, ...], is_asked: bool
@@ -180,6 +184,13 @@ class _Search:
             cell = row.get(field.columns[0])
             if is_asked or field.codes.table.get(str(cell)) in UNSERVED:
                 self.coverage.code(field, cell)
+
+
+def _names_system(query: SearchQuery) -> bool:
+    """Whether a search is by a number of one system, and not by the number alone."""
+    tokens = (c.values for c in query.criteria if isinstance(c, TokenCriterion))
+    # Codes come without a system.
+    return any(token.system for values in tokens for token in values)
 
 
 def _at(scalar: Scalar, text: str) -> Finding:

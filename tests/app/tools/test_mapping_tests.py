@@ -568,6 +568,30 @@ def test_the_code_of_a_unit_is_touched_by_a_search(
     assert "codes.unit: note: no test touches the code A2" in text
 
 
+@pytest.mark.parametrize(
+    ("identifier", "found", "left"),
+    [
+        ("urn:oid:1.2.250.1.999.1.2|0001", "[1]", "3"),
+        ("0001", "[1]", "2, 3"),
+        ("|0001", "[]", "2, 3"),
+    ],
+)
+def test_the_code_of_a_system_is_touched_by_a_search_that_names_one(
+    demo: Beside, capsys: Capture, identifier: str, found: str, left: str
+) -> None:
+    demo.tests.write_text(
+        "tests:\n  - name: by number\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
+        f" etab_id: 2, num_venue: 0001}}]\n    search: {{identifier: '{identifier}'}}\n"
+        f"    expect_found: {found}\n"
+    )
+    assert main(["mapping", "test", str(demo.file)]) == 0
+    (said,) = re.findall(
+        r"codes.visit_number_system: note: no test touches the codes? (.*)",
+        capsys.readouterr().out,
+    )
+    assert said == left
+
+
 def test_json_says_the_same(demo: Beside, capsys: Capture) -> None:
     demo.tests.write_text("tests:\n" + NARROW, "utf-8")
     assert main(["mapping", "test", "--json", str(demo.file)]) == 0
