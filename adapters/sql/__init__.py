@@ -45,8 +45,8 @@ from adapters.sql.section import Section, UnfitError, open_section
 from adapters.sql.statements import Shape
 
 _MAY_WRITE = (
-    "the account of the source may change tables: give it one that may only read,"
-    " or say source.may_write: true"
+    "the account of the source may change tables: give it one that may only read"
+    " (docs/operators.md, The database account), or say source.may_write: true"
 )
 
 

@@ -8,17 +8,20 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from configparser import ConfigParser
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import requests
 from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
+from sqlalchemy.engine import make_url
 
 from adapters.guarded import PAUSE_SECONDS
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
-from adapters.sql.database import COUNTS
+from adapters.sql import _MAY_WRITE as REFUSED
+from adapters.sql.database import COUNTS, Database
 from adapters.sql.dialects import MODULES
 from adapters.sql.dialects.base import CONNECT_SECONDS
 from app import introspection
@@ -30,14 +33,17 @@ from app.setting_table import SETTINGS
 from app.settings import Settings
 from app.timed_redis import REDIS_SECONDS
 from app.tools.effective import OURS
+from app.tools.starting import _MAY_WRITE as WARNED
 from bench.capacity import LARGE, SMALL, Plan, cpu_ms_of, plan
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written
 from tests.docs.running import Demo
 from tests.docs.update import PARTS
 from tests.live import ROOT
+from tests.mariadb_server import MariaServer
 from tests.validity import fhir_faults
 
 PAGE = OPERATORS.read_text("utf-8")
+ACCOUNT = "The database account"
 
 
 @pytest.mark.parametrize(("name", "part"), PARTS, ids=[name for name, _ in PARTS])
@@ -202,11 +208,43 @@ def _constants(module: Path) -> dict[str, object]:
 
 
 def test_the_account_may_read_what_the_demo_mapping_names() -> None:
-    (shown,) = blocks(section(PAGE, "The database account"), "sql")
+    shown, *_ = blocks(section(PAGE, ACCOUNT), "sql")
     granted = re.findall(r"GRANT SELECT ON (.*?) TO", shown.text, re.DOTALL)[0]
     mapping = (ROOT / "mappings" / "demo" / "demo.yaml").read_text("utf-8")
     named = re.findall(r"\b(?:FROM|JOIN) (\w+)", mapping)
     assert set(granted.replace("\n", " ").replace(" ", "").split(",")) == set(named)
+
+
+def test_no_account_of_the_page_gets_a_right_to_write() -> None:
+    shown = [block.text for block in blocks(section(PAGE, ACCOUNT), "sql")]
+    given = [re.findall(r"GRANT (.+?) (?:ON|TO) ", text) for text in shown]
+    assert given == [
+        ["USAGE", "SELECT"],
+        ["SELECT"],
+        ["CREATE SESSION", "READ"],
+        ["SELECT"],
+    ]
+
+
+def test_an_account_of_mariadb_made_as_the_page_says_only_reads(
+    mariadb_server: MariaServer,
+) -> None:
+    mariadb_server.run("CREATE DATABASE pas", "CREATE TABLE pas.sejour (sejour_id INT)")
+    _, shown, *_ = blocks(section(PAGE, ACCOUNT), "sql")
+    try:
+        mariadb_server.run(*filter(None, shown.text.replace("\n", "").split(";")))
+        url = make_url(mariadb_server.url("pas", "encounters")).set(password="secret")
+        address = url.render_as_string(hide_password=False)
+        with closing(Database(address, 5, 1)) as database:
+            assert not database.may_write()
+    finally:
+        mariadb_server.run("DROP DATABASE pas", "DROP USER IF EXISTS encounters")
+
+
+@pytest.mark.parametrize("text", [REFUSED, WARNED])
+def test_who_is_told_of_an_account_that_writes_is_sent_here(text: str) -> None:
+    assert f"(docs/operators.md, {ACCOUNT})" in text
+    assert section(PAGE, ACCOUNT)
 
 
 def test_the_account_of_group_b_may_read_the_views_of_its_mapping() -> None:

@@ -29,7 +29,10 @@ _SECONDS = 10.0
 
 _VARIABLE = "PAS_URL"
 
-_MAY_WRITE = "this account may change tables: the service needs one that may only read"
+_MAY_WRITE = (
+    "this account may change tables: the service needs one that may only read"
+    " (docs/operators.md, The database account)"
+)
 
 
 def run(options: argparse.Namespace) -> int:
