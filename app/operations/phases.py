@@ -17,9 +17,9 @@ class Phase(StrEnum):
     REDIS = "redis"
     """Pages kept and found again."""
     MAP = "map"
-    """Records made into FHIR resources."""
+    """Records made into FHIR resources; those of a page are written, too."""
     WRITE = "write"
-    """The answer as bytes, and its audit event."""
+    """The rest of the answer as bytes, and its audit event."""
 
 
 _NOTHING_SPENT = dict.fromkeys(Phase, 0.0)

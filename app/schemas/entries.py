@@ -1,15 +1,15 @@
 """The entries of a page. Those of stays are written as text, at half the cost.
 
-Stays differ in their values and hardly in their shape. So a record of marks is dumped by
-the schema, once for each shape: what a stay is as JSON is that text with the stay's own
-values in place of the marks.
+Stays differ in their values and hardly in their shape. So the schema dumps a record of
+marks, once for each shape, and its JSON is a template: every stay of that shape is the same
+text with its own values in place of the marks.
 """
 
 import re
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -25,23 +25,24 @@ from app.schemas.summary import Summary, cut
 _FEW = 6
 """Up to so many records, one by one is as fast."""
 
-_CUTS, _FORMS = 4, 2048
-"""How many sets of elements are known, which clients choose, and how many forms of each.
+_TEMPLATES = 2048
+"""How many are kept, of 1 KB each: those used last.
 
-A hospital makes some forty forms, of 2 KB.
+A source needs some hundred, of whatever hospitals, for each set of elements asked for.
 """
 
-_SHARED = ("status", "class_code", "visit_number_system", "organization_id")
-"""What many stays have in common: it belongs to the form of a stay. All else is its own."""
+_CODES = ("status", "class_code")
+"""They belong to the shape: they are few, and a class is more than a text in FHIR."""
 
 _TIMES = ("start", "end", "last_updated")
-_OWN = tuple(name for name in EncounterRecord._fields if name not in _SHARED)
-_shared_of, _own_of = (
-    itemgetter(*map(EncounterRecord._fields.index, names)) for names in (_SHARED, _OWN)
+_VALUES = tuple(name for name in EncounterRecord._fields if name not in _CODES)
+_codes_of, _values_of = (
+    itemgetter(*map(EncounterRecord._fields.index, names))
+    for names in (_CODES, _VALUES)
 )
 
 _Shape: TypeAlias = tuple[str | bool | None, ...]
-"""The values of `_SHARED`, then whether there is one, for each of `_OWN`."""
+"""The codes of a stay, then for each of `_VALUES` whether there is one."""
 
 
 class Entries:
@@ -54,7 +55,10 @@ class Entries:
     def written(
         self, records: Sequence[Record], summary: Summary, elements: Collection[str]
     ) -> Sequence[bytes]:
-        """Return the entries as JSON, in their order, cut as asked for."""
+        """Return the entries as JSON, in their order, cut as asked for.
+
+        An item may hold several of them, with commas between.
+        """
         resources: Sequence[Element] = self._schema.dump(records, many=True)
         if elements or summary is not Summary.FALSE:
             resources = [cut(each, summary, elements) for each in resources]
@@ -63,7 +67,7 @@ class Entries:
 
 
 class EncounterEntries(Entries):
-    """Writes stays. No value of a record may be more than a text or a time in its JSON."""
+    """Writes stays. No value of one may be more than a text or a time in its JSON."""
 
     def __init__(self, schema: Schema, base_url: str) -> None:
         super().__init__(schema, base_url)
@@ -72,11 +76,11 @@ class EncounterEntries(Entries):
         past = year_1 + timedelta(microseconds=secrets.randbelow(10**15))
         self._marks = tuple(
             past + timedelta(seconds=at) if name in _TIMES else f"{token}{at:02}"
-            for at, name in enumerate(_OWN)
+            for at, name in enumerate(_VALUES)
         )
         self._places = {_texts([mark])[0]: at for at, mark in enumerate(self._marks)}
-        self._any_mark = re.compile(b"(%s)" % b"|".join(map(re.escape, self._places)))
-        self._forms = lru_cache(_CUTS)(self._empty_forms)
+        self._any_mark = re.compile(b"|".join(map(re.escape, self._places)))
+        self._template = lru_cache(_TEMPLATES)(self._new_template)
 
     def written(
         self, records: Sequence[Any], summary: Summary, elements: Collection[str]
@@ -85,70 +89,47 @@ class EncounterEntries(Entries):
         if len(records) <= _FEW:
             return super().written(records, summary, elements)
         columns = tuple(zip(*records, strict=True))
-        own = _own_of(columns)
-        there = (repeat(True) if all(each) else map(bool, each) for each in own)
-        shapes = zip(*_shared_of(columns), *there, strict=False)
-        texts = zip(*map(_texts, own), strict=True)
-        forms = self._forms(summary, tuple(elements))
+        values = _values_of(columns)
+        there = (repeat(True) if all(each) else map(bool, each) for each in values)
+        shapes = zip(*_codes_of(columns), *there, strict=False)
+        asked = repeat(summary), repeat(frozenset(elements))
+        templates = map(self._template, *asked, shapes)
+        texts = zip(*map(_texts, values), strict=True)
         return [
-            forms[shape].filled(row) for shape, row in zip(shapes, texts, strict=False)
+            text % pick(row) for (text, pick), row in zip(templates, texts, strict=True)
         ]
 
-    def _empty_forms(self, summary: Summary, elements: tuple[str, ...]) -> "_Forms":
-        return _Forms(partial(self._form, summary, elements))
-
-    def _form(
-        self, summary: Summary, elements: tuple[str, ...], shape: _Shape
-    ) -> "_Form":
-        there = shape[len(_SHARED) :]
-        told: dict[str, Any] = dict(zip(_SHARED, shape, strict=False))
-        for name, mark, is_there in zip(_OWN, self._marks, there, strict=True):
+    def _new_template(
+        self, summary: Summary, elements: Collection[str], shape: _Shape
+    ) -> "_Template":
+        told: dict[str, Any] = dict(zip(_CODES, shape, strict=False))
+        there = shape[len(_CODES) :]
+        for name, mark, is_there in zip(_VALUES, self._marks, there, strict=True):
             told[name] = mark if is_there else None
         record = EncounterRecord(**told)
         (entry,) = super().written([record], summary, elements)
-        first, *others = self._any_mark.split(entry)
-        literals = (first, *others[1::2])
-        order = [len(_OWN)]
-        for number, found in enumerate(others[::2], order[0] + 1):
-            order += self._places[found], number
-        return _Form(literals, itemgetter(*order))
+        marks = self._any_mark.findall(entry)
+        text = self._any_mark.sub(b"%b", entry.replace(b"%", b"%%"))
+        # The id is there twice: `pick` has two places or more, and answers a tuple.
+        return _Template(text, itemgetter(*(self._places[mark] for mark in marks)))
 
 
-class _Form(NamedTuple):
-    """A stay as JSON but for its own values.
+class _Template(NamedTuple):
+    """The JSON of a stay with `%b` for each value, which `pick` takes from all of them."""
 
-    `literals` are what stands between the values; `pick` takes from the texts
-    of the values, the literals behind them, what the stay is joined of.
-    """
-
-    literals: tuple[bytes, ...]
+    text: bytes
     pick: "itemgetter[Any]"
 
-    def filled(self, texts: tuple[bytes, ...]) -> bytes:
-        """Return the stay of these texts."""
-        return b"".join(self.pick(texts + self.literals))
 
-
-class _Forms(dict[_Shape, _Form]):
-    """The forms that were needed so far."""
-
-    def __init__(self, make: Callable[[_Shape], _Form]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, shape: _Shape) -> _Form:
-        if len(self) >= _FORMS:
-            self.clear()
-        form = self[shape] = self._make(shape)
-        return form
+_JSON_TEXT = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 
 
 def _texts(column: Sequence[object]) -> Sequence[bytes]:
-    """Return values as they stand in JSON between quotes, nothing for none."""
+    """Return texts and times as they stand in JSON between quotes, nothing for none."""
     if not all(column):
         column = [value or "" for value in column]
     written = orjson.dumps(column)
     if b"\\" in written:
         # A quote may be one of a value.
-        return [orjson.dumps(value)[1:-1] for value in column]
+        return _JSON_TEXT.findall(written)
     return written[2:-2].split(b'","')

@@ -34,8 +34,8 @@ def present(
     note_page(result.page.rows, result.id)
     with phase(Phase.MAP):
         entries = _entries(service, result, left_out)
-    links = _links(service.settings.base_url, result)
     with phase(Phase.WRITE):
+        links = _links(service.settings.base_url, result)
         return searchset(result.id, result.total, links, entries)
 
 

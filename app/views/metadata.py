@@ -6,6 +6,7 @@ from flask import Blueprint, Response
 from app.current import sent
 from app.errors import UnknownResourceError
 from app.negotiation import check_format
+from app.operations.phases import Phase, phase
 from app.presentation import PRESENTATION, read_summary
 from app.schemas.capability import capability_statement
 from app.search import read_single_values
@@ -36,7 +37,9 @@ def _statement() -> Response:
     facts = capability_facts(
         joined.offer, joined.settings.base_url, joined.title, joined.offered_since
     )
-    return answer(orjson.dumps(capability_statement(facts)), single)
+    with phase(Phase.WRITE):
+        written = orjson.dumps(capability_statement(facts))
+    return answer(written, single)
 
 
 @blueprint.get("/<resource_type>/<id>/_history")

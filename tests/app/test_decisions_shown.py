@@ -100,6 +100,28 @@ def test_19_the_tag_joins_what_meta_holds(served: Served) -> None:
     assert cut["meta"] == {**whole["meta"], "tag": [SUBSETTED]}
 
 
+@pytest.mark.parametrize("shown", ["", "_summary=true", "_elements=status,period"])
+def test_19_a_page_shows_each_stay_as_a_read_does(served: Served, shown: str) -> None:
+    """To the byte: a page of more than a few is written in another way."""
+    answer = served.get(f"Encounter?_count=50&foo=1&{shown}", Prefer="handling=lenient")
+    page = body(answer)
+    stays = [each for each in page["entry"] if each["search"]["mode"] == "match"]
+    assert len(stays) > 20
+    for stay in stays:
+        id = stay["resource"]["id"]
+        read = served.get(f"Encounter/{id}?{shown}").text
+        entry = (
+            f'{{"fullUrl":"{stay["fullUrl"]}","resource":{read},'
+            '"search":{"mode":"match"}}'
+        )
+        assert entry in answer.text
+    assert page["entry"][-1]["search"]["mode"] == "outcome"
+    pretty = served.get(
+        f"Encounter?_count=50&foo=1&_pretty=true&{shown}", Prefer="handling=lenient"
+    )
+    assert [*body(pretty)["entry"]][:-1] == stays
+
+
 @pytest.mark.parametrize(
     "query", ["_summary=true&_elements=status", "_elements=status,", "_elements=Status"]
 )

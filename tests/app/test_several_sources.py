@@ -38,6 +38,9 @@ def test_a_database_and_an_api_as_one_list_and_one_of_them_away(
         assert relations(page) == ["self"]
         assert {id[:2] for id in ids(page)} == {"n-", "s-"}
         assert len(ids(page)) + len(issues(page)) >= 30
+        for entry in page["entry"][:-1]:
+            read = served.get(f"Encounter/{entry['resource']['id']}")
+            assert entry["resource"] == read.get_json(force=True)
         api.strange = lambda _: answer({"erreur": "Jeanne"}, 500)
         caplog.set_level(logging.WARNING)
         refused = served.post("Encounter/_search", {"patient": "Patient/s-1"})
