@@ -17,21 +17,21 @@ cache of 1 MB has to fetch:
 
 | | read | patient's stays | page of 100 | next page | lines, read | lines, page |
 |---|---:|---:|---:|---:|---:|---:|
-| instructions, handwritten | 478 | 1,200 | 6,870 | | 0.4 | 9.7 |
-| dutiful | 698 | 1,608 | 7,250 | 7,315 | 0.7 | 16.8 |
-| ours, stays as a dict each | 873 | 2,130 | 7,770 | 8,110 | 2.0 | 24.2 |
-| ours, stays as text | 883 | 1,954 | 6,345 | 6,671 | 2.0 | 22.9 |
+| instructions, handwritten | 489 | 1,261 | 6,813 | | 0.4 | 9.5 |
+| dutiful | 700 | 1,613 | 7,231 | 7,289 | 0.7 | 17.1 |
+| ours, stays as a dict each | 806 | 2,035 | 7,723 | 8,052 | 1.9 | 25.1 |
+| ours, stays as text | 816 | 1,991 | 6,535 | 6,847 | 1.9 | 22.8 |
 
-By instructions a page costs 0.92 times the view written by hand, by time more than that: more
+By instructions a page costs 0.96 times the view written by hand, by time more than that: more
 than twice as much comes from beyond the second-level cache, and how long that takes hangs on who
 else uses the third. It is breadth, not loops: what a page does once is dear because its rows
 have displaced it. Keeping a page in Redis takes 59 µs when nothing else is done, and 146 to 313
 within a page; reading a search takes 21 µs among those of ten stays, and 33 to 70 among pages.
-Of a page, rows mapped are 31 % of the instructions and entries 25 %, together 29 % of those lines.
-Of a read the access line takes 102 thousand instructions, the counts of the request 71, the ETag
-and the time of change 46, the guard of the source and its counts 45, phases 38, parameters 34,
-the condition 30; of ten stays conditions and statements 130, the reading of the search 85, ids
-and seals of pages 140.
+Of a page, rows mapped are 31 % of the instructions and entries a quarter, together 29 % of those
+lines. Of a read the access line takes 102 thousand instructions, the counts of the request 71,
+the ETag and the time of change 46, the guard of the source and its counts 45, phases 38,
+parameters 34, the condition 30; of ten stays conditions and statements 130, the reading of the
+search 85, ids and seals of pages 140.
 
 Where the CPU goes of a request that is answered under load, in percent of it, taken once, on
 another machine (Intel Xeon), by timing each part in a worker, when stays were a dict each:
