@@ -76,7 +76,8 @@ DROPPED = """\
 - One statement for every first page: `ORDER BY … NULLS LAST` loses the index. Searches that
   name their rows have one, since a few rows are sorted without.
 - gunicorn's parser in C: 10 µs of a read, and it has to be compiled where it is installed.
-- Fewer arenas for malloc, or memory given back sooner: 1 to 3 MB of a worker.
+- Fewer arenas for malloc, or memory given back sooner: 1 to 3 MB of a worker. One arena grew in
+  a soak as all of them do.
 - A collection before workers are forked: there is half a MB of garbage, and few gaps.
 - Rows in PostgreSQL's binary format: nothing.
 - Placeholders by place instead of by name for psycopg: 1 % of a page.
