@@ -137,12 +137,11 @@ def encrypting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.sock
 def test_what_they_send_ahead_in_one_record_of_tls_is_answered(
     encrypting: socket.socket, length: int
 ) -> None:
-    padded = HEAD.replace(b"Host: x", b"Host: x\r\nX-Long: ")
-    padded = padded.replace(
-        b"X-Long: ", b"X-Long: " + b"x" * (length - len(padded) - 4)
-    )
-    assert len(padded + b"good") == length
-    encrypting.sendall(padded + b"good" + HEAD + b"good")
+    line = b"\r\nX-Long: "
+    filler = b"x" * (length - len(HEAD + line + b"good"))
+    first = HEAD.replace(b"\r\n\r\n", line + filler + b"\r\n\r\n") + b"good"
+    assert len(first) == length
+    encrypting.sendall(first + HEAD + b"good")
     answered = b""
     while answered.count(ANSWERED) < 2:
         data = encrypting.recv(65536)
