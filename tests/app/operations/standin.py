@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ import psutil
 
 from tests.app import provider
 from tests.app.operations.family import workers_of
-from tests.live import HOST, ROOT, answers, free_ports, wait_until
+from tests.certificates import certify
+from tests.live import HOST, ROOT, answers, free_ports, listens, wait_until
 
 THREADS = 4
 
@@ -108,6 +110,19 @@ def standing_in(
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == status, log.read_text()
     assert list(home.iterdir()) == [], "gunicorn wrote into the home directory"
+
+
+@contextmanager
+def encrypting(
+    folder: Path, **settings: str
+) -> Iterator[tuple[Gunicorn, ssl.SSLContext]]:
+    """Run it where gunicorn ends TLS; yield what a client trusts it by, too."""
+    certify(folder, "encounters")
+    pair = [folder / f"encounters.{kind}" for kind in ("pem", "key")]
+    options = ("--certfile", str(pair[0]), "--keyfile", str(pair[1]))
+    with standing_in(folder, *options, **settings) as service:
+        wait_until(lambda: listens(service.port), service.log)
+        yield service, ssl.create_default_context(cafile=pair[0])
 
 
 def exchange(port: int, request: bytes, seconds: float = 60) -> Answer:

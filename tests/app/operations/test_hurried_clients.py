@@ -1,7 +1,6 @@
 """Clients whose requests follow each other at once, against a real gunicorn."""
 
 import socket
-import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -11,9 +10,8 @@ from threading import Event
 
 import pytest
 
-from tests.app.operations.standin import Gunicorn, exchange, standing_in
-from tests.certificates import certify
-from tests.live import HOST, listens, wait_until
+from tests.app.operations.standin import Gunicorn, encrypting, exchange, standing_in
+from tests.live import HOST, wait_until
 
 PATIENCE = 60.0
 HEAD = b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
@@ -119,15 +117,9 @@ def test_requests_that_they_send_ahead_are_answered_in_turn(
 
 
 @pytest.fixture(scope="module")
-def encrypting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket]:
+def secret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket]:
     """Connect where gunicorn ends TLS."""
-    folder = tmp_path_factory.mktemp("encrypting")
-    certify(folder, "encounters")
-    pair = [folder / f"encounters.{kind}" for kind in ("pem", "key")]
-    options = ("--certfile", str(pair[0]), "--keyfile", str(pair[1]))
-    trusted = ssl.create_default_context(cafile=pair[0])
-    with standing_in(folder, *options) as service:
-        wait_until(lambda: listens(service.port), service.log)
+    with encrypting(tmp_path_factory.mktemp("encrypting")) as (service, trusted):
         plain = socket.create_connection((HOST, service.port), PATIENCE)
         with trusted.wrap_socket(plain, server_hostname=HOST) as client:
             yield client
@@ -135,15 +127,15 @@ def encrypting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.sock
 
 @pytest.mark.parametrize("length", [2**power for power in range(8, 14)])
 def test_what_they_send_ahead_in_one_record_of_tls_is_answered(
-    encrypting: socket.socket, length: int
+    secret: socket.socket, length: int
 ) -> None:
     line = b"\r\nX-Long: "
     filler = b"x" * (length - len(HEAD + line + b"good"))
     first = HEAD.replace(b"\r\n\r\n", line + filler + b"\r\n\r\n") + b"good"
     assert len(first) == length
-    encrypting.sendall(first + HEAD + b"good")
+    secret.sendall(first + HEAD + b"good")
     answered = b""
     while answered.count(ANSWERED) < 2:
-        data = encrypting.recv(65536)
+        data = secret.recv(65536)
         assert data
         answered += data

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import ssl
 import struct
 import time
 from collections.abc import Iterator
@@ -17,12 +16,12 @@ from tests.app.operations.standin import (
     THREADS,
     Answer,
     Gunicorn,
+    encrypting,
     exchange,
     read_answer,
     standing_in,
 )
-from tests.certificates import certify
-from tests.live import HOST, listens, wait_until
+from tests.live import HOST
 
 PATIENCE = 60.0
 RESET = struct.pack("ii", 1, 0)
@@ -198,15 +197,10 @@ def test_an_answer_of_usual_length_that_nobody_takes_holds_no_thread(
 
 
 def test_where_gunicorn_ends_tls_half_handshakes_hold_no_thread(tmp_path: Path) -> None:
-    certify(tmp_path, "encounters")
-    pair = [tmp_path / f"encounters.{kind}" for kind in ("pem", "key")]
-    options = ("--certfile", str(pair[0]), "--keyfile", str(pair[1]))
-    trusted = ssl.create_default_context(cafile=pair[0])
     with (
-        standing_in(tmp_path, *options, REQUEST_SECONDS="300") as service,
+        encrypting(tmp_path, REQUEST_SECONDS="300") as (service, trusted),
         ExitStack() as stack,
     ):
-        wait_until(lambda: listens(service.port), service.log)
         for _ in range(10):
             # Gone before the service has seen it.
             with connect(service) as client:
