@@ -15,6 +15,15 @@ def beside(master: int) -> list[psutil.Process]:
     return [child for child in _children(master) if _name(child) == NAME]
 
 
+def is_complete(master: int) -> bool:
+    """Return whether a service of one worker has both.
+
+    The process beside it is forked when the worker may answer already, and has its name a
+    moment later: until then it passes for a second worker.
+    """
+    return len(beside(master)) == len(workers_of(master)) == 1
+
+
 def _children(master: int) -> list[psutil.Process]:
     return psutil.Process(master).children()
 

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 import psutil
 
+from adapters.testing.stays import EDGES
 from tests.app import provider
-from tests.app.operations.family import workers_of
+from tests.app.operations.family import is_complete, workers_of
 from tests.certificates import certify
+from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, answers, free_ports, listens, wait_until
 
 THREADS = 4
@@ -83,13 +85,15 @@ def standing_in(
 ) -> Iterator[Gunicorn]:
     """Run it, with options of gunicorn; it ends with this status and leaves nothing."""
     (folder / "standin.py").write_text(APPLICATION)
+    # The process beside the worker reads it, and would end without.
+    mapping, url = folder / "mapping.yaml", f"sqlite:///{folder / 'pas.db'}"
+    mapping.write_text(mapping_text(EDGES, url), "utf-8")
+    Tables(url, EDGES).close()
     log, port = folder / "log", free_ports()
     home = folder / "home"
     home.mkdir()
     chosen = {"BIND": f"{HOST}:{port}", "WORKERS": "1", "THREADS": str(THREADS)}
-    environ = os.environ | provider.environ(
-        folder / "standin.py", **{**chosen, **settings}
-    )
+    environ = os.environ | provider.environ(mapping, **{**chosen, **settings})
     environ |= {"PYTHONPATH": f"{ROOT}:{folder}", "HOME": str(home)}
     environ.pop("XDG_RUNTIME_DIR", None)
     command = [sys.executable, "-m", "gunicorn", "-c", "python:app.operations.server"]
@@ -103,8 +107,7 @@ def standing_in(
         )
     try:
         wait_until(lambda: "--certfile" in options or answers(port), log)
-        # The process beside the worker has its name a moment after it was forked.
-        wait_until(lambda: len(workers_of(process.pid)) == 1, log)
+        wait_until(lambda: is_complete(process.pid), log)
         yield Gunicorn(port, log, process)
     finally:
         process.send_signal(signal.SIGTERM)

@@ -14,7 +14,7 @@ import pytest
 
 from adapters.testing.stays import EDGES
 from tests.app import provider
-from tests.app.operations.family import beside, workers_of
+from tests.app.operations.family import is_complete, workers_of
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
 from tests.redis_server import RedisServer
@@ -59,9 +59,7 @@ def serving(
 
     def listens() -> bool:
         assert process.poll() is None
-        # The process beside the workers has its name a moment after it was forked.
-        named = len(beside(process.pid)) == 1
-        return answers(port) and named and len(workers_of(process.pid)) == 1
+        return answers(port) and is_complete(process.pid)
 
     try:
         wait_until(listens, mapping, PATIENCE)
