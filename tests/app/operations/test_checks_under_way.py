@@ -4,8 +4,10 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
+from typing import NamedTuple, TextIO
 
 import psutil
 import pytest
@@ -72,15 +74,33 @@ def name(service: Running) -> str:
     return str(service.get("metadata").json["implementation"]["description"])
 
 
-def begin(service: Running, mapping: Path) -> psutil.Process:
-    """Begin a check that goes on until somebody writes the file; return its process."""
+class UnderWay(NamedTuple):
+    """A check that goes on until what it reads has been written and closed."""
+
+    process: psutil.Process
+    text: TextIO
+
+
+@pytest.fixture
+def check(service: Running, mapping: Path) -> Iterator[UnderWay]:
+    """Begin a check, and return when it has the file open."""
     mapping.unlink()
     os.mkfifo(mapping)
     known = set(children(service))
     service.process.send_signal(signal.SIGHUP)
     service.until(lambda: set(children(service)) - known)
-    (check,) = set(children(service)) - known
-    return check
+    (process,) = set(children(service)) - known
+    opened: list[int] = []
+
+    def is_read() -> bool:
+        # As long as nobody reads it, nobody may write either.
+        with suppress(OSError):
+            opened.append(os.open(mapping, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(opened)
+
+    service.until(is_read)
+    with os.fdopen(opened[0], "w", encoding="utf-8") as text:
+        yield UnderWay(process, text)
 
 
 def children(service: Running) -> list[psutil.Process]:
@@ -88,51 +108,49 @@ def children(service: Running) -> list[psutil.Process]:
 
 
 def test_the_service_is_stopped_as_at_other_times(
-    service: Running, mapping: Path, slow: Slow
+    service: Running, check: UnderWay, slow: Slow
 ) -> None:
-    check = begin(service, mapping)
     with ThreadPoolExecutor(1) as threads:
         answer = threads.submit(service.get, f"Encounter/{STAY}")
         assert slow.asked.wait(PATIENCE)
         service.process.send_signal(signal.SIGTERM)
         # The check, too, has let go of the port.
         service.until(lambda: not listens(service.port))
-        assert check.is_running()
+        assert check.process.is_running()
         slow.goes_on.set()
         assert answer.result(PATIENCE).status == 200
     # A check may go on for as long as we are patient.
     assert service.process.wait(PATIENCE / 2) == 0
-    assert not check.is_running()
+    assert not check.process.is_running()
 
 
-def test_a_worker_that_ends_is_replaced(service: Running, mapping: Path) -> None:
-    check = begin(service, mapping)
-    (worker,) = set(service.workers()) - {check}
+def test_a_worker_that_ends_is_replaced(service: Running, check: UnderWay) -> None:
+    (worker,) = set(service.workers()) - {check.process}
     worker.kill()
     service.until(lambda: not worker.is_running())
     service.until(lambda: service.get("metadata").status == 200)
-    assert check.is_running()
+    assert check.process.is_running()
     assert name(service) == "First"
 
 
 def test_what_was_written_meanwhile_is_checked_too(
-    service: Running, mapping: Path
+    service: Running, mapping: Path, check: UnderWay
 ) -> None:
-    check = begin(service, mapping)
-    pipe = mapping.rename(mapping.with_name("pipe"))
+    mapping.unlink()
     mapping.write_text(named("Third"), "utf-8")
     for _ in range(3):
         service.process.send_signal(signal.SIGHUP)
-    assert check.is_running()
-    pipe.write_text(named("Second"), "utf-8")
+    assert check.process.is_running()
+    check.text.write(named("Second"))
+    check.text.close()
     service.until(lambda: name(service) == "Third")
     service.until(lambda: len(service.events("mapping passed")) == 2)
 
 
 def test_a_check_that_is_killed_changes_nothing(
-    service: Running, mapping: Path
+    service: Running, check: UnderWay
 ) -> None:
-    begin(service, mapping).kill()
+    check.process.kill()
     service.until(lambda: service.events("mapping refused"))
     (told,) = service.events("mapping refused")[0]["problems"]
     assert told.startswith("the check ended ")
