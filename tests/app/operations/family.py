@@ -16,9 +16,9 @@ def beside(master: int) -> list[psutil.Process]:
 
 
 def is_complete(master: int) -> bool:
-    """Return whether a service of one worker has both.
+    """Return whether a service runs with its one worker and the process beside it.
 
-    The process beside it is forked when the worker may answer already, and has its name a
+    That process is forked when the worker may answer already, and has its name a
     moment later: until then it passes for a second worker.
     """
     return len(beside(master)) == len(workers_of(master)) == 1
