@@ -1,7 +1,7 @@
 # The service alone: no compiler, no package manager of its own, no tests. The mapping and
 # the settings come at run time; deploy/README.md shows how.
 
-# Any image with Python 3.11 or 3.12 and its venv module; both stages need the same.
+# Any image with Python 3.11 or later and its venv module; both stages need the same.
 ARG BASE=python:3.12-slim
 
 FROM ${BASE} AS build
@@ -31,18 +31,23 @@ ENV PATH=/opt/encounters/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     ENCOUNTERS_BIND=0.0.0.0:8000 \
     ENCOUNTERS_OPERATIONS_BIND=0.0.0.0:9000 \
+    ENCOUNTERS_STATE_DIRECTORY=/var/lib/encounters \
     ENCOUNTERS_MAPPING=/etc/encounters/hospital.yaml
-# Where the mapping is mounted, with what it extends; where a volume for audit events fits.
-RUN install -d /etc/encounters && install -d -o 10001 -g 10001 /var/log/encounters
+# Where the mapping is mounted, with what it extends; where volumes for the state of the
+# service and for audit events fit.
+RUN install -d /etc/encounters \
+ && install -d -o 10001 -g 10001 /var/lib/encounters /var/log/encounters
 # A number, so that Kubernetes can see that it is not root; no account is needed for it.
 USER 10001:10001
+# The last mapping that passed its check: to be kept, name a volume.
+VOLUME /var/lib/encounters
 WORKDIR /etc/encounters
 # For clients, and for probes and Prometheus.
 EXPOSE 8000 9000
 # Python alone: the service's own modules would take half a second of a core each time.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+HEALTHCHECK --interval=20s --timeout=10s --start-period=60s --retries=3 \
   CMD ["python3", "-IS", "-c", "import http.client as h, os; c = h.HTTPConnection('127.0.0.1', \
-int(os.environ['ENCOUNTERS_OPERATIONS_BIND'].rpartition(':')[2]), timeout=3); \
+int(os.environ['ENCOUNTERS_OPERATIONS_BIND'].rpartition(':')[2]), timeout=9); \
 c.request('GET', '/live'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["encounters"]
 CMD ["serve"]

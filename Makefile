@@ -2,6 +2,7 @@
 
 PORT ?= 8000
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # A run starts many processes: what one has compiled, the others only read.
 unexport PYTHONDONTWRITEBYTECODE
@@ -10,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## Say what there is
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 # One simple command: make then runs it without a shell in between, and a signal to
 # what make started reaches the demo itself.
@@ -19,12 +20,24 @@ run: .venv/run.stamp ## Start the service with a made-up hospital (PORT=8000, GR
 	@$(BIN)/encounters demo --port $(PORT) $(if $(GROUP),--group $(GROUP))
 
 .PHONY: test
-test: .venv/test.stamp ## Run the whole test suite (ARGS=… for pytest)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+test: .venv/test.stamp ## Run the tests that need no process but their own (ARGS=… for pytest)
+	@$(PYTEST) $(ARGS)
+
+.PHONY: test-system
+test-system: .venv/test.stamp ## Run those that start real processes and servers (ARGS=… for pytest)
+	@$(PYTEST) -m system $(ARGS)
+
+.PHONY: test-extended
+test-extended: .venv/test.stamp ## Run those that take long: full products, drills, images (ARGS=… for pytest)
+	@$(PYTEST) -m extended $(ARGS)
+
+.PHONY: prove
+prove: .venv/test.stamp ## Run both in orders of chance on a busy machine (ARGS="10 3": times of each)
+	@.ci/prove $(ARGS)
 
 .PHONY: image
 image: .venv/test.stamp ## Build the image and run it, where buildah, runc and debootstrap are (BASE=…)
-	@BASE="$(BASE)" $(BIN)/python -m pytest -m image tests/deploy $(ARGS)
+	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
 
 .PHONY: drill
 drill: .venv/test.stamp ## Break a deployment of two instances under load, and count what its clients met
@@ -32,14 +45,14 @@ drill: .venv/test.stamp ## Break a deployment of two instances under load, and c
 
 .PHONY: fuzz
 fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMPLES=1000)
-	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
-		tests/app/test_attacks_described.py tests/attacks/test_made_up_searches.py \
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "" \
+		tests/app/test_openapi.py tests/attacks/test_made_up_searches.py \
 		tests/attacks/test_made_up_tokens.py tests/attacks/test_made_up_links.py \
 		$$(grep --recursive --include='*.py' --files-with-matches '^@given' tests/adapters tests/app)
 
 .PHONY: faults
 faults: .venv/test.stamp ## Let everything around the service fail for a while (SECONDS=120)
-	@FAULT_SECONDS=$(or $(SECONDS),120) $(BIN)/python -m pytest -s -n 0 tests/attacks/test_storms.py
+	@FAULT_SECONDS=$(or $(SECONDS),120) $(BIN)/python -m pytest -s -n 0 -m extended tests/attacks/test_storms.py
 
 .PHONY: lint
 lint: .venv/test.stamp ## Check style, types and the rules of the architecture
@@ -47,6 +60,14 @@ lint: .venv/test.stamp ## Check style, types and the rules of the architecture
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+.PHONY: trace
+trace: .venv/test.stamp ## Show the path of a request through the code, and count files and jumps
+	@$(BIN)/python -m bench.trace
+
+.PHONY: mutate
+mutate: .venv/test.stamp ## Break the code of each decision in turn: a test has to fail each time
+	@$(BIN)/python -m tests.mutate $(ARGS)
 
 .PHONY: bench
 bench: .venv/test.stamp peers ## Compare with others, write bench/report.md (ARGS="--stays 100000 --rounds 3")

@@ -1,5 +1,3 @@
 """What a bare `gunicorn` in this directory reads: the configuration of the service."""
 
-from app.operations.server import *  # noqa: F403
-
-wsgi_app = "wsgi:application"
+from app.server.config import *  # noqa: F403

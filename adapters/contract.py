@@ -1,106 +1,390 @@
-"""The door between the web and the hospital: asking, answering, failing, in one place.
+"""The interface between the web side and a hospital's system; neither side sees past it.
 
-`app` builds a `SearchQuery` (`questions.py`) and presents records (`records.py`); an
-adapter turns the query into the hospital's own and its rows into records, or raises an
-error that says what to do next (`errors.py`). Neither side sees past this module.
+`app` builds a `SearchQuery` and presents records. An adapter translates the query, maps
+the rows of its source to records, or raises an error that names what to do next:
+
+    AdapterError
+    ├── NotFoundError            no such resource
+    ├── GoneError                the resource has been removed
+    ├── SourceUnavailableError   the source does not answer: try again later
+    │   ├── SourceTimedOutError  it takes longer than its time limit
+    │   └── SourceBusyError      every connection to it is in use
+    ├── SourceDataError          the answer cannot be read: tell the integrator
+    ├── TooCostlyError           the search exceeds its time limit: narrow it
+    └── NotAskableError          the source cannot run this search: change it
+
+No error knows HTTP.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import NamedTuple, Protocol, TypeAlias
+from uuid import UUID
 
-from adapters.errors import (
-    AdapterError,
-    GoneError,
-    Limit,
-    NotAskableError,
-    NotFoundError,
-    SourceDataError,
-    SourceUnavailableError,
-    TooCostlyError,
-)
-from adapters.questions import (
-    Bound,
-    Criterion,
-    DateCriterion,
-    DateValue,
-    Group,
-    Key,
-    Position,
-    Prefix,
-    ReferenceCriterion,
-    ResourceType,
-    SearchQuery,
-    Sort,
-    SortKey,
-    StringCriterion,
-    StringMatch,
-    Token,
-    TokenCriterion,
-)
-from adapters.records import (
-    AddressRecord,
-    EncounterRecord,
-    IdentifierRecord,
-    NameRecord,
-    OrganizationRecord,
-    Page,
-    PatientRecord,
-    Record,
-    RowFault,
-    TelecomRecord,
+
+class ResourceType(StrEnum):
+    """The resource types that an adapter can search and read."""
+
+    ENCOUNTER = "Encounter"
+    PATIENT = "Patient"
+    ORGANIZATION = "Organization"
+
+
+class Prefix(StrEnum):
+    """How a date value compares (spec 4.1, note 2)."""
+
+    EQ = "eq"
+    NE = "ne"
+    GT = "gt"
+    LT = "lt"
+    GE = "ge"
+    LE = "le"
+
+
+class StringMatch(StrEnum):
+    """How a text value compares; only EXACT heeds case and accents."""
+
+    STARTS_WITH = "starts-with"
+    CONTAINS = "contains"
+    EXACT = "exact"
+
+
+class SortKey(StrEnum):
+    """What results can be ordered by; the id is always the last key."""
+
+    DATE = "date"
+    LAST_UPDATED = "_lastUpdated"
+    ID = "_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A code or an identifier: `system` None is any, "" is none; `code` None is any."""
+
+    system: str | None
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DateValue:
+    """The half-open interval [low, high) that a date text stands for; both aware."""
+
+    prefix: Prefix
+    low: datetime
+    high: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCriterion:
+    """One of these tokens; codes (status, class, gender, unit) come without a system."""
+
+    parameter: str
+    values: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DateCriterion:
+    """One of these date comparisons."""
+
+    parameter: str
+    values: tuple[DateValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StringCriterion:
+    """One of these texts, as the client wrote them."""
+
+    parameter: str
+    values: tuple[str, ...]
+    match: StringMatch = StringMatch.STARTS_WITH
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCriterion:
+    """One of these ids of resources that this service itself serves."""
+
+    parameter: str
+    values: tuple[str, ...]
+
+
+Criterion: TypeAlias = (
+    TokenCriterion | DateCriterion | StringCriterion | ReferenceCriterion
 )
 
-__all__ = [
-    "Adapter",
-    "AdapterError",
-    "AddressRecord",
-    "Bound",
-    "Capabilities",
-    "Criterion",
-    "DateCriterion",
-    "DateValue",
-    "EncounterRecord",
-    "GoneError",
-    "Group",
-    "IdentifierRecord",
-    "Key",
-    "Limit",
-    "NameRecord",
-    "NotAskableError",
-    "NotFoundError",
-    "OrganizationRecord",
-    "Page",
-    "ParameterCapability",
-    "PatientRecord",
-    "Position",
-    "Prefix",
-    "Problem",
-    "Record",
-    "ReferenceCriterion",
-    "ResourceCapabilities",
-    "ResourceType",
-    "RowFault",
-    "SearchQuery",
-    "Sort",
-    "SortKey",
-    "SourceDataError",
-    "SourceUnavailableError",
-    "StringCriterion",
-    "StringMatch",
-    "TelecomRecord",
-    "Token",
-    "TokenCriterion",
-    "TooCostlyError",
-]
+Key: TypeAlias = str | int | float | Decimal | datetime | date | UUID | None
+
+
+class Group(StrEnum):
+    """Rows that have the sort key come first, the others after them (decision 12)."""
+
+    KEYED = "keyed"
+    UNKEYED = "unkeyed"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The cursor of a row: its sort key and id, as the source returned them.
+
+    Unmapped values let a page start after a row that could not be mapped. With several
+    sources, `source` is the index of the row's own, and `moment` the instant of the key,
+    by which the other sources continue.
+    """
+
+    group: Group
+    key: Key
+    id: Key
+    moment: datetime | None = None
+    source: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The cursor of one of several sources, where the last row is another source's.
+
+    It is an instant; `included` says whether rows at this very instant follow. Without
+    `moment` it stands between the rows that have the sort key and those without.
+    """
+
+    moment: datetime | None = None
+    included: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """The order of results: by `key`, then by id in the same direction."""
+
+    key: SortKey
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A search in FHIR's terms: a row matches if it meets all criteria.
+
+    A criterion without values matches nothing. A page starts at the first row, or where
+    one of these says: `after` a position, `before` one (the last rows ahead of it), or
+    `from_end` (the last rows of all). `placed` requests the position of every row.
+    """
+
+    resource_type: ResourceType
+    criteria: tuple[Criterion, ...]
+    sort: Sort
+    count: int
+    after: Position | Bound | None = None
+    before: Position | Bound | None = None
+    from_end: bool = False
+    placed: bool = False
+
+    @property
+    def backwards(self) -> bool:
+        """Whether the page is read against the order of the query."""
+        return self.from_end or self.before is not None
+
+
+class IdentifierRecord(NamedTuple):
+    """An identifier of a patient or an organization; `type` is its code (PI, INS-NIR)."""
+
+    value: str
+    system: str | None = None
+    type: str | None = None
+    use: str | None = None
+    assigner_id: str | None = None
+
+
+class NameRecord(NamedTuple):
+    """A person's name; `use` is a FHIR name-use code."""
+
+    use: str | None = None
+    family: str | None = None
+    given: tuple[str, ...] = ()
+    prefix: str | None = None
+    text: str | None = None
+
+
+class TelecomRecord(NamedTuple):
+    """A way to reach somebody; `system` is a FHIR contact-point-system code."""
+
+    value: str
+    system: str | None = None
+    use: str | None = None
+
+
+class AddressRecord(NamedTuple):
+    """A postal address."""
+
+    use: str | None = None
+    lines: tuple[str, ...] = ()
+    city: str | None = None
+    postal_code: str | None = None
+    country: str | None = None
+
+
+class EncounterRecord(NamedTuple):
+    """A stay: FHIR codes, aware times, our field names. Absent is None."""
+
+    id: str
+    status: str
+    patient_id: str
+    visit_number: str | None = None
+    visit_number_system: str | None = None
+    class_code: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    functional_unit: str | None = None
+    organization_id: str | None = None
+    last_updated: datetime | None = None
+
+
+class PatientRecord(NamedTuple):
+    """A patient's administrative profile."""
+
+    id: str
+    active: bool | None = None
+    identifiers: tuple[IdentifierRecord, ...] = ()
+    names: tuple[NameRecord, ...] = ()
+    telecoms: tuple[TelecomRecord, ...] = ()
+    gender: str | None = None
+    birth_date: date | None = None
+    deceased: bool | None = None
+    deceased_at: datetime | None = None
+    addresses: tuple[AddressRecord, ...] = ()
+    organization_id: str | None = None
+    replaced_by: str | None = None
+    last_updated: datetime | None = None
+
+
+class OrganizationRecord(NamedTuple):
+    """A healthcare structure."""
+
+    id: str
+    active: bool | None = None
+    identifiers: tuple[IdentifierRecord, ...] = ()
+    name: str | None = None
+    telecoms: tuple[TelecomRecord, ...] = ()
+    addresses: tuple[AddressRecord, ...] = ()
+    part_of: str | None = None
+    last_updated: datetime | None = None
+
+
+Record: TypeAlias = EncounterRecord | PatientRecord | OrganizationRecord
+
+
+class RowFault(NamedTuple):
+    """A row that could not be mapped: what to correct, never whose row it is (decision 16).
+
+    `rule` may quote a code that is in no table, and no other value.
+    """
+
+    field: str
+    column: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows in the order of the query, faults in their place.
+
+    `more` is whether rows follow the last one; in a backwards query, whether rows precede
+    the first. `first` and `last` are the positions of the outer rows, None on an empty
+    page; `positions` are those of all rows, if the query has `placed`.
+    """
+
+    rows: tuple[Record | RowFault, ...]
+    more: bool = False
+    first: Position | None = None
+    last: Position | None = None
+    positions: tuple[Position, ...] = ()
+
+
+class AdapterError(Exception):
+    """A hospital system could not answer. The text is for the log only.
+
+    `source` is its name in the mapping, where there are several.
+    """
+
+    source: str = ""
+
+
+class NotFoundError(AdapterError):
+    """There is no such resource."""
+
+
+class GoneError(AdapterError):
+    """The resource was there and has been removed."""
+
+
+class SourceUnavailableError(AdapterError):
+    """The source did not answer in time, or not at all: trying again later may help."""
+
+
+class SourceTimedOutError(SourceUnavailableError):
+    """The source took longer than its time limit."""
+
+
+class SourceBusyError(SourceUnavailableError):
+    """Every connection to the source is in use; the source itself may be well."""
+
+
+class SourceDataError(AdapterError):
+    """The answer of the source cannot be read; `fault` names the row and column, if any.
+
+    `refused` means that the source accepts none of this account's requests. `code` is the
+    number of the error that the source returned, 0 without one.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        fault: RowFault | None = None,
+        *,
+        refused: bool = False,
+        code: int = 0,
+    ) -> None:
+        super().__init__(text)
+        self.code = code
+        self.fault = fault
+        self.refused = refused
+
+
+class TooCostlyError(AdapterError):
+    """The search exceeds its time limit: a narrower one may not."""
+
+
+class Limit(StrEnum):
+    """Why a source cannot compare a value of a parameter that it offers."""
+
+    ONE_VALUE = "takes one value"
+    ONCE = "takes what is given once, with one value or several"
+    DAY = "compares whole days"
+    OTHER_DAYS = "compares whole days that begin at another time"
+    MINUTE = "compares whole minutes"
+    SECOND = "compares whole seconds"
+    PREFIX = "cannot compare with this prefix"
+    CODE = "has no name for this code"
+    SYSTEM = "cannot be asked for this system"
+    SIGN = "cannot be sent such a sign"
+
+
+class NotAskableError(AdapterError):
+    """The source cannot compare this value of a parameter that it offers."""
+
+    def __init__(
+        self, text: str, parameter: str = "", limit: Limit | None = None
+    ) -> None:
+        super().__init__(text)
+        self.parameter = parameter
+        self.limit = limit
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterCapability:
     """What one search parameter can do on this source.
 
-    `finest` is the limit of a source that compares whole days, minutes or seconds; with
-    `period` a date is compared with the whole of a stay, from its start to its end.
+    `finest` is set for a source that compares whole days, minutes or seconds. With
+    `period`, dates are compared with the whole stay, from its start to its end.
     """
 
     prefixes: frozenset[Prefix] = frozenset(Prefix)
@@ -113,10 +397,10 @@ class ParameterCapability:
 class ResourceCapabilities:
     """What one resource type can do on this source; `parameters` by FHIR name.
 
-    `keyset` is the promise of decision 12. `dated` says that `last_updated` changes
-    with everything that the record shows (decision 19). `paging` says that results have
-    further pages, `backwards` that they have earlier ones too. A source that sorts by
-    nothing has an `order` of its own, told in words.
+    `keyset` is the promise of decision 12. `dated` means that `last_updated` changes with
+    everything that the record shows (decision 19). `paging` means that results have next
+    pages, `backwards` that they have previous ones. `order` describes, in words, the fixed
+    order of a source that has no `sorts`.
     """
 
     parameters: Mapping[str, ParameterCapability] = field(default_factory=dict)
@@ -133,11 +417,10 @@ Capabilities: TypeAlias = Mapping[ResourceType, ResourceCapabilities]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something about the source or the mapping that a person has to mend.
+    """Something about the source or the mapping that a person has to correct.
 
-    `serious` problems keep the service from being ready; those that are no `outage` last
-    until somebody mends the mapping or the source, and keep it from starting. `source` is
-    the name that the mapping gives to one of several sources.
+    A `serious` problem keeps the service from being ready. Unless it is an `outage`, which
+    passes, it also keeps the service from starting. `source` is the name of one of several.
     """
 
     text: str
@@ -147,15 +430,15 @@ class Problem:
 
 
 class Adapter(Protocol):
-    """A hospital system, seen as resources to search and read. Safe to share between threads."""
+    """A hospital system as resources to search and read. Safe to share between threads."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What can be asked of each resource type that the source holds."""
+        """What each resource type that the source holds can do."""
 
     @property
     def fingerprint(self) -> str:
-        """A digest of source, rows and order: pages of one walk hold while it is equal."""
+        """A digest of source, rows and order: cursors stay valid while it is equal."""
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts.
@@ -164,24 +447,24 @@ class Adapter(Protocol):
         """
 
     def count(self, query: SearchQuery) -> int:
-        """Return how many rows match, rows that cannot be mapped included.
+        """Return the number of matches, including rows that cannot be mapped.
 
-        Position and page size of the query do not count. Raises TooCostlyError when the
-        time budget runs out, NotAskableError, SourceUnavailableError, SourceDataError.
+        Ignores position and page size. Raises TooCostlyError when the time limit for
+        counts is reached, NotAskableError, SourceUnavailableError, SourceDataError.
         """
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource.
 
         Raises NotFoundError, GoneError, SourceUnavailableError, and SourceDataError with
-        the fault when the row is there and cannot be mapped.
+        the fault of a row that cannot be mapped.
         """
 
     def explain(self, query: SearchQuery) -> str:
         """Return what would be sent to the source, values as placeholders."""
 
     def check(self) -> Iterable[Problem]:
-        """Tell whether the source answers and still fits the mapping."""
+        """Yield why the source does not answer or no longer fits the mapping."""
 
     def close(self) -> None:
-        """Give connections back."""
+        """Close the connections."""

@@ -1,37 +1,149 @@
-"""Whether one record meets one criterion: the meaning of every search parameter, in Python.
+"""Whether a record meets a criterion, and which of two positions comes first, in Python.
 
-Adapters that ask a database say the same in its language; the contract suite compares.
+The table of search parameters says which slots a criterion is compared with; no parameter
+is named here. Adapters of databases say the same in SQL, and the contract suite compares.
+Rows without the sort key follow those with it, in both directions (decision 12).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.contract import (
+    Bound,
     Criterion,
     DateCriterion,
     DateValue,
     EncounterRecord,
+    Group,
     OrganizationRecord,
     PatientRecord,
+    Position,
     Prefix,
     Record,
     ReferenceCriterion,
+    ResourceType,
+    Sort,
     StringCriterion,
     StringMatch,
     Token,
     TokenCriterion,
 )
+from adapters.folding import contains, fold, starts_a_word
 from adapters.mapping.model import DateReading
-from adapters.words import contains, fold, starts_a_word
+from adapters.mapping.slots import LISTS, SLOTS
+from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
+
+_TYPES: dict[type[Record], ResourceType] = {
+    EncounterRecord: ResourceType.ENCOUNTER,
+    PatientRecord: ResourceType.PATIENT,
+    OrganizationRecord: ResourceType.ORGANIZATION,
+}
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+_LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+def resource_type_of(record: Record) -> ResourceType:
+    """Return the resource type of a record."""
+    return _TYPES[type(record)]
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """Compares records with criteria, by the zone and the date reading of a deployment."""
+
+    time_zone: ZoneInfo
+    date_reading: DateReading
+
+    def matches(self, record: Record, criterion: Criterion) -> bool:
+        """Whether the record meets one of the values of the criterion."""
+        row = SEARCH_PARAMETERS[resource_type_of(record)][criterion.parameter]
+        match criterion:
+            case TokenCriterion(values=tokens):
+                held = tuple(_tokens(record, row))
+                return any(_is_token(t, wanted) for wanted in tokens for t in held)
+            case DateCriterion(values=dates):
+                return any(self._in_range(record, row, value) for value in dates)
+            case StringCriterion(values=texts, match=how):
+                parts = tuple(_values(record, row))
+                return any(_matches_text(p, text, how) for text in texts for p in parts)
+            case ReferenceCriterion(values=ids):
+                return any(id in ids for id in _values(record, row))
+
+    def _in_range(self, record: Record, row: SearchParameter, value: DateValue) -> bool:
+        low, high = utc(value.low), utc(value.high)
+        is_period = self.date_reading is DateReading.PERIOD and row.slots == ("start",)
+        if is_period and isinstance(record, EncounterRecord):
+            start = utc(record.start) if record.start else _EARLIEST
+            end = utc(record.end) if record.end else _LATEST
+            return period_compares(value.prefix, start, end, low, high)
+        return any(
+            moment_compares(value.prefix, utc(moment), low, high)
+            if isinstance(moment, datetime)
+            else moment_compares(value.prefix, moment, *self._days(value))
+            for moment in _values(record, row)
+        )
+
+    def _days(self, value: DateValue) -> tuple[date, date]:
+        """Return the calendar days that `value` touches, the last one excluded."""
+        low = value.low.astimezone(self.time_zone)
+        high = value.high.astimezone(self.time_zone)
+        ends_within = high.time() != time.min
+        return low.date(), high.date() + ends_within * timedelta(days=1)
+
+
+def _holders(record: Record, slot: str) -> Iterator[tuple[Any, str]]:
+    """Yield what holds a slot, the record or each item of its list, and the attribute."""
+    kind = resource_type_of(record)
+    list_name, _, name = slot.rpartition(".")
+    if not list_name:
+        yield record, next(each.record for each in SLOTS[kind] if each.name == name)
+        return
+    (listed,) = (each for each in LISTS[kind] if each.name == list_name)
+    attribute = next(each.record for each in listed.slots if each.name == name)
+    for item in getattr(record, listed.name):
+        yield item, attribute
+
+
+def _values(record: Record, row: SearchParameter) -> Iterator[Any]:
+    """Yield the values of a record that a parameter is compared with."""
+    for slot in row.slots:
+        for holder, attribute in _holders(record, slot):
+            if (value := getattr(holder, attribute)) not in (None, ()):
+                yield value
+
+
+def _tokens(record: Record, row: SearchParameter) -> Iterator[Token]:
+    for slot in row.slots:
+        systems = _holders(record, row.system_slot or slot)
+        for (holder, name), system in zip(_holders(record, slot), systems, strict=True):
+            value = getattr(holder, name)
+            code = str(value).lower() if isinstance(value, bool) else value
+            if isinstance(code, str):
+                yield Token((row.system_slot and getattr(*system)) or "", code)
+
+
+def _is_token(token: Token, wanted: Token) -> bool:
+    """Whether a token of a record is the one that a search names (decision 6)."""
+    return wanted.system in (None, token.system) and wanted.code in (None, token.code)
+
+
+def _matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) -> bool:
+    """Whether one value of a record matches a text; it may consist of several texts.
+
+    A phrase may span them; EXACT compares each of them as a whole.
+    """
+    parts = (texts,) if isinstance(texts, str) else texts
+    if how is StringMatch.EXACT:
+        return value in parts
+    compare = starts_a_word if how is StringMatch.STARTS_WITH else contains
+    return compare(fold(" ".join(parts)), fold(value))
 
 
 def moment_compares(prefix: Prefix, value: date, low: date, high: date) -> bool:
-    """Compare a point in time with the half-open range [low, high) (decision 5).
-
-    Takes days as well as instants; instants in UTC, where comparing them is safe.
-    """
+    """Compare a day, or an instant in UTC, with the half-open range [low, high)."""
     inside = low <= value < high
     return {
         Prefix.EQ: inside,
@@ -46,10 +158,10 @@ def moment_compares(prefix: Prefix, value: date, low: date, high: date) -> bool:
 def period_compares(
     prefix: Prefix, start: datetime, end: datetime, low: datetime, high: datetime
 ) -> bool:
-    """Compare a whole stay with [low, high), word for word as STU3's table of prefixes.
+    """Compare a whole stay with [low, high), by the wording of STU3's table of prefixes.
 
-    The end is the last instant of the stay. A bound that is not known is the earliest or
-    the latest time there is.
+    The end is the last instant of the stay. An unknown bound is the earliest or the latest
+    time there is.
     """
     inside = low <= start and end < high
     return {
@@ -63,108 +175,39 @@ def period_compares(
 
 
 def utc(moment: datetime) -> datetime:
-    """Return the same instant in UTC: in one zone, Python compares clock faces instead."""
+    """Return the instant in UTC: within one zone, Python compares clock times instead."""
     return moment.astimezone(UTC)
 
 
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
-_LATEST = datetime.max.replace(tzinfo=UTC)
-_WHOLE_DAY = timedelta(days=1)
+def in_group(position: Position) -> tuple[Any, Any]:
+    """Return the sort key of a row among those with the key, or among those without."""
+    return (position.key, position.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
-    """Tells what meets a criterion, on a deployment with this zone and reading of dates."""
-
-    time_zone: ZoneInfo
-    date_reading: DateReading
-
-    def matches(self, record: Record, criterion: Criterion) -> bool:
-        """Whether `record` meets one of the criterion's values."""
-        match criterion:
-            case TokenCriterion(parameter, values):
-                held = tuple(_tokens(record, parameter))
-                return any(_is(token, value) for value in values for token in held)
-            case DateCriterion(parameter, values):
-                return any(self._at(record, parameter, value) for value in values)
-            case StringCriterion(parameter, values, how):
-                texts = tuple(_texts(record, parameter))
-                return any(_text_matches(t, v, how) for v in values for t in texts)
-            case ReferenceCriterion(parameter, values):
-                return getattr(record, f"{parameter}_id") in values
-
-    def _at(self, record: Record, parameter: str, value: DateValue) -> bool:
-        match parameter, record:
-            case "date", EncounterRecord():
-                return self._stays_at(record, value)
-            case "birthdate", PatientRecord(birth_date=date() as born):
-                low, high = self._days(value)
-                return moment_compares(value.prefix, born, low, high)
-            case _:
-                return False
-
-    def _stays_at(self, stay: EncounterRecord, value: DateValue) -> bool:
-        low, high = utc(value.low), utc(value.high)
-        if self.date_reading is DateReading.PERIOD:
-            start = utc(stay.start) if stay.start else _EARLIEST
-            end = utc(stay.end) if stay.end else _LATEST
-            return period_compares(value.prefix, start, end, low, high)
-        if stay.start is None:
-            return False
-        return moment_compares(value.prefix, utc(stay.start), low, high)
-
-    def _days(self, value: DateValue) -> tuple[date, date]:
-        """Return the calendar days that `value` touches, the last one excluded."""
-        low = value.low.astimezone(self.time_zone)
-        high = value.high.astimezone(self.time_zone)
-        ends_within = high.time() != time.min
-        return low.date(), high.date() + ends_within * _WHOLE_DAY
+def follows(here: Position, mark: Position | Bound, sort: Sort) -> bool:
+    """Whether a row comes after a cursor, in the order of the search."""
+    if isinstance(mark, Bound):
+        return _beyond(here, mark, descends=sort.descending, group=Group.UNKEYED)
+    if here.group is not mark.group:
+        return here.group is Group.UNKEYED
+    if sort.descending:
+        return in_group(here) < in_group(mark)
+    return in_group(here) > in_group(mark)
 
 
-def _tokens(record: Record, parameter: str) -> Iterator[Token]:
-    match parameter, record:
-        case "_id", _:
-            yield Token("", record.id)
-        case "identifier", EncounterRecord(visit_number=str(number)):
-            yield Token(record.visit_number_system or "", number)
-        case "identifier", PatientRecord() | OrganizationRecord():
-            yield from (Token(i.system or "", i.value) for i in record.identifiers)
-        case "status", EncounterRecord(status=str(code)):
-            yield Token("", code)
-        case "class", EncounterRecord(class_code=str(code)):
-            yield Token("", code)
-        case "service-provider._extension", EncounterRecord(functional_unit=str(code)):
-            yield Token("", code)
-        case "gender", PatientRecord(gender=str(code)):
-            yield Token("", code)
+def precedes(here: Position, mark: Position | Bound, sort: Sort) -> bool:
+    """Whether a row comes before a cursor, in the order of the search."""
+    if isinstance(mark, Bound):
+        return _beyond(here, mark, descends=not sort.descending, group=Group.KEYED)
+    same = here.group is mark.group and in_group(here) == in_group(mark)
+    return not same and not follows(here, mark, sort)
 
 
-def _is(held: Token, wanted: Token) -> bool:
-    """Whether a token that a record holds is the one asked for (decision 6)."""
-    return wanted.system in (None, held.system) and wanted.code in (None, held.code)
-
-
-def _text_matches(texts: tuple[str, ...], value: str, how: StringMatch) -> bool:
-    """Whether one value of a record, given as its parts, meets a searched text.
-
-    A phrase may go across the parts; exact is one part and nothing but it.
-    """
-    if how is StringMatch.EXACT:
-        return value in texts
-    compare = starts_a_word if how is StringMatch.STARTS_WITH else contains
-    return compare(fold(" ".join(texts)), fold(value))
-
-
-def _texts(record: Record, parameter: str) -> Iterator[tuple[str, ...]]:
-    """Yield what a text parameter compares; a prefix such as Dr names nobody."""
-    match record:
-        case OrganizationRecord(name=str(title)):
-            yield (title,)
-        case PatientRecord():
-            for name in record.names:
-                if parameter in ("name", "family") and name.family:
-                    yield (name.family,)
-                if parameter in ("name", "given") and name.given:
-                    yield name.given
-                if parameter == "name" and name.text:
-                    yield (name.text,)
+def _beyond(here: Position, mark: Bound, *, descends: bool, group: Group) -> bool:
+    """Whether a row is beyond an instant; rows of `group` are beyond every instant."""
+    if here.group is Group.UNKEYED or mark.moment is None:
+        return here.group is group
+    assert isinstance(here.key, datetime), "only times have instants"
+    if here.key == mark.moment:
+        return mark.included
+    return (here.key < mark.moment) is descends

@@ -1,11 +1,10 @@
-"""Records in a list, searched: the shortest correct reading of the contract.
+"""Records in a list, searched: the shortest correct implementation of the interface.
 
-The other adapters are compared with this one, and it stands in for a hospital wherever
-a test needs one. What is kept between searches is an order, and only while no row changes.
+The other adapters are compared with this one, and tests use it in place of a hospital.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
@@ -19,7 +18,6 @@ from adapters.contract import (
     Group,
     Key,
     NotFoundError,
-    OrganizationRecord,
     Page,
     ParameterCapability,
     PatientRecord,
@@ -37,12 +35,20 @@ from adapters.contract import (
     StringMatch,
 )
 from adapters.mapping.model import HIDDEN, REMOVED, DateReading
-from adapters.matching import Matcher, utc
-from adapters.ordering import follows, inside, precedes
+from adapters.mapping.slots import UNSERVED
+from adapters.matching import (
+    Matcher,
+    follows,
+    in_group,
+    precedes,
+    resource_type_of,
+    utc,
+)
+from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
 
 
 class FaultyRow(NamedTuple):
-    """A row that cannot be mapped: where it stands and what it would match, and why not."""
+    """A row that cannot be mapped: what it is searched and ordered by, and its fault."""
 
     record: Record
     fault: RowFault
@@ -50,37 +56,32 @@ class FaultyRow(NamedTuple):
 
 Row: TypeAlias = Record | FaultyRow
 Placed: TypeAlias = list[tuple[Position, Row]]
-"""Rows, each with its place in an order."""
 
-MOST_ANSWERS = 100
+_MAX_CACHED = 100
 
 
-def _able(tokens: str, texts: str, first: SortKey) -> ResourceCapabilities:
+def _capabilities(kind: ResourceType) -> ResourceCapabilities:
     text = ParameterCapability(matches=frozenset(StringMatch))
     return ResourceCapabilities(
-        dict.fromkeys(tokens.split(), ParameterCapability())
-        | dict.fromkeys(texts.split(), text),
-        sorts=(first, SortKey.LAST_UPDATED),
+        {
+            name: text if row.type is ParameterType.STRING else ParameterCapability()
+            for name, row in SEARCH_PARAMETERS[kind].items()
+        },
+        sorts=tuple(SortKey(key) for key in SORTS[kind]),
         keyset=True,
     )
 
 
-_STAY = "_id patient date identifier status class service-provider._extension"
-CAPABILITIES: Capabilities = {
-    ResourceType.ENCOUNTER: _able(_STAY, "", SortKey.DATE),
-    ResourceType.PATIENT: _able(
-        "_id identifier birthdate gender", "name family given", SortKey.ID
-    ),
-    ResourceType.ORGANIZATION: _able("_id identifier", "name", SortKey.ID),
-}
-"""Everything there is to ask."""
+CAPABILITIES: Capabilities = {kind: _capabilities(kind) for kind in ResourceType}
+"""Every parameter, sort key and match there is."""
 
 
 class MemoryAdapter:
     """A hospital system that is a list of records.
 
-    A stay whose status is `hidden` or `removed` is held and not served. Ids are ordered
-    by code point, but as numbers for the types in `number_ids`.
+    It serves no stay whose status is `hidden` or `removed`. Ids are ordered by code point,
+    and as numbers for the types in `number_ids`. The order of each search is cached until a
+    row changes.
     """
 
     def __init__(
@@ -94,29 +95,29 @@ class MemoryAdapter:
         self._matcher = Matcher(time_zone, date_reading)
         self._number_ids = frozenset(number_ids)
         self._rows: dict[tuple[ResourceType, str], Row] = {}
-        self._answers: dict[object, Placed] = {}
+        self._cache: dict[object, Placed] = {}
         for row in rows:
             self.put(row)
 
     def put(self, row: Row) -> None:
-        """Take a row in, in place of the one with its id when there is one."""
+        """Add a row, or replace the one with its id."""
         record = _record(row)
         self._rows[resource_type_of(record), record.id] = row
-        self._answers.clear()
+        self._cache.clear()
 
     def delete(self, resource_type: ResourceType, id: str) -> None:
-        """Drop a row; raises KeyError when there is none."""
+        """Remove a row; raises KeyError if there is none."""
         del self._rows[resource_type, id]
-        self._answers.clear()
+        self._cache.clear()
 
     @property
     def capabilities(self) -> Capabilities:
-        """What can be asked: everything there is."""
+        """Everything there is."""
         return CAPABILITIES
 
     @property
     def fingerprint(self) -> str:
-        """A digest of how this adapter reads a question."""
+        """A digest of how this adapter reads a search."""
         return hashlib.sha256(repr(self._matcher).encode()).hexdigest()[:16]
 
     def search(self, query: SearchQuery) -> Page:
@@ -131,11 +132,11 @@ class MemoryAdapter:
         return _page(rows[: query.count], len(rows) > query.count)
 
     def count(self, query: SearchQuery) -> int:
-        """Return how many rows match, rows that cannot be mapped included."""
+        """Return the number of matches, including rows that cannot be mapped."""
         return len(self._matching(query))
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
-        """Return one resource; raises as the contract says."""
+        """Return one resource."""
         row = self._rows.get((resource_type, id))
         if row is None or _status(row) == HIDDEN:
             raise NotFoundError(f"no such {resource_type}")
@@ -146,63 +147,62 @@ class MemoryAdapter:
         return row
 
     def explain(self, query: SearchQuery) -> str:
-        """Return the question in words."""
-        asked = " and ".join(f"{c.parameter} = ?" for c in query.criteria) or "all"
+        """Return the search in words."""
+        criteria = " and ".join(f"{c.parameter} = ?" for c in query.criteria) or "all"
         direction = "descending" if query.sort.descending else "ascending"
-        return f"{query.resource_type}: {asked}, by {query.sort.key}, {direction}"
+        return f"{query.resource_type}: {criteria}, by {query.sort.key}, {direction}"
 
     def check(self) -> Iterable[Problem]:
-        """Find nothing: a list always answers."""
+        """Return no problem: a list always answers."""
         return ()
 
     def close(self) -> None:
         """Do nothing: a list has no connections."""
 
     def _matching(self, query: SearchQuery) -> list[Row]:
-        criteria = tuple(self._with_survivors(c) for c in query.criteria)
+        criteria = tuple(
+            self._with_survivors(query.resource_type, c) for c in query.criteria
+        )
         return [
             row
             for (type_, _), row in tuple(self._rows.items())
             if type_ is query.resource_type
-            and _status(row) not in (HIDDEN, REMOVED)
+            and _status(row) not in UNSERVED
             and all(self._matcher.matches(_record(row), c) for c in criteria)
         ]
 
-    def _with_survivors(self, criterion: Criterion) -> Criterion:
-        """Add to the patients asked for those that replaced them (decision 9)."""
-        if not isinstance(criterion, ReferenceCriterion):
+    def _with_survivors(self, kind: ResourceType, criterion: Criterion) -> Criterion:
+        """Add to the patients of a search those that replaced them (decision 9)."""
+        target = SEARCH_PARAMETERS[kind][criterion.parameter].target
+        if target is not ResourceType.PATIENT:
             return criterion
-        asked = [self._rows.get((ResourceType.PATIENT, id)) for id in criterion.values]
+        assert isinstance(criterion, ReferenceCriterion), "parameters with a target"
+        rows = (self._rows.get((ResourceType.PATIENT, id)) for id in criterion.values)
+        patients = (_record(row) for row in rows if row is not None)
         survivors = tuple(
-            record.replaced_by
-            for record in (_record(row) for row in asked if row is not None)
-            if isinstance(record, PatientRecord) and record.replaced_by
+            patient.replaced_by
+            for patient in patients
+            if isinstance(patient, PatientRecord) and patient.replaced_by
         )
         return replace(criterion, values=criterion.values + survivors)
 
-    # The order: rows with the key, then rows without; inside both groups by key and id.
-
     def _ordered(self, query: SearchQuery) -> Placed:
-        """Return what matches, in order; kept while no row changes, for page after page."""
-        asked = (query.resource_type, query.criteria, query.sort)
-        found = self._answers.get(asked)
-        if found is None:
-            if len(self._answers) >= MOST_ANSWERS:
-                self._answers.clear()
-            found = self._answers[asked] = self._in_order(query)
-        return found
-
-    def _in_order(self, query: SearchQuery) -> Placed:
-        placed = [(self._position(r, query.sort), r) for r in self._matching(query)]
-        return [
-            pair
-            for group in Group
-            for pair in sorted(
-                (pair for pair in placed if pair[0].group is group),
-                key=lambda pair: inside(pair[0]),
-                reverse=query.sort.descending,
-            )
-        ]
+        """Return the matches in order: rows with the key, then those without."""
+        search = (query.resource_type, query.criteria, query.sort)
+        if search not in self._cache:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            rows = [(self._position(r, query.sort), r) for r in self._matching(query)]
+            self._cache[search] = [
+                pair
+                for group in Group
+                for pair in sorted(
+                    (pair for pair in rows if pair[0].group is group),
+                    key=lambda pair: in_group(pair[0]),
+                    reverse=query.sort.descending,
+                )
+            ]
+        return self._cache[search]
 
     def _position(self, row: Row, sort: Sort) -> Position:
         record = _record(row)
@@ -221,18 +221,6 @@ def _page(rows: Placed, more: bool) -> Page:
     return Page(shown, more, positions[0], positions[-1], positions)
 
 
-def resource_type_of(record: Record) -> ResourceType:
-    """Return the type of resource that a record is."""
-    return _TYPES[type(record)]
-
-
-_TYPES: Mapping[type[Record], ResourceType] = {
-    EncounterRecord: ResourceType.ENCOUNTER,
-    PatientRecord: ResourceType.PATIENT,
-    OrganizationRecord: ResourceType.ORGANIZATION,
-}
-
-
 def _record(row: Row) -> Record:
     return row.record if isinstance(row, FaultyRow) else row
 
@@ -243,8 +231,5 @@ def _status(row: Row) -> str | None:
 
 
 def _time(record: Record, key: SortKey) -> datetime | None:
-    if isinstance(record, EncounterRecord) and key is SortKey.DATE:
-        time = record.start
-    else:
-        time = record.last_updated
+    time = getattr(record, SORTS[resource_type_of(record)].get(key, ""), None)
     return utc(time) if time else None

@@ -7,19 +7,56 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from adapters.contract import Adapter
-    from app.settings import Settings
+    from app.config import Settings
+
+PATH = "/fhir/v3"
+"""The version of the interface is in the path (spec 9)."""
 
 
 def create_app(
     settings: "Settings | None" = None, adapter: "Adapter | None" = None
 ) -> "Flask":
-    """Return the service, its parts joined.
+    """Return the service.
 
     Without `settings` they are read from the environment; without `adapter` the mapping
     file says which hospital system it is. Raises SettingsError, MappingError.
     """
-    # Here: every command and every process reads this file, few of them serve.
-    from app.application import joined
-    from app.settings import Settings
+    # Imported here: every command imports this package, and few of them serve requests.
+    from flask import Flask
 
-    return joined(settings or Settings.from_environ(os.environ), adapter)
+    from adapters import open_adapter
+    from adapters.mapping.load import load_mapping
+    from app.audit import open_trail, register_audit
+    from app.config import Settings
+    from app.logging import register_request_log
+    from app.middleware import register_errors, register_transport
+    from app.observability import open_tracing, register_metrics, register_tracing
+    from app.service import EXTENSION, Service
+    from app.views import Segment, bundle, metadata, resources
+
+    settings = settings or Settings.from_environ(os.environ)
+    mapping = load_mapping(settings.mapping, os.environ)
+    adapter = adapter or open_adapter(mapping)
+
+    # The package's name: the log tells Flask's own logger from ours by it.
+    app = Flask("app", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    app.url_map.merge_slashes = False
+    app.url_map.converters["default"] = Segment
+    app.extensions[EXTENSION] = Service.open(settings, mapping, adapter)
+
+    # Flask calls what follows a view in reverse order. The audit trail comes first then:
+    # a response that it puts in place of another needs the headers of every response.
+    register_request_log(app)
+    if settings.tracing:
+        open_tracing()
+        register_tracing(app)
+    register_metrics(app, {n: s.connections for n, s in mapping.sources.items()})
+    register_errors(app)
+    register_transport(app, settings)
+    if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
+        register_audit(app, trail)
+
+    for blueprint in (*resources.blueprints(), bundle.blueprint, metadata.blueprint):
+        app.register_blueprint(blueprint, url_prefix=PATH)
+    return app

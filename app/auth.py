@@ -1,54 +1,109 @@
-"""Who asks, and may they: from the Authorization header to a client with scopes.
+"""Authentication and scopes: from the Authorization header to a client with scopes.
 
-Authlib reads the header and compares scopes; a signed token is checked against the
-provider's key set (`app.tokens`), an opaque one by asking the provider
-(`app.introspection`). Everything that is refused here is refused in our own words, with
-the challenge of RFC 6750 section 3.
+Authlib reads the header. A signed token (JWT) is verified against the provider's key set,
+an opaque one by introspection (RFC 7662). Issuer, audience, expiry and algorithm are
+checked explicitly. A verified token is remembered until it expires. Refusals carry the
+challenge of RFC 6750 section 3 and never quote the token.
 """
 
+import hashlib
 import logging
-import os
 import re
+import threading
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
+from authlib.integrations.requests_client.oauth2_session import OAuth2ClientAuth
 from authlib.oauth2.rfc6749 import (
     MissingAuthorizationError,
     ResourceProtector,
     TokenValidator,
     UnsupportedTokenTypeError,
 )
+from joserfc import jwt
+from joserfc.errors import (
+    ExpiredTokenError,
+    JoseError,
+    UnsupportedAlgorithmError,
+    UnsupportedHeaderError,
+)
+from joserfc.jwk import GuestProtocol, Key
+from joserfc.jws import JWSRegistry
+from joserfc.registry import Header
 
+from adapters.contract import SourceBusyError
+from adapters.resilience import Bulkhead
+from app.config import Settings
 from app.errors import (
     REALM,
     Headers,
     InsufficientScopeError,
     IssueCode,
     UnauthenticatedError,
+    UnavailableError,
 )
-from app.identity import Provider
-from app.kept_keys import KeptKeys
-from app.keys import KeySource
-from app.operations.shared import Shared
-from app.settings import Settings
-from app.token_cache import TokenCache
-from app.tokens import BadTokenError, ClaimsReader, Client, SignedTokens, Verified
+from app.jwks import IdentityError, KeySource, Provider, SavedKeys
 
-if TYPE_CHECKING:
-    from app.introspection import IntrospectedTokens
+ALGORITHMS = frozenset(
+    {
+        *("RS256", "RS384", "RS512"),
+        *("PS256", "PS384", "PS512"),
+        *("ES256", "ES384", "ES512"),
+        *("EdDSA", "Ed25519"),
+    }
+)
+"""Asymmetric ones only; Ed25519 is the name that RFC 9864 gives to EdDSA."""
 
-__all__ = ["Authenticator", "Client", "require"]
-
+MAX_CLIENT_LENGTH = 255
 MAX_TOKEN_LENGTH = 8192
+MAX_CACHED_TOKENS = 4096
+
+CACHE_SECONDS = 30
+"""How long a token that the provider has withdrawn may still be accepted here."""
+
+WAIT_SECONDS = 1.0
+"""How long an introspection waits for one in progress to end."""
 
 _LOCATION = "http.Authorization"
-# RFC 6750 section 2.1; also keeps out a second header, which servers join by a comma.
+_SCOPE_CLAIMS = ("scope", "scp", "permissions")
+_CLIENT_CLAIMS = ("client_id", "azp", "sub")
+# RFC 6750 section 2.1; also excludes a second header, which servers join by a comma.
 _B64_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
+# What joserfc raises for a header or payload that is JSON and not an object, or nested
+# deeper than Python reads.
+_UNREADABLE = (ValueError, TypeError, RecursionError)
+
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client's id and the technical scopes that it was granted."""
+
+    id: str
+    scopes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A client, and until when (seconds since 1970) its token stays verified."""
+
+    client: Client
+    until: float
+
+
+class BadTokenError(Exception):
+    """A token that is not valid here; the reason is for the log alone."""
+
+    def __init__(self, reason: str, *, expired: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.expired = expired
 
 
 class Authenticator:
@@ -56,15 +111,18 @@ class Authenticator:
 
     def __init__(
         self,
-        signed: SignedTokens | None,
+        signed: "SignedTokens | None",
         opaque: "IntrospectedTokens | None",
         keys: KeySource | None,
         *,
         clock: Callable[[], float],
     ) -> None:
-        self._tokens = _Tokens(signed, opaque, keys, TokenCache(clock))
+        self.keys = keys
+        self._signed = signed
+        self._opaque = opaque
+        self._cache = TokenCache(clock)
         self._protector = ResourceProtector()
-        self._protector.register_token_validator(_Validator(self._tokens))
+        self._protector.register_token_validator(_Validator(self._verify))
 
     @classmethod
     def from_settings(
@@ -74,7 +132,7 @@ class Authenticator:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """Return the authenticator of a deployment; nothing is asked of the provider yet."""
+        """Return the authenticator of a deployment; it does not call the provider yet."""
         claims = ClaimsReader(
             issuer=settings.issuer,
             audience=settings.audience,
@@ -91,19 +149,20 @@ class Authenticator:
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer":
             return None
-        return self._tokens.recall(token.strip())
+        token = token.strip()
+        return self._cache.get(token, self._key_version(self._verifier(token)))
 
     def authenticate(self, authorization: str | None) -> Client:
-        """Return the client that an Authorization header stands for.
+        """Return the client of an Authorization header.
 
-        Raises UnauthenticatedError (401), or UnavailableError (503) when the identity
-        provider could not be asked: a good token is never called bad for that.
+        Raises UnauthenticatedError (401), or UnavailableError (503) if the identity
+        provider is away: a good token is never called bad for that.
         """
         headers = {"Authorization": authorization} if authorization else {}
         try:
             client = self._protector.validate_request(None, _Request(headers))
         except (MissingAuthorizationError, UnsupportedTokenTypeError) as error:
-            # Without an error attribute: the client showed no token (RFC 6750 3.1).
+            # Without an error attribute: the client sent no token (RFC 6750 3.1).
             raise UnauthenticatedError(
                 "An access token is needed: Authorization: Bearer <token>.", _LOCATION
             ) from error
@@ -113,11 +172,57 @@ class Authenticator:
         assert isinstance(client, Client)  # Authlib has no types
         return client
 
+    def _verify(self, token: str) -> Client:
+        if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
+            raise BadTokenError("malformed")
+        verifier = self._verifier(token)
+        if verifier is None:
+            raise BadTokenError("no way to check it")
+        version = self._key_version(verifier)
+        if client := self._cache.get(token, version):
+            return client
+        verified = verifier.verify(token)
+        self._cache.put(token, verified, version)
+        return verified.client
+
+    def _verifier(self, token: str) -> "_Verifier | None":
+        # Three parts are a signed token's, wherever signed tokens are accepted at all.
+        if self._signed and (token.count(".") == 2 or self._opaque is None):
+            return self._signed
+        return self._opaque
+
+    def _key_version(self, verifier: "_Verifier | None") -> int:
+        return self.keys.freshen() if self.keys and verifier is self._signed else 0
+
+
+class _Verifier(Protocol):
+    def verify(self, token: str) -> Verified: ...
+
+
+class _Request(NamedTuple):
+    headers: dict[str, str]
+
+
+class _Validator(TokenValidator):  # type: ignore[misc]  # Authlib has no types
+    """Authlib's interface for what a bearer token stands for."""
+
+    def __init__(self, verify: Callable[[str], Client]) -> None:
+        super().__init__(realm=REALM)
+        self._verify = verify
+
+    def authenticate_token(self, token_string: str) -> Client:
+        return self._verify(token_string)
+
+    def validate_token(
+        self, token: Client, scopes: list[str] | None, request: _Request
+    ) -> None:
+        """Leave scopes to `require`: those of a Bundle are known only later."""
+
 
 def require(client: Client, scope: str) -> None:
     """Raise InsufficientScopeError unless the client has the scope, or all of several.
 
-    Several are parted by blanks. The text is that of spec 5.3.
+    Several are separated by blanks. The text is that of spec 5.3.
     """
     if _has(client.scopes, scope):
         return
@@ -131,71 +236,6 @@ def require(client: Client, scope: str) -> None:
 @lru_cache(1024)
 def _has(scopes: frozenset[str], scope: str) -> bool:
     return not TokenValidator.scope_insufficient(sorted(scopes), [scope])
-
-
-class _Request(NamedTuple):
-    headers: dict[str, str]
-
-
-class _Verifier(Protocol):
-    def verify(self, token: str) -> Verified: ...
-
-
-class _Validator(TokenValidator):  # type: ignore[misc]  # Authlib has no types
-    """Authlib's hook: what a bearer token is, once Authlib has found it."""
-
-    def __init__(self, tokens: "_Tokens") -> None:
-        super().__init__(realm=REALM)
-        self._tokens = tokens
-
-    def authenticate_token(self, token_string: str) -> Client:
-        return self._tokens.client_of(token_string)
-
-    def validate_token(
-        self, token: Client, scopes: list[str] | None, request: _Request
-    ) -> None:
-        """Leave scopes to `require`: a Bundle's is known only once it is found."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Tokens:
-    """Chooses who checks a token, and remembers what was found good; never what was bad."""
-
-    signed: SignedTokens | None
-    opaque: "IntrospectedTokens | None"
-    keys: KeySource | None
-    cache: TokenCache
-
-    def recall(self, token: str) -> Client | None:
-        # What is no token was never found good.
-        return self.cache.get(token, self._version(self._verifier(token)))
-
-    def client_of(self, token: str) -> Client:
-        if not _is_token(token):
-            raise BadTokenError("malformed")
-        verifier = self._verifier(token)
-        version = self._version(verifier)
-        client = self.cache.get(token, version)
-        if client is None:
-            verified = verifier.verify(token)
-            self.cache.put(token, verified, version)
-            client = verified.client
-        return client
-
-    def _version(self, verifier: _Verifier) -> int:
-        return self.keys.freshen() if self.keys and verifier is self.signed else 0
-
-    def _verifier(self, token: str) -> _Verifier:
-        # Three parts are a signed token's, wherever signed tokens are taken at all.
-        if self.signed and (token.count(".") == 2 or self.opaque is None):
-            return self.signed
-        if self.opaque:
-            return self.opaque
-        raise BadTokenError("no way to check it")
-
-
-def _is_token(text: str) -> bool:
-    return len(text) <= MAX_TOKEN_LENGTH and _B64_TOKEN.fullmatch(text) is not None
 
 
 def _refusal(error: BadTokenError) -> UnauthenticatedError:
@@ -214,34 +254,244 @@ def _challenge(error: str, **attributes: str) -> Headers:
     return (("WWW-Authenticate", f"Bearer {listed}"),)
 
 
+class TokenCache:
+    """Verified tokens, by digest; the least recently used goes first. Thread-safe.
+
+    A token is stored with the version of the keys that verified it: when the provider
+    withdraws a key, its tokens are forgotten.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._entries: OrderedDict[bytes, tuple[Verified, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, token: str, version: int) -> Client | None:
+        """Return the client of a stored token that is still valid."""
+        digest = _digest(token)
+        with self._lock:
+            if (entry := self._entries.get(digest)) is None:
+                return None
+            verified, stored_version = entry
+            if stored_version != version or verified.until <= self._clock():
+                del self._entries[digest]
+                return None
+            self._entries.move_to_end(digest)
+            return verified.client
+
+    def put(self, token: str, verified: Verified, version: int) -> None:
+        """Store a verified token."""
+        with self._lock:
+            self._entries[_digest(token)] = (verified, version)
+            while len(self._entries) > MAX_CACHED_TOKENS:
+                self._entries.popitem(last=False)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+class ClaimsReader:
+    """Checks claims and reads the client from them.
+
+    `scopes` maps functional scopes to technical ones, `clock` gives seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        audience: str,
+        leeway: int,
+        scopes: Mapping[str, frozenset[str]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._expected = {"iss": issuer, "aud": audience}
+        self._leeway = leeway
+        self._scopes = scopes
+        self._clock = clock
+
+    def read(self, claims: dict[str, Any], *, required: bool) -> Client:
+        """Return the client of claims that are valid now, or raise BadTokenError.
+
+        Issuer, audience and expiry must be present if `required`, and correct if present.
+        """
+        expected = {
+            name: jwt.ClaimsOption(essential=required, value=value)
+            for name, value in self._expected.items()
+        }
+        registry = jwt.JWTClaimsRegistry(
+            now=lambda: int(self._clock()),
+            leeway=self._leeway,
+            exp=jwt.ClaimsOption(essential=required),
+            **expected,
+        )
+        try:
+            registry.validate(claims)
+        except ExpiredTokenError as error:
+            raise BadTokenError("expired", expired=True) from error
+        except JoseError as error:
+            raise _bad_token(error) from error
+        return Client(client_id(claims), self._granted(claims))
+
+    def _granted(self, claims: Mapping[str, object]) -> frozenset[str]:
+        """Return the scopes that claims list, and the technical ones of each."""
+        listed = {name for claim in _SCOPE_CLAIMS for name in _names(claims.get(claim))}
+        return frozenset(listed).union(*(self._scopes.get(n, ()) for n in listed))
+
+
+def client_id(claims: Mapping[str, object]) -> str:
+    """Return the client that claims name, or raise BadTokenError (decision 22).
+
+    It is the same for a renewed token: never the token's own id.
+    """
+    named = (claims[claim] for claim in _CLIENT_CLAIMS if claims.get(claim) is not None)
+    client = next(named, None)
+    if not isinstance(client, str) or not client.isprintable():
+        raise BadTokenError("no client")
+    if not 0 < len(client) <= MAX_CLIENT_LENGTH:
+        raise BadTokenError("no client")
+    return client
+
+
+def _names(listed: object) -> Iterable[str]:
+    if isinstance(listed, str):
+        return listed.split()
+    if isinstance(listed, list):
+        return (name for name in listed if isinstance(name, str))
+    return ()
+
+
+def _bad_token(error: JoseError) -> BadTokenError:
+    # The type alone: joserfc quotes values of the header in some of its texts.
+    return BadTokenError(type(error).__name__)
+
+
+class SignedTokens:
+    """Verifies JSON Web Tokens against a key set. Safe to share between threads."""
+
+    def __init__(self, keys: KeySource, claims: ClaimsReader) -> None:
+        self._keys = keys
+        self._claims = claims
+        self._registry = _SignatureRegistry()
+
+    def verify(self, token: str) -> Verified:
+        """Return the client of a signed token.
+
+        Raises BadTokenError, UnavailableError if there is no key to check it with.
+        """
+        try:
+            decoded = jwt.decode(token, self._key, registry=self._registry)
+        except JoseError as error:
+            raise _bad_token(error) from error
+        except _UNREADABLE as error:
+            raise BadTokenError("unreadable") from error
+        client = self._claims.read(decoded.claims, required=True)
+        return Verified(client, decoded.claims["exp"])
+
+    def _key(self, token: GuestProtocol) -> Key:
+        header = token.headers()
+        return self._keys.find(header.get("kid"), header["alg"])
+
+
+class _SignatureRegistry(JWSRegistry):
+    """Accepts a closed list of algorithms and no header extensions."""
+
+    # Enough for a certificate chain in the header; the token as a whole is limited.
+    max_header_length = 8192
+
+    def __init__(self) -> None:
+        # RFC 7515 section 4: unknown header members are ignored.
+        super().__init__(strict_check_header=False)
+
+    def get_alg(self, name: str) -> Any:
+        """Return an algorithm of the list, without joserfc's warning about EdDSA."""
+        if name not in ALGORITHMS:
+            raise UnsupportedAlgorithmError("algorithm not allowed")
+        return self.algorithms[name]
+
+    def check_header(self, header: Header) -> None:
+        """Refuse extensions: a critical one that is not understood must be."""
+        super().check_header(header)
+        if "crit" in header or "b64" in header:
+            raise UnsupportedHeaderError("no extension is understood")
+
+
+class IntrospectedTokens:
+    """Asks the provider about tokens, `at_once` of them at most. Thread-safe.
+
+    A provider that hangs holds some of the threads, never all.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        claims: ClaimsReader,
+        *,
+        client_id: str,
+        client_secret: str,
+        at_once: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self._provider = provider
+        self._claims = claims
+        self._auth = OAuth2ClientAuth(client_id, client_secret, "client_secret_basic")
+        self._clock = clock
+        self._bulkhead = Bulkhead(at_once, WAIT_SECONDS)
+
+    def verify(self, token: str) -> Verified:
+        """Return the client of a token that the provider calls active.
+
+        Raises BadTokenError, UnavailableError if the provider is away.
+        """
+        response = self._introspect(token)
+        if response.get("active") is not True:
+            raise BadTokenError("not active")
+        # Some providers write null for an absent claim.
+        claims = {name: value for name, value in response.items() if value is not None}
+        client = self._claims.read(claims, required=False)
+        soon = self._clock() + CACHE_SECONDS
+        expires = claims.get("exp")
+        until = min(soon, expires) if isinstance(expires, int | float) else soon
+        return Verified(client, until)
+
+    def _introspect(self, token: str) -> dict[str, object]:
+        form = {"token": token, "token_type_hint": "access_token"}
+        try:
+            return self._bulkhead.run(lambda: self._provider.post(form, self._auth))
+        except (IdentityError, SourceBusyError) as error:
+            reason = "busy" if isinstance(error, SourceBusyError) else str(error)
+            _log.warning("token not introspected", extra={"data": {"reason": reason}})
+            raise UnavailableError(
+                "The token cannot be checked at the moment. Try again later."
+            ) from error
+
+
 def key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource | None:
-    """Return the provider's keys; None where all tokens are introspected."""
+    """Return the provider's keys; None if all tokens are introspected."""
     if settings.key_set_url is None:
         return None
-    shared = Shared.of(os.environ)
+    directory = settings.state_directory
     return KeySource(
         Provider(settings.key_set_url, settings.identity_timeout_seconds),
         fresh=settings.key_set_seconds,
         retry=settings.key_set_retry_seconds,
         clock=monotonic,
-        kept=KeptKeys(shared.keys) if shared else None,
+        saved=SavedKeys(directory / "keys") if directory else None,
     )
 
 
 def _introspection(
     settings: Settings, claims: ClaimsReader, clock: Callable[[], float]
-) -> "IntrospectedTokens | None":
+) -> IntrospectedTokens | None:
     if settings.introspection_url is None:
         return None
-    # Here: a client of OAuth takes as long to read as Flask.
-    from app.introspection import IntrospectedTokens
-
     return IntrospectedTokens(
         Provider(settings.introspection_url, settings.identity_timeout_seconds),
         claims,
         client_id=settings.introspection_client_id or "",
         client_secret=settings.introspection_client_secret or "",
-        # The others are left to who needs no answer of the provider.
+        # The other threads serve requests that need no introspection.
         at_once=max(1, settings.threads // 2),
         clock=clock,
     )

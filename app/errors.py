@@ -1,21 +1,8 @@
-"""What can go wrong, as a client sees it: the errors of the web side and the one table.
+"""Errors as a client sees them: the exceptions of the web side and the table of outcomes.
 
-`OUTCOMES` says for each error its status, issue code, headers and text, `STATUSES` for a
-bare HTTP status of the framework. Nothing here knows the framework (see `app.outcomes`).
-
-    ServiceError
-    ├── BadRequestError            400  the request is malformed, or asks what is not offered
-    ├── UnauthenticatedError       401  no token, or one that is not valid here
-    ├── ForbiddenError             403  the client may not do this
-    │   ├── InsufficientScopeError 403  the token lacks a scope (spec 5.3)
-    │   └── SecurityError          403  plain HTTP (decision 24)
-    ├── UnknownResourceError       404  there is nothing of that name
-    ├── NotAcceptableError         406  the client wants a format that is not served
-    ├── GonePageError              410  the page was there; search again (decision 14)
-    ├── BadValueError              412  a search value is bad (decision 3)
-    ├── UnsupportedMediaTypeError  415  the body is not a form (decision 1)
-    ├── BusinessRuleError          422  a rule of the deployment forbids the search
-    └── UnavailableError           503  something behind us is away: try again
+`OUTCOMES` has the status, issue code, headers and text of each exception, of the adapters'
+too; `STATUSES` has them for a bare HTTP status of the framework. `app.middleware` turns
+both into responses.
 """
 
 from collections.abc import Mapping
@@ -171,6 +158,13 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
     ),
     contract.SourceDataError: Answer(
         502, _I.TRANSIENT, "The hospital system gave an answer that cannot be read."
+    ),
+    contract.SourceBusyError: Answer(
+        503,
+        _I.TRANSIENT,
+        "The service is busy: every connection to the hospital system is in use. Try "
+        "again later.",
+        _RETRY,
     ),
     contract.SourceUnavailableError: Answer(
         503,

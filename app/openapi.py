@@ -1,34 +1,112 @@
-"""An OpenAPI 3.0 description of what a deployment offers, from the tables that it runs on.
+"""An OpenAPI 3.0 description of what a deployment offers, derived from its tables.
 
 For client generators (`encounters mapping explain --openapi`) and for tests that attack the
 service. FHIR itself describes the resources; here they are objects with a `resourceType`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
-from adapters.contract import ResourceType
-from adapters.mapping.checks import FHIR_ID
-from app.capabilities import Offer, ResourceOffer
-from app.openapi_answers import HEADERS, SCHEMAS, headers_of, responses
-from app.openapi_parameters import (
-    Node,
-    formats,
-    header,
-    presentation,
-    query,
-    search_parameters,
-    statement_parameters,
+from adapters.contract import Limit, ResourceType
+from adapters.mapping.slots import FHIR_ID
+from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from app.errors import STATUSES
+from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text
+from app.fhir.summary import ELEMENTS, Summary
+from app.middleware import CONTENT_TYPE
+from app.offer import Offer, OfferedParameter, ResourceOffer
+from app.search.parser import MOST_PARAMETERS, modifiers, prefix_list, takes_days
+
+Node: TypeAlias = dict[str, Any]
+
+_FORM = "application/x-www-form-urlencoded"
+_MOST_COUNTED = 10
+"""A pattern with a longer counted repetition is slow wherever it is read."""
+
+_CHARACTER = r"(?:[^\\,|]|\\[\\,|$])"
+"""One character of a value: separators are escaped."""
+_DAY = r"(?:0[1-9]|[12][0-9]|3[01])"
+_DATE = rf"[0-9]{{4}}(?:-(?:0[1-9]|1[0-2])(?:-{_DAY})?)?"
+_TIME = (
+    rf"[0-9]{{4}}-(?:0[1-9]|1[0-2])-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+    r"(?::[0-5][0-9](?:\.[0-9]+)?)?(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])?"
 )
-from app.schemas.capability import FHIR_VERSION
 
-_ID: Node = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
 _SEARCH_STATUSES = (400, 401, 403, 406, 412, 422, 429, 502, 503)
 _READ_STATUSES = (400, 401, 403, 404, 406, 410, 412, 429, 500, 502, 503)
 _PAGE_STATUSES = (400, 401, 403, 404, 406, 410, 412, 429, 502, 503)
-_FORM = "application/x-www-form-urlencoded"
-_UNCHANGED = "Nothing has changed."
-_HANDLING = {"type": "string", "enum": ["handling=strict", "handling=lenient"]}
-_PREFER = header("Prefer", _HANDLING)
+_STATUS_TEXTS = {
+    412: "A parameter has a bad value, or a precondition does not hold.",
+    422: "The deployment forbids this search, or counting would take too long.",
+    500: "The service failed to answer.",
+}
+"""Texts of statuses that stand for more than one case."""
+_STATUS_HEADERS = {
+    401: ("WWW-Authenticate",),
+    403: ("WWW-Authenticate",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
+"""Headers of failures (decision 21)."""
+
+
+_ANY: Node = {"type": "string", "minLength": 1}
+
+
+def _text(*values: str) -> Node:
+    return {"type": "string", "enum": [*values]} if values else {"type": "string"}
+
+
+def _object(required: Iterable[str], properties: Node) -> Node:
+    return {"type": "object", "required": [*required], "properties": properties}
+
+
+def _list(required: Iterable[str], properties: Node) -> Node:
+    return {"type": "array", "minItems": 1, "items": _object(required, properties)}
+
+
+_HEADERS: Mapping[str, Node] = {
+    name: {"description": text, "schema": {"type": kind}}
+    for name, kind, text in (
+        ("X-Request-Id", "string", "Names the request to the operator."),
+        ("WWW-Authenticate", "string", "What is wrong with the token."),
+        ("Retry-After", "integer", "How many seconds to wait."),
+        ("ETag", "string", "A digest of the body, for If-None-Match."),
+        ("Last-Modified", "string", "When it changed, for If-Modified-Since."),
+    )
+}
+
+_LINK = {"relation": _text("self", "previous", "next"), "url": _text()}
+_ENTRY = {
+    "fullUrl": _text(),
+    "resource": {"$ref": "#/components/schemas/Resource"},
+    "search": {"type": "object", "properties": {"mode": _text("match", "outcome")}},
+}
+_ISSUE = {
+    "severity": _text("fatal", "error", "warning", "information"),
+    "code": _text(),
+    "diagnostics": _text(),
+    "location": {"type": "array", "items": _text()},
+}
+_SCHEMAS: Mapping[str, Node] = {
+    "Resource": _object(["resourceType"], {"resourceType": _text()}),
+    "Bundle": _object(
+        ["resourceType", "id", "type", "total", "link"],
+        {
+            "resourceType": _text(),
+            "id": _text(),
+            "type": _text("searchset"),
+            "total": {"type": "integer", "minimum": 0},
+            "link": _list(_LINK, _LINK),
+            "entry": _list(_ENTRY, _ENTRY),
+        },
+    ),
+    "OperationOutcome": _object(
+        ["resourceType", "issue"],
+        {"resourceType": _text(), "issue": _list(["severity", "code"], _ISSUE)},
+    ),
+}
+"""Bodies, as far as following pages requires (spec 2.5 and 2.6)."""
 
 
 def openapi(offer: Offer, base_url: str, title: str) -> Node:
@@ -50,8 +128,8 @@ def openapi(offer: Offer, base_url: str, title: str) -> Node:
         "paths": paths,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "headers": dict(HEADERS),
-            "schemas": dict(SCHEMAS),
+            "headers": dict(_HEADERS),
+            "schemas": dict(_SCHEMAS),
         },
     }
 
@@ -60,71 +138,74 @@ def _paths(offer: ResourceOffer) -> Node:
     kind = offer.resource_type
     paths: Node = {f"/{kind}/{{id}}": {"get": _read(offer)}}
     if offer.searchable:
-        parameters = (*search_parameters(offer), *presentation(kind))
-        paths[f"/{kind}"] = {"get": _search(kind, parameters)}
-        paths[f"/{kind}/_search"] = {"post": _form_search(kind, parameters)}
+        parameters = [*search_parameters(offer), *_presentation(kind)]
+        prefer = _parameter(
+            "Prefer", _text("handling=strict", "handling=lenient"), "header"
+        )
+        get = {
+            "operationId": f"search{kind}",
+            "summary": f"Search {kind}",
+            "parameters": [*parameters, prefer],
+            "responses": _responses("Bundle", (*_SEARCH_STATUSES, 414)),
+        }
+        post = {
+            "operationId": f"search{kind}ByForm",
+            "summary": f"Search {kind} by a form",
+            "parameters": [prefer],
+            "requestBody": {"content": {_FORM: {"schema": _form(parameters)}}},
+            "responses": _responses("Bundle", (*_SEARCH_STATUSES, 413, 415)),
+        }
+        paths |= {f"/{kind}": {"get": get}, f"/{kind}/_search": {"post": post}}
     return paths
+
+
+def _form(parameters: Iterable[Node]) -> Node:
+    properties = {each["name"]: dict(each["schema"]) for each in parameters}
+    for each in parameters:
+        if "description" in each:
+            properties[each["name"]]["description"] = each["description"]
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _read(offer: ResourceOffer) -> Node:
     kind = offer.resource_type
-    id = {"name": "id", "in": "path", "required": True, "schema": _ID}
-    conditions = ("If-None-Match", *(("If-Modified-Since",) if offer.dated else ()))
-    known = ("ETag", *(("Last-Modified",) if offer.dated else ()))
-    taken = [header(name, {"type": "string"}) for name in conditions]
-    answers = responses("Resource", _READ_STATUSES, known)
+    schema = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
+    id = _parameter("id", schema, "path", required=True)
+    conditions, headers = ["If-None-Match"], ["ETag"]
+    if offer.dated:
+        conditions.append("If-Modified-Since")
+        headers.append("Last-Modified")
     unchanged = {
-        "description": _UNCHANGED,
-        "headers": headers_of("X-Request-Id", "ETag"),
+        "description": "Nothing has changed.",
+        "headers": _header_references("X-Request-Id", "ETag"),
     }
     return {
         "operationId": f"read{kind}",
         "summary": f"One {kind}",
-        "parameters": [id, *presentation(kind), *taken],
-        "responses": {**answers, "304": unchanged},
-    }
-
-
-def _search(kind: ResourceType, parameters: Iterable[Node]) -> Node:
-    return {
-        "operationId": f"search{kind}",
-        "summary": f"Search {kind}",
-        "parameters": [*parameters, _PREFER],
-        "responses": responses("Bundle", (*_SEARCH_STATUSES, 414)),
-    }
-
-
-def _form_search(kind: ResourceType, parameters: Iterable[Node]) -> Node:
-    form = {
-        "type": "object",
-        "properties": {
-            each["name"]: each["schema"]
-            | {k: text for k, text in each.items() if k == "description"}
-            for each in parameters
+        "parameters": [
+            id,
+            *_presentation(kind),
+            *(_parameter(name, _text(), "header") for name in conditions),
+        ],
+        "responses": {
+            **_responses("Resource", _READ_STATUSES, headers),
+            "304": unchanged,
         },
-        "additionalProperties": False,
-    }
-    return {
-        "operationId": f"search{kind}ByForm",
-        "summary": f"Search {kind} by a form",
-        "parameters": [_PREFER],
-        "requestBody": {"content": {_FORM: {"schema": form}}},
-        "responses": responses("Bundle", (*_SEARCH_STATUSES, 413, 415)),
     }
 
 
 def _bundle(*, paging: bool) -> Node:
-    stamp = {"type": "string", "pattern": "^[a-z2-7]{32}$"}
+    signed_id = {"type": "string", "pattern": "^[a-z2-7]{32}$"}
     names = ("_id", "_searchAfter", "_searchBefore") if paging else ("_id",)
-    parameters = [query(name, stamp, required=name == "_id") for name in names]
+    parameters = [_parameter(name, signed_id, required=name == "_id") for name in names]
     if paging:
         index = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
-        parameters.append(query("_index", index))
+        parameters.append(_parameter("_index", index))
     return {
         "operationId": "readPage",
         "summary": "A page of an earlier search: follow its links as they stand",
-        "parameters": [*parameters, *formats()],
-        "responses": responses("Bundle", _PAGE_STATUSES),
+        "parameters": [*parameters, *_formats()],
+        "responses": _responses("Bundle", _PAGE_STATUSES),
     }
 
 
@@ -133,6 +214,107 @@ def _metadata() -> Node:
         "operationId": "readCapabilities",
         "summary": "What this deployment offers",
         "security": [{"bearer": []}, {}],
-        "parameters": statement_parameters(),
-        "responses": responses("Resource", (400, 406, 412)),
+        # A statement is returned whole, whatever `_elements` says.
+        "parameters": [*_presentation(None)],
+        "responses": _responses("Resource", (400, 406, 412)),
     }
+
+
+def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
+    """Yield the parameters of a search; each modifier makes one of its own."""
+    for name, offered in offer.parameters.items():
+        row = SEARCH_PARAMETERS[offer.resource_type][name]
+        schema = _values(row, offered)
+        yield {**_parameter(name, schema), "description": parameter_text(row, offered)}
+        if row.type is ParameterType.STRING:
+            for modifier in modifiers(offered.capability.matches):
+                yield _parameter(f"{name}{modifier}", schema)
+    size = {"type": "integer", "minimum": 1, "maximum": offer.count_max}
+    yield _parameter("_count", {**size, "default": offer.count_default})
+    if offer.sortable:
+        keys = [f"{sign}{key}" for key in offer.sorts for sign in ("", "-")]
+        yield _parameter("_sort", _text(*keys))
+
+
+def _presentation(kind: ResourceType | None) -> Iterator[Node]:
+    """Yield `_summary`, `_elements` and the formats; without a type any elements."""
+    yield _parameter("_summary", _text(*Summary))
+    names = sorted(ELEMENTS[kind]) if kind else []
+    elements = _alternatives("|".join(names), len(names)) if kind else _ANY
+    yield _parameter("_elements", elements)
+    yield from _formats()
+
+
+def _formats() -> Iterator[Node]:
+    yield _parameter("_format", _text(*FORMATS))
+    yield _parameter("_pretty", _text("true", "false"))
+
+
+def _values(row: SearchParameter, offered: OfferedParameter) -> Node:
+    """Return the schema of a parameter's values (decision 4).
+
+    Alternatives are one text with commas. Where several criteria make sense together,
+    the bounds of a range or the parts of a name, the schema is an array.
+    """
+    pattern = _pattern(row, offered)
+    one = _alternatives(pattern, offered.values) if pattern else _ANY
+    is_repeated = row.type in (ParameterType.DATE, ParameterType.STRING)
+    if not is_repeated or offered.values == 1:
+        return one
+    most = min(offered.values, MOST_PARAMETERS)
+    return {"type": "array", "minItems": 1, "maxItems": most, "items": one}
+
+
+def _pattern(row: SearchParameter, offered: OfferedParameter) -> str:
+    """Return the pattern of one value, "" where nearly any text is one."""
+    if row.codes:
+        return rf"(?:{_CHARACTER}*\|)?(?:{'|'.join(row.codes)})|{_CHARACTER}+\|"
+    if row.is_id:
+        return FHIR_ID.pattern
+    if row.type is ParameterType.REFERENCE:
+        return rf"(?:[A-Z][A-Za-z]+/)?{FHIR_ID.pattern}|{_CHARACTER}*:{_CHARACTER}*"
+    if row.type is ParameterType.DATE:
+        days = takes_days(row) or offered.capability.finest is Limit.DAY
+        prefixes = prefix_list(offered.capability.prefixes).replace(", ", "|")
+        return f"(?:{prefixes})?(?:{_DATE if days else f'{_DATE}|{_TIME}'})"
+    return rf"{_CHARACTER}+\|{_CHARACTER}+" if row.extension else ""
+
+
+def _alternatives(pattern: str, most: int) -> Node:
+    """Return the schema of up to `most` values of a pattern, with commas between them."""
+    number = f"{{0,{most - 1}}}" if most <= _MOST_COUNTED else "*"
+    more = f"(?:,(?:{pattern})){number}" if most > 1 else ""
+    return {"type": "string", "pattern": f"^(?:{pattern}){more}$"}
+
+
+def _parameter(
+    name: str, schema: Node, place: str = "query", *, required: bool = False
+) -> Node:
+    return {"name": name, "in": place, "required": required, "schema": schema}
+
+
+def _responses(
+    schema: str, statuses: Iterable[int], headers: Iterable[str] = ()
+) -> Node:
+    """Return the responses of an operation: a `schema` with more `headers`, or a failure."""
+    responses = {"200": _response("Success.", schema, *headers)}
+    for status in statuses:
+        text = _STATUS_TEXTS.get(status) or STATUSES[status].text or ""
+        headers_of_status = _STATUS_HEADERS.get(status, ())
+        failure = _response(text, "OperationOutcome", *headers_of_status)
+        responses[str(status)] = failure
+    responses["default"] = _response("Another failure.", "OperationOutcome")
+    return responses
+
+
+def _response(text: str, schema: str, *headers: str) -> Node:
+    reference = {"$ref": f"#/components/schemas/{schema}"}
+    return {
+        "description": text,
+        "headers": _header_references("X-Request-Id", *headers),
+        "content": {CONTENT_TYPE: {"schema": reference}},
+    }
+
+
+def _header_references(*names: str) -> Node:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -1,30 +1,34 @@
-"""The joined parts of a running service, as the views find them."""
+"""The parts of a running service that answer requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
-from typing import cast
+from datetime import UTC, date, datetime
+from typing import Self, cast
 
 from flask import current_app
-from marshmallow import Schema
 
 from adapters.contract import Adapter, ResourceType
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
-from app.capabilities import Offer
-from app.criteria import Context
-from app.schemas.entries import Entries
-from app.settings import Settings
-from app.throttle import Throttle
-from app.walks import Walks
+from app.config import Settings
+from app.fhir.datatypes import Writer, compiled
+from app.fhir.resources import resource_schemas
+from app.offer import Offer, compute_offer
+from app.paging.session import SearchSessions
+from app.paging.store import PageStore, derived_key
+from app.rate_limit import Throttle
+from app.redis_client import connect
+from app.search.parser import Context, context_of
 
 EXTENSION = "encounters"
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What answering a request needs; made once, by `create_app`.
+    """What the views need to answer a request; built once, by `create_app`.
 
-    `offered_since` is the day on which the deployment's offer last changed.
+    `offered_since` is the day on which the mapping file last changed.
     """
 
     settings: Settings
@@ -33,13 +37,45 @@ class Service:
     context: Context
     authenticator: Authenticator
     throttle: Throttle
-    walks: Walks
-    schemas: Mapping[ResourceType, Schema]
-    entries: Mapping[ResourceType, Entries]
+    sessions: SearchSessions
+    writers: Mapping[ResourceType, Writer]
     title: str
     offered_since: date
 
+    @classmethod
+    def open(cls, settings: Settings, mapping: SourceMapping, adapter: Adapter) -> Self:
+        """Build the service of a deployment."""
+        offer = compute_offer(profile_of(mapping), adapter.capabilities)
+        context = context_of(settings.base_url, mapping.constants, mapping.time_zone)
+        client = connect(settings.redis_url)
+        store = PageStore(
+            client,
+            settings.seal_keys,
+            idle=60 * settings.page_idle_minutes,
+            life=60 * settings.page_life_minutes,
+        )
+        throttle = Throttle(
+            client,
+            clients=settings.client_requests_per_minute,
+            addresses=settings.address_requests_per_minute,
+            key=derived_key(settings.seal_keys[0], b"throttle"),
+        )
+        schemas = resource_schemas(mapping.constants)
+        changed = settings.mapping.stat().st_mtime
+        return cls(
+            settings=settings,
+            adapter=adapter,
+            offer=offer,
+            context=context,
+            authenticator=Authenticator.from_settings(settings),
+            throttle=throttle,
+            sessions=SearchSessions(adapter, offer, store, context),
+            writers={kind: compiled(schema) for kind, schema in schemas.items()},
+            title=mapping.name,
+            offered_since=datetime.fromtimestamp(changed, UTC).date(),
+        )
 
-def service() -> Service:
-    """Return the service of the application that answers this request."""
+
+def current_service() -> Service:
+    """Return the service of the application that handles this request."""
     return cast("Service", current_app.extensions[EXTENSION])

@@ -28,37 +28,41 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=usual.pages, help="of the walk")
     parser.add_argument("--no-peers", action="store_true", help="without node and HAPI")
     parser.add_argument(
+        "--before", type=Path, help="a checkout of an earlier build, to compare with"
+    )
+    parser.add_argument(
         "--kept",
         type=Path,
         default=Path("build/bench"),
         help="where the hospital is kept between runs (default: %(default)s)",
     )
     parser.add_argument("--report", type=Path, default=Path("bench/report.md"))
-    told = parser.parse_args()
+    options = parser.parse_args()
     if not generator():
         parser.error("wrk is needed (Debian: apt-get install wrk)")
     # Now: at the end it would cost the whole run.
-    told.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
     # The walk runs in this process, and its hospital has rows that cannot be mapped.
     logging.getLogger().addHandler(logging.NullHandler())
     plan = Plan(
-        rounds=told.rounds,
-        seconds=told.seconds,
-        pages=told.pages,
-        peers=not told.no_peers,
+        rounds=options.rounds,
+        seconds=options.seconds,
+        pages=options.pages,
+        peers=not options.no_peers,
+        before=options.before and options.before.resolve(),
     )
     with ExitStack() as stack:
         scratch = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))
         )
-        filled = stack.enter_context(database(told.kept, told.stays))
+        filled = stack.enter_context(database(options.kept, options.stays))
         store = stack.enter_context(redis_url())
         known = stack.enter_context(identity(scratch))
         with psycopg.connect(filled.libpq) as connection:
             server = str(connection.info.parameter_status("server_version"))
-        found = Bench(filled, store, known, scratch, plan, valid).results()
-        write(told.report, found, plan, told.stays, server)
-    print(f"written: {told.report}")
+        results = Bench(filled, store, known, scratch, plan, valid).results()
+        write(options.report, results, plan, options.stays, server)
+    print(f"written: {options.report}")
 
 
 def valid(body: Body) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.mapping.model import Mark, SourceConfig
-from adapters.sql.database import COUNTS
+from adapters.sql.engine import COUNTS
 
 REPORT = Path(__file__).with_name("report.md")
 SMALL, LARGE = "A patient's stays, 10 rows", "Page of 100 of a unit, with its total"

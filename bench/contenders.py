@@ -14,13 +14,14 @@ from pathlib import Path
 import psutil
 from cryptography.fernet import Fernet
 
-from app.operations.endpoints import NAME
 from bench.cluster import Database, free_port
 from bench.tokens import AUDIENCE, ISSUER, Identity
 
 ROOT = Path(__file__).parents[1]
 PEERS = Path(__file__).parent / "peers"
-DEMO = ROOT / "mappings/demo/demo.yaml"
+BESIDE = "encounters-ops"
+"""The process of an earlier build that answers its probes, and no requests."""
+
 BASE_URL = "https://bench.example.org/fhir/v3"
 WORKERS, THREADS = 2, 16
 START_SECONDS = 60
@@ -52,11 +53,11 @@ class Running:
         return tree(self.process.pid)
 
     def workers(self) -> list[psutil.Process]:
-        """Return the processes that answer: neither their parent nor the one beside them."""
+        """Return the processes that answer requests."""
         return [
             each
             for each in self.processes()
-            if not each.children() and each.name() != NAME
+            if not each.children() and each.name() != BESIDE
         ]
 
     def cpu(self) -> float:
@@ -129,9 +130,16 @@ def _answers(port: int) -> bool:
 
 
 def contenders(
-    database: Database, redis: str, identity: Identity, bodies: Path
+    database: Database,
+    redis: str,
+    identity: Identity,
+    bodies: Path,
+    before: Path | None,
 ) -> list[Contender]:
-    """Return everybody, those that cannot be started here too."""
+    """Return everybody, those that cannot be started here too.
+
+    `before` is a checkout of an earlier build, which runs with the packages of this one.
+    """
     return [
         _flask("floor", {"FLOOR_BODIES": str(bodies)}, "bare Flask, constant bodies"),
         _flask(
@@ -148,57 +156,51 @@ def contenders(
                 "BENCH_TOKEN": identity.token,
                 "PROMETHEUS_MULTIPROC_DIR": str(bodies.parent),
             },
-            "the same with token, pages in Redis, access line, metrics; our worker",
-            ("-c", "python:bench.worker"),
+            "the same with token, pages in Redis, access line, metrics",
         ),
-        ours({"PAS_URL": database.sqlalchemy}, DEMO, redis, identity),
+        *_services(database, redis, identity, before),
         _node("node", 1, database, identity),
         _node("node ×2", 2, database, identity),
         _hapi(database, identity),
     ]
 
 
-def ours(
-    source: Mapping[str, str],
-    mapping: Path,
-    redis: str,
-    identity: Identity,
-    *,
-    threads: int = THREADS,
-) -> Contender:
-    """Return the service as shipped: every setting that is not said here is its default."""
-    port = free_port()
-    settings = {
-        "BASE_URL": BASE_URL,
-        "ISSUER": ISSUER,
-        "AUDIENCE": AUDIENCE,
-        "KEY_SET_URL": identity.key_set_url,
-        "MAPPING": str(mapping),
-        "REDIS_URL": redis,
-        "SEAL_KEYS": Fernet.generate_key().decode(),
-        "BIND": f"127.0.0.1:{port}",
-        "OPERATIONS_BIND": f"127.0.0.1:{free_port()}",
-        "PLAIN_HTTP": "loopback",
-        "WORKERS": str(WORKERS),
-        "THREADS": str(threads),
-        # Counted as ever; the bench asks more than a client may.
-        "CLIENT_REQUESTS_PER_MINUTE": "100000000",
-        "ADDRESS_REQUESTS_PER_MINUTE": "100000000",
-    }
-    named = {f"ENCOUNTERS_{name}": text for name, text in settings.items()}
-    command = [sys.executable, "-m", "app.cli", "serve"]
-    environ = {**named, **source, "PYTHONPATH": str(ROOT)}
-    return Contender("ours", command, environ, port, "the service as shipped")
+def _services(
+    database: Database, redis: str, identity: Identity, before: Path | None
+) -> Iterator[Contender]:
+    """Yield the service as shipped, and an earlier build of it, with equal settings."""
+    for name, root in (("ours", ROOT), ("before", before)):
+        if root is None:
+            continue
+        port = free_port()
+        settings = {
+            "BASE_URL": BASE_URL,
+            "ISSUER": ISSUER,
+            "AUDIENCE": AUDIENCE,
+            "KEY_SET_URL": identity.key_set_url,
+            "MAPPING": str(root / "mappings/demo/demo.yaml"),
+            "REDIS_URL": redis,
+            "SEAL_KEYS": Fernet.generate_key().decode(),
+            "BIND": f"127.0.0.1:{port}",
+            "OPERATIONS_BIND": f"127.0.0.1:{free_port()}",
+            "PLAIN_HTTP": "loopback",
+            "WORKERS": str(WORKERS),
+            "THREADS": str(THREADS),
+            # Counted as ever; the bench sends more than a client may.
+            "CLIENT_REQUESTS_PER_MINUTE": "100000000",
+            "ADDRESS_REQUESTS_PER_MINUTE": "100000000",
+        }
+        environ = {f"ENCOUNTERS_{key}": text for key, text in settings.items()}
+        environ |= {"PAS_URL": database.sqlalchemy, "PYTHONPATH": str(root)}
+        command = [sys.executable, "-m", "app.cli", "serve"]
+        about = "the service as shipped" if name == "ours" else "an earlier build"
+        yield Contender(name, command, environ, port, about)
 
 
-def _flask(
-    module: str,
-    environ: Mapping[str, str],
-    about: str,
-    worker: Sequence[str] = ("--worker-class", "gthread"),
-) -> Contender:
+def _flask(module: str, environ: Mapping[str, str], about: str) -> Contender:
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", *worker, "--workers", str(WORKERS)]
+    command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread"]
+    command += ["--workers", str(WORKERS)]
     command += ["--threads", str(THREADS), "--keep-alive", "75", "--no-control-socket"]
     command += ["--log-level", "warning", "--bind", f"127.0.0.1:{port}"]
     command += [f"bench.{module}:create_app()"]

@@ -14,14 +14,11 @@ from bench.handwritten import SERVED, UNIT
 SAMPLE = 500
 """How many different requests a scenario has."""
 
-LINKED = ("dutiful", "ours")
+LINKED = ("dutiful", "ours", "before")
 """Who has links to the next page; an item of that scenario holds one of each."""
 
 TWO_PAGES = 201
 """A unit's page, the next one, and a row behind it."""
-
-WINDOW = 250
-"""How many stays a window of days has, about."""
 
 _WHOLE = (
     "etat IN ('P','PA','E','EC','R','S','T','F') AND maj_utc IS NOT NULL"
@@ -66,18 +63,14 @@ class Scenario:
         path = f"{root}/Encounter/_search"
         if self.name == "patient":
             return Call(path, [("patient", f"Patient/{item[0]}")])
-        if self.name == "page":
-            value = f"{UNIT}|{item[0]}" if unit.startswith("service") else item[0]
-            return Call(path, [(unit, value), ("_count", "100")])
-        bounds = [("date", f"ge{item[0]}"), ("date", f"lt{item[1]}")]
-        if contender.startswith("node"):
-            bounds = [("from", item[0]), ("before", item[1])]
-        return Call(path, [*bounds, ("_count", "100")])
+        value = f"{UNIT}|{item[0]}" if unit.startswith("service") else item[0]
+        return Call(path, [(unit, value), ("_count", "100")])
 
 
 _UNIT = "service-provider._extension"
 _WORDS: Mapping[str, tuple[str, str]] = {
     "ours": ("/fhir/v3", _UNIT),
+    "before": ("/fhir/v3", _UNIT),
     "handwritten": ("/fhir/v3", _UNIT),
     "dutiful": ("/fhir/v3", _UNIT),
     "node": ("/3_0_1", "functional-unit"),
@@ -111,23 +104,8 @@ def scenarios(database: Database) -> list[Scenario]:
             f"   ORDER BY date_entree DESC, sejour_id DESC LIMIT {TWO_PAGES}) s) first"
             f" WHERE first.whole AND first.found = {TWO_PAGES}"
         )
-        windows = some(
-            "SELECT began, began + length FROM (SELECT"
-            "  date_trunc('day', min(date_entree)) AS first, max(date_entree) AS last,"
-            f"  count(*) AS stays FROM sejour WHERE {SERVED}) all_of_them,"
-            f" LATERAL (SELECT ceil({WINDOW} / (stays / extract(day FROM last - first)))"
-            "   * interval '1 day' AS length) chosen,"
-            " LATERAL generate_series(first, last, length) AS began,"
-            " LATERAL (SELECT bool_and(coalesce(whole, false)) AS whole, count(*) AS found"
-            f"  FROM (SELECT {_WHOLE} AS whole FROM sejour WHERE date_entree >= began"
-            f"   AND date_entree < began + length AND {SERVED}"
-            "   ORDER BY date_entree DESC, sejour_id DESC LIMIT 101) s) of_window"
-            " WHERE of_window.whole AND of_window.found = 101"
-        )
-    days = [tuple(text.replace(" ", "T") for text in pair) for pair in windows]
     return [
         Scenario("read", "read by id", reads),
         Scenario("patient", "patient's stays, 10 rows", patients),
         Scenario("page", "page of 100 of a unit, with its total", units),
-        Scenario("window", "two-sided date window, page of 100", days),
     ]

@@ -1,15 +1,14 @@
 """A soak: the whole service for a while under clients of every kind, and what it holds.
 
 Run as `make soak` (MINUTES=20, ARGS=--postgresql). The made-up hospital, Redis, a token
-server and the service run in processes of their own; audit, limits and the operations port
-are on. Clients of `bench.clients` ask over loopback, while an operator asks for the probes
-and moves the audit file away. The end is a table and a verdict: exit status 1 where an answer
+server and the service run in processes of their own; audit, limits and probes are on.
+Clients of `bench.clients` ask over loopback, while an operator asks for the probes and
+moves the audit file away. The end is a table and a verdict: exit status 1 where an answer
 was wrong, a process was lost, or what one holds did not stay flat (`bench.sampling`).
 """
 
 import argparse
 import random
-import socket
 import sys
 import tempfile
 import threading
@@ -22,22 +21,28 @@ from pathlib import Path
 import psutil
 import requests
 
-from app.operations.endpoints import NAME
 from bench.clients import KINDS, SECONDS, Client, Tally, faulty_paths, run
 from bench.cluster import database
 from bench.sampling import MB, Course, Named, Sample, courses, shared_files, take
-from demo.deployments import deployment
 from demo.hospital import fill
 from demo.issuer import issue_token
-from demo.loopback import HOST
-from demo.parts import SEED, Addresses, start_issuer, start_redis, start_service
-from demo.processes import Family, redis_server
-from demo.state import DemoDirectory
+from demo.processes import (
+    SEED,
+    Addresses,
+    Family,
+    redis_server,
+    start_issuer,
+    start_redis,
+    start_service,
+)
+from demo.state import HOST, DemoDirectory, deployment
 
 STAYS = 2000
-SERVE = "app.cli serve"
+SERVICE = "app.server.config"
+"""What the command line of each process of the service names."""
+
 OPERATIONS = 2
-"""How far the operations port is from the service's."""
+"""How far the port of the probes is from the service's."""
 
 SAMPLE_SECONDS = 5.0
 ROTATE_SECONDS = 60.0
@@ -80,39 +85,27 @@ def start(stack: ExitStack, port: int, *, postgresql: bool = False) -> Soaked:
         fill(url, stays=STAYS, seed=SEED)
     family = stack.enter_context(Family())
     directory.remember_issuer(addresses.issuer)
-    socket_path = folder / "redis.sock"
+    socket_path, shared = folder / "redis.sock", folder / "shared"
+    shared.mkdir()
     start_redis(family, directory, redis_server(), socket_path)
     start_issuer(family, directory, addresses)
     variables = {
         "ENCOUNTERS_REDIS_URL": f"unix://{socket_path}",
         "ENCOUNTERS_OPERATIONS_BIND": f"{HOST}:{port + OPERATIONS}",
         "PAS_URL": url,
+        # Where the service creates what its processes share: metrics, and the mapping.
+        "TMPDIR": str(shared),
         **SETTINGS,
     }
     start_service(family, directory, addresses, deployment(""), variables)
     family.wait_until_ready()
-    _wait_for(port + OPERATIONS)
-    processes = _processes()
-    master = next(each.process for each in processes if each.name == "service: master")
-    shared = Path(master.environ()["ENCOUNTERS_MAPPING"]).parent
     return Soaked(
         addresses,
         directory,
-        processes,
+        _processes(),
         shared,
         faulty_paths(deployment("").mapping, url, STAYS),
     )
-
-
-def _wait_for(port: int) -> None:
-    """Wait for the operations port, which opens a moment after the service's."""
-    ends = time.monotonic() + SECONDS
-    while time.monotonic() < ends:
-        with socket.socket() as probe:
-            if probe.connect_ex((HOST, port)) == 0:
-                return
-        time.sleep(0.1)
-    raise SystemExit("The operations port did not open.")
 
 
 def _processes() -> tuple[Named, ...]:
@@ -120,19 +113,17 @@ def _processes() -> tuple[Named, ...]:
     found, workers = [], 0
     for process in psutil.Process().children(recursive=True):
         command = " ".join(process.cmdline())
-        if process.name() == NAME:
-            name = "service: operations"
-        elif "demo.issuer" in command:
+        if "demo.issuer" in command:
             name = "token server"
-        elif "redis-server" in command:
+        elif "valkey-server" in command:
             name = "Redis"
-        elif (parent := process.parent()) and SERVE in " ".join(parent.cmdline()):
+        elif SERVICE not in command:
+            continue
+        elif (parent := process.parent()) and SERVICE in " ".join(parent.cmdline()):
             workers += 1
             name = f"service: worker {workers}"
-        elif SERVE in command:
-            name = "service: master"
         else:
-            continue
+            name = "service: master"
         found.append(Named(name, process))
     return tuple(found)
 

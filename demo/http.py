@@ -1,158 +1,486 @@
-"""The made-up hospital behind an HTTP API, as some hospital systems are reached.
+"""The invented hospital behind an HTTP API, as some hospital systems are reached.
 
-What its own people would say of it:
+- `/sejours`, `/patients`, `/etablissements` answer `{"nombre": …, "resultats": […]}`: at
+  most `nb` rows from `debut` on. `/sejours/<id>` answers one row.
+- Each request carries a key, or the token of a session that was opened with it:
+  POST /connexion `{"utilisateur": "lecture", "motDePasse": <the key>}` → `{"jeton": …}`.
+- Times are local, written 30/03/2024 08:15:00 with a fraction where a row has one; `maj`,
+  the last change, is in UTC. 01/01/1900 stands for an unknown day.
+- Unknown parameters are ignored, as by many an API. Commas separate alternatives.
+- `sejours`: `ids`, `ipp` (also of a file that was merged into the patient's), `etats`,
+  `sansEtats` (all but these), `types`, `ufs`, `venues`, `etabs`; `entreeDu`,
+  `entreeAvant`: from a time on and before it.
+- `patients`: `ids`, `sexes`, `neDu`, `neAvant`; `numeros`, alone or with their `domaine`
+  (the id itself is of the domain IPP); `nom` for any name, `famille`, `prenom`: a word
+  begins so. With `Contient` they contain it, with `Exact` they are equal.
+- `etablissements`: `ids`, `finess`, `nom`, `nomContient`, `nomExact`.
+- `tri` is `id` or `maj`, for stays `entree` too, with `-` descending. Rows without the
+  time come last both ways. By default the newest stays come first.
 
-- `/sejours`, `/patients`, `/etablissements` answer `{"nombre": …, "resultats": […]}`, `nb` rows
-  at most from `debut` on; `/sejours/<id>` answers one row. Each request carries a key, or
-  the token of a session that was opened with it (`demo.doors`).
-- Times are written 30/03/2024 08:15:00, with a fraction behind a point where a row has one,
-  as the clock on the wall showed them; the last change (`maj`) in UTC. 01/01/1900 is a day
-  that nobody knows.
-- What can be asked for, and in which order, stands in `demo.found`.
-
-`paging=False` makes the older release, which gives the first rows only and does not sort;
-`errors_as_200` the one that answers every error with status 200.
+`--no-paging` is an older release, which answers the first rows only and does not sort.
 """
 
 import argparse
+import json
 import os
-from collections.abc import Callable
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from functools import lru_cache, partial
+from operator import eq, ge, lt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from secrets import compare_digest, token_urlsafe
+from typing import Any, TypeAlias
 
-from flask import Flask, jsonify, request
+from flask import Blueprint, Flask, jsonify, request
 from flask.typing import ResponseReturnValue
+from werkzeug.datastructures import Headers
 
-from demo.doors import KEY_HEADER, LOGIN, Door, Key, Sessions
-from demo.folder import Folder, HospitalFileError, below_a_name
-from demo.found import found
+from adapters.folding import contains, fold, starts_a_word
 from demo.hospital import generate
-from demo.loopback import serve
-from demo.pas import Pas, hospital
+from demo.people import Row
+from demo.state import serve
+from demo.tables import ETABLISSEMENT, IDENTIFIANT_PATIENT, IDENTITE, PATIENT, SEJOUR
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+Json: TypeAlias = dict[str, Any]
+Pas: TypeAlias = dict[str, dict[str, Json]]
+"""The rows of a hospital as its API shows them, by kind and id."""
 
 KEY_VARIABLE = "PAS_KEY"
+LOGIN, USER = "/connexion", "lecture"
+KEY_HEADER, SESSION_HEADER = "X-Cle-Api", "X-Session"
+KINDS = ("sejours", "patients", "etablissements")
 
-_NEWER = ("debut", "tri")
-"""Parameters that the older release does not know."""
+DAY = "%d/%m/%Y"
+MOMENT = f"{DAY} %H:%M:%S"
+FRACTION = f"{MOMENT}.%f"
+IPP = "IPP"
+
+_UNKNOWN_DAY = "01/01/1900"
+_TIMES = ("dateEntree", "dateSortie", "dateNaissance", "maj")
+_NEVER = datetime(1, 1, 1)  # noqa: DTZ001 - local, as all times of the hospital
+
+
+# Rows
+
+
+def hospital(rows: Iterable[Row]) -> Pas:
+    """Return what the API shows of a hospital's rows, each patient's file first."""
+    pas: Pas = {kind: {} for kind in KINDS}
+    qualified = set[int]()
+    for table, row in rows:
+        if table is SEJOUR:
+            pas["sejours"][str(row["sejour_id"])] = _stay(row)
+        elif table is PATIENT:
+            pas["patients"][str(row["patient_id"])] = _patient(row)
+        elif table is IDENTITE:
+            pas["patients"][str(row["patient_id"])] |= _identity(row)
+            if row["statut"] == "QUAL":
+                qualified.add(row["patient_id"])
+        elif table is ETABLISSEMENT:
+            pas["etablissements"][str(row["etab_id"])] = _house(row)
+        elif table is IDENTIFIANT_PATIENT and (
+            row["domaine"] != "INS-NIR" or row["patient_id"] in qualified
+        ):
+            number = {"domaine": row["domaine"], "valeur": row["valeur"]}
+            pas["patients"][str(row["patient_id"])]["numeros"].append(number)
+    return pas
+
+
+def _stay(row: Json) -> Json:
+    unit = row["uf_courante"]
+    return {
+        "id": row["sejour_id"],
+        "numVenue": row["num_venue"],
+        "patient": {"ipp": row["patient_id"]},
+        "etat": row["etat"],
+        "typeSejour": row["type_sejour"],
+        "dateEntree": _written(row["date_entree"]),
+        "dateSortie": _written(row["date_sortie"]),
+        "uf": None if unit is None else {"code": unit},
+        "etablissement": {"id": row["etab_id"]},
+        "maj": _written(row["maj_utc"]),
+    }
+
+
+def _patient(row: Json) -> Json:
+    return {
+        "id": row["patient_id"],
+        "dossier": row["etat_dossier"],
+        "fusionVers": row["fusion_vers"],
+        "etablissement": {"id": row["etab_id"]},
+        "numeros": [],
+        "maj": _written(row["maj_utc"]),
+    }
+
+
+def _identity(row: Json) -> Json:
+    return {
+        "noms": {
+            "naissance": row["nom_naissance"],
+            "prenoms": row["prenoms"],
+            "utilise": row["nom_utilise"],
+            "prenomUtilise": row["prenom_utilise"],
+        },
+        "sexe": row["sexe"],
+        "dateNaissance": _written(row["date_naissance"]),
+    }
+
+
+def _house(row: Json) -> Json:
+    return {
+        "id": row["etab_id"],
+        "nom": row["raison_sociale"],
+        "finess": row["finess_et"],
+        "maj": _written(row["maj_utc"]),
+    }
+
+
+def _written(moment: date | None) -> str | None:
+    if moment is None:
+        return None
+    return moment.strftime(MOMENT if isinstance(moment, datetime) else DAY)
+
+
+@lru_cache(maxsize=65_536)
+def _moment(text: str) -> datetime:
+    form = DAY if " " not in text else FRACTION if "." in text else MOMENT
+    return datetime.strptime(text, form)  # noqa: DTZ007 - local, as all its times
+
+
+def _known(text: str | None) -> datetime | None:
+    return None if not text or text.startswith(_UNKNOWN_DAY) else _moment(text)
+
+
+# Hospitals in files
+
+
+class HospitalFileError(Exception):
+    """A file that contains no hospital; the text says where it goes wrong."""
+
+
+def read_hospital(text: bytes) -> Pas:
+    """Return the hospital of a file: the rows of each kind, as the API shows them."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise HospitalFileError("this is not JSON") from error
+    if not isinstance(content, dict) or not set(content) <= set(KINDS):
+        raise HospitalFileError(f"rows by kind ({', '.join(KINDS)}) are expected")
+    pas: Pas = {kind: {} for kind in KINDS}
+    for kind, rows in content.items():
+        try:
+            for row in rows:
+                pas[kind][str(row["id"])] = row
+                for name in _TIMES:
+                    _known(row.get(name))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            text_ = f"{kind}: a row has no id, or a time that cannot be read"
+            raise HospitalFileError(text_) from error
+    return pas
+
+
+def read_folder(folder: Path, name: str) -> Pas | None:
+    """Return a hospital as its file is now, None if there is none."""
+    if not re.fullmatch(r"[\w-][\w.-]*", name):
+        return None
+    try:
+        return read_hospital((folder / f"{name}.json").read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+# Searches
+
+Args: TypeAlias = Mapping[str, str]
+Filter: TypeAlias = Callable[[Json, list[str], Args], bool]
+Names: TypeAlias = Callable[[Json], Iterable[str | None]]
+
+
+def search(pas: Pas, kind: str, args: Args) -> list[Json]:
+    """Return the matching rows of a kind in the requested order.
+
+    Raises ValueError for a time or an order that the API does not know.
+    """
+    values = {name: text.split(",") for name, text in args.items()}
+    # Stays have moved to the file that another one was merged into.
+    files = [pas["patients"].get(id, {}) for id in values.get("ipp", ())]
+    values["ipp"] = [
+        str(file.get("fusionVers") or id)
+        for id, file in zip(values.get("ipp", ()), files, strict=True)
+    ]
+    filters = [(f, values[name]) for name, f in _FILTERS[kind].items() if name in args]
+    rows = [
+        row
+        for row in pas[kind].values()
+        if all(matches(row, texts, args) for matches, texts in filters)
+    ]
+    return _sorted(
+        rows, kind, args.get("tri", "-entree" if kind == "sejours" else "id")
+    )
+
+
+def _sorted(rows: list[Json], kind: str, order: str) -> list[Json]:
+    fields = {"id": "", "maj": "maj"}
+    if kind == "sejours":
+        fields["entree"] = "dateEntree"
+    name = order.removeprefix("-")
+    if name not in fields:
+        raise ValueError("no such order")
+
+    def time_of(row: Json) -> datetime | None:
+        return _known(row.get(fields[name])) if fields[name] else _NEVER
+
+    rows = sorted(
+        rows,
+        key=lambda row: (time_of(row) or _NEVER, row["id"]),
+        reverse=order.startswith("-"),
+    )
+    return sorted(rows, key=lambda row: time_of(row) is None)
+
+
+def _at(row: Json, *path: str) -> Any:
+    value: Any = row
+    for key in path:
+        value = (value or {}).get(key)
+    return value
+
+
+def _among(*path: str) -> Filter:
+    def matches(row: Json, texts: list[str], _: Args) -> bool:
+        value = _at(row, *path)
+        return value is not None and str(value) in texts
+
+    return matches
+
+
+def _not_among(row: Json, texts: list[str], _: Args) -> bool:
+    return str(row.get("etat")) not in texts
+
+
+def _when(name: str, compare: Callable[[datetime, datetime], bool]) -> Filter:
+    def matches(row: Json, texts: list[str], _: Args) -> bool:
+        (bound,) = map(_moment, texts)
+        value = _known(row.get(name))
+        return value is not None and compare(value, bound)
+
+    return matches
+
+
+def _numbered(row: Json, texts: list[str], args: Args) -> bool:
+    domain = args.get("domaine")
+    own = {"domaine": IPP, "valeur": str(row["id"])}
+    return any(
+        number["valeur"] in texts and domain in (None, number["domaine"])
+        for number in (own, *(row.get("numeros") or ()))
+    )
+
+
+def _named(names: Names, compare: Callable[[str, str], bool]) -> Filter:
+    def matches(row: Json, texts: list[str], _: Args) -> bool:
+        return any(compare(name, text) for name in names(row) if name for text in texts)
+
+    return matches
+
+
+def _by_name(parameter: str, names: Names, each: Names) -> Mapping[str, Filter]:
+    """Return the three filters of a name; `each` yields given names one by one."""
+    return {
+        parameter: _named(names, lambda a, b: starts_a_word(fold(a), fold(b))),
+        f"{parameter}Contient": _named(names, lambda a, b: contains(fold(a), fold(b))),
+        f"{parameter}Exact": _named(each, eq),
+    }
+
+
+def _family(row: Json) -> tuple[str | None, ...]:
+    return _at(row, "noms", "naissance"), _at(row, "noms", "utilise")
+
+
+def _given(row: Json) -> tuple[str | None, ...]:
+    return _at(row, "noms", "prenoms"), _at(row, "noms", "prenomUtilise")
+
+
+def _each_given(row: Json) -> tuple[str | None, ...]:
+    """`prenoms` are several names, `prenomUtilise` is one even with blanks."""
+    names, used = _given(row)
+    return *(names or "").split(), used
+
+
+def _title(row: Json) -> tuple[str | None, ...]:
+    return (row.get("nom"),)
+
+
+_FILTERS: Mapping[str, Mapping[str, Filter]] = {
+    "sejours": {
+        "ids": _among("id"),
+        "ipp": _among("patient", "ipp"),
+        "etats": _among("etat"),
+        "sansEtats": _not_among,
+        "types": _among("typeSejour"),
+        "ufs": _among("uf", "code"),
+        "venues": _among("numVenue"),
+        "etabs": _among("etablissement", "id"),
+        "entreeDu": _when("dateEntree", ge),
+        "entreeAvant": _when("dateEntree", lt),
+    },
+    "patients": {
+        "ids": _among("id"),
+        "sexes": _among("sexe"),
+        "numeros": _numbered,
+        "neDu": _when("dateNaissance", ge),
+        "neAvant": _when("dateNaissance", lt),
+        **_by_name(
+            "nom",
+            lambda row: (*_family(row), *_given(row)),
+            lambda row: (*_family(row), *_each_given(row)),
+        ),
+        **_by_name("famille", _family, _family),
+        **_by_name("prenom", _given, _each_given),
+    },
+    "etablissements": {
+        "ids": _among("id"),
+        "finess": _among("finess"),
+        **_by_name("nom", _title, _title),
+    },
+}
+
+
+# The API
+
+
+class Access:
+    """Who may ask: each request carries the key, or the token of a session.
+
+    With `session_seconds` the key is the password of a login, whose session expires.
+    """
+
+    def __init__(self, key: str, session_seconds: float | None = None) -> None:
+        self._key, self._session_seconds = key, session_seconds
+        self._expiries: dict[str, float] = {}
+
+    def allows(self, headers: Headers) -> bool:
+        """Return whether a request with these headers is answered."""
+        if self._session_seconds is None:
+            return self._is_key(headers.get(KEY_HEADER, ""))
+        token = headers.get(SESSION_HEADER, "")
+        return time.monotonic() < self._expiries.get(token, 0.0)
+
+    def log_in(self, user: object, password: object) -> str | None:
+        """Return the token of a new session, None where the login is refused."""
+        if self._session_seconds is None or user != USER:
+            return None
+        if not self._is_key(str(password)):
+            return None
+        token = token_urlsafe(24)
+        self._expiries[token] = time.monotonic() + self._session_seconds
+        return token
+
+    def _is_key(self, text: str) -> bool:
+        return compare_digest(text.encode(), self._key.encode())
 
 
 def application(
-    current: Callable[[], Pas | None],
-    door: Door,
+    current: Callable[[str], Pas | None],
+    access: Access,
     *,
     paging: bool = True,
     errors_as_200: bool = False,
 ) -> Flask:
-    """Return the API of the hospital that `current` gives; `door` says who is let in."""
+    """Return the API; `current` gives the hospital of a name, "" for the only one.
+
+    A hospital with a name is below /NAME/. `paging=False` makes the older release,
+    `errors_as_200` one that answers every error with status 200, as some do.
+    """
     app = Flask("demo.http", static_folder=None)
+    api = Blueprint("hospital", __name__)
 
     def refuse(code: str, status: int) -> ResponseReturnValue:
         body = jsonify({"erreur": {"code": code}})
         return body, 200 if errors_as_200 else status
 
-    _guard(app, door, refuse)
+    _guard(app, access, refuse)
 
     @app.errorhandler(HospitalFileError)
-    def tell(error: HospitalFileError) -> ResponseReturnValue:
-        app.logger.error("%s: %s", request.root_path.strip("/"), error)
+    def fail(error: HospitalFileError) -> ResponseReturnValue:
+        app.logger.error("%s: %s", request.path, error)
         return refuse("PANNE", 503)
 
-    @app.get("/<kind>/<id>")
-    def read(kind: str, id: str) -> ResponseReturnValue:
-        row = ((current() or Pas()).rows(kind) or {}).get(id)
+    @api.get("/<any(sejours, patients, etablissements):kind>/<id>")
+    def read(kind: str, id: str, name: str = "") -> ResponseReturnValue:
+        row = (current(name) or {}).get(kind, {}).get(id)
         return refuse("ABSENT", 404) if row is None else jsonify(row)
 
-    @app.get("/<kind>")
-    def search(kind: str) -> ResponseReturnValue:
-        pas = current()
-        if pas is None or pas.rows(kind) is None:
+    @api.get("/<any(sejours, patients, etablissements):kind>")
+    def find(kind: str, name: str = "") -> ResponseReturnValue:
+        pas = current(name)
+        if pas is None:
             return refuse("ABSENT", 404)
-        args = {k: v for k, v in request.args.items() if paging or k not in _NEWER}
+        newer = () if paging else ("debut", "tri")
+        args = {k: v for k, v in request.args.items() if k not in newer}
         try:
-            rows = found(pas, kind, args)
+            rows = search(pas, kind, args)
             size, start = int(args.get("nb", "")), int(args.get("debut", 0))
         except ValueError:
             return refuse("DEMANDE", 400)
-        shown = rows[start : start + size]
-        return jsonify({"nombre": len(rows), "resultats": shown})
+        page = rows[start : start + size]
+        return jsonify({"nombre": len(rows), "resultats": page})
 
+    app.register_blueprint(api)
+    app.register_blueprint(api, url_prefix="/<name>", name="named")
     return app
 
 
-def folder_application(folder: Folder, door: Door, **ways: bool) -> "WSGIApplication":
-    """Return the API of each hospital of a folder, below its name."""
-
-    def current() -> Pas | None:
-        return folder.hospital(request.root_path.strip("/"))
-
-    return below_a_name(application(current, door, **ways))
-
-
 def _guard(
-    app: Flask, door: Door, refuse: Callable[[str, int], ResponseReturnValue]
+    app: Flask, access: Access, refuse: Callable[[str, int], ResponseReturnValue]
 ) -> None:
     @app.before_request
-    def check() -> ResponseReturnValue | None:
-        known = request.path == LOGIN or door.lets_in(request.headers)
+    def authenticate() -> ResponseReturnValue | None:
+        known = request.path == LOGIN or access.allows(request.headers)
         return None if known else refuse("CLE_REFUSEE", 401)
 
     @app.post(LOGIN)
     def log_in() -> ResponseReturnValue:
-        token = door.open(request.get_json(silent=True))
+        body = request.get_json(silent=True)
+        body = body if isinstance(body, dict) else {}
+        token = access.log_in(body.get("utilisateur"), body.get("motDePasse"))
         return refuse("CONNEXION", 403) if token is None else {"jeton": token}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Serve the hospital until it is stopped; the key stands in PAS_KEY."""
-    parser = _parser()
-    told = parser.parse_args(arguments)
-    if not (key := os.environ.get(KEY_VARIABLE)):
-        text = f"{KEY_VARIABLE} must hold the key, which requests carry in {KEY_HEADER}"
-        parser.exit(1, f"{parser.prog}: {text}\n")
-    if told.folder and not told.folder.is_dir():
-        parser.exit(1, f"{parser.prog}: {told.folder} is no folder\n")
-    door = Key(key) if told.session is None else Sessions(key, told.session)
-    serve(_api(told, door), told.port, "The hospital")
-
-
-def _api(told: argparse.Namespace, door: Door) -> "WSGIApplication":
-    ways = {"paging": not told.no_paging, "errors_as_200": told.errors_as_200}
-    if told.folder:
-        return folder_application(Folder(told.folder), door, **ways)
-    pas = hospital(generate(told.stays, told.seed))
-    return application(lambda: pas, door, **ways)
-
-
-def _parser() -> argparse.ArgumentParser:
+    """Serve the hospital until it is stopped; PAS_KEY is its key."""
     parser = argparse.ArgumentParser(
         prog="python -m demo.http",
-        description="Serve a demo hospital over HTTP, or all hospitals of a folder. The"
-        f" environment variable {KEY_VARIABLE} holds the key, which each request carries"
-        f" in the header {KEY_HEADER}; with --session it is the password of the login.",
+        description=f"Serve a demo hospital over HTTP. The variable {KEY_VARIABLE} is the"
+        f" key, which each request carries in the header {KEY_HEADER}; with --session it"
+        " is the password of the login.",
     )
-    parser.add_argument(
-        "--port", type=int, default=8010, help="default 8010; 0 is one that is free"
-    )
+    parser.add_argument("--port", type=int, default=8010, help="0: a free one")
     parser.add_argument("--stays", type=int, default=2000, help="default 2000")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
     parser.add_argument(
         "--folder",
         type=Path,
         metavar="DIR",
-        help="serve what is written there in place of a made-up hospital: DIR/NAME.json"
-        " is the hospital below /NAME/. It holds the rows that the API shows,"
-        ' {"sejours": [...], "patients": [...], "etablissements": [...]}. When a file is'
-        " replaced (write it beside, then rename it) the next answer is from the new one",
+        help="serve hospitals of files: DIR/NAME.json is the hospital below /NAME/, as"
+        ' {"sejours": [...], "patients": [...], "etablissements": [...]}. To change it,'
+        " write a new file beside it and rename that",
     )
     parser.add_argument("--no-paging", action="store_true", help="the older release")
-    parser.add_argument("--errors-as-200", action="store_true", help="as some do")
     parser.add_argument(
-        "--session", type=int, metavar="SECONDS", help="a login whose session ends"
+        "--session", type=int, metavar="SECONDS", help="a login with such sessions"
     )
-    return parser
+    options = parser.parse_args(arguments)
+    if not (key := os.environ.get(KEY_VARIABLE)):
+        text = f"{KEY_VARIABLE} must be the key, which requests carry in {KEY_HEADER}"
+        parser.exit(1, f"{parser.prog}: {text}\n")
+    pas = {} if options.folder else hospital(generate(options.stays, options.seed))
+    app = application(
+        partial(read_folder, options.folder) if options.folder else {"": pas}.get,
+        Access(key, options.session),
+        paging=not options.no_paging,
+    )
+    serve(app, options.port, "The hospital")
 
 
 if __name__ == "__main__":

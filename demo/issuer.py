@@ -1,11 +1,11 @@
 """The demo's token server: OAuth2 client credentials (RFC 6749, 4.4), tokens as RFC 9068.
 
-It stands in for the hospital group's identity provider. Every client name is known and
-all share one secret, so that a second client is a word away.
+It replaces the hospital group's identity provider. Every client name is known, and all
+share one secret.
 
     POST /oauth/token                       grant_type, client_id, client_secret, …
     GET  /.well-known/jwks.json             the public key
-    GET  /.well-known/openid-configuration  where the two stand (RFC 8414)
+    GET  /.well-known/openid-configuration  the addresses of both (RFC 8414)
 """
 
 import argparse
@@ -23,8 +23,7 @@ from authlib.oauth2.rfc9068 import JWTBearerTokenGenerator
 from flask import Flask, Response, jsonify
 from joserfc.jwk import KeySet
 
-from demo.loopback import serve
-from demo.state import DemoDirectory
+from demo.state import DemoDirectory, serve
 
 AUDIENCE = "encounters-demo"
 DEFAULT_CLIENT = "demo"
@@ -45,7 +44,7 @@ _CLIENT_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class _Client(ClientMixin):
-    """A machine client; its secret is the one that all clients of the demo share."""
+    """A machine client; all clients of the demo share one secret."""
 
     def __init__(self, name: str, secret: str) -> None:
         self.name = name
@@ -68,14 +67,14 @@ class _Client(ClientMixin):
 
 
 class _Grant(ClientCredentialsGrant):
-    """Client credentials, for our audience only."""
+    """Client credentials, for the audience of the demo only."""
 
     TOKEN_ENDPOINT_AUTH_METHODS = _AUTH_METHODS
 
     def validate_token_request(self) -> None:
         super().validate_token_request()
         if self.request.form.get("audience", AUDIENCE) != AUDIENCE:
-            raise InvalidRequestError("This audience is not known here.")
+            raise InvalidRequestError("This audience is unknown.")
 
 
 class _Tokens(JWTBearerTokenGenerator):
@@ -95,13 +94,10 @@ class _Tokens(JWTBearerTokenGenerator):
 def issue_token(
     directory: DemoDirectory, scope: str = DEFAULT_SCOPE, client: str = DEFAULT_CLIENT
 ) -> str:
-    """Return a signed token as the token server would issue it, without asking it.
-
-    Raises DemoError when no demo has been started in this directory.
-    """
+    """Return a token as the token server would issue it. Raises DemoError."""
     tokens = _Tokens(directory.issuer(), KeySet([directory.signing_key()]))
     token: str = tokens.access_token_generator(
-        _Client(client, directory.client_secret()), GRANT_TYPE, None, scope
+        _Client(client, directory.client_secret().read_text()), GRANT_TYPE, None, scope
     )
     return token
 
@@ -111,7 +107,7 @@ def create_issuer(directory: DemoDirectory) -> Flask:
     app = Flask(__name__)
     app.config["OAUTH2_SCOPES_SUPPORTED"] = list(SCOPES)
     issuer, keys = directory.issuer(), KeySet([directory.signing_key()])
-    server = _server(app, directory.client_secret(), _Tokens(issuer, keys))
+    server = _server(app, directory.client_secret().read_text(), _Tokens(issuer, keys))
 
     @app.post("/oauth/token")
     def token() -> Any:
@@ -123,7 +119,17 @@ def create_issuer(directory: DemoDirectory) -> Flask:
 
     @app.get("/.well-known/openid-configuration")
     def metadata() -> Response:
-        return jsonify(_metadata(issuer))
+        return jsonify(
+            {
+                "issuer": issuer,
+                "token_endpoint": f"{issuer}/oauth/token",
+                "jwks_uri": f"{issuer}/.well-known/jwks.json",
+                "grant_types_supported": [GRANT_TYPE],
+                "response_types_supported": [],
+                "scopes_supported": list(SCOPES),
+                "token_endpoint_auth_methods_supported": list(_AUTH_METHODS),
+            }
+        )
 
     return app
 
@@ -139,18 +145,6 @@ def _server(app: Flask, secret: str, tokens: _Tokens) -> AuthorizationServer:
     server.register_token_generator("default", tokens)
     server.register_grant(_Grant)
     return server
-
-
-def _metadata(issuer: str) -> dict[str, object]:
-    return {
-        "issuer": issuer,
-        "token_endpoint": f"{issuer}/oauth/token",
-        "jwks_uri": f"{issuer}/.well-known/jwks.json",
-        "grant_types_supported": [GRANT_TYPE],
-        "response_types_supported": [],
-        "scopes_supported": list(SCOPES),
-        "token_endpoint_auth_methods_supported": list(_AUTH_METHODS),
-    }
 
 
 def main() -> None:

@@ -1,249 +1,265 @@
-"""Patients of the demo hospital: files, identities, numbers, telephones, addresses.
+"""Patients of the demo hospital: files, identities, numbers, contacts, addresses.
 
-What makes a patient special follows from the patient's number, so that every special
-case is there in the smallest hospital and grows with it.
+Faker invents the people (`fr_FR`, seeded). What makes a patient special follows from the
+patient's number, so that the smallest hospital has every special case. Nobody is real:
+telephone numbers are from the ranges that ARCEP reserves for fiction, e-mail addresses
+from example.org (RFC 2606), national numbers of the test authority.
 """
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
+from itertools import count
 from random import Random
+from typing import Any, TypeAlias
 
-from demo.names import (
-    FAMILIES,
-    GIVEN_F,
-    GIVEN_M,
-    LANDLINES,
-    MOBILES,
-    STREETS,
-    TOWNS,
-    search_form,
-)
-from demo.rows import Adresse, IdentifiantPatient, Identite, MoyenContact, Patient, Row
-from demo.sites import CHB, CHU, REFERENCE
+import sqlalchemy as sa
+from faker import Faker
+
+from demo.tables import ADRESSE, IDENTIFIANT_PATIENT, IDENTITE, MOYEN_CONTACT, PATIENT
+
+Row: TypeAlias = tuple[sa.Table, dict[str, Any]]
+
+REFERENCE = datetime(2025, 6, 1, 12)  # noqa: DTZ001 - a local time, as the hospital's
+"""The demo's "now": no row depends on the day on which it was made."""
+
+GROUP, CHU, CHB, CLOSED = 1, 2, 3, 4
+"""The `etab_id` of the group, of its two hospitals, and of a house that was closed."""
 
 CANARY_PATIENT = 4
-"""The patient whose name, telephone and number must never leave by a side door."""
+"""The patient whose name, telephone and number must never appear in a log."""
 
 FREQUENT_PATIENT = 5
 """The patient with several hundred stays."""
 
-CANARY_FAMILY = "Canarivel"
-CANARY_PHONE = "0199007731"
-CANARY_INS = "299129900077736"
+CANARY_FAMILY, CANARY_PHONE, CANARY_INS = "Canarivel", "0199007731", "299129900077736"
 CANARIES: tuple[str, ...] = (CANARY_FAMILY, CANARY_PHONE, CANARY_INS)
-"""Values of one patient that can be looked for in logs, errors and stores."""
 
 UNKNOWN_BIRTH = date(1900, 1, 1)
-"""What the hospital writes for a birth date that nobody knows."""
+"""What the hospital writes for an unknown birth date."""
 
+COMMON_FAMILY = "Martin"
+DIFFICULT_FAMILIES: tuple[str, ...] = (
+    "d’Artagnan", "D'Angelo", "L’Hôpital", "O'Connor", "Lebœuf", "Łukasik",
+    "Sørensen", "Çelik", "Ünal", "Haÿ", "Ben Saïd", "Nguyễn", "Müller", "Saint-Aubin",
+)  # fmt: skip
+"""Names whose letters go wrong in searches."""
+
+_POOL = 400
 _FIRST_BIRTH = date(1925, 3, 1)
 _BIRTH_DAYS = (date(2015, 5, 1) - _FIRST_BIRTH).days
 _STATES = ("QUAL",) * 11 + ("VALI",) * 4 + ("RECU",) * 2 + ("PROV",) * 3
+_LANDLINES = ("019900", "026191", "035301", "046571", "053649")
+_MOBILES = ("063998",)
+_LETTERS = str.maketrans(
+    {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ß": "ss"}
+    | dict.fromkeys("-‐‑–'’‘", " ")
+)
+
+
+def search_form(text: str) -> str:
+    """Return a text as the search columns have it: capitals, no accents, no hyphens."""
+    letters = unicodedata.normalize("NFKD", text.lower().translate(_LETTERS))
+    bare = "".join(c for c in letters if not unicodedata.combining(c))
+    return " ".join(bare.upper().split())
 
 
 def survivor(number: int) -> int | None:
-    """Return the last survivor of a file that was merged away, None for the others.
+    """Return the last survivor of a merged file, None for other files.
 
     Of each hundred, 18 was merged into 17, which was merged into 15: both point to 15.
     """
     return number - number % 100 + 15 if number % 100 in (17, 18) else None
 
 
-def is_unidentified(number: int) -> bool:
-    """Tell whether nobody knows who the patient is."""
+def nothing(number: int) -> str | None:
+    """Return an unknown value: '' and NULL are mixed."""
+    return ("", None)[number % 2]
+
+
+def _is_unidentified(number: int) -> bool:
     return number % 150 == 40
 
 
 class People:
-    """The rows of patients, one patient after another."""
+    """Generates the rows of patients, one patient after another."""
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._second_numbers = 0
-        self._identifiers = 0
-        self._contacts = 0
-        self._addresses = 0
+    def __init__(self, seed: str) -> None:
+        faker = Faker("fr_FR")
+        faker.seed_instance(seed)
+
+        def pool(invent: Callable[[], str]) -> list[str]:
+            # Faker takes too long to be called for each of a million patients.
+            return list(dict.fromkeys(invent() for _ in range(_POOL)))
+
+        self._families = pool(faker.last_name)
+        self._families += [*(COMMON_FAMILY,) * 8, *DIFFICULT_FAMILIES * 2]
+        self._women = pool(faker.first_name_female)
+        self._men = pool(faker.first_name_male)
+        self._streets = pool(faker.street_address)
+        self._towns = [(faker.postcode(), faker.city()) for _ in range(_POOL)]
+        self._rng = Random(seed)
+        self._number_ids, self._contact_ids, self._address_ids = (
+            count(1) for _ in range(3)
+        )
+        self._second_numbers = count(1)
 
     def rows(self, number: int) -> Iterator[Row]:
-        """Yield the rows of one patient."""
+        """Yield the rows of one patient, the file first."""
         woman = self._rng.random() < 0.52
         identity = self._identity(number, woman)
-        yield self._file(number)
-        yield identity
-        yield from self._numbers(identity, woman)
-        yield from self._ways_to_reach(identity)
-        yield from self._homes(number)
+        yield PATIENT, self._file(number)
+        yield IDENTITE, identity
+        for domain, value, house in self._numbers(identity, woman):
+            yield (
+                IDENTIFIANT_PATIENT,
+                {
+                    "identifiant_id": next(self._number_ids),
+                    "patient_id": number,
+                    "domaine": domain,
+                    "valeur": value,
+                    "etab_id": house,
+                },
+            )
+        for kind, value in self._contacts(identity):
+            yield (
+                MOYEN_CONTACT,
+                {
+                    "contact_id": next(self._contact_ids),
+                    "patient_id": number,
+                    "type_contact": kind,
+                    "valeur": value,
+                },
+            )
+        if not _is_unidentified(number):
+            for kind in ("DOM", "TMP", "ANC") if number % 20 == 3 else ("DOM",):
+                yield ADRESSE, self._address(number, kind)
 
-    def _file(self, number: int) -> Patient:
+    def _file(self, number: int) -> dict[str, Any]:
         rng, merged = self._rng, survivor(number)
-        dead, died = self._death(number)
         changed = REFERENCE - timedelta(
             seconds=rng.randrange(300_000_000), microseconds=1
         )
-        return Patient(
-            patient_id=number,
-            etab_id=CHU if rng.random() < 0.65 else CHB,
-            etat_dossier="F" if merged else "I" if number % 80 == 60 else "A",
-            fusion_vers=merged,
-            decede=dead,
-            date_deces=died.date() if died else None,
-            heure_deces=died.strftime("%H:%M") if died else None,
-            maj_utc=None if number % 200 == 99 else changed,
-        )
-
-    def _death(self, number: int) -> tuple[str | None, datetime | None]:
+        dead, died = ("N", "N", "", None)[number % 4], None
+        if number % 25 in (7, 19):
+            dead = "O"
         if number % 25 == 7:
-            minutes = self._rng.randrange(60 * 24 * 60)
-            return "O", REFERENCE - timedelta(minutes=minutes)
-        if number % 25 == 19:
-            return "O", None
-        return ("N", "N", "", None)[number % 4], None
+            died = REFERENCE - timedelta(minutes=rng.randrange(60 * 24 * 60))
+        return {
+            "patient_id": number,
+            "etab_id": CHU if rng.random() < 0.65 else CHB,
+            "etat_dossier": "F" if merged else "I" if number % 80 == 60 else "A",
+            "fusion_vers": merged,
+            "decede": dead,
+            "date_deces": died.date() if died else None,
+            "heure_deces": died.strftime("%H:%M") if died else None,
+            "maj_utc": None if number % 200 == 99 else changed,
+        }
 
-    # --------------------------------------------------------------------- identity
-
-    def _identity(self, number: int, woman: bool) -> Identite:
-        if is_unidentified(number):
-            return self._nobody(number)
+    def _identity(self, number: int, woman: bool) -> dict[str, Any]:
         rng = self._rng
         family, given = self._family(number), self._given(woman)
-        used = (
-            rng.choice(FAMILIES) if woman and rng.random() < 0.4 else _nothing(number)
-        )
-        called = given.split()[-1] if rng.random() < 0.06 else _nothing(number + 1)
-        if number % 3 == 0:
-            family = family.upper()
-        return Identite(
-            patient_id=number,
-            statut=self._state(number),
-            civilite=("Mme" if woman else "M.") if number % 5 else _nothing(number),
-            nom_naissance=family,
-            nom_naissance_recherche=search_form(family),
-            prenoms=given,
-            prenoms_recherche=search_form(given),
-            nom_utilise=used,
-            nom_utilise_recherche=used and search_form(used),
-            prenom_utilise=called,
-            prenom_utilise_recherche=called and search_form(called),
-            sexe=self._sex(number, woman),
-            date_naissance=self._birth(number),
-        )
-
-    def _nobody(self, number: int) -> Identite:
-        name = f"INCONNU {number}"
-        sex = ("I", "", None)[number % 3]
-        born = (UNKNOWN_BIRTH, None)[number % 2]
-        empty = (None,) * 6
-        return Identite(number, "PROV", None, name, name, *empty, sex, born)
+        married = woman and rng.random() < 0.4
+        usual = rng.random() < 0.06
+        names: dict[str, str | None] = {
+            "nom_naissance": family.upper() if number % 3 == 0 else family,
+            "prenoms": given,
+            "nom_utilise": rng.choice(self._families) if married else nothing(number),
+            "prenom_utilise": given.split()[-1] if usual else nothing(number + 1),
+        }
+        title = ("Mme" if woman else "M.") if number % 5 else nothing(number)
+        status, sex = self._status(number), self._sex(number, woman)
+        born: date | None = _FIRST_BIRTH + timedelta(days=rng.randrange(_BIRTH_DAYS))
+        if number % 70 == 11:
+            born = UNKNOWN_BIRTH
+        if _is_unidentified(number):
+            names = dict.fromkeys(names) | {"nom_naissance": f"INCONNU {number}"}
+            status, title, sex = "PROV", None, ("I", "", None)[number % 3]
+            born = (UNKNOWN_BIRTH, None)[number % 2]
+        identity = {"patient_id": number, "statut": status, "civilite": title}
+        for name, text in names.items():
+            identity[name] = text
+            identity[f"{name}_recherche"] = text and search_form(text)
+        return identity | {"sexe": sex, "date_naissance": born}
 
     def _family(self, number: int) -> str:
         if number == CANARY_PATIENT:
             return CANARY_FAMILY
-        name = self._rng.choice(FAMILIES)
+        name = self._rng.choice(self._families)
         if self._rng.random() < 0.08:
-            return f"{name}-{self._rng.choice(FAMILIES)}"
+            return f"{name}-{self._rng.choice(self._families)}"
         return name
 
     def _given(self, woman: bool) -> str:
-        pool = GIVEN_F if woman else GIVEN_M
+        pool = self._women if woman else self._men
         return " ".join(self._rng.sample(pool, self._rng.choice((1, 1, 2, 2, 3))))
 
-    def _state(self, number: int) -> str | None:
+    def _status(self, number: int) -> str | None:
         if number == CANARY_PATIENT:
             return "QUAL"
-        return (
-            ("", None)[number % 2] if number % 60 == 31 else self._rng.choice(_STATES)
-        )
+        if number % 60 == 31:
+            return nothing(number)
+        return self._rng.choice(_STATES)
 
     def _sex(self, number: int, woman: bool) -> str | None:
         if number in (63, 163):
-            return "Z"  # nobody mapped it
+            return "Z"  # not in the mapping
         if number % 120 == 50:
             return "A"
         return "F" if woman else ("M", "H")[number % 7 == 0]
 
-    def _birth(self, number: int) -> date:
-        if number % 70 == 11:
-            return UNKNOWN_BIRTH
-        return _FIRST_BIRTH + timedelta(days=self._rng.randrange(_BIRTH_DAYS))
-
-    # ---------------------------------------------------------------------- numbers
-
-    def _numbers(self, identity: Identite, woman: bool) -> Iterator[IdentifiantPatient]:
-        number = identity.patient_id
-        yield self._numbered(number, "IPP-CHU", f"{number:08d}", CHU)
+    def _numbers(
+        self, identity: dict[str, Any], woman: bool
+    ) -> Iterator[tuple[str, str | None, int | None]]:
+        number = identity["patient_id"]
+        yield "IPP-CHU", f"{number:08d}", CHU
         if self._rng.random() < 0.3:
             # The second hospital counts for itself: its numbers are others' in the first.
-            self._second_numbers += 1
-            yield self._numbered(number, "IPP-CHB", f"{self._second_numbers:08d}", CHB)
+            yield "IPP-CHB", f"{next(self._second_numbers):08d}", CHB
         if number % 90 == 33:
-            yield self._numbered(number, "IPP-CHB", _nothing(number // 90), CHB)
-        if not is_unidentified(number) and identity.statut != "PROV":
-            yield self._numbered(number, "INS-NIR", _ins(identity, woman), None)
+            yield "IPP-CHB", nothing(number // 90), CHB
+        if identity["statut"] != "PROV":
+            yield "INS-NIR", _national_number(identity, woman), None
 
-    def _numbered(
-        self, number: int, domain: str, value: str | None, etab_id: int | None
-    ) -> IdentifiantPatient:
-        self._identifiers += 1
-        return IdentifiantPatient(self._identifiers, number, domain, value, etab_id)
-
-    # ------------------------------------------------------------------- to reach them
-
-    def _ways_to_reach(self, identity: Identite) -> Iterator[MoyenContact]:
-        number, rng = identity.patient_id, self._rng
+    def _contacts(self, identity: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+        number, rng = identity["patient_id"], self._rng
         if number == CANARY_PATIENT:
-            yield self._contact(number, "TF", CANARY_PHONE)
+            yield "TF", CANARY_PHONE
         if rng.random() < 0.8:
-            yield self._contact(number, "TP", f"{MOBILES}{rng.randrange(10_000):04d}")
+            yield "TP", self._phone(_MOBILES)
         if rng.random() < 0.35:
-            yield self._contact(number, "TF", self._landline())
+            yield "TF", self._phone(_LANDLINES)
         if number % 20 == 3:
-            yield self._contact(number, "TW", self._landline())
-            yield self._contact(number, "FX", self._landline())
+            yield "TW", self._phone(_LANDLINES)
+            yield "FX", self._phone(_LANDLINES)
         if number % 45 == 9:
-            yield self._contact(number, "TF", _nothing(number // 45))
-        if rng.random() < 0.25 and not is_unidentified(number):
-            yield self._contact(number, "ML", _mail(identity))
+            yield "TF", nothing(number // 45)
+        if rng.random() < 0.25 and identity["prenoms"]:
+            name = f"{identity['prenoms'].split()[0]} {identity['nom_naissance']}"
+            yield "ML", search_form(name).lower().replace(" ", ".") + "@example.org"
 
-    def _landline(self) -> str:
-        return f"{self._rng.choice(LANDLINES)}{self._rng.randrange(10_000):04d}"
+    def _phone(self, prefixes: tuple[str, ...]) -> str:
+        return f"{self._rng.choice(prefixes)}{self._rng.randrange(10_000):04d}"
 
-    def _contact(self, number: int, kind: str, value: str | None) -> MoyenContact:
-        self._contacts += 1
-        return MoyenContact(self._contacts, number, kind, value)
-
-    def _homes(self, number: int) -> Iterator[Adresse]:
-        if is_unidentified(number):
-            return
-        yield self._address(number, "DOM")
-        if number % 20 == 3:
-            yield self._address(number, "TMP")
-            yield self._address(number, "ANC")
-
-    def _address(self, number: int, kind: str) -> Adresse:
-        self._addresses += 1
-        code, town = self._rng.choice(TOWNS)
-        street = f"{self._rng.randrange(1, 200)} {self._rng.choice(STREETS)}"
-        second = "Bât. Été, 2ᵉ étage" if number % 9 == 0 else _nothing(number)
-        country = ("France", "France", "", None)[number % 4]
-        return Adresse(
-            self._addresses, number, kind, street, second, code, town, country
-        )
+    def _address(self, number: int, kind: str) -> dict[str, Any]:
+        postcode, town = self._rng.choice(self._towns)
+        return {
+            "adresse_id": next(self._address_ids),
+            "patient_id": number,
+            "type_adresse": kind,
+            "ligne1": self._rng.choice(self._streets),
+            "ligne2": "Bât. Été, 2ᵉ étage" if number % 9 == 0 else nothing(number),
+            "code_postal": postcode,
+            "commune": town[:40],
+            "pays": ("France", "France", "", None)[number % 4],
+        }
 
 
-def _nothing(number: int) -> str | None:
-    """Return what stands where nothing is known: '' and NULL are mixed."""
-    return ("", None)[number % 2]
-
-
-def _ins(identity: Identite, woman: bool) -> str:
-    """Return a number of the national form, with its key, for the test authority."""
-    if identity.patient_id == CANARY_PATIENT:
+def _national_number(identity: dict[str, Any], woman: bool) -> str:
+    """Return a number of the national form, with its key, of the test authority."""
+    if identity["patient_id"] == CANARY_PATIENT:
         return CANARY_INS
-    born = identity.date_naissance or UNKNOWN_BIRTH
-    digits = f"{2 if woman else 1}{born:%y%m}99{identity.patient_id % 1_000_000:06d}"
+    born = identity["date_naissance"] or UNKNOWN_BIRTH
+    number = identity["patient_id"] % 1_000_000
+    digits = f"{2 if woman else 1}{born:%y%m}99{number:06d}"
     return f"{digits}{97 - int(digits) % 97:02d}"
-
-
-def _mail(identity: Identite) -> str:
-    name = f"{(identity.prenoms or 'x').split()[0]} {identity.nom_naissance}"
-    return f"{search_form(name).lower().replace(' ', '.')}@example.org"

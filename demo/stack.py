@@ -1,11 +1,12 @@
-"""The whole service on one machine: a made-up hospital, Redis, tokens, and ourselves.
+"""The whole service on one machine: an invented hospital, Redis, tokens, and the service.
 
-`run` is what `make run` and `encounters demo` do: the hospital is made; it, Redis, the
-token server and the service are started, awaited, watched and stopped.
+`run` is what `make run` and `encounters demo` do: it creates the hospital, starts every
+part, prints lines to paste into a shell, and stops everything at the end.
 """
 
 import fcntl
-import shutil
+import os
+import shlex
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,42 +14,38 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from demo.deployments import Deployment
-from demo.loopback import HOST
-from demo.parts import (
+from demo.issuer import AUDIENCE, DEFAULT_CLIENT, GRANT_TYPE
+from demo.processes import (
     SEED,
     Addresses,
-    start_issuer,
-    start_pas,
-    start_redis,
-    start_service,
-)
-from demo.pastable import pastable
-from demo.processes import (
     Family,
     StopRequestedError,
     ignore_stop_signals,
     redis_server,
+    start_issuer,
+    start_pas,
+    start_redis,
+    start_service,
     stop_signals,
 )
-from demo.state import DemoDirectory, DemoError
+from demo.state import DEFAULT_ROOT, HOST, DemoDirectory, DemoError, Deployment
 
 MOST_STAYS_OVER_HTTP = 100_000
-"""The hospital's API goes through all of them at each request."""
+"""The hospital's API scans all of them for each request."""
 
 
 def run(deployment: Deployment, port: int, stays: int, root: Path) -> int:
-    """Run the demo until it is told to stop or a part of it ends; return an exit status.
+    """Run the demo until it is stopped or a part of it ends; return the exit status.
 
-    0: told to stop. 1: it could not start or go on, and stderr says why.
+    0: it was stopped. 1: it could not start or go on, and stderr has the reason.
     """
     with stop_signals():
         try:
             _run(deployment, Addresses(port), stays, root)
         except StopRequestedError:
-            # The terminal may be what went away.
+            # The terminal may be what has gone away.
             with suppress(OSError):
-                print("Stopped. What it holds is kept; the next start is quick.")
+                print("Stopped. The data are kept; the next start is quick.")
             return 0
         except DemoError as error:
             print(error, file=sys.stderr)
@@ -66,20 +63,23 @@ def _run(deployment: Deployment, addresses: Addresses, stays: int, root: Path) -
     with ExitStack() as stack:
         stack.enter_context(_locked(directory))
         _check_ports(deployment, addresses)
-        has_none = deployment.over_http or deployment.own
-        pas = {} if has_none else _database(directory, stays)
-        socket_path = stack.enter_context(_socket_path(directory))
+        variables: Mapping[str, str] = {}
+        if not (deployment.over_http or deployment.own):
+            variables = _database(directory, stays)
+        # A short path: that of a socket has about a hundred bytes at most.
+        folder = stack.enter_context(TemporaryDirectory(prefix="encounters-"))
+        redis = Path(folder, "redis.sock")
         family = stack.enter_context(Family())
         stack.callback(ignore_stop_signals)
         directory.remember_issuer(addresses.issuer)
-        start_redis(family, directory, server, socket_path)
+        start_redis(family, directory, server, redis)
         start_issuer(family, directory, addresses)
         if deployment.over_http:
-            pas = start_pas(family, directory, addresses, stays)
-        variables = {"ENCOUNTERS_REDIS_URL": f"unix://{socket_path}", **pas}
+            variables = start_pas(family, directory, addresses, stays)
+        variables = {"ENCOUNTERS_REDIS_URL": f"unix://{redis}", **variables}
         start_service(family, directory, addresses, deployment, variables)
         family.wait_until_ready()
-        print(pastable(deployment, addresses, root), flush=True)
+        print(lines_to_paste(deployment, addresses, root), flush=True)
         family.watch()
 
 
@@ -97,10 +97,8 @@ def _locked(directory: DemoDirectory) -> Iterator[None]:
 
 
 def _check_ports(deployment: Deployment, addresses: Addresses) -> None:
-    ports = [addresses.port, addresses.issuer_port]
-    if deployment.over_http:
-        ports.append(addresses.pas_port)
-    for port in ports:
+    count = 3 if deployment.over_http else 2
+    for port in range(addresses.port, addresses.port + count):
         with socket.socket() as probe:
             # As the servers do it: a port that was just left is free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -109,15 +107,15 @@ def _check_ports(deployment: Deployment, addresses: Addresses) -> None:
             except OSError as error:
                 raise DemoError(
                     f"Port {port} cannot be used ({error.strerror}): choose others, "
-                    f"{len(ports)} in a row, for example '{deployment.command} PORT=9000'."
+                    f"{count} in a row, for example '{deployment.command} PORT=9000'."
                 ) from None
 
 
 def _database(directory: DemoDirectory, stays: int) -> Mapping[str, str]:
-    """Return where the hospital's database is, made whole on first use."""
+    """Return the address of the hospital's database, which the first start creates."""
     path = directory.hospital(stays)
     if not path.exists():
-        # Here: the next start finds it made.
+        # Not needed by later starts.
         from demo.hospital import fill
 
         print(f"Making a hospital of {stays:,} stays …", flush=True)
@@ -127,11 +125,75 @@ def _database(directory: DemoDirectory, stays: int) -> Mapping[str, str]:
     return {"PAS_URL": f"sqlite:///{path.resolve()}"}
 
 
-@contextmanager
-def _socket_path(directory: DemoDirectory) -> Iterator[Path]:
-    folder = directory.socket_directory()
-    try:
-        yield folder / "redis.sock"
-    finally:
-        if folder != directory.root.resolve():
-            shutil.rmtree(folder, ignore_errors=True)
+_NEXT_LINK = (
+    'import json, sys; print(*(link["url"] for link in json.load(sys.stdin)["link"] '
+    'if link["relation"] == "next"))'
+)
+_FIRST_URL = 'import json, sys; print(json.load(sys.stdin)["entry"][0]["fullUrl"])'
+
+
+def lines_to_paste(deployment: Deployment, addresses: Addresses, root: Path) -> str:
+    """Return what the demo prints; its lines need bash, curl and this Python.
+
+    A hospital that is not invented has no lines: its contents are unknown.
+    """
+    directory, group = deployment.directory(root), deployment.group
+    as_group = f" as group {group.upper()} is offered it" if group else ""
+    pas = f"  hospital      {addresses.pas}\n" if deployment.over_http else ""
+    addresses_text = f"""\
+The service is up{as_group}.
+
+  base URL      {addresses.base_url}
+  token server  {addresses.issuer}
+{pas}  logs          {_near(directory.root)}/*.log
+
+"""
+    end = "Ctrl-C stops all of it."
+    if deployment.own:
+        return addresses_text + end
+    python, base_url = _near(Path(sys.executable)), addresses.base_url
+    bearer = 'curl -sS -H "Authorization: Bearer $TOKEN"'
+    if group:
+        only = "; there is one page only"
+        after = f"""\
+# what this group is not offered: refused, and the answer says what it is offered
+{bearer} -d class=EMER {base_url}/Encounter/_search; echo"""
+    else:
+        only = ""
+        after = f"""\
+# the next page
+{bearer} "$(echo "$PAGE" | {python} -c '{_NEXT_LINK}')"; echo"""
+    return f"""\
+{addresses_text}\
+Paste these lines into another terminal, in this directory and in this order.
+
+# a token (or, without the token server: TOKEN=$({_token_command(group, root)}))
+TOKEN=$(curl -sS {addresses.issuer}/oauth/token -d grant_type={GRANT_TYPE} \
+-d client_id={DEFAULT_CLIENT} --data-urlencode \
+client_secret@{_near(directory.client_secret())} -d audience={AUDIENCE} \
+| {python} -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')
+
+# a search: stays that began in 2024 or later, the newest first{only}
+PAGE=$({bearer} -d date=ge2024-01-01 -d _count=5 {base_url}/Encounter/_search); \
+echo "$PAGE"
+
+{after}
+
+# one stay of that page
+{bearer} "$(echo "$PAGE" | {python} -c '{_FIRST_URL}')"; echo
+
+{end}"""
+
+
+def _token_command(group: str, root: Path) -> str:
+    command = [_near(Path(sys.executable).parent / "encounters"), "token"]
+    command += ["--group", group] if group else []
+    command += [] if root == DEFAULT_ROOT else ["--directory", _near(root)]
+    return " ".join(command)
+
+
+def _near(path: Path) -> str:
+    """Return a path for a shell, relative where that is no detour."""
+    relative = os.path.relpath(path)
+    shown = str(path.absolute()) if relative.startswith(os.pardir) else relative
+    return shlex.quote(shown)

@@ -1,16 +1,29 @@
-"""The tables and indexes of the demo hospital, in types that every database has.
+"""Tables, indexes and views of the demo hospital, in types that every database has.
 
-No foreign keys are declared, as in most hospital systems; references are kept by the
-application. Indexes are made after the rows, which is much faster.
+No foreign keys are declared, as in most hospital systems: the application maintains the
+references. Names, codes and columns are the hospital's own:
+
+- `sejour` is the heart: one row per stay. `etat` is its state (P, PA planned; E, EC, R
+  here; S, T, F left; A, AN cancelled; X, SUP deleted, the row stays). Rows of a system
+  that was taken over have states that nobody remembers.
+- `date_entree` and `date_sortie` are local times. A planned stay may have only
+  `date_prevue`; one that goes on has no `date_sortie`, or 31/12/2999.
+- `num_venue` is the visit number. Each house counts for itself, so both have 000000042.
+- `mouvement` has one to three rows per stay: an admission (ADM), transfers (MUT).
+  `sejour.uf_courante` is the unit of the last one. Codes of `unite_fonctionnelle` keep
+  their zeros (0123) and are unique within one house only: both have an 0123.
+- `patient` is the file, `identite` the person. When two files turn out to be one person,
+  `fusion_vers` of the old one points to the last survivor, and the stays move there.
+- `identite.statut` is PROV, RECU, VALI or QUAL. Only QUAL, qualified, allows the national
+  number (INS) to leave the house.
+- `identifiant_patient` has the IPP of each house and the INS, `moyen_contact` and
+  `adresse` what the desk was told. Unknown values are NULL or '', as they came.
+- The columns ending in `_recherche` are names in capitals without accents, for searching.
+  `maj_utc` is the last change, in UTC.
 """
-
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, sqlite
-
-from demo import rows
 
 _METADATA = sa.MetaData()
 
@@ -124,19 +137,7 @@ MOUVEMENT = sa.Table(
     sa.Column("date_fin", _LOCAL),
 )
 
-TABLES: Mapping[type[rows.Row], sa.Table] = MappingProxyType(
-    {
-        rows.Etablissement: ETABLISSEMENT,
-        rows.UniteFonctionnelle: UNITE_FONCTIONNELLE,
-        rows.Patient: PATIENT,
-        rows.Identite: IDENTITE,
-        rows.IdentifiantPatient: IDENTIFIANT_PATIENT,
-        rows.MoyenContact: MOYEN_CONTACT,
-        rows.Adresse: ADRESSE,
-        rows.Sejour: SEJOUR,
-        rows.Mouvement: MOUVEMENT,
-    }
-)
+TABLES: tuple[sa.Table, ...] = tuple(_METADATA.tables.values())
 
 
 def _index(table: sa.Table, *columns: str) -> sa.Index:
@@ -167,4 +168,33 @@ INDEXES: tuple[sa.Index, ...] = (
     _index(ADRESSE, "patient_id"),
     _index(UNITE_FONCTIONNELLE, "code", "etab_id"),
 )
-"""What its statements go by, and what they order by, as a well-kept system has them."""
+"""What its statements search and sort by, as a well-maintained system has them."""
+
+VIEWS = (
+    """CREATE VIEW vue_sejour AS
+    SELECT sejour_id AS numero, num_venue AS venue, patient_id AS dossier,
+           CASE WHEN etat IN ('P', 'PA') THEN 'PREVU'
+                WHEN etat IN ('E', 'EC', 'R') THEN 'PRESENT'
+                WHEN etat IN ('S', 'T', 'F') THEN 'SORTI'
+                WHEN etat IN ('A', 'AN') THEN 'ANNULE'
+                WHEN etat IN ('X', 'SUP') THEN 'SUPPRIME'
+                ELSE etat END AS situation,
+           type_sejour AS nature, date_entree AS entree, date_sortie AS sortie,
+           uf_courante AS unite, etab_id AS etablissement, maj_utc AS modifie_utc
+    FROM sejour""",
+    """CREATE VIEW vue_patient AS
+    SELECT p.patient_id AS dossier, p.etat_dossier AS etat, p.fusion_vers AS repris_par,
+           p.etab_id AS etablissement, p.maj_utc AS modifie_utc,
+           i.sexe AS sexe, i.date_naissance AS naissance,
+           i.nom_naissance AS nom, i.nom_naissance_recherche AS nom_cherche,
+           i.prenoms AS prenoms, i.prenoms_recherche AS prenoms_cherches,
+           i.nom_utilise AS usage_nom, i.nom_utilise_recherche AS usage_nom_cherche,
+           i.prenom_utilise AS usage_prenom,
+           i.prenom_utilise_recherche AS usage_prenom_cherche
+    FROM patient p
+    LEFT JOIN identite i ON i.patient_id = p.patient_id""",
+    """CREATE VIEW vue_etablissement AS
+    SELECT etab_id AS numero, raison_sociale AS nom, finess_et AS finess
+    FROM etablissement""",
+)
+"""What other systems may read, as group B does; in SQL that every database takes."""

@@ -4,8 +4,8 @@ import logging
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from adapters.testing.stays import CANARIES as EDGE_CANARIES
-from app.operations.logs import JsonFormatter
+from adapters.testing.hospital import CANARIES as EDGE_CANARIES
+from app.logging import RedactingFormatter
 from demo.people import CANARIES as DEMO_CANARIES
 
 CANARIES = tuple(each.lower() for each in (*EDGE_CANARIES, *DEMO_CANARIES))
@@ -27,7 +27,7 @@ class CanaryWatch(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFormatter(JsonFormatter())
+        self.setFormatter(RedactingFormatter())
         self._found: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:

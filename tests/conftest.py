@@ -16,6 +16,10 @@ from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
 )
 from tests.mariadb_server import mariadb_server  # noqa: F401
 from tests.redis_server import redis_server  # noqa: F401
+from tests.sets import (  # noqa: F401 - pytest finds hooks by name here
+    pytest_addoption,
+    pytest_collection_modifyitems,
+)
 
 # The same examples each time, however slow the machine is: what fails is what was changed.
 # Others, and more of them, with FUZZ_EXAMPLES (`make fuzz`).
@@ -29,20 +33,13 @@ settings.register_profile(
 )
 settings.load_profile("the same")
 
-LONGEST = ("docs/test_guide.py", "demo/test_run.py", "demo/test_run_groups.py")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: a file that begins last is waited for alone."""
-    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
-
 
 @pytest.fixture(scope="session", autouse=True)
 def canary_watch() -> Iterator[CanaryWatch]:
     """Look through every log line of the run, and at its end through all counts.
 
     What probes tell and what is traced is looked through where it is asked for
-    (`tests.app.operations.running`, `tests.collector`).
+    (`tests.server.running`, `tests.collector`).
     """
     watch, root = CanaryWatch(), logging.getLogger()
     root.addHandler(watch)

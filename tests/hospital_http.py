@@ -12,9 +12,7 @@ from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from adapters.testing.hospital import Hospital
-from demo.folder import read_hospital
-from demo.found import found
-from demo.pas import Json
+from demo.http import Json, read_hospital, search
 from tests.hospital_http_rows import file_text
 
 Args = Mapping[str, str]
@@ -57,10 +55,10 @@ class Api:
             return answer({"erreur": "qui va là ?"}, 401)
         _, kind, *rest = request.path.split("/")
         if rest and rest != ["nombre"]:
-            row = (self._pas.rows(kind) or {}).get(rest[0])
+            row = self._pas.get(kind, {}).get(rest[0])
             return answer(row) if row else answer({"erreur": "absent"}, 404)
         args = {**request.args.to_dict(), **request.form.to_dict()}
-        rows = found(self._pas, kind, args)
+        rows = search(self._pas, kind, args)
         if rest:
             return answer({"nombre": len(rows)})
         args["nb"] = str(min(self.most, int(args["nb"])))

@@ -11,8 +11,7 @@ from adapters.testing.hospital import (
     Hospital,
     Ids,
 )
-from demo.found import IPP
-from demo.pas import FRACTION, MOMENT
+from demo.http import FRACTION, IPP, MOMENT
 from tests.hospital_http_rows import NO_END, NO_START
 
 OFFSET = "{offset: debut}"

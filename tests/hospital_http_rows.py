@@ -12,7 +12,7 @@ from adapters.testing.hospital import (
     PatientRow,
     StayRow,
 )
-from demo.pas import FRACTION, Json
+from demo.http import FRACTION, Json
 
 COLUMNS = {
     "id": "stay_id",

@@ -70,21 +70,6 @@ def wait_until(holds: Callable[[], bool], log: Path, seconds: float = 120) -> No
         time.sleep(0.05)
 
 
-def in_time(do: Callable[[], object], seconds: float) -> None:
-    """Do something that takes less than so many seconds; fail when it never does.
-
-    A machine that stands still for a moment makes one try late, a fault every one.
-    """
-    took = []
-    for _ in range(3):
-        began = time.monotonic()
-        do()
-        took.append(time.monotonic() - began)
-        if took[-1] < seconds:
-            return
-    pytest.fail(f"not within {seconds} s: {took}")
-
-
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         # As servers do: a connection that lingers keeps no port.

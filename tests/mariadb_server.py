@@ -17,7 +17,7 @@ from pymysql.constants.ER import NO_SUCH_THREAD
 SERVER, INSTALLER = "mariadbd", "mariadb-install-db"
 """What Debian's package mariadb-server brings."""
 
-_PATIENCE = 60
+_PATIENCE = 180
 _NO_PASSWORD = ("--auth-root-authentication-method=normal",)
 _QUICK = (
     "--skip-networking",
@@ -47,7 +47,7 @@ class MariaServer:
         )
         places = (f"--socket={self.socket}", f"--pid-file={directory / 'pid'}")
         with (directory / "log").open("wb") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [self._found(), *common, *places, *_QUICK], stdout=log, stderr=log
             )
         self._wait(directory / "log")
@@ -91,8 +91,8 @@ class MariaServer:
 
     def stop(self) -> None:
         """End the server."""
-        self._process.terminate()
-        self._process.wait(_PATIENCE)
+        self.process.terminate()
+        self.process.wait(_PATIENCE)
 
     def _connected(self) -> "pymysql.Connection[Any]":
         # See `tests.databases.writing`.
@@ -108,7 +108,7 @@ class MariaServer:
     def _wait(self, log: Path) -> None:
         until = time.monotonic() + _PATIENCE
         while not self.socket.exists():
-            if self._process.poll() is not None or time.monotonic() > until:
+            if self.process.poll() is not None or time.monotonic() > until:
                 raise AssertionError(log.read_text("utf-8", "replace"))
             time.sleep(0.05)
 

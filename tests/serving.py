@@ -100,7 +100,7 @@ def ids(bundle: Any) -> list[str]:
 
 
 def issues(bundle: Any) -> list[Any]:
-    """Return what a Bundle tells besides its matches."""
+    """Return the messages in a Bundle, besides its matches."""
     return [
         issue
         for each in bundle.get("entry", ())

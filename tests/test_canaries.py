@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from prometheus_client import CollectorRegistry, Counter
 
-from adapters.testing.stays import CANARIES, EDGES
+from adapters.testing.hospital import CANARIES, EDGES
 from tests.canaries import CanaryWatch, canaries_counted
 from tests.collector import collecting
 from tests.validity import InvalidBodyError
@@ -30,7 +30,7 @@ def test_a_canary_of_our_own_lines_is_found(
 ) -> None:
     data = {"data": {"name": canary.upper()}}
     logging.getLogger("app.views").info("seen", extra=data)
-    logging.getLogger("adapters.sql").warning("seen %s", canary)
+    logging.getLogger("adapters.sql.adapter").warning("seen %s", canary)
     assert len(canary_watch.taken()) == 2
 
 

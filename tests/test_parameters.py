@@ -1,19 +1,24 @@
-"""Every search parameter is known in each place that has to know it: docs/changing.md."""
+"""Every search parameter is known in each place that has to know it."""
 
 from collections.abc import Iterable, Mapping
 
 import pytest
 
 from adapters.contract import Criterion, ResourceType
-from adapters.inspection.questions import criterion_of
-from adapters.mapping.parameters import PARAMETERS
+from adapters.inspection import criterion_of
 from adapters.memory import CAPABILITIES, FaultyRow, resource_type_of
-from adapters.testing.asking import ORGANIZATION, PATIENT, STAY
-from adapters.testing.found import ORGANIZATIONS_FOUND, PATIENTS_FOUND, STAYS_FOUND
-from adapters.testing.stays import EDGES
-from app.parameters import SEARCH_PARAMETERS
+from adapters.parameters import SEARCH_PARAMETERS
+from adapters.testing.harness import (
+    ORGANIZATION,
+    ORGANIZATIONS_FOUND,
+    PATIENT,
+    PATIENTS_FOUND,
+    STAY,
+    STAYS_FOUND,
+)
+from adapters.testing.hospital import EDGES
 
-NAMED = [(kind, name) for kind, of in PARAMETERS.items() for name in of]
+NAMED = [(kind, name) for kind, of in SEARCH_PARAMETERS.items() for name in of]
 
 ASKED: Mapping[ResourceType, Iterable[Criterion]] = {
     STAY: [each for _, criteria, _ in STAYS_FOUND for each in criteria],
@@ -24,20 +29,14 @@ ASKED: Mapping[ResourceType, Iterable[Criterion]] = {
 
 
 @pytest.mark.parametrize("kind", ResourceType)
-def test_both_sides_of_the_door_know_the_same(kind: ResourceType) -> None:
-    here = "app/parameters.py or adapters/mapping/parameters.py lacks one"
-    assert set(SEARCH_PARAMETERS[kind]) == set(PARAMETERS[kind]), here
-
-
-@pytest.mark.parametrize("kind", ResourceType)
 def test_the_model_of_a_hospital_offers_all(kind: ResourceType) -> None:
     here = "adapters/memory.py (and adapters/matching.py) lacks one"
-    assert set(CAPABILITIES[kind].parameters) == set(PARAMETERS[kind]), here
+    assert set(CAPABILITIES[kind].parameters) == set(SEARCH_PARAMETERS[kind]), here
 
 
 @pytest.mark.parametrize(("kind", "name"), NAMED)
 def test_every_adapter_is_asked_by_it(kind: ResourceType, name: str) -> None:
-    here = "adapters/testing/found.py asks nothing by it"
+    here = "the contract suite has no search by it"
     assert name in {criterion.parameter for criterion in ASKED[kind]}, here
 
 
@@ -45,7 +44,7 @@ def test_every_adapter_is_asked_by_it(kind: ResourceType, name: str) -> None:
 def test_a_source_that_is_looked_at_is_asked_by_it(
     kind: ResourceType, name: str
 ) -> None:
-    here = "adapters/inspection/questions.py makes nothing of a row that has a value"
+    here = "adapters/inspection.py makes nothing of a row that has a value"
     records = [r for r in EDGES.records() if not isinstance(r, FaultyRow)]
     held = [record for record in records if resource_type_of(record) is kind]
     assert any(criterion_of(name, record) for record in held), here

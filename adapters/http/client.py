@@ -1,17 +1,16 @@
-"""Requests to one HTTP source, in bounded time and size.
+"""Requests to one HTTP source, limited in time and size, and the values in its answers.
 
-An adapter a thread keeps its connection. There is no session of `requests` around it: no
-proxy or password file of the machine is looked at, no cookie kept, no redirect followed, and
-a call costs an eighth less. Only GET is sent again, when the source was away for a moment.
+Each thread has one session of `requests`: no proxy and no password file of the machine is
+used, no cookie is stored, no redirect is followed. Only GET is retried. No error quotes a
+text of the source.
 """
 
+import os
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from threading import BoundedSemaphore, local
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from http.cookiejar import DefaultCookiePolicy
+from threading import local
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 from weakref import WeakSet
@@ -20,15 +19,19 @@ import orjson
 import requests
 import urllib3
 
-from adapters.contract import SourceDataError, SourceUnavailableError
-from adapters.errors import SourceTimedOutError
-from adapters.outward import Kind, outward
-from adapters.timed import NOW, TimedAdapter
+from adapters.contract import (
+    SourceDataError,
+    SourceTimedOutError,
+    SourceUnavailableError,
+)
+from adapters.instrumentation import Kind, observe
+from adapters.mapping.model import Path
+from adapters.mapping.values import as_text
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
 
 MAX_BYTES = 16 * 1024 * 1024
-"""An answer that is larger is no page of a hundred rows."""
+"""The size limit of an answer: far above a page of a hundred rows."""
 
 _CONNECT_SECONDS = 2.0
 _PAUSES = (0.1, 0.4)
@@ -36,14 +39,14 @@ _PAUSES = (0.1, 0.4)
 
 _AGAIN = frozenset({429, 502, 503, 504})
 _CHUNK = 65536
-_UNSENT = "a header to be sent holds what none can"
-_HEADERS = MappingProxyType(
-    {**requests.utils.default_headers(), "Accept": "application/json"}
-)
+_MAX_TOTAL = 2**31 - 1
+"""The largest unsignedInt of FHIR."""
+
+_DIGITS = re.compile("[0-9]{1,20}", re.ASCII)
 
 
 class Answer(NamedTuple):
-    """What came back; `retry_after` is in seconds, None when nothing usable is said."""
+    """An answer; `retry_after` is in seconds, None without a readable one."""
 
     status: int
     body: bytes
@@ -67,177 +70,197 @@ class Call(NamedTuple):
 
 
 class Deadline:
-    """The moment at which an answer has to be whole."""
+    """The moment by which an answer has to be complete."""
 
     def __init__(self, seconds: float) -> None:
-        self._ends = time.monotonic() + seconds
+        self._moment = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds that are left; raises SourceTimedOutError when none are."""
-        left = self._ends - time.monotonic()
+        """Return the remaining seconds; raises SourceTimedOutError when there are none."""
+        left = self._moment - time.monotonic()
         if left <= 0:
             raise SourceTimedOutError("the source took too long")
         return left
 
 
 class Client:
-    """One HTTP source; safe to share between threads. `name` is what it is to us.
+    """One HTTP server; safe to share between threads. `name` is its name in metrics."""
 
-    Raises SourceUnavailableError when no whole answer comes in time, SourceDataError for
-    one that cannot be unpacked or is too large.
-    """
-
-    def __init__(
-        self, url: str, connections: int, wait: float, name: str = "source"
-    ) -> None:
+    def __init__(self, url: str, name: str = "source") -> None:
         self._name = name
         self._url = url.rstrip("/")
-        self._wait = wait
-        self._free = BoundedSemaphore(connections)
-        self._own = local()
-        self._adapters: WeakSet[TimedAdapter] = WeakSet()
+        self._local = local()
+        self._sessions: WeakSet[requests.Session] = WeakSet()
 
-    def send(self, call: Call, headers: Mapping[str, str], until: Deadline) -> Answer:
-        """Send a request, GET up to three times, and return the last answer."""
-        with self._place(until):
-            for pause in _PAUSES if call.method == "GET" else ():
-                answer = self._attempt(call, headers, until)
-                if answer is not None and answer.status not in _AGAIN:
-                    return answer
-                wait = pause if answer is None else answer.retry_after or pause
-                if wait >= until.left():
-                    # A source that asks for a longer pause is left alone.
-                    return answer or self._once(call, headers, until)
-                time.sleep(wait)
-            return self._once(call, headers, until)
+    def send(
+        self, call: Call, headers: Mapping[str, str], deadline: Deadline
+    ) -> Answer:
+        """Send a request, GET up to three times, and return the last answer.
+
+        Raises SourceUnavailableError when no complete answer comes in time, SourceDataError
+        for one that cannot be decoded or is too large.
+        """
+        for pause in _PAUSES if call.method == "GET" else ():
+            try:
+                answer = self._once(call, headers, deadline)
+            except SourceTimedOutError:
+                raise
+            except SourceUnavailableError:
+                time.sleep(min(pause, deadline.left()))
+                continue
+            wait = answer.retry_after or pause
+            if answer.status not in _AGAIN or wait >= deadline.left():
+                return answer
+            time.sleep(wait)
+        return self._once(call, headers, deadline)
 
     def address(self, path: str) -> str:
-        """Return the whole address of a path; raises SourceDataError for another server's."""
+        """Return the absolute address of a path; raises SourceDataError for another server."""
         if path.startswith(("http://", "https://")):
-            return self.linked(path, "/")
+            return self.resolve(path, "/")
         return f"{self._url}/{path.removeprefix('/')}"
 
-    def linked(self, link: str, asked: str) -> str:
-        """Return the whole address of a link in the answer of `asked` (RFC 3986, 5).
+    def resolve(self, link: str, base: str) -> str:
+        """Return the absolute address of a link in the answer of `base` (RFC 3986, 5).
 
         Raises SourceDataError for one that leads to another server.
         """
+        own = urlsplit(self._url)
         try:
-            made = urlsplit(urljoin(self.address(asked), link))
-            same = _origin(made) == _origin(urlsplit(self._url))
+            target = urlsplit(urljoin(self.address(base), link))
+            is_own = _origin(target) == _origin(own)
         except ValueError as error:
-            raise SourceDataError("a link is no address") from error
-        if not same:
+            raise SourceDataError("a link is not an address") from error
+        if not is_own:
             raise SourceDataError("a link leads to another server")
-        return made._replace(netloc=urlsplit(self._url).netloc).geturl()
+        return target._replace(netloc=own.netloc).geturl()
 
     def close(self) -> None:
         """Close the connections."""
-        for adapter in tuple(self._adapters):
-            adapter.close()
+        for session in tuple(self._sessions):
+            session.close()
 
-    @contextmanager
-    def _place(self, until: Deadline) -> Iterator[None]:
-        if not self._free.acquire(timeout=min(self._wait, until.left())):
-            raise SourceUnavailableError("no connection was free in time")
-        try:
-            yield
-        finally:
-            self._free.release()
-
-    def _attempt(
-        self, call: Call, headers: Mapping[str, str], until: Deadline
-    ) -> Answer | None:
-        """Return the answer, None when the connection failed and there is time left."""
-        try:
-            return self._once(call, headers, until)
-        except SourceTimedOutError:
-            raise
-        except SourceUnavailableError:
-            until.left()
-            return None
-
-    def _once(self, call: Call, headers: Mapping[str, str], until: Deadline) -> Answer:
-        left = until.left()
-        NOW.left = until.left
-        request = self._prepared(call, headers)
+    def _once(
+        self, call: Call, headers: Mapping[str, str], deadline: Deadline
+    ) -> Answer:
+        left = deadline.left()
+        is_get = call.method == "GET"
         try:
             with (
-                outward(Kind.HTTP, self._name, call.method) as told,
-                self._adapter().send(
-                    request,
-                    stream=True,
+                observe(Kind.HTTP, self._name, call.method) as observed,
+                self._session().request(
+                    call.method,
+                    self.address(call.path),
+                    params=list(call.values) if is_get else None,
+                    data=None if is_get else list(call.values),
+                    json=None if call.json is None else dict(call.json),
+                    headers=dict(headers),
                     timeout=(min(_CONNECT_SECONDS, left), left),
+                    allow_redirects=False,
+                    stream=True,
                 ) as response,
             ):
-                told.answered(response.status_code)
-                body = _body(response, until)
+                observed.answered(response.status_code)
+                body = _body(response, deadline)
                 return Answer(response.status_code, body, _retry_after(response))
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
-            raise SourceDataError("the answer is not packed as it says") from error
-        except UnicodeEncodeError as error:
-            raise SourceDataError(_UNSENT) from error
-        except requests.exceptions.InvalidHeader as error:
-            text = "a header of the answer contradicts another"
-            raise SourceDataError(text) from error
-        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            raise SourceDataError(
+                "the answer's encoding is not what it says"
+            ) from error
+        except (requests.exceptions.InvalidHeader, UnicodeEncodeError) as error:
+            raise SourceDataError("a header cannot be sent or read") from error
+        # A missing file of authorities is an OSError as it is.
+        except (urllib3.exceptions.HTTPError, OSError) as error:
             kind = type(error).__name__
-            raise SourceUnavailableError(f"no whole answer came ({kind})") from error
+            raise SourceUnavailableError(f"no complete answer came ({kind})") from error
 
-    def _prepared(
-        self, call: Call, headers: Mapping[str, str]
-    ) -> requests.PreparedRequest:
-        is_form = call.method != "GET" and call.json is None
-        request = requests.Request(
-            call.method,
-            self.address(call.path),
-            headers={**_HEADERS, **headers},
-            params=list(call.values) if call.method == "GET" else None,
-            data=list(call.values) if is_form else None,
-            json=None if call.json is None else dict(call.json),
-        )
-        try:
-            return request.prepare()
-        except requests.exceptions.InvalidHeader as error:
-            raise SourceDataError(_UNSENT) from error
-        except requests.RequestException as error:
-            raise SourceUnavailableError("the address is none") from error
-
-    def _adapter(self) -> TimedAdapter:
-        adapter: TimedAdapter | None = getattr(self._own, "adapter", None)
-        if adapter is None:
-            adapter = self._own.adapter = TimedAdapter()
-            self._adapters.add(adapter)
-        return adapter
+    def _session(self) -> requests.Session:
+        session: requests.Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = requests.Session()
+            session.trust_env = False
+            session.verify = os.environ.get("SSL_CERT_FILE") or True
+            session.headers["Accept"] = "application/json"
+            session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            self._sessions.add(session)
+        return session
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
-    usual = {"http": 80, "https": 443}.get(url.scheme)
-    return url.scheme, url.hostname, url.port or usual
+    default_port = {"http": 80, "https": 443}.get(url.scheme)
+    return url.scheme, url.hostname, url.port or default_port
 
 
-def _body(response: requests.Response, until: Deadline) -> bytes:
-    """Read the body piece by piece as it comes: a source that drips is cut off."""
-    found = bytearray()
-    while piece := response.raw.read1(_CHUNK, decode_content=True):
-        found += piece
-        if len(found) > MAX_BYTES:
+def _body(response: requests.Response, deadline: Deadline) -> bytes:
+    """Return the body, read as its parts arrive, within the limits of size and time."""
+    body = bytearray()
+    while part := response.raw.read1(_CHUNK, decode_content=True):
+        body += part
+        if len(body) > MAX_BYTES:
             raise SourceDataError("the answer is too large")
-        until.left()
-    return bytes(found)
+        deadline.left()
+    return bytes(body)
 
 
 def _retry_after(response: requests.Response) -> float | None:
-    """Return the pause that is asked for, in seconds or up to a date (RFC 9110, 10.2.3)."""
+    """Return the pause that the source requests, in seconds (RFC 9110, 10.2.3)."""
     text = response.headers.get("Retry-After", "")
-    if text.isascii() and text.isdecimal():
-        return float(text)
     try:
-        ends = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
+        return urllib3.Retry().parse_retry_after(text)
+    except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
         return None
-    # "-0000" is UTC, of a clock that says no zone.
-    ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
-    return max(0.0, (ends - datetime.now(UTC)).total_seconds())
+
+
+def at(answer: Any, path: Path) -> Any:
+    """Return the value at a path, None if it or an object around it is absent.
+
+    Raises SourceDataError when a step leads into a text, a number or a list.
+    """
+    for key in path:
+        if answer is None:
+            return None
+        if not isinstance(answer, Mapping):
+            raise SourceDataError(f"no object around '{key}'")
+        answer = answer.get(key)
+    return answer
+
+
+def plain_text(value: Any) -> str:
+    """Return a text or number of an answer as text, "" for anything else."""
+    try:
+        return as_text(value) if isinstance(value, (str, int, float)) else ""
+    except ValueError:
+        return ""
+
+
+def rows_at(answer: Any, path: Path) -> tuple[Mapping[str, Any], ...]:
+    """Return the rows of a list."""
+    rows = at(answer, path)
+    if not isinstance(rows, list):
+        raise SourceDataError("there is no list where the rows should be")
+    if not all(isinstance(row, dict) for row in rows):
+        raise SourceDataError("a row is not an object")
+    return tuple(rows)
+
+
+def total_at(answer: Any, path: Path) -> int:
+    """Return the number of matches, which may be written as text."""
+    total = at(answer, path)
+    if isinstance(total, str) and _DIGITS.fullmatch(total):
+        total = int(total)
+    is_number = isinstance(total, int) and not isinstance(total, bool)
+    if not is_number or not 0 <= total <= _MAX_TOTAL:
+        raise SourceDataError("the total is not a number of rows")
+    return int(total)
+
+
+def text_at(answer: Any, path: Path) -> str:
+    """Return the link or token of the next page, "" for null, false or the number 0."""
+    value = at(answer, path)
+    if value in (None, False):
+        return ""
+    if not isinstance(value, (str, int)):
+        raise SourceDataError("the link or token of the next page is not a text")
+    return str(value)

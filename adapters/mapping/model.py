@@ -1,30 +1,28 @@
 """A mapping file as checked, typed values: what the rest of the adapters work from.
 
-The loader (`load.py`) makes these; nothing here reads YAML. Column names are those of
-the `rows` SELECT; slot names are the field names of the records in `contract.py`.
+The loader (`load.py`) makes these; nothing here reads YAML. Column names are those of the
+`rows` SELECT; slot names are the field names of the records in `contract.py`; paths into
+the answers of an HTTP source are tuples of keys.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import time
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path as PathlibPath
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
-from adapters.mapping.constants import Constants
-from adapters.mapping.http_model import HttpSection, HttpSource
-from adapters.mapping.kept import Reader, from_disk
-from adapters.mapping.time_rule import DECISIVE, TimeRule
 
-HIDDEN = "hidden"
-"""A status of the mapping: the row is never served (decision 17)."""
+Reader: TypeAlias = Callable[[PathlibPath], bytes]
+"""Returns what a file holds; raises OSError."""
 
-REMOVED = "removed"
-"""A status of the mapping: the row was served once and is gone (decision 17)."""
 
-WAIT_SECONDS = 1.0
-"""How long a request waits for a free connection before it is told to come again."""
+def from_disk(path: PathlibPath) -> bytes:
+    """Return what a file holds."""
+    return path.read_bytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,277 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Constants:
+    """Values of the deployment that no row holds (spec 2.2 to 2.4).
+
+    `class_systems` names another system for single class codes (decision 18).
+    """
+
+    visit_number_system: str | None = None
+    identifier_type_system: str = (
+        "http://www.interopsante.org/fhir/valueset/fr-encounter-identifier-type"
+    )
+    identifier_type_version: str = "3.0.1"
+    identifier_type_display: str = "Visit Number"
+    functional_unit_extension: str | None = None
+    class_code_system: str = "http://hl7.org/fhir/v3/ActCode"
+    class_systems: Mapping[str, str] = field(default_factory=dict)
+    patient_identifier_type_system: str = (
+        "http://interopsante.org/fhir/CodeSystem/fr-v2-0203"
+    )
+    organization_identifier_type_system: str = (
+        "http://interopsante.org/fhir/CodeSystem/fr-v2-0203"
+    )
+
+
+class Twice(StrEnum):
+    """Which instant a local time that happens twice is (the autumn clock change)."""
+
+    FIRST = "first"
+    SECOND = "second"
+    REFUSE = "refuse"
+
+
+class Never(StrEnum):
+    """What a local time that never happens is (the spring clock change)."""
+
+    REFUSE = "refuse"
+    SHIFT = "shift"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRule:
+    """How a source value becomes an instant.
+
+    `zone` reads values without an offset; `says_zone` is whether the field or its source says
+    it, and not the file alone. `written` is the zone of the offset that
+    clients see. `format` is a strptime format for text, None for ISO 8601 text and the
+    database's own types. `at` is the time of day that a date without one gets.
+    """
+
+    zone: ZoneInfo
+    written: ZoneInfo
+    format: str | None = None
+    at: time | None = None
+    twice: Twice = Twice.FIRST
+    never: Never = Never.REFUSE
+    # It changes no value: walks go on where it is another.
+    says_zone: bool = field(default=True, compare=False, repr=False)
+
+
+DECISIVE = tuple(each.name for each in fields(TimeRule) if each.compare)
+"""What decides which instant a value is."""
+
+
+Path: TypeAlias = tuple[str, ...]
+
+
+class Several(StrEnum):
+    """How several values of one parameter are sent."""
+
+    ONE = "one"
+    COMMA = "comma"
+    REPEAT = "repeat"
+
+
+class Step(StrEnum):
+    """The precision with which a source compares times."""
+
+    DAY = "day"
+    MINUTE = "minute"
+    SECOND = "second"
+
+
+class Method(StrEnum):
+    """How a list is asked for: parameters in the address, or as a form."""
+
+    GET = "get"
+    POST = "post"
+
+
+class PagingKind(StrEnum):
+    """How a source leads from one page to the next."""
+
+    OFFSET = "offset"
+    PAGE = "page"
+    NEXT = "next"
+    TOKEN = "token"  # noqa: S105 - a word of the format
+
+
+@dataclass(frozen=True, slots=True)
+class Basic:
+    """A user and a password, sent with every request."""
+
+    user: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth2:
+    """Client credentials (RFC 6749, 4.4), exchanged for a token at `token_url`."""
+
+    token_url: str
+    client_id: str
+    client_secret: str
+    scope: str | None = None
+    audience: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A session of the source's own; `format` writes `{token}` into `header`."""
+
+    path: str
+    values: Mapping[str, str]
+    token: Path
+    header: str
+    format: str
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRule:
+    """How an error that comes with status 200 is recognised, and what it means.
+
+    What stands at `path` is an error unless it is nothing, false or one of `fine`.
+    """
+
+    path: Path
+    fine: frozenset[str] = frozenset()
+    not_found: frozenset[str] = frozenset()
+    unavailable: frozenset[str] = frozenset()
+    expired: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSource:
+    """How an HTTP source is spoken to; secrets are resolved."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    auth: Basic | OAuth2 | Login | None = None
+    error: ErrorRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """How one resource is asked for; `row` is where it stands in the answer.
+
+    `mark` is where the file says so; it is no part of the request.
+    """
+
+    path: str
+    row: Path
+    mark: Mark | None = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CountCall:
+    """A call of its own that tells how many rows match."""
+
+    path: str
+    total: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """How further pages are asked for.
+
+    `send` is the parameter (of OFFSET, PAGE, TOKEN), `path` where the answer holds the
+    link or token of the next page, `first` the number of the first page. `mark` is where
+    the file says so; it is no part of the request.
+    """
+
+    kind: PagingKind
+    send: str = ""
+    path: Path = ()
+    first: int = 1
+    mark: Mark | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListCall:
+    """How rows are asked for; `fixed` is sent with every question.
+
+    The marks are where the file says so, and where it names `count`.
+    """
+
+    path: str
+    rows: Path
+    count: str
+    method: Method
+    total: Path | None
+    counting: CountCall | None
+    paging: Paging | None
+    fixed: Mapping[str, str]
+    mark: Mark | None = field(compare=False, repr=False)
+    count_mark: Mark | None = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemParameter:
+    """The parameter that the system of an identifier is sent as.
+
+    `codes` holds the source's code of each system, None where systems go as they are.
+    """
+
+    send: str
+    codes: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCall:
+    """How one search parameter is sent.
+
+    Texts have up to three parameters, one a way to compare; times have bounds in place
+    of `send`: `low` is included, `before` is not, `until` is with all of its step.
+    """
+
+    name: str
+    send: str = ""
+    several: Several = Several.ONE
+    contains: str | None = None
+    exact: str | None = None
+    system: SystemParameter | None = None
+    merged: bool = False
+    low: str | None = None
+    before: str | None = None
+    until: str | None = None
+    step: Step = Step.SECOND
+    format: str | None = None
+    zone: ZoneInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SortCall:
+    """The parameter of the order, and its value for each key, `-` before descending ones."""
+
+    send: str
+    by: Mapping[str, str]
+    mark: Mark | None = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSection:
+    """How one resource type is read and searched."""
+
+    read: ReadCall
+    list: ListCall | None
+    search: Mapping[str, SearchCall]
+    sort: SortCall | None = None
+    order: str = ""
+
+
+HIDDEN = "hidden"
+"""A status of the mapping: the row is never served (decision 17)."""
+
+REMOVED = "removed"
+"""A status of the mapping: the row was served once and is gone (decision 17)."""
+
+WAIT_SECONDS = 1.0
+"""How long a request waits for a free connection before it is told to come again."""
+
+
+@dataclass(frozen=True, slots=True)
 class CodeTable:
     """Source codes and what they become; `otherwise` is for the codes no entry names."""
 
@@ -50,7 +319,7 @@ class CodeTable:
 
     def sources(self, target: str) -> tuple[str, ...]:
         """Return the source codes that become `target`, in the file's order."""
-        return tuple(code for code, made in self.table.items() if made == target)
+        return tuple(code for code, word in self.table.items() if word == target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +419,14 @@ class SourceConfig:
     options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
 
+def is_own(kind: object) -> bool:
+    """Tell whether a kind of source is the path of a class: package.module:Class."""
+    module, colon, name = str(kind).partition(":")
+    return bool(colon) and all(
+        part.isidentifier() for part in (*module.split("."), name)
+    )
+
+
 class DateReading(StrEnum):
     """What the parameter `date` of a stay is compared with (decision 5)."""
 
@@ -179,7 +456,7 @@ class SourceMapping:
     file: str
     name: str
     profile: str
-    profile_directory: Path
+    profile_directory: PathlibPath
     time_zone: ZoneInfo
     source: SourceConfig
     constants: Constants
@@ -203,22 +480,24 @@ class SourceMapping:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what a stored walk depends on: source, rows, filters, order.
+        """A digest of what a stored search session depends on: source, rows, filters, order.
 
         It is equal in every process and wherever the file stands; a new password of
         the source changes nothing.
         """
         place = self.source.url.rpartition("@")[2]
-        walked: list[object] = [self.source.kind, place, self.date_reading]
-        walked.append(self.time_zone.key)
+        decisive: list[object] = [self.source.kind, place, self.date_reading]
+        decisive.append(self.time_zone.key)
         for kind, section in sorted(self.resources.items()):
-            walked += [kind, section.rows, *filter(None, [section.http])]
-            walked += [_walked(field) for _, field in sorted(section.fields.items())]
+            decisive += [kind, section.rows, *filter(None, [section.http])]
+            decisive += [
+                _decisive(field) for _, field in sorted(section.fields.items())
+            ]
             for item in (item for items in section.items.values() for item in items):
-                walked += [item.slot, item.rows, item.key]
-                walked += [_walked(f) for _, f in sorted(item.fields.items())]
-        walked += [(part.kind, part.mapping.fingerprint) for part in self.parts]
-        return hashlib.sha256("\0".join(map(repr, walked)).encode()).hexdigest()[:16]
+                decisive += [item.slot, item.rows, item.key]
+                decisive += [_decisive(f) for _, f in sorted(item.fields.items())]
+        decisive += [(part.kind, part.mapping.fingerprint) for part in self.parts]
+        return hashlib.sha256("\0".join(map(repr, decisive)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +519,7 @@ class PartMapping:
         return self.mapping.resources[self.kind]
 
 
-def _walked(field: FieldMapping) -> tuple[object, ...]:
+def _decisive(field: FieldMapping) -> tuple[object, ...]:
     """Return what makes a field's filter and order, without its place in the file."""
     codes = field.codes and (tuple(field.codes.table.items()), field.codes.otherwise)
     time = field.time and tuple(str(getattr(field.time, n)) for n in DECISIVE)

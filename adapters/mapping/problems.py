@@ -22,10 +22,8 @@ class MappingProblem:
     column: str = ""
 
     def __str__(self) -> str:
-        made = f"{self.element} ← {self.column}" if self.column else self.element
-        return (
-            f"{self.mark}: {made}: {self.text}" if made else f"{self.mark}: {self.text}"
-        )
+        where = f"{self.element} ← {self.column}" if self.column else self.element
+        return ": ".join(filter(None, (str(self.mark), where, self.text)))
 
 
 class MappingError(Exception):

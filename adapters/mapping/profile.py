@@ -1,6 +1,6 @@
 """Profiles: what a deployment offers, however much more its mapping could (spec 4.1)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -9,19 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from marshmallow import ValidationError
-from marshmallow.utils import get_value
-
 from adapters.contract import ResourceType
-from adapters.mapping.elements import SECTIONS
-from adapters.mapping.faults import readable
-from adapters.mapping.kept import Reader, from_disk, is_there
-from adapters.mapping.model import Mark, SourceMapping
-from adapters.mapping.nodes import Table, place, plain
-from adapters.mapping.parameters import PARAMETERS
+from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError, MappingProblem
-from adapters.mapping.shapes import KeyFault, Part, Shape, Text, Whole, YesNo
-from adapters.mapping.text import read_text
+from adapters.mapping.schema import problems_of
+from adapters.mapping.slots import SECTIONS
+from adapters.mapping.yaml import Table, is_there, place, plain, read_text
+from adapters.parameters import SEARCH_PARAMETERS
 
 PROFILES = ("full", "group-a", "group-b")
 
@@ -34,21 +28,15 @@ _FEWER: Mapping[str, int] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterLimits:
-    """How many values one parameter takes, comma and repetition counted together."""
-
-    values: int
-
-
-@dataclass(frozen=True, slots=True)
 class ResourceProfile:
     """What is offered of one resource type.
 
+    `parameters` is how many values each takes, comma and repetition counted together.
     Reading by id always is; searching when there are parameters. `unfiltered_search`
     tells whether a search may have no criterion at all (decision 9).
     """
 
-    parameters: Mapping[str, ParameterLimits]
+    parameters: Mapping[str, int]
     count_default: int
     count_max: int
     unfiltered_search: bool
@@ -63,40 +51,6 @@ class Profile:
     resources: Mapping[ResourceType, ResourceProfile]
 
 
-class CountShape(Shape):
-    """The page size."""
-
-    default = Whole(1, 100)
-    max = Whole(1, 100)
-
-
-class ParameterShape(Shape):
-    """One search parameter."""
-
-    values = Whole(1, 100)
-
-
-def _resource_shape(kind: ResourceType) -> type[Shape]:
-    keys: dict[str, Any] = {name: Part(ParameterShape) for name in _names(kind)}
-    keys |= {"count": Part(CountShape), "unfiltered_search": YesNo()}
-    return type(f"{kind}Profile", (Shape,), keys)
-
-
-def _names(kind: ResourceType) -> tuple[str, ...]:
-    return (*PARAMETERS[kind], "_count", "_sort")
-
-
-class ProfileShape(Shape):
-    """A whole profile file."""
-
-    profile = Text(required=True)
-    paging = YesNo(required=True)
-    count = Part(CountShape)
-    encounter = Part(_resource_shape(ResourceType.ENCOUNTER), required=True)
-    patient = Part(_resource_shape(ResourceType.PATIENT))
-    organization = Part(_resource_shape(ResourceType.ORGANIZATION))
-
-
 def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
     """Return a profile by its name, or by the path of a file as seen from `beside`.
 
@@ -106,26 +60,22 @@ def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
     if not profile_is_there(name, beside, read):
         raise MappingError([_missing(path)])
     ours = name in PROFILES
-    held = path.read_bytes() if ours else read(beside / name)
-    return _read(held, name if ours else str(path))
+    content = path.read_bytes() if ours else read(beside / name)
+    return _read(content, name if ours else str(path))
 
 
 @lru_cache(maxsize=4)
-def _read(held: bytes, file: str) -> Profile:
+def _read(content: bytes, file: str) -> Profile:
     """Return what a file says; the rules of a mapping ask for it, and so does who serves."""
-    root = read_text(held, file)
-    try:
-        data = ProfileShape().load(plain(root))
-    except ValidationError as error:
-        raise MappingError(
-            _problem(root, keys, text) for keys, text in readable(error)
-        ) from error
-    profile = _profile(data)
-    if problems := [
-        _problem(root, (kind.lower(), "count"), text)
-        for kind, text in _impossible_counts(profile)
-    ]:
+    root = read_text(content, file)
+    if problems := [problem for problem, _ in problems_of(root, "ProfileFile")]:
         raise MappingError(problems)
+    profile = _profile(plain(root))
+    for kind, each in profile.resources.items():
+        if each.count_default > each.count_max:
+            mark = place(root, (kind.lower(), "count"))
+            text = f"the default {each.count_default} is above the maximum {each.count_max}"
+            raise MappingError([MappingProblem(mark, f"{kind.lower()}.count", text)])
     return profile
 
 
@@ -152,52 +102,35 @@ def profile_path(name: str, beside: Path) -> Traversable:
 
 
 def _profile(data: Mapping[str, Any]) -> Profile:
+    resources = {
+        kind: _resource(kind, data[key], data.get("count", {}))
+        for key, kind in SECTIONS.items()
+        if key in data
+    }
     return Profile(
-        name=data["profile"],
-        paging=data["paging"],
-        resources=MappingProxyType(
-            {
-                kind: _resource(kind, data[key], data.get("count", {}))
-                for key, kind in SECTIONS.items()
-                if key in data
-            }
-        ),
+        data["profile"], data["paging"] == "true", MappingProxyType(resources)
     )
 
 
 def _resource(
-    kind: ResourceType, section: Mapping[str, Any], shared: Mapping[str, int]
+    kind: ResourceType, section: Mapping[str, Any], shared: Mapping[str, str]
 ) -> ResourceProfile:
-    own = section.get("count", {})
+    count = {**shared, **section.get("count", {})}
     usual = 100 if kind is ResourceType.ORGANIZATION else 10
-    # A dot in a name is a path to marshmallow, when it loads and when it is asked.
-    limits = {name: get_value(section, name, None) for name in _names(kind)}
+    unfiltered = section.get("unfiltered_search")
+    limits = {
+        name: int(section[name].get("values", _FEWER.get(name, MAX_VALUES)))
+        for name in (*SEARCH_PARAMETERS[kind], "_count", "_sort")
+        if name in section
+    }
     return ResourceProfile(
-        parameters=MappingProxyType(
-            {
-                name: ParameterLimits(part.get("values", _FEWER.get(name, MAX_VALUES)))
-                for name, part in limits.items()
-                if part is not None
-            }
-        ),
-        count_default=own.get("default", shared.get("default", usual)),
-        count_max=own.get("max", shared.get("max", 100)),
-        unfiltered_search=section.get(
-            "unfiltered_search", kind is not ResourceType.PATIENT
-        ),
+        parameters=MappingProxyType(limits),
+        count_default=int(count.get("default", usual)),
+        count_max=int(count.get("max", 100)),
+        unfiltered_search=unfiltered == "true"
+        if unfiltered
+        else kind is not ResourceType.PATIENT,
     )
-
-
-def _impossible_counts(profile: Profile) -> Iterator[tuple[ResourceType, str]]:
-    for kind, found in profile.resources.items():
-        if found.count_default > found.count_max:
-            text = f"the default {found.count_default} is above the maximum"
-            yield kind, f"{text} {found.count_max}"
-
-
-def _problem(root: Table, keys: tuple[str | int, ...], text: str) -> MappingProblem:
-    mark = place(root, keys, isinstance(text, KeyFault))
-    return MappingProblem(mark, ".".join(map(str, keys)), text)
 
 
 def _missing(path: Traversable) -> MappingProblem:

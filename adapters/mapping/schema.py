@@ -1,234 +1,545 @@
-"""The shape of a mapping file.
+"""The shape of mapping files, profiles and test files: JSON Schema, and what it says.
 
-What a key may hold is said here; what keys say about each other is checked by `rules`.
-The slots of a section come from the table in `slots`.
+`schema.json` holds what keys there are and what each takes. The parts that follow from
+the tables of slots and of search parameters are filled in when it is read, so that a new
+row needs no edit there. Editors load the same schema (`encounters mapping schema`).
+jsonschema finds the faults; this module puts them into words for who wrote the file.
+
+Beyond JSON Schema, two annotations are read: `errorMessage` (as in VS Code and ajv: a
+text, or one for each keyword) and `elsewhere`, for keys that are right in another place.
+A pattern without a message is for editors only: a rule has better words for it.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+import copy
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple, TypeAlias
 
-from marshmallow import validates_schema
+import jsonschema
+from jsonschema.validators import extend
 
 from adapters.contract import ResourceType
-from adapters.mapping.checks import (
-    DAY_PATTERN,
-    SELECT_PATTERN,
-    TIME_OF_DAY_PATTERN,
-    is_own,
-)
-from adapters.mapping.file_shapes import (
-    NEVER,
-    TWICE,
-    CodeTable,
-    CodeTableShape,
-    ConditionShape,
-    ConstantsShape,
-    KnownShape,
-    LocalTimesShape,
-)
-from adapters.mapping.http_schema import http_section_shape
-from adapters.mapping.misplaced import (
-    BESIDE_FIELDS,
-    INSIDE,
-    OF_HTTP,
-    CodeTables,
-    under_fields,
-)
-from adapters.mapping.model import DateReading
-from adapters.mapping.own_schema import own_section_shape
-from adapters.mapping.several import SectionPart, one_or_several
-from adapters.mapping.shapes import (
-    Entries,
-    Listed,
-    Part,
-    Shape,
-    Text,
-    word,
-)
+from adapters.mapping.problems import MappingProblem, nearest, one_of
 from adapters.mapping.slots import (
+    CLASSES,
     LINES,
     LISTS,
     REFERS,
     REQUIRED,
+    SECTIONS,
     SLOTS,
+    UNSERVED,
     Kind,
     ListSlot,
     Slot,
 )
-from adapters.mapping.source_schema import SOURCES, Source
-from adapters.mapping.value_shapes import Columns, OneValue
+from adapters.mapping.yaml import KeyPath, Table, place, plain
+from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType, SearchParameter
 
-_TIME_ONLY = dict.fromkeys(
-    ("time_zone", "at", "twice", "never", "format"), "is only for times"
+Node: TypeAlias = dict[str, Any]
+
+_LAID_OVER = re.compile(
+    r"File|\w*Sections|\w+Section(Several|Entry)?|\w+Fields|\w+Source|Source|CodeTable"
+    r"|List|Constants"
 )
-_TEXT_ONLY = {
-    "codes": "is not for times and dates",
-    "value": "is not for times and dates: they come from a column",
-}
-_UPDATED_ONLY = {"covers": "is only for last_updated"}
-_NAME_OF_TABLE = "expected the name of a code table here: the table stands under codes"
-_PARTS_ONLY = {"split": "is only for given"}
-_REFERENCES_ONLY = {"source": "is only for ids of other resources"}
+"""The definitions of tables that are laid over those of a base, key by key."""
+
+_REPEATED = ("mapping", "prefix", "extend")
+"""What a file that extends another has to say by itself."""
+
+_LISTS_OF_WORDS = ("search", "sort", "requires")
+
+_OTHER_FILES = re.compile(r"Profile\w+|Test\w*")
 
 
-def _elsewhere(*others: Mapping[str, str]) -> Mapping[str, str]:
-    return MappingProxyType({k: text for other in others for k, text in other.items()})
+# ---------------------------------------------------------------- the whole schema
 
 
-class TextOptions(Shape):
-    """A text, from a column or always the same."""
-
-    elsewhere = _elsewhere(_TIME_ONLY, _UPDATED_ONLY, _PARTS_ONLY, _REFERENCES_ONLY)
-    columns = Columns(data_key="from")
-    constant = Text(data_key="value")
-    codes = Text(error_messages={"invalid": _NAME_OF_TABLE})
-    absent = Listed(Text())
-    search_column = Text(data_key="search")
-
-
-class PartsOptions(TextOptions):
-    """A text that may be cut into several."""
-
-    elsewhere = _elsewhere(_TIME_ONLY, _UPDATED_ONLY)
-    split = Text()
-
-
-class ReferenceOptions(TextOptions):
-    """The id of another resource, and where that one is when several sources hold such."""
-
-    elsewhere = _elsewhere(_TIME_ONLY, _UPDATED_ONLY, _PARTS_ONLY)
-    source = Text()
-
-
-class DateOptions(Shape):
-    """A calendar day, from a column."""
-
-    elsewhere = _elsewhere(_TIME_ONLY, _UPDATED_ONLY, _PARTS_ONLY, _TEXT_ONLY)
-    columns = Columns(data_key="from")
-    absent = Listed(Text())
-    search_column = Text(data_key="search")
-    format = Text(DAY_PATTERN)
-
-
-class TimeOptions(DateOptions):
-    """An instant, from a column or from one of dates and one of times of day."""
-
-    elsewhere = _elsewhere(_UPDATED_ONLY, _PARTS_ONLY, _TEXT_ONLY)
-    columns = Columns(two=True, data_key="from")
-    time_zone = Text()
-    at = Text(TIME_OF_DAY_PATTERN)
-    twice = word(TWICE, "a way to read an hour that happens twice")
-    never = word(NEVER, "a way to read an hour that never happens")
-
-
-class UpdatedOptions(TimeOptions):
-    """The instant of the last change; `covers: all` when no joined table is left out."""
-
-    covers = word(("all",), "what it may cover")
-
-
-_OPTIONS: Mapping[Kind, type[Shape]] = MappingProxyType(
-    {
-        Kind.TIME: TimeOptions,
-        Kind.DATE: DateOptions,
-        Kind.PARTS: PartsOptions,
+def mapping_schema() -> Node:
+    """Return the schema of a mapping file, whole or extending another."""
+    schema = copy.deepcopy(_schema())
+    definitions = {
+        name: node
+        for name, node in schema["definitions"].items()
+        if not _OTHER_FILES.fullmatch(name)
     }
-)
+    schema["definitions"] = definitions | _extending(definitions)
+    return schema
 
 
-def options(slot: Slot) -> type[Shape]:
-    """Return the options that a slot takes."""
+def profile_schema() -> Node:
+    """Return the schema of a profile file."""
+    schema = copy.deepcopy(_schema())
+    root = schema["definitions"].pop("ProfileFile")
+    used = ("text", "connections")
+    definitions = {
+        name: node
+        for name, node in schema["definitions"].items()
+        if name.startswith("Profile") or name in used
+    }
+    return {"$schema": schema["$schema"], **root, "definitions": definitions}
+
+
+@cache
+def _schema() -> Node:
+    """Return what the file says, with the parts that follow from the tables."""
+    file = resources.files("adapters.mapping") / "schema.json"
+    schema: Node = json.loads(file.read_text(encoding="utf-8"))
+    sections = schema.pop("sections")
+    definitions: Node = schema["definitions"]
+    definitions["Constants"]["properties"]["class_systems"]["propertyNames"]["enum"] = (
+        CLASSES.split()
+    )
+    for kind in ResourceType:
+        for name, node in sections.items():
+            text = json.dumps(node).replace("{type}", kind)
+            definitions[f"{kind}{name}"] = json.loads(text)
+        definitions |= _of_type(kind)
+        sorts = [*SORTS[kind], *map(_other_way, SORTS[kind])]
+        by = definitions[f"{kind}Sort"]["properties"]["by"]
+        by["propertyNames"]["enum"] = sorts
+        by["dependencies"] = {key: [_other_way(key)] for key in sorts}
+    return schema
+
+
+def _of_type(kind: ResourceType) -> Node:
+    """Return the definitions that the tables of slots and parameters give a type."""
+    fields = {slot.name: _value(slot) for slot in SLOTS[kind]}
+    items: Node = {}
+    for listed in LISTS[kind]:
+        name = f"{kind}{listed.name.title()}Item"
+        items[name] = _item(listed)
+        message = {"type": "expected a list here: each item begins with '- '"}
+        fields[listed.name] = {
+            "type": "array",
+            "items": _ref(name),
+            "errorMessage": message,
+        }
+    parameters = SEARCH_PARAMETERS[kind]
+    searches = {name: _ref(_search(row)) for name, row in parameters.items()}
+    limits = dict.fromkeys((*parameters, "_count", "_sort"), _ref("ProfileParameter"))
+    more = {"count": _ref("ProfileCount"), "unfiltered_search": {"type": "boolean"}}
+    shown = {"type": "expected keys and values here: {_id: {send: …}}"}
+    return items | {
+        f"{kind}Fields": _table(fields, REQUIRED[kind]),
+        f"{kind}Names": _words(parameters, f"a search parameter of {kind}"),
+        f"{kind}Sorts": _words(map(str, SORTS[kind]), f"a sort key of {kind}"),
+        f"{kind}Required": _words(fields, "a field of this section"),
+        f"{kind}Searches": _table(searches) | {"errorMessage": shown},
+        f"Profile{kind}": _table(limits | more),
+    }
+
+
+def _ref(name: str) -> Node:
+    return {"$ref": f"#/definitions/{name}"}
+
+
+def _table(properties: Node, required: Sequence[str] = ()) -> Node:
+    table = {"type": "object", "additionalProperties": False, "properties": properties}
+    return table | ({"required": list(required)} if required else {})
+
+
+def _words(words: Iterable[str], title: str) -> Node:
+    items = {"enum": [*words], "title": title}
+    return {"type": "array", "uniqueItems": True, "items": items}
+
+
+def _other_way(key: str) -> str:
+    return key.removeprefix("-") if key.startswith("-") else f"-{key}"
+
+
+def _search(row: SearchParameter) -> str:
+    """Return the definition of how a parameter is sent to an HTTP source."""
+    if row.type is ParameterType.DATE:
+        return "DateSearch"
+    if row.type is ParameterType.STRING:
+        return "TextSearch"
+    if row.type is ParameterType.REFERENCE:
+        return "PatientSearch"
+    return "IdentifierSearch" if row.system_slot else "TokenSearch"
+
+
+def _value(slot: Slot) -> Node:
+    """Return the schema of one value: options in braces, or a bare constant."""
     if slot.name == "last_updated":
-        return UpdatedOptions
-    if slot.name in REFERS:
-        return ReferenceOptions
-    return _OPTIONS.get(slot.kind, TextOptions)
-
-
-def _item_shape(listed: ListSlot) -> type[Shape]:
-    keys: dict[str, Any] = {
-        slot.name: OneValue(
-            options(slot), slot.codes, required=slot.name in listed.required
+        return _ref("Updated")
+    if slot.kind in (Kind.TIME, Kind.DATE):
+        return _ref(slot.kind.title())
+    name = "Reference" if slot.name in REFERS else "Text"
+    options: Node = _ref("Parts" if slot.kind is Kind.PARTS else name)
+    constant = _constant(slot)
+    whole = [options, {"properties": {"value": constant}}]
+    if slot.kind is Kind.CODE:
+        text = (
+            f"'{slot.name}' needs a code table (codes: …) that says what each code "
+            "becomes, even when the column already holds FHIR's codes"
         )
-        for slot in listed.slots
-    }
+        coded = {"required": ["codes"], "errorMessage": text}
+        whole.append({"if": {"required": ["from"]}, "then": coded})
+    return {"if": {"type": "object"}, "then": {"allOf": whole}, "else": constant}
+
+
+def _constant(slot: Slot) -> Node:
+    match slot.kind:
+        case Kind.CODE:
+            words = [code for code in slot.codes if code not in UNSERVED]
+            return {"enum": words, "title": f"a code of '{slot.name}'"}
+        case Kind.FLAG:
+            flags = [True, False, "true", "false"]
+            return {"enum": flags, "title": f"a value of '{slot.name}'"}
+        case Kind.ID:
+            return _ref("id")
+        case Kind.SYSTEM:
+            return _ref("system")
+    message = "expected {from: column} or a constant here"
+    kinds = ["string", "number", "boolean"]
+    return {"type": kinds, "minLength": 1, "errorMessage": {"type": message}}
+
+
+def _item(listed: ListSlot) -> Node:
+    """Return the schema of one item of a list."""
+    properties = {slot.name: _value(slot) for slot in listed.slots}
     if LINES.name in listed.content:
-        keys[LINES.name] = Listed(OneValue(TextOptions))
-    keys |= {"only_if": Part(ConditionShape), "rows": Text(), "key": Text()}
-    keys["any_of"] = listed.content
-    return type(f"{listed.name.title()}Item", (Shape,), keys)
+        properties[LINES.name] = {"type": "array", "items": _value(LINES)}
+    properties |= {"only_if": _ref("Condition"), "rows": _ref("text")}
+    item = _table(properties | {"key": _ref("text")}, listed.required)
+    if not listed.required:
+        item["anyOf"] = [{"required": [name]} for name in listed.content]
+        wanted = " or ".join(listed.content)
+        item["errorMessage"] = {"anyOf": f"an item of '{listed.name}' needs {wanted}"}
+    return item
 
 
-def _fields_shape(kind: ResourceType) -> type[Shape]:
-    keys: dict[str, Any] = {
-        slot.name: OneValue(
-            options(slot), slot.codes, required=slot.name in REQUIRED[kind]
+def _extending(definitions: Node) -> Node:
+    """Return what a file may leave out that extends another: its base says it."""
+    laid_over = {n: node for n, node in definitions.items() if _LAID_OVER.fullmatch(n)}
+    text = json.dumps(laid_over)
+    for name in laid_over:
+        text = text.replace(f'/{name}"', f'/Extending{name}"')
+    layers: Node = {f"Extending{name}": d for name, d in json.loads(text).items()}
+    for layer in layers.values():
+        required = layer.get("required", ())
+        layer["required"] = [key for key in required if key in _REPEATED]
+        layer.pop("oneOf", None)
+    file = layers["ExtendingFile"]
+    del file["allOf"]
+    for kind in ResourceType:
+        names = ("Section", "HttpSection", "SectionSeveral", "OwnSection")
+        shapes = [_ref(f"Extending{kind}{name}") for name in names]
+        file["properties"][kind.lower()] = {"anyOf": shapes}
+    return layers
+
+
+# -------------------------------------------------------------------------- faults
+
+
+class Fault(NamedTuple):
+    """What is wrong at a path, at its key or its value.
+
+    Where a key is misspelt, `meant` is the one that it looks like.
+    """
+
+    path: KeyPath
+    text: str
+    at_key: bool = False
+    meant: str = ""
+    keyword: str = ""
+
+
+def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath], ...]:
+    """Return each problem of the shape of a file, with its path; `name` is what it is."""
+    return tuple(
+        (MappingProblem(place(root, path, at_key), _keys(path), text), path)
+        for path, text, at_key, *_ in root_causes(find_faults(plain(root), name))
+    )
+
+
+def _keys(path: KeyPath) -> str:
+    return ".".join(step for step in path if isinstance(step, str))
+
+
+def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
+    """Return what is wrong with the data of a file, each thing once."""
+    errors = _validator(name).iter_errors(data)
+    faults = dict.fromkeys(fault for error in errors for fault in _of(error, name))
+    return (*_section_in_codes(data), *faults)
+
+
+def root_causes(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """Return the faults without those that only follow from another one."""
+    return tuple(
+        fault
+        for fault in faults
+        if not any(_leads_to(other, fault) for other in faults if other is not fault)
+    )
+
+
+def without_faults(data: Any, faults: Iterable[Fault]) -> Any:
+    """Return the data without each value, or key, that is at fault.
+
+    A word of a list of words becomes "", so that the others keep their places.
+    """
+    for fault in faults:
+        steps = [*fault.path]
+        is_word = steps[-2:-1] and steps[-2] in _LISTS_OF_WORDS
+        while steps and not is_word and not isinstance(steps[-1], str):
+            steps.pop()
+        holder = data
+        for step in steps[:-1]:
+            inside = isinstance(holder, list) and isinstance(step, int)
+            there = inside or (isinstance(holder, dict) and step in holder)
+            holder = holder[step] if there else None
+        if isinstance(holder, list) and isinstance(steps[-1], int):
+            holder[steps[-1]] = ""
+        elif steps and isinstance(holder, dict) and fault.keyword != "required":
+            holder.pop(steps[-1], None)
+    return data
+
+
+def _is_number(_: object, instance: object) -> bool:
+    return _is_written(r"[0-9]*\.?[0-9]+", instance)
+
+
+def _is_integer(_: object, instance: object) -> bool:
+    return _is_written("[0-9]+", instance)
+
+
+def _is_boolean(_: object, instance: object) -> bool:
+    return _is_written("true|false", instance)
+
+
+def _is_written(form: str, instance: object) -> bool:
+    return isinstance(instance, str) and re.fullmatch(form, instance) is not None
+
+
+def _bound(keyword: str) -> Any:
+    def check(validator: Any, limit: float, instance: Any, _: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "number"):
+            below = keyword == "minimum" and float(instance) < limit
+            if below or (keyword == "maximum" and float(instance) > limit):
+                yield jsonschema.ValidationError(f"beyond the {keyword}")
+
+    return check
+
+
+_Validator = extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft7Validator,
+    {keyword: _bound(keyword) for keyword in ("minimum", "maximum")},
+    type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(
+        {"number": _is_number, "integer": _is_integer, "boolean": _is_boolean}
+    ),
+)
+"""Every scalar of a file is the text that stands there: what reads as a number is one."""
+
+
+@cache
+def _validator(name: str) -> Any:
+    return _Validator({**_ref(name), "definitions": _schema()["definitions"]})
+
+
+def _of(error: Any, name: str) -> Iterator[Fault]:
+    """Yield the faults that an error of jsonschema stands for."""
+    path, keyword = tuple(error.absolute_path), error.validator
+    message = error.schema.get("errorMessage", "")
+    if isinstance(message, dict):
+        message = message.get(keyword, "")
+    match keyword:
+        case "additionalProperties":
+            yield from _unknown(error.schema, error.instance, path, name)
+        case "required" | "dependencies":
+            yield from _missing(error, path, message)
+        case "uniqueItems":
+            for index, word in enumerate(error.instance):
+                if word in error.instance[:index]:
+                    yield Fault((*path, index), f"'{word}' is listed twice")
+        case "pattern" if not message:
+            return
+        case _:
+            in_names = "propertyNames" in error.absolute_schema_path
+            text = str(message or _standard(error)).replace(
+                "{value}", str(error.instance)
+            )
+            is_whole = keyword in ("not", "oneOf", "anyOf")
+            at_key = in_names or (is_whole and isinstance(error.instance, dict))
+            path = (*path, error.instance) if in_names else path
+            yield Fault(path, text, at_key, keyword=keyword)
+
+
+def _missing(error: Any, path: KeyPath, message: str) -> Iterator[Fault]:
+    if error.validator == "dependencies":
+        for key, wanted in error.validator_value.items():
+            if key in error.instance and not {*wanted} <= {*error.instance}:
+                text = f"needs {wanted[0]} beside it"
+                yield Fault((*path, key), text, at_key=True, keyword="dependencies")
+        return
+    for key in error.validator_value:
+        if key not in error.instance:
+            text = message or f"'{key}' is missing"
+            yield Fault((*path, key), text, keyword="required")
+
+
+def _standard(error: Any) -> str:
+    """Return what is said of a keyword that has no message of its own."""
+    schema, words = error.schema, error.validator_value
+    match error.validator:
+        case "enum":
+            texts = [word for word in words if isinstance(word, str)]
+            if isinstance(error.instance, str):
+                return one_of(error.instance, texts, schema.get("title", "allowed"))
+            return f"expected one of {', '.join(texts)} here"
+        case "minLength":
+            return "nothing is written here"
+        case "minimum" | "maximum":
+            return f"must be from {schema['minimum']:g} to {schema['maximum']:g}"
+    return {
+        "object": "expected keys and values here",
+        "array": "expected a list here: [a, b]",
+        "number": "expected a number here",
+        "integer": "expected a whole number here",
+        "boolean": "expected true or false here",
+    }.get(str(words), "expected a text here")
+
+
+# -------------------------------------------------------------------- unknown keys
+
+
+def _unknown(
+    schema: Node, instance: Mapping[str, Any], path: KeyPath, name: str
+) -> Iterator[Fault]:
+    """Yield the keys that do not belong here, each with where it may belong."""
+    known = _properties(schema)
+    holder = ""
+    outside: dict[str, list[str]] = {}
+    for key, value in instance.items():
+        if key in known:
+            holder = "" if value else key
+        elif holder and any(_takes(node, key, value) for node in known[holder]):
+            outside.setdefault(holder, []).append(key)
+    moved = {key for keys in outside.values() for key in keys}
+    for key, below in outside.items():
+        words = ", ".join(below[:2]) + (", …" if below[2:] else "")
+        text = f"holds nothing: indent what belongs to '{key}' below it ({words})"
+        yield Fault((*path, key), text, at_key=True, keyword="indent")
+    for key, value in instance.items():
+        if key not in known and key not in moved:
+            text, meant = _refusal(schema, key, value, path, name)
+            yield Fault((*path, key), text, True, meant, keyword="unknown")
+
+
+def _refusal(
+    schema: Node, key: str, value: Any, path: KeyPath, name: str
+) -> tuple[str, str]:
+    """Return what to say of an unknown key, and the key that it stands for."""
+    known = _properties(schema)
+    first, front = key.partition(" ")[0], key.partition(":")[0]
+    holders = [
+        k for k, nodes in known.items() if any(key in _properties(n) for n in nodes)
+    ]
+    lists = [k for k, nodes in known.items() for n in nodes if key in _entries(n)]
+    if key in schema.get("elsewhere", {}):
+        return f"'{key}' {schema['elsewhere'][key]}", key
+    if front != key and front in known:
+        return f"a blank is missing behind '{front}:'", front
+    if value == "" and first != key:
+        if first in known:
+            return f"a ':' is missing behind '{first}'", first
+        return f"'{key}': in braces, a text with a ',' needs quotes", ""
+    if path and any(key in _properties(node) for node in _at(path[:-1], name)):
+        holder = path[-1]
+        return f"'{key}' stands beside {holder}, not in it: indent it like that", key
+    if holders:
+        words = " or ".join(dict.fromkeys(holders))
+        return f"'{key}' stands in {words}: indent it below that", key
+    if lists:
+        return f"'{key}' stands in each entry of {lists[0]}", key
+    return one_of(key, known, "a key here"), nearest(key, known)
+
+
+def _properties(schema: Node) -> dict[str, list[Node]]:
+    """Return the schemas of each key that a schema names, whichever of its ways is taken."""
+    properties: dict[str, list[Node]] = {}
+    for node in _ways(schema):
+        for key, value in node.get("properties", {}).items():
+            properties.setdefault(key, []).append(value)
+    return properties
+
+
+def _entries(schema: Node) -> dict[str, list[Node]]:
+    """Return the keys of the items of a list."""
+    items = (node["items"] for node in _ways(schema) if "items" in node)
+    return {key: nodes for item in items for key, nodes in _properties(item).items()}
+
+
+def _ways(schema: Node) -> Iterator[Node]:
+    yield schema
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/definitions/")
+        yield from _ways(_schema()["definitions"][name])
+    for below in (*schema.get("allOf", ()), *(schema.get(k) for k in ("then", "else"))):
+        if below:
+            yield from _ways(below)
+
+
+def _takes(schema: Node, key: str, value: Any) -> bool:
+    """Tell whether a key with this value may stand in what a schema describes."""
+    if key in _properties(schema):
+        return True
+    others = [node.get("additionalProperties") for node in _ways(schema)]
+    keys = {key for node in others if node for key in _properties(node)}
+    return isinstance(value, Mapping) and not keys.isdisjoint(value)
+
+
+def _at(path: KeyPath, name: str) -> list[Node]:
+    """Return the schemas of what stands at a path."""
+    nodes = [_schema()["definitions"][name]]
+    for step in path:
+        ways = [way for node in nodes for way in _ways(node)]
+        key = "items" if isinstance(step, int) else "properties"
+        below = [way.get(key, {}) for way in ways]
+        nodes = (
+            below if isinstance(step, int) else [b[step] for b in below if step in b]
         )
-        for slot in SLOTS[kind]
-    }
-    keys |= {listed.name: Listed(Part(_item_shape(listed))) for listed in LISTS[kind]}
-    keys["elsewhere"] = BESIDE_FIELDS
-    return type(f"{kind}Fields", (Shape,), keys)
+    return nodes
 
 
-def _section_shape(kind: ResourceType) -> type[Shape]:
-    keys = {
-        "rows": Text(SELECT_PATTERN, required=True),
-        "fields": Part(_fields_shape(kind), required=True),
-        "search": Listed(Text()),
-        "sort": Listed(Text()),
-        "requires": Listed(Text()),
-        "source": Text(),
-        "elsewhere": {**under_fields(kind), **OF_HTTP},
-        "instead": dict.fromkeys(OF_HTTP, "rows"),
-    }
-    return type(f"{kind}Section", (Shape,), keys)
+def _section_in_codes(data: Any) -> tuple[Fault, ...]:
+    """Return the fault of a section whose first line is missing, behind the code tables."""
+    codes = data.get("codes") if isinstance(data, Mapping) else None
+    section = {*SECTIONS, "rows", "fields", "search", "read", "list"}
+    for key, node in codes.items() if isinstance(codes, Mapping) else ():
+        if key in section and not (isinstance(node, Mapping) and "table" in node):
+            text = f"'{key}' does not stand in codes: line it up with codes, or begin a section"
+            return (Fault(("codes", key), text, at_key=True, keyword="section"),)
+    return ()
 
 
-class Section(SectionPart):
-    """A section in the shape that the kind of the source gives it."""
-
-    def __init__(self, kind: ResourceType, **kwargs: Any) -> None:
-        of_http = http_section_shape(kind, _fields_shape(kind))
-        super().__init__(_section_shape(kind), of_http, **kwargs)
-        self.of_own = own_section_shape(kind)
-
-    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
-        _, file, *_ = args
-        source = file.get("source") if isinstance(file, Mapping) else None
-        kind = source.get("kind", "sql") if isinstance(source, Mapping) else "sql"
-        if is_own(kind) or (str(kind) not in SOURCES and not self._reads(value)):
-            return self.of_own().load(value)
-        return super()._deserialize(value, *args, **kwargs)
-
-    def _reads(self, value: Any) -> bool:
-        """Whether rows are described, as for any source but a class of one's own."""
-        return not self.of_own.known().keys() >= set(value)
+def _leads_to(other: Fault, fault: Fault) -> bool:
+    path, keyword, holder = fault.path, fault.keyword, other.path[:-1]
+    match other.keyword:
+        case "section":
+            return path[0] == "codes" or path == ("encounter",)
+        case "indent":
+            return keyword != "indent" and path[: len(other.path)] == other.path
+        case "enum" if other.path[-1] == "kind":
+            in_section = keyword == "required" and path[0] not in ("source", "sources")
+            return in_section or (keyword != "enum" and path[: len(holder)] == holder)
+        case "not" if keyword in ("unknown", "required"):
+            return path[:-1] == other.path
+        case "unknown" if keyword in ("oneOf", "anyOf"):
+            return holder == path
+        case "unknown" if keyword == "required":
+            return _stands_for(other, path)
+    return False
 
 
-class MappingShape(Shape):
-    """A whole mapping file."""
-
-    elsewhere = INSIDE
-    mapping = Text(required=True)
-    extend = Text()
-    without = Listed(Text())
-    name = Text(required=True)
-    profile = Text(required=True)
-    time_zone = Text(required=True)
-    local_times = Part(LocalTimesShape)
-    date = word(tuple(DateReading), "a reading of the parameter date")
-    constants = Part(ConstantsShape)
-    source = Source()
-    sources = Entries(Source())
-    codes = CodeTables(CodeTable(CodeTableShape))
-    encounter = Section(ResourceType.ENCOUNTER, required=True)
-    patient = Section(ResourceType.PATIENT)
-    organization = Section(ResourceType.ORGANIZATION)
-    accepted = Listed(Part(KnownShape), data_key="known")
-
-    @validates_schema(pass_original=True, skip_on_field_errors=False)
-    def refuse_two_or_none(self, _data: Any, original: Any, **_: Any) -> None:
-        """Refuse a file without a source, and one that has `source` and `sources`."""
-        one_or_several(original, self.known())
+def _stands_for(unknown: Fault, missing: KeyPath) -> bool:
+    """Tell whether an unknown key is the missing one: misspelt, or a level too far in or out."""
+    wrong, key = str(unknown.path[-1]), str(missing[-1])
+    if unknown.path[:-1] == missing[:-1]:
+        is_elsewhere = unknown.meant == wrong
+        return is_elsewhere or unknown.meant == key or bool(nearest(wrong, [key]))
+    one_level = (unknown.path[:-1] == missing[:-2], unknown.path[:-2] == missing[:-1])
+    return wrong == key and any(one_level)

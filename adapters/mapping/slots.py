@@ -1,17 +1,30 @@
 """The closed list of slots that a mapping fills: the one table that the rest reads.
 
-A slot has the word of the file, the FHIR element that it becomes, and a kind, which
-says what options it takes and how its values are read. Code lists are the required
-value sets of STU3 (spec 2.1 and 2.4 for status and class).
+A slot has the word of the file, the FHIR element that it becomes, a kind, which says what
+options it takes and how its values are read, and its attribute in the record. Code lists
+are the required value sets of STU3 (spec 2.1 and 2.4 for status and class). A new field is
+a row here, a line in the FHIR schema, and its test.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import HIDDEN, REMOVED
+from adapters.mapping.model import (
+    HIDDEN,
+    REMOVED,
+    Condition,
+    FieldMapping,
+    ResourceMapping,
+)
+from adapters.mapping.yaml import KeyPath
+from adapters.parameters import SEARCH_PARAMETERS
+
+FHIR_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
+"""STU3 datatypes, id."""
 
 
 class Kind(StrEnum):
@@ -72,41 +85,39 @@ UNSERVED = (HIDDEN, REMOVED)
 CLASSES = "EMER IMP PRENC AMB REC UNK"
 GENDERS = "male female other unknown"
 
-SLOTS: Mapping[ResourceType, tuple[Slot, ...]] = MappingProxyType(
-    {
-        ResourceType.ENCOUNTER: (
-            _slot("id", "id", Kind.ID),
-            _slot("visit_number", "identifier.value", Kind.EXACT),
-            _slot("visit_number_system", "identifier.system", Kind.SYSTEM),
-            _slot("patient_id", "subject", Kind.ID),
-            _slot("status", "status", Kind.CODE, f"{STATUSES} {HIDDEN} {REMOVED}"),
-            _slot("class", "class", Kind.CODE, CLASSES, "class_code"),
-            _slot("start", "period.start", Kind.TIME),
-            _slot("end", "period.end", Kind.TIME),
-            _slot("functional_unit", "serviceProvider.extension", Kind.EXACT),
-            _slot("organization_id", "serviceProvider", Kind.ID),
-            _slot("last_updated", "meta.lastUpdated", Kind.TIME),
-        ),
-        ResourceType.PATIENT: (
-            _slot("id", "id", Kind.ID),
-            _slot("active", "active", Kind.FLAG),
-            _slot("gender", "gender", Kind.CODE, GENDERS),
-            _slot("birth_date", "birthDate", Kind.DATE),
-            _slot("deceased", "deceasedBoolean", Kind.FLAG),
-            _slot("deceased_at", "deceasedDateTime", Kind.TIME),
-            _slot("organization_id", "managingOrganization", Kind.ID),
-            _slot("replaced_by", "link.other", Kind.ID),
-            _slot("last_updated", "meta.lastUpdated", Kind.TIME),
-        ),
-        ResourceType.ORGANIZATION: (
-            _slot("id", "id", Kind.ID),
-            _slot("active", "active", Kind.FLAG),
-            _slot("name", "name", Kind.TEXT),
-            _slot("part_of", "partOf", Kind.ID),
-            _slot("last_updated", "meta.lastUpdated", Kind.TIME),
-        ),
-    }
-)
+SLOTS: Mapping[ResourceType, tuple[Slot, ...]] = {
+    ResourceType.ENCOUNTER: (
+        _slot("id", "id", Kind.ID),
+        _slot("visit_number", "identifier.value", Kind.EXACT),
+        _slot("visit_number_system", "identifier.system", Kind.SYSTEM),
+        _slot("patient_id", "subject", Kind.ID),
+        _slot("status", "status", Kind.CODE, f"{STATUSES} {HIDDEN} {REMOVED}"),
+        _slot("class", "class", Kind.CODE, CLASSES, "class_code"),
+        _slot("start", "period.start", Kind.TIME),
+        _slot("end", "period.end", Kind.TIME),
+        _slot("functional_unit", "serviceProvider.extension", Kind.EXACT),
+        _slot("organization_id", "serviceProvider", Kind.ID),
+        _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+    ),
+    ResourceType.PATIENT: (
+        _slot("id", "id", Kind.ID),
+        _slot("active", "active", Kind.FLAG),
+        _slot("gender", "gender", Kind.CODE, GENDERS),
+        _slot("birth_date", "birthDate", Kind.DATE),
+        _slot("deceased", "deceasedBoolean", Kind.FLAG),
+        _slot("deceased_at", "deceasedDateTime", Kind.TIME),
+        _slot("organization_id", "managingOrganization", Kind.ID),
+        _slot("replaced_by", "link.other", Kind.ID),
+        _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+    ),
+    ResourceType.ORGANIZATION: (
+        _slot("id", "id", Kind.ID),
+        _slot("active", "active", Kind.FLAG),
+        _slot("name", "name", Kind.TEXT),
+        _slot("part_of", "partOf", Kind.ID),
+        _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+    ),
+}
 
 REQUIRED: Mapping[ResourceType, tuple[str, ...]] = MappingProxyType(
     {
@@ -224,3 +235,96 @@ KNOWN_IDENTIFIERS: Mapping[str, KnownIdentifier] = MappingProxyType(
         "RRI": KnownIdentifier(None, "secondary"),
     }
 )
+
+
+# ------------------------------------------------------------ names of FHIR elements
+
+SECTIONS: Mapping[str, ResourceType] = {kind.lower(): kind for kind in ResourceType}
+
+
+def element(path: KeyPath) -> str:
+    """Return the FHIR element that a path of the file makes, else its keys with dots."""
+    keys = [step for step in path if isinstance(step, str)]
+    if keys[1:2] == ["sources"]:
+        del keys[1]
+    if keys[:1] == ["codes"]:
+        return ".".join(keys[:2])
+    if len(keys) > 2 and keys[0] in SECTIONS and keys[1] == "fields":
+        kind = SECTIONS[keys[0]]
+        for slot in SLOTS[kind]:
+            if slot.name == keys[2]:
+                return f"{kind}.{slot.element}"
+        for listed in LISTS[kind]:
+            if listed.name == keys[2]:
+                return f"{kind}.{listed.element}{_item_element(listed, keys[3:])}"
+    return ".".join(keys)
+
+
+def _item_element(listed: ListSlot, keys: list[str]) -> str:
+    for slot in (*listed.slots, LINES):
+        if keys[:1] == [slot.name]:
+            return f".{slot.element}"
+    return ""
+
+
+def field_of(kind: ResourceType, name: str) -> str:
+    """Return the field of a section that a parameter compares, "" where it is of an item."""
+    slot = SEARCH_PARAMETERS[kind][name].slots[0]
+    return next((each.record for each in SLOTS[kind] if each.name == slot), "")
+
+
+# --------------------------------------------------- the values of a built section
+
+
+class Place(NamedTuple):
+    """A field of a section: the FHIR element that it makes, and how it is read.
+
+    `slot` is its name in faults, `rows` the second SELECT of its item, "" for the
+    section's own; `only_if` says which rows the item counts in. `takes` are all the words that
+    it can hold, where they are few.
+    """
+
+    field: FieldMapping
+    slot: str
+    element: str
+    kind: Kind
+    rows: str = ""
+    only_if: Condition | None = None
+    takes: tuple[str, ...] = ()
+
+
+def places_of(section: ResourceMapping) -> tuple[Place, ...]:
+    """Return the fields of a section in the order of the slots."""
+    kind = section.resource_type
+    places = [
+        Place(
+            section.fields[slot.record],
+            slot.name,
+            f"{kind}.{slot.element}",
+            slot.kind,
+            takes=_takes(slot),
+        )
+        for slot in SLOTS[kind]
+        if slot.record in section.fields
+    ]
+    for listed in LISTS[kind]:
+        places += _of_items(section, listed)
+    return tuple(places)
+
+
+def _of_items(section: ResourceMapping, listed: ListSlot) -> Iterator[Place]:
+    for item in section.items.get(listed.name, ()):
+        above = f"{section.resource_type}.{listed.element}"
+        where = (item.rows or "", item.only_if)
+        for slot in listed.slots:
+            if slot.record in item.fields:
+                field, name = item.fields[slot.record], f"{listed.name}.{slot.name}"
+                element = f"{above}.{slot.element}"
+                yield Place(field, name, element, slot.kind, *where, _takes(slot))
+        for line in item.lines:
+            name, element = f"{listed.name}.{LINES.name}", f"{above}.{LINES.element}"
+            yield Place(line, name, element, LINES.kind, *where)
+
+
+def _takes(slot: Slot) -> tuple[str, ...]:
+    return ("true", "false") if slot.kind is Kind.FLAG else slot.codes

@@ -90,19 +90,14 @@ def quoted(code: str) -> str:
     return repr(code)
 
 
-def as_they_come(made: Mapping[str, Any]) -> Mapping[object, Any]:
+def by_cell_value(codes: Mapping[str, Any]) -> Mapping[object, Any]:
     """Return codes by the texts and by the whole numbers that a row holds."""
-    found: dict[object, Any] = {}
-    for code, value in made.items():
-        found[code] = value
+    by_value: dict[object, Any] = {}
+    for code, value in codes.items():
+        by_value[code] = value
         if code.isdecimal() and code == str(int(code)):
-            found[int(code)] = value
-    return found
-
-
-def sentinel_years(absent: frozenset[str]) -> frozenset[int]:
-    """Return the years that a time has which may stand for none."""
-    return frozenset(int(text[:4]) for text in absent if text[:4].isdecimal())
+            by_value[int(code)] = value
+    return by_value
 
 
 _MIDNIGHT = time()

@@ -1,11 +1,8 @@
 """Where a page starts and goes on: by key and id, never by offset (decision 12).
 
 Rows that have the sort key come first, in its order; the others follow, in the order of
-their ids. No index has such an order, so the others are asked for by a statement of their
-own, and a page is read in one or two legs; only where few rows match is it one.
-
-The order of the others names the key too, which is NULL in each: where a database wants to
-hear it, they come out of the index on (key, id) as well.
+their ids. No index has such an order, so a page is read by one or two statements: one for
+each group of rows, and a single one where few rows match.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,141 +10,137 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from adapters.contract import Bound, Group, Position, SearchQuery
-from adapters.sql.columns import Column
-from adapters.sql.conditions import (
+from adapters.sql.columns import TICK, edge
+from adapters.sql.query import (
     ALWAYS,
     NEVER,
-    Compare,
-    Filter,
+    Condition,
+    KeyColumn,
     Operator,
+    Order,
+    SqlColumn,
     all_of,
     any_of,
 )
-from adapters.sql.moments import KeyColumn
-from adapters.sql.places import TICK, edge
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
-    """One statement of a page: what its rows meet besides the search, in which order.
+class Segment:
+    """What one statement of a page reads: its condition besides the search, its order.
 
-    Comparisons of the key by the `implied` operator hold for all its rows. Without
-    `group` the rows are of both, those whose key is NULL last.
+    Comparisons of the key by the `implied` sign hold for all its rows. Without `group`
+    the rows are of both groups, those whose key is NULL last.
     """
 
     group: Group | None
-    filter: Filter
-    order: tuple[tuple[Column, bool], ...]
+    condition: Condition
+    order: Order
     implied: Operator | None = None
 
 
-def legs(
+def segments(
     query: SearchQuery,
     key: KeyColumn | None,
-    id_column: Column,
+    id_column: SqlColumn,
     bound: Callable[[datetime], object],
     *,
     few: bool,
-) -> Iterator[Leg]:
-    """Yield the legs in the order in which they are asked; without `key`, by id alone.
+) -> Iterator[Segment]:
+    """Yield the segments of a page in the order in which they are read.
 
-    `bound` is the smallest value of the key that is not before an instant. With `few`
-    rows to be expected, they are sorted rather than asked for twice.
+    Without `key` the order is by id alone. `bound` returns the smallest value of the key
+    that is not before an instant. `few` rows are sorted rather than read by two statements.
     """
-    position = query.after or query.before
+    cursor = query.after or query.before
     descends = query.sort.descending is not query.backwards
-    if few and key and key.is_missing_as_null and not (position or query.backwards):
-        yield Leg(None, ALWAYS, ((key.column, descends), (id_column, descends)))
+    if few and key and key.is_missing_as_null and not (cursor or query.backwards):
+        yield Segment(None, ALWAYS, ((key.column, descends), (id_column, descends)))
         return
     groups = (Group.KEYED,) if key is None else (Group.KEYED, Group.UNKEYED)
     for group in groups[::-1] if query.backwards else groups:
-        if position is not None and _is_behind(group, position, query):
+        if cursor is not None and _is_passed(group, cursor, query):
             continue
-        here = position if _stands_in(group, position) else None
-        row = here if isinstance(here, Position) else None
+        inside = cursor if _is_inside(group, cursor) else None
+        row = inside if isinstance(inside, Position) else None
         if key is None:
-            yield Leg(group, _past(id_column, row, descends), ((id_column, descends),))
+            order: Order = ((id_column, descends),)
+            yield Segment(group, _beyond(id_column, row, descends), order)
         elif group is Group.UNKEYED:
             yield _unkeyed(key, id_column, row, descends)
-        elif isinstance(here, Bound):
-            yield _from_moment(key, id_column, here, bound, descends)
+        elif isinstance(inside, Bound):
+            yield _from_moment(key, id_column, inside, bound, descends)
         else:
             yield _keyed(key, id_column, row, descends)
 
 
-def _is_behind(group: Group, position: Position | Bound, query: SearchQuery) -> bool:
-    """Whether the walk has left the group behind."""
-    left = Group.UNKEYED if query.backwards else Group.KEYED
-    if isinstance(position, Bound) and position.moment is None:
-        return group is left
-    return group is left and not _stands_in(left, position)
+def _is_passed(group: Group, cursor: Position | Bound, query: SearchQuery) -> bool:
+    """Whether the pages before have read all of a group."""
+    passed = Group.UNKEYED if query.backwards else Group.KEYED
+    if isinstance(cursor, Bound) and cursor.moment is None:
+        return group is passed
+    return group is passed and not _is_inside(passed, cursor)
 
 
-def _stands_in(group: Group, position: Position | Bound | None) -> bool:
-    """Whether a place is inside the group; the seam between the two is in none."""
-    if isinstance(position, Bound):
-        return group is Group.KEYED and position.moment is not None
-    return position is not None and position.group is group
+def _is_inside(group: Group, cursor: Position | Bound | None) -> bool:
+    """Whether a cursor is inside the group; the seam between the two is in none."""
+    if isinstance(cursor, Bound):
+        return group is Group.KEYED and cursor.moment is not None
+    return cursor is not None and cursor.group is group
+
+
+def _beyond(column: SqlColumn, row: Position | None, descends: bool) -> Condition:
+    if row is None:
+        return ALWAYS
+    return column.compare("<" if descends else ">", row.id)
+
+
+def _keyed(
+    key: KeyColumn, id_column: SqlColumn, row: Position | None, descends: bool
+) -> Segment:
+    """Return the segment of the rows with the key, after one of them.
+
+    `k <= :k AND (k < :k OR id < :id)`: the first part lets every database read its index
+    from there; OR alone costs PostgreSQL a thousand times as much.
+    """
+    order: Order = ((key.column, descends), (id_column, descends))
+    if row is None:
+        return Segment(Group.KEYED, key.present, order)
+    beyond: Operator = "<" if descends else ">"
+    tie = any_of(
+        [key.column.compare(beyond, row.key), _beyond(id_column, row, descends)]
+    )
+    at = key.column.compare("<=" if descends else ">=", row.key)
+    implied: Operator = "<" if descends else ">="
+    return Segment(Group.KEYED, all_of([key.present, at, tie]), order, implied)
 
 
 def _from_moment(
     key: KeyColumn,
-    id_column: Column,
-    mark: Bound,
+    id_column: SqlColumn,
+    cursor: Bound,
     bound: Callable[[datetime], object],
     descends: bool,
-) -> Leg:
-    """Return the leg of the rows with the key beyond an instant, of all ids."""
-    assert mark.moment is not None, "the seam is in no group"
-    # Up to an instant is before the next one: what a bound can say exactly.
-    later = mark.included is descends
-    operator: Operator = "<" if descends else ">="
-    order = ((key.column, descends), (id_column, descends))
-    if edge(mark.moment, later=later):
-        every = later is descends
-        return Leg(Group.KEYED, key.present if every else NEVER, order)
-    value = bound(mark.moment + TICK if later else mark.moment)
-    past = Filter(Compare(key.column, operator), (value,))
-    return Leg(Group.KEYED, all_of([key.present, past]), order, operator)
-
-
-def _past(column: Column, position: Position | None, descends: bool) -> Filter:
-    if position is None:
-        return ALWAYS
-    return Filter(Compare(column, "<" if descends else ">"), (position.id,))
-
-
-def _keyed(
-    key: KeyColumn, id_column: Column, position: Position | None, descends: bool
-) -> Leg:
-    """Return the leg of the rows with the key, from `position` on.
-
-    `k <= :k AND (k < :k OR id < :id)`: the first part is what lets every database walk
-    its index; OR alone costs PostgreSQL a thousand times as much.
-    """
-    order = ((key.column, descends), (id_column, descends))
-    if position is None:
-        return Leg(Group.KEYED, key.present, order)
-    at: Operator = "<=" if descends else ">="
-    beyond: Operator = "<" if descends else ">"
-    tie = any_of(
-        [
-            Filter(Compare(key.column, beyond), (position.key,)),
-            _past(id_column, position, descends),
-        ]
-    )
-    past = all_of([Filter(Compare(key.column, at), (position.key,)), tie])
-    return Leg(
-        Group.KEYED, all_of([key.present, past]), order, "<" if descends else ">="
-    )
+) -> Segment:
+    """Return the segment of the rows with the key beyond an instant, of all ids."""
+    assert cursor.moment is not None, "the seam is in no group"
+    # Up to an instant is before the next one: that a bound expresses exactly.
+    later = cursor.included is descends
+    sign: Operator = "<" if descends else ">="
+    order: Order = ((key.column, descends), (id_column, descends))
+    if edge(cursor.moment, later=later):
+        condition = key.present if later is descends else NEVER
+        return Segment(Group.KEYED, condition, order)
+    value = bound(cursor.moment + TICK if later else cursor.moment)
+    beyond = key.column.compare(sign, value)
+    return Segment(Group.KEYED, all_of([key.present, beyond]), order, sign)
 
 
 def _unkeyed(
-    key: KeyColumn, id_column: Column, position: Position | None, descends: bool
-) -> Leg:
-    """Return the leg of the rows without the key, from `position` on."""
-    order: tuple[tuple[Column, bool], ...] = ((id_column, descends),)
-    if key.is_missing_as_null:
+    key: KeyColumn, id_column: SqlColumn, row: Position | None, descends: bool
+) -> Segment:
+    """Return the segment of the rows without the key, after one of them."""
+    order: Order = ((id_column, descends),)
+    if key.is_missing_as_null and key.column.dialect.orders_nulls:
         order = ((key.column, descends), *order)
-    past = _past(id_column, position, descends)
-    return Leg(Group.UNKEYED, all_of([key.missing, past]), order)
+    beyond = _beyond(id_column, row, descends)
+    return Segment(Group.UNKEYED, all_of([key.missing, beyond]), order)

@@ -5,11 +5,12 @@ It needs pytest, which the service itself does without.
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *(f"{__name__}.{part}" for part in ("asking", "searches", "dates", "pages"))
-)
+# Before they are imported, so that a failed assertion shows its values.
+pytest.register_assert_rewrite(f"{__name__}.harness", f"{__name__}.suite")
 
-from adapters.testing.hospital import (  # noqa: E402 - rewritten first
+from adapters.testing.harness import Open, Opened  # noqa: E402
+from adapters.testing.hospital import (  # noqa: E402
+    EDGES,
     FINESS_SYSTEM,
     IPP_SYSTEM,
     KINDS,
@@ -26,8 +27,6 @@ from adapters.testing.hospital import (  # noqa: E402 - rewritten first
     PatientRow,
     StayRow,
 )
-from adapters.testing.opened import Open, Opened  # noqa: E402
-from adapters.testing.stays import EDGES  # noqa: E402
 
 __all__ = [
     "EDGES",

@@ -38,8 +38,8 @@ def _table(run: Counter[str], skipped: Counter[tuple[str, str]]) -> Iterator[str
     yield "|---|---|---|---|"
     for adapter in sorted({*run, *(adapter for adapter, _ in skipped)}):
         why = {text: n for (of, text), n in skipped.most_common() if of == adapter}
-        told = ", ".join(f"{text}: {number}" for text, number in why.items())
-        yield f"| {adapter} | {run[adapter]} | {sum(why.values())} | {told} |"
+        reasons = ", ".join(f"{text}: {number}" for text, number in why.items())
+        yield f"| {adapter} | {run[adapter]} | {sum(why.values())} | {reasons} |"
 
 
 def _adapter(report: pytest.TestReport) -> str:

@@ -3,37 +3,34 @@
 import re
 from collections.abc import Mapping
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, g, request
 
+from app.audit import note_walk
 from app.auth import require
-from app.current import sent
 from app.errors import BadRequestError, IssueCode
-from app.negotiation import check_format
-from app.operations.audit import note_walk
-from app.paging import PageLink
-from app.search import read_single_values
-from app.service import service
-from app.stamps import is_well_formed
-from app.stored import Direction
-from app.values import bad_value
-from app.views.asked import is_lenient, request_pairs
-from app.views.bundles import present
-from app.views.common import (
+from app.middleware import check_format
+from app.paging.store import Direction, PageLink, is_well_formed
+from app.search.parser import bad_value, read_single_values
+from app.service import current_service
+from app.stages import Stage, stage
+from app.views import (
     SEARCH_SCOPES,
-    answer,
     authenticated,
-    client,
+    fhir_response,
+    is_lenient,
+    request_parameters,
 )
+from app.views.resources import searchset_of
 
 _CURSORS: Mapping[str, Direction] = {
     "_searchAfter": Direction.AFTER,
     "_searchBefore": Direction.BEFORE,
 }
-_SELF = ("_id", "_format", "_pretty")
-"""What a deployment without further pages offers. A cursor is read there all the same: it
-is one that was made up, or one of the time before.
+_WITHOUT_PAGING = ("_id", "_format", "_pretty")
+"""What a deployment without paging lists as offered. It reads cursors all the same: they
+are invented, or from the time before.
 """
-_TAKEN = ("_id", "_index", *_CURSORS, "_format", "_pretty")
+_PARAMETERS = ("_id", "_index", *_CURSORS, "_format", "_pretty")
 _INDEX = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 blueprint = Blueprint("bundle", __name__)
@@ -42,42 +39,48 @@ blueprint = Blueprint("bundle", __name__)
 @blueprint.get("/Bundle")
 @authenticated
 def page() -> Response:
-    """Answer a page: the one of `_id`, or the one that its link leads to."""
-    joined = service()
-    pairs = request_pairs()
-    offered = _TAKEN if joined.offer.paging else _SELF
-    asked = read_single_values(pairs, _TAKEN, lenient=is_lenient(), offered=offered)
-    check_format(asked.get("_format"), sent("HTTP_ACCEPT"))
-    kept = joined.walks.find(_page_id(asked), client().id, _link(asked))
-    note_walk(kept.search.resource_type, kept.search.pairs)
-    require(client(), SEARCH_SCOPES[kept.search.resource_type])
-    left_out = [name for name, _ in pairs if name not in asked]
-    return answer(present(joined, joined.walks.show(kept), left_out), asked)
+    """Answer the page `_id`, or the page that its link leads to."""
+    service = current_service()
+    with stage(Stage.PARSE):
+        parameters = request_parameters()
+        offered = _PARAMETERS if service.offer.paging else _WITHOUT_PAGING
+        single = read_single_values(
+            parameters, _PARAMETERS, lenient=is_lenient(), offered=offered
+        )
+        check_format(single.get("_format"), request.headers.get("Accept"))
+    stored = service.sessions.find(_page_id(single), g.client.id, _link(single))
+    note_walk(stored.search.resource_type, stored.search.parameters)
+    require(g.client, SEARCH_SCOPES[stored.search.resource_type])
+    result = service.sessions.run(stored)
+    with stage(Stage.MAP):
+        ignored = [name for name, _ in parameters if name not in single]
+        bundle = searchset_of(service, result, ignored)
+    return fhir_response(bundle, single)
 
 
-def _page_id(asked: Mapping[str, str]) -> str:
-    if "_id" not in asked:
+def _page_id(single: Mapping[str, str]) -> str:
+    if "_id" not in single:
         raise _required("_id")
-    return _stamp("_id", asked["_id"])
+    return _signed_id("_id", single["_id"])
 
 
-def _link(asked: Mapping[str, str]) -> PageLink | None:
-    cursors = [name for name in _CURSORS if name in asked]
-    index = asked.get("_index")
+def _link(single: Mapping[str, str]) -> PageLink | None:
+    cursors = [name for name in _CURSORS if name in single]
+    index = single.get("_index")
     if not cursors and index is None:
         return None
     if len(cursors) == 2:
         text = "use _searchAfter or _searchBefore, not both"
-        raise bad_value("_searchBefore", asked["_searchBefore"], text)
+        raise bad_value("_searchBefore", single["_searchBefore"], text)
     if not cursors or index is None:
         raise _required("_index" if cursors else "_searchAfter")
     if not _INDEX.fullmatch(index):
         raise bad_value("_index", index, "it is the number of a page, from 1 on")
     (name,) = cursors
-    return PageLink(_CURSORS[name], int(index), _stamp(name, asked[name]))
+    return PageLink(_CURSORS[name], int(index), _signed_id(name, single[name]))
 
 
-def _stamp(name: str, text: str) -> str:
+def _signed_id(name: str, text: str) -> str:
     if not is_well_formed(text):
         raise bad_value(name, text, "take it from a link of a search, as it stands")
     return text

@@ -1,49 +1,40 @@
-"""What the deployment offers, and what it says where there is nothing (spec 9)."""
+"""The CapabilityStatement, and the answer to requests for history (spec 9)."""
 
-import orjson
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
-from app.current import sent
 from app.errors import UnknownResourceError
-from app.negotiation import check_format
-from app.operations.phases import Phase, phase
-from app.presentation import PRESENTATION, read_summary
-from app.schemas.capability import capability_statement
-from app.search import read_single_values
-from app.service import service
-from app.statement import capability_facts
-from app.views.asked import is_lenient, request_pairs
-from app.views.common import answer, authenticated
+from app.fhir.capability import capability_statement
+from app.middleware import check_format
+from app.search.parser import PRESENTATION, read_single_values, read_summary
+from app.service import current_service
+from app.views import authenticated, fhir_response, is_lenient, request_parameters
 
 blueprint = Blueprint("metadata", __name__)
 
 
 @blueprint.get("/metadata")
 def metadata() -> Response:
-    """Show the CapabilityStatement; it holds no patient data (decision 22)."""
-    return _statement() if service().settings.open_metadata else _guarded()
-
-
-@authenticated
-def _guarded() -> Response:
-    return _statement()
+    """Return the CapabilityStatement; it holds no patient data (decision 22)."""
+    is_open = current_service().settings.open_metadata
+    return _statement() if is_open else authenticated(_statement)()
 
 
 def _statement() -> Response:
-    joined = service()
-    single = read_single_values(request_pairs(), PRESENTATION, lenient=is_lenient())
-    read_summary(single)  # a statement is shown whole, whatever its value
-    check_format(single.get("_format"), sent("HTTP_ACCEPT"))
-    facts = capability_facts(
-        joined.offer, joined.settings.base_url, joined.title, joined.offered_since
+    service = current_service()
+    single = read_single_values(
+        request_parameters(), PRESENTATION, lenient=is_lenient()
     )
-    with phase(Phase.WRITE):
-        written = orjson.dumps(capability_statement(facts))
-    return answer(written, single)
+    # A statement is returned whole, whatever the value.
+    read_summary(single)
+    check_format(single.get("_format"), request.headers.get("Accept"))
+    statement = capability_statement(
+        service.offer, service.settings.base_url, service.title, service.offered_since
+    )
+    return fhir_response(statement, single)
 
 
 @blueprint.get("/<resource_type>/<id>/_history")
 @blueprint.get("/<resource_type>/<id>/_history/<version>")
 def history(resource_type: str, id: str, version: str = "") -> Response:  # noqa: ARG001
-    """Tell that versions are not kept (FHIR STU3 http, vread)."""
+    """Refuse: versions are not stored (FHIR STU3 http, vread)."""
     raise UnknownResourceError("History is not supported: versions are not kept.")

@@ -14,9 +14,9 @@ from adapters import open_adapter
 from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading
+from adapters.testing.harness import Open
 from adapters.testing.hospital import Hospital, Ids
-from adapters.testing.opened import Open
-from demo.doors import KEY_HEADER
+from demo.http import KEY_HEADER
 from tests.adapters import emptied
 from tests.adapters.changeable import Changeable
 from tests.hospital_http import SECRETS

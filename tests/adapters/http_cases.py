@@ -1,20 +1,22 @@
-"""HTTP adapters opened on the edge cases, in the variant that a test wants."""
+"""HTTP adapters on the edge cases, in the variant of the mapping that a test needs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from adapters.contract import Page, RowFault
-from adapters.http import HttpAdapter
+from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing import asking
-from adapters.testing.hospital import Hospital
-from adapters.testing.stays import EDGES
+from adapters.testing import harness as asking
+from adapters.testing.hospital import EDGES, Hospital
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.hospital_http_rows import COLUMNS
+from tests.live import HOST
 
 
 def opened_at(
@@ -37,6 +39,33 @@ def opened_at(
     file = directory / "hospital.yaml"
     file.write_text(text, encoding="utf-8")
     return HttpAdapter(load_mapping(file, {"PAS_URL": url, **SECRETS}))
+
+
+@contextmanager
+def socket_server(serve: Callable[[socket.socket, Event], None]) -> Iterator[str]:
+    """Serve each connection by a function that writes any bytes, and yield the address."""
+    ended = Event()
+    listener = socket.create_server((HOST, 0))
+    listener.settimeout(0.05)
+
+    def accept() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                serve(connection, ended)
+
+    thread = Thread(target=accept)
+    thread.start()
+    try:
+        yield f"http://{HOST}:{listener.getsockname()[1]}"
+    finally:
+        ended.set()
+        thread.join()
+        listener.close()
 
 
 @contextmanager

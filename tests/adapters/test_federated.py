@@ -1,16 +1,17 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from contextvars import ContextVar
+from copy import copy
 from dataclasses import replace
-from functools import partial
-from threading import Event, Thread
+from threading import Barrier, Lock
 from typing import TypeAlias
 
 import pytest
 
 from adapters.contract import (
+    AdapterError,
     Capabilities,
     Criterion,
     Limit,
@@ -21,40 +22,44 @@ from adapters.contract import (
     Record,
     ResourceCapabilities,
     ResourceType,
+    RowFault,
     SearchQuery,
     Sort,
     SortKey,
+    SourceBusyError,
     SourceDataError,
     SourceUnavailableError,
     StringMatch,
 )
-from adapters.federated import FederatedAdapter, Part
-from adapters.federated.parts import common
-from adapters.lanes import Lane
+from adapters.federated import FederatedAdapter, Part, common
 from adapters.memory import MemoryAdapter
-from adapters.testing.asking import (
+from adapters.testing.harness import (
     ORGANIZATION,
     PATIENT,
     STAY,
+    STAYS_FOUND,
     ask,
     dates,
     ids_of,
     patient,
-    plain,
     rows_of,
     text,
     token,
     walk,
 )
-from adapters.testing.found import STAYS_FOUND
-from adapters.testing.hospital import NO_END, NO_START, PARIS, Hospital, Ids, StayRow
-from adapters.testing.pages import ORDERS
-from adapters.testing.stays import EDGES
+from adapters.testing.hospital import (
+    EDGES,
+    NO_END,
+    NO_START,
+    PARIS,
+    Hospital,
+    Ids,
+    StayRow,
+)
+from adapters.testing.suite import ORDERS
 from tests.adapters.group import PREFIXES, Group, open_group, served
 from tests.databases import NewDatabase
-from tests.live import in_time
 
-WAIT = 0.3
 PATIENCE = 20.0
 NO_INSTANTS = (NO_START, NO_END, "2024-03-31 02:30:00", "2024-03-31 02:00:00")
 """Clock times that a column of instants cannot hold."""
@@ -89,9 +94,6 @@ def same(group: Group, query: SearchQuery) -> None:
     assert group.adapter.count(query) == len(expected)
 
 
-# ---------------------------------------------------------------- ids and references
-
-
 def test_ids_of_two_hospitals_never_meet(group: Group) -> None:
     own = group.hospitals[0].ids.text(42)
     north, south = (group.adapter.read(STAY, prefix + own) for prefix in PREFIXES)
@@ -120,35 +122,6 @@ def test_merged_patient_is_followed_in_its_own_hospital(group: Group) -> None:
     assert found == ["s-" + ids.text(91), "s-" + ids.text(90)]
     survivor = group.adapter.read(PATIENT, "s-" + ids.text(7))
     assert survivor.replaced_by == "s-" + ids.text(8)  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("kind", ResourceType)
-def test_what_is_searched_can_be_read(group: Group, kind: ResourceType) -> None:
-    for row in group.adapter.search(ask(of=kind)).rows:
-        if not hasattr(row, "column"):
-            assert plain(group.adapter.read(kind, row.id)) == plain(row)
-
-
-def test_ids_longer_than_fhir_allows_are_faults(group: Group) -> None:
-    if group.hospitals[0].ids is Ids.NUMBERS:
-        pytest.skip("numbers are never so long")
-    tables = group.tables[0]
-    code = "x" * 63
-    with tables._engine.begin() as connection:
-        connection.exec_driver_sql(
-            f"INSERT INTO organizations VALUES ('{code}', 'Long', NULL, NULL)"
-        )
-    try:
-        with pytest.raises(SourceDataError) as caught:
-            group.adapter.read(ORGANIZATION, f"n-{code}")
-        assert caught.value.fault is not None
-        assert caught.value.fault.field == "id"
-    finally:
-        with tables._engine.begin() as connection:
-            connection.exec_driver_sql("DELETE FROM organizations WHERE title='Long'")
-
-
-# ----------------------------------------------------------------- order and pages
 
 
 @pytest.mark.parametrize(("kind", "sort"), ORDERS)
@@ -239,9 +212,6 @@ def test_sound_sources_have_no_problems(group: Group) -> None:
     assert list(group.adapter.check()) == []
 
 
-# --------------------------------------------------------------------- what is offered
-
-
 Told: TypeAlias = tuple[dict[str, ParameterCapability], set[str]]
 
 
@@ -264,8 +234,7 @@ def offered(*parts: Told) -> Mapping[str, ParameterCapability]:
 
 
 def _part(able: ResourceCapabilities, lacks: Collection[str] = ()) -> Part:
-    lane = Lane(1, WAIT)
-    return Part("", STAY, Able(able), lane, lane, lacks=frozenset(lacks))
+    return Part("", STAY, Able(able), lacks=frozenset(lacks))
 
 
 EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
@@ -338,53 +307,31 @@ def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
     assert common([_part(by_date, {"_id"}), _part(by_id, {"date"})]).order == ""
 
 
-# ------------------------------------------------------------- who is asked, who is away
-
-
-class Counted:
-    """A hospital that counts how often it is asked, and is away when told so."""
+class Counted(MemoryAdapter):
+    """A hospital that counts its calls, and fails or waits if a test says so."""
 
     def __init__(self, prefix: str) -> None:
         hospital = Hospital(EDGES.stays, EDGES.patients)
-        self._inner: MemoryAdapter = hospital.model()
         rows = [served(prefix, row) for row in hospital.records()]
-        self._inner = MemoryAdapter(
-            rows,
-            time_zone=self._inner._matcher.time_zone,
-        )
-        self.asked = 0
-        self.away = False
-        self.goes_on = Event()
-        self.goes_on.set()
-        self.capabilities = self._inner.capabilities
-        self.fingerprint = prefix
+        super().__init__(rows, time_zone=PARIS)
+        self.calls = 0
+        self.enter: Callable[[], object] = lambda: None
 
-    def _ask(self) -> None:
-        self.asked += 1
-        self.goes_on.wait(PATIENCE)
-        if self.away:
-            raise SourceUnavailableError("the database took no connection")
+    def _enter(self) -> None:
+        self.calls += 1
+        self.enter()
 
     def search(self, query: SearchQuery) -> Page:
-        self._ask()
-        return self._inner.search(query)
+        self._enter()
+        return super().search(query)
 
     def count(self, query: SearchQuery) -> int:
-        self._ask()
-        return self._inner.count(query)
+        self._enter()
+        return super().count(query)
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
-        self._ask()
-        return self._inner.read(resource_type, id)
-
-    def explain(self, query: SearchQuery) -> str:
-        return self._inner.explain(query)
-
-    def check(self) -> tuple[()]:
-        return ()
-
-    def close(self) -> None:
-        """Do nothing."""
+        self._enter()
+        return super().read(resource_type, id)
 
 
 class Two:
@@ -392,32 +339,28 @@ class Two:
 
     def __init__(self) -> None:
         self.each = tuple(Counted(prefix) for prefix in PREFIXES)
-        self.lanes = [[Lane(2, WAIT) for _ in PREFIXES] for _ in range(2)]
         self.adapter = FederatedAdapter(
             [
-                Part(prefix, kind, one, lane, counts, prefix, prefix)
+                Part(prefix, kind, one, prefix, prefix)
                 for kind in (STAY, PATIENT)
-                for prefix, one, lane, counts in zip(
-                    PREFIXES, self.each, *self.lanes, strict=True
-                )
+                for prefix, one in zip(PREFIXES, self.each, strict=True)
             ],
             "two",
         )
 
-    def asked(self) -> tuple[int, ...]:
-        """Return how often each was asked since this was last called."""
-        found = tuple(one.asked for one in self.each)
+    def calls(self) -> tuple[int, ...]:
+        """Return how many calls each had since this was last called."""
+        calls = tuple(one.calls for one in self.each)
         for one in self.each:
-            one.asked = 0
-        return found
+            one.calls = 0
+        return calls
 
 
 @pytest.fixture
 def two() -> Iterator[Two]:
-    """Return two counted hospitals."""
-    made = Two()
-    yield made
-    made.adapter.close()
+    opened = Two()
+    yield opened
+    opened.adapter.close()
 
 
 @pytest.mark.parametrize(
@@ -439,98 +382,85 @@ def test_who_is_not_concerned_is_not_asked(
     two: Two, criteria: tuple[Criterion, ...], asked: tuple[int, ...]
 ) -> None:
     two.adapter.search(ask(*criteria))
-    assert two.asked() == asked
+    assert two.calls() == asked
     two.adapter.count(ask(*criteria))
-    assert two.asked() == asked
+    assert two.calls() == asked
 
 
 def test_one_source_is_read(two: Two) -> None:
     assert two.adapter.read(STAY, "s-1").id == "s-1"
-    assert two.asked() == (0, 1)
+    assert two.calls() == (0, 1)
     with pytest.raises(NotFoundError):
         two.adapter.read(STAY, "1")
-    assert two.asked() == (0, 0)
+    assert two.calls() == (0, 0)
 
 
 def test_walk_past_a_source_asks_it_no_more(two: Two) -> None:
     by_id = Sort(SortKey.ID)
     last = two.adapter.search(ask(token("_id", "n-1", "s-1"), of=PATIENT, sort=by_id))
-    two.asked()
+    two.calls()
     two.adapter.search(ask(of=PATIENT, sort=by_id, after=last.last))
-    assert two.asked() == (0, 1)
+    assert two.calls() == (0, 1)
 
 
-def test_one_source_away_is_never_a_shorter_list(two: Two) -> None:
-    two.each[1].away = True
-    for question in (two.adapter.search, two.adapter.count):
-        with pytest.raises(SourceUnavailableError, match="source s-: "):
-            question(ask())
+FAILURES = (
+    SourceUnavailableError("away"),
+    SourceBusyError("busy"),
+    SourceDataError("nonsense", RowFault("id", "id", "none"), refused=True, code=7),
+)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: type(error).__name__)
+def test_a_source_that_fails_is_never_a_shorter_list(
+    two: Two, failure: AdapterError
+) -> None:
+    two.each[1].enter = lambda: _raise(copy(failure))
+    for call in (two.adapter.search, two.adapter.count):
+        with pytest.raises(type(failure), match=f"source s-: {failure}") as caught:
+            call(ask())
+        assert type(caught.value) is type(failure)
+        assert vars(caught.value) == {**vars(failure), "source": "s-"}
     assert ids_of(two.adapter.search(ask(token("_id", "n-1")))) == ["n-1"]
     assert two.adapter.read(STAY, "n-1").id == "n-1"
 
 
-def test_a_source_that_hangs_holds_nobody_who_asks_others(two: Two) -> None:
-    two.each[1].goes_on.clear()
-    with ThreadPoolExecutor(8) as callers:
-        hung = [callers.submit(two.adapter.search, ask()) for _ in range(2)]
-        counting = [callers.submit(two.adapter.count, ask()) for _ in range(2)]
-        while two.each[1].asked < 4:
-            time.sleep(0.01)
-        south = ask(token("_id", "s-1"))
-        for question in (
-            lambda: two.adapter.search(ask()),
-            lambda: two.adapter.count(ask()),
-            lambda: two.adapter.search(south),
-            lambda: two.adapter.count(south),
-            lambda: two.adapter.read(STAY, "s-1"),
-        ):
-            in_time(partial(_has_no_place, question), WAIT + 0.5)
-        in_time(partial(_asks_the_north, two.adapter), WAIT)
-        two.each[1].goes_on.set()
-        assert all(answer.result(PATIENCE) for answer in (*hung, *counting))
-    assert two.adapter.search(ask()).rows
+def _raise(error: Exception) -> None:
+    raise error
 
 
-def _has_no_place(question: Callable[[], object]) -> None:
-    with pytest.raises(SourceUnavailableError, match="source s-: no connection"):
-        question()
+def test_sources_answer_at_the_same_time(two: Two) -> None:
+    """Each waits for the other; what is bound to the request is known in both."""
+    request, requests = ContextVar("request", default=""), []
+    together = Barrier(2, action=lambda: requests.append(request.get()))
+    for one in two.each:
+        one.enter = lambda: together.wait(PATIENCE)
+    request.set("this")
+    for call in (two.adapter.search, two.adapter.count):
+        assert call(ask())
+    assert requests == ["this", "this"]
 
 
-def _asks_the_north(adapter: FederatedAdapter) -> None:
-    assert ids_of(adapter.search(ask(token("_id", "n-1")))) == ["n-1"]
-    assert adapter.count(ask(token("_id", "n-1"))) == 1
-    assert adapter.read(STAY, "n-1").id == "n-1"
+class OneAtATime(MemoryAdapter):
+    """A hospital that has one connection."""
+
+    def __init__(self) -> None:
+        super().__init__(EDGES.records(), time_zone=PARIS)
+        self.connection = Lock()
+
+    def count(self, query: SearchQuery) -> int:
+        assert self.connection.acquire(blocking=False)
+        with ExitStack() as stack:
+            stack.callback(self.connection.release)
+            return super().count(query)
 
 
-def test_more_tables_than_connections_are_asked_in_turn(two: Two) -> None:
-    """Four slow tables of one source, two at once: none waits for its own siblings in vain."""
-    lane = two.lanes[0][0]
-
-    def slow(number: int) -> int:
-        time.sleep(WAIT)
-        return number
-
-    for _ in range(2):
-        futures = lane.begin([partial(slow, number) for number in range(5)])
-        assert [future.result(PATIENCE) for future in futures] == [0, 1, 2, 3, 4]
-
-
-def test_where_no_thread_can_be_had_all_is_asked_and_room_stays_free(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def start(_: Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    lane = Lane(2, WAIT)
-    with monkeypatch.context() as full:
-        full.setattr(Thread, "start", start)
-        for _ in range(3):
-            futures = lane.begin([partial(int, text) for text in "123"])
-            assert [future.result(PATIENCE) for future in futures] == [1, 2, 3]
-    for _ in range(3):
-        futures = lane.begin([partial(int, text) for text in "123"])
-        assert [future.result(PATIENCE) for future in futures] == [1, 2, 3]
-    lane.close()
+def test_tables_of_one_source_answer_one_after_the_other() -> None:
+    """A search never waits for a connection that it holds itself."""
+    source = OneAtATime()
+    tables = [Part("pas", STAY, source, prefix) for prefix in "abc"]
+    adapter = FederatedAdapter(tables, "tables")
+    assert adapter.count(ask()) == 3 * source.count(ask())
+    adapter.close()
 
 
 def test_database_away_is_named(

@@ -15,7 +15,6 @@ from adapters.contract import (
     Criterion,
     NotAskableError,
     NotFoundError,
-    ResourceType,
     Sort,
     SortKey,
     SourceDataError,
@@ -24,9 +23,8 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile
-from adapters.testing.asking import (
+from adapters.testing.harness import (
     NEWEST_FIRST,
-    PATIENT,
     STAY,
     ask,
     dates,
@@ -34,16 +32,12 @@ from adapters.testing.asking import (
     patient,
     token,
 )
-from adapters.testing.hospital import Hospital, Ids
-from adapters.testing.stays import EDGES
-from app.capabilities import compute_offer
-from demo.hospital import fill, generate
-from demo.rows import Sejour
+from adapters.testing.hospital import EDGES, Hospital, Ids
+from app.offer import compute_offer
 from tests.adapters.group import PREFIXES, SHARED, GroupModel
 from tests.adapters.http_cases import rows_of
-from tests.hospital_http import SECRETS, Api, answer, serving
+from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.hospital_server import demo_http
 from tests.hospital_sql import Tables, mapping_text
 
 BEFORE = "before: entreeAvant"
@@ -142,9 +136,6 @@ def adapter(request: pytest.FixtureRequest, two: Two) -> Adapter:
     return two.opened(paging=request.param)
 
 
-# ------------------------------------------------------------------ one list
-
-
 @pytest.mark.parametrize("sort", ORDERS)
 def test_first_rows_of_both_in_one_order(
     adapter: Adapter, two: Two, sort: Sort
@@ -166,40 +157,6 @@ def test_an_api_that_gives_less_at_once_is_asked_on(two: Two) -> None:
         assert rows_of(adapter.search(ask(count=30))) == expected[:30]
     finally:
         two.api.most = 1000
-
-
-@pytest.mark.parametrize(
-    "criterion",
-    [
-        dates("2024-03-14"),
-        dates("ge2024-10-27T02:30:00+02:00"),
-        token("status", "planned"),
-        token("class", "AMB"),
-        token("_id", "n-1", "s-1", "s-2", "1"),
-        token("identifier", "000123"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("sort", ORDERS[:2])
-def test_filters_hold_in_both(
-    adapter: Adapter, two: Two, criterion: Criterion, sort: Sort
-) -> None:
-    query = ask(_own(two, criterion), sort=sort)
-    expected = rows_of(two.model.search(query))
-    assert rows_of(adapter.search(query)) == expected
-    assert adapter.count(query) == len(expected)
-
-
-def _own(two: Two, criterion: Criterion) -> Criterion:
-    if criterion.parameter != "_id":
-        return criterion
-    codes = [t.code or "" for t in criterion.values]  # type: ignore[union-attr]
-    numbered = [(code[:2], code[2:]) for code in codes if code[:2] in PREFIXES]
-    own = [prefix + two.hospitals[0].ids.text(int(n)) for prefix, n in numbered]
-    return token("_id", *own)
-
-
-# ---------------------------------------------------------- ids and references
 
 
 def test_ids_and_patients_lead_to_their_own_hospital(
@@ -246,9 +203,6 @@ def test_prefixes_are_never_sent(two: Two) -> None:
     adapter.count(ask(patient(f"s-{number}")))
     assert [r.args.get("ipp") for r in two.api.requests] == [number, number]
     assert two.api.requests[0].args["ids"] == number
-
-
-# ----------------------------------------------------- what is offered, and refused
 
 
 def test_there_are_no_further_pages(adapter: Adapter) -> None:
@@ -324,146 +278,3 @@ def test_an_api_that_fails_is_never_a_shorter_list(
         assert adapter.read(STAY, f"n-{number}").id == f"n-{number}"
     finally:
         two.api.strange = lambda _: None
-
-
-def test_patients_of_the_api_are_found(adapter: Adapter, two: Two) -> None:
-    query = ask(token("gender", "female"), of=PATIENT, sort=Sort(SortKey.ID))
-    found = set(ids_of(adapter.search(query)))
-    assert found == set(ids_of(two.model.search(query)))
-    assert {id[:2] for id in found} == set(PREFIXES)
-    assert set(adapter.capabilities) == set(ResourceType)
-
-
-# --------------------------------------------------------- the demo, as processes
-
-DEMO = """\
-mapping: 1
-name: Two demo hospitals
-profile: group-a
-time_zone: Europe/Paris
-sources:
-  north: {kind: sql, url: {env: NORTH_URL}}
-  south:
-    kind: http
-    url: {env: SOUTH_URL}
-    headers: {X-Cle-Api: {env: PAS_KEY}}
-codes:
-  status:
-    table: {P: planned, PA: planned, E: in-progress, EC: in-progress, R: in-progress,
-            S: finished, T: finished, F: finished, A: hidden, AN: hidden, X: removed, SUP: removed}
-encounter:
-  search: [_id, patient, date]
-  sort: [date]
-  sources:
-    - source: north
-      prefix: n-
-      rows: SELECT sejour_id, patient_id, etat, date_entree FROM sejour
-      fields:
-        id: {from: sejour_id}
-        patient_id: {from: patient_id, source: north}
-        status: {from: etat, codes: status}
-        start: {from: date_entree}
-    - source: south
-      prefix: s-
-      read: {path: "/sejours/{id}"}
-      list:
-        path: /sejours
-        rows: resultats
-        total: nombre
-        count: nb
-        fixed: {sansEtats: "A,AN,X,SUP"}
-      fields:
-        id: {from: id}
-        patient_id: {from: patient.ipp, source: south}
-        status: {from: etat, codes: status}
-        start: {from: dateEntree, format: "%d/%m/%Y %H:%M:%S"}
-      search:
-        _id: {send: ids, several: comma}
-        patient: {send: ipp, several: comma, merged: true}
-        date: {from: entreeDu, before: entreeAvant, step: day, format: "%d/%m/%Y"}
-      sort: {send: tri, by: {date: entree, -date: -entree}}
-patient:
-  search: [_id]
-  sources:
-    - source: north
-      prefix: n-
-      rows: SELECT patient_id, fusion_vers FROM patient
-      fields: {id: {from: patient_id}, replaced_by: {from: fusion_vers, source: north}}
-    - source: south
-      prefix: s-
-      read: {path: "/patients/{id}"}
-      list: {path: /patients, rows: resultats, total: nombre, count: nb}
-      fields: {id: {from: id}, replaced_by: {from: fusionVers, source: south}}
-      search: {_id: {send: ids, several: comma}}
-"""
-STAYS = 1000
-UNSERVED = ("A", "AN", "X", "SUP")
-
-
-@pytest.fixture(scope="module")
-def demo_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the demo hospital of seed 2 over HTTP, as a process."""
-    directory = tmp_path_factory.mktemp("south")
-    with demo_http(directory, "--seed", "2", "--stays", str(STAYS)) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def demo_group(
-    demo_api: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Adapter]:
-    directory = tmp_path_factory.mktemp("demo")
-    north = f"sqlite:///{directory / 'north.db'}"
-    fill(north, STAYS, 1)
-    file = directory / "demo.yaml"
-    file.write_text(DEMO, encoding="utf-8")
-    environ = {"NORTH_URL": north, "SOUTH_URL": demo_api, **SECRETS}
-    adapter = open_adapter(load_mapping(file, environ))
-    yield adapter
-    adapter.close()
-
-
-def _expected(*, newest_first: bool) -> list[str]:
-    """Return the ids of both hospitals' stays, from their rows alone."""
-    found = []
-    for place, prefix in enumerate(PREFIXES):
-        for row in generate(STAYS, place + 1):
-            if isinstance(row, Sejour) and row.etat not in UNSERVED:
-                found.append((row.date_entree, place, row.sejour_id, prefix))
-    begun = sorted((row for row in found if row[0]), reverse=newest_first)
-    others = sorted((row for row in found if not row[0]), key=lambda row: row[1:3])
-    if newest_first:
-        others.reverse()
-    return [f"{prefix}{number}" for _, _, number, prefix in (*begun, *others)]
-
-
-@pytest.mark.parametrize("newest_first", [True, False])
-def test_demo_hospitals_as_one_list(demo_group: Adapter, newest_first: bool) -> None:
-    expected = _expected(newest_first=newest_first)
-    sort = Sort(SortKey.DATE, newest_first)
-    assert list(demo_group.check()) == []
-    assert demo_group.count(ask()) == len(expected)
-    for size in (1, 10, 100, len(expected)):
-        page = demo_group.search(ask(sort=sort, count=size))
-        assert _shown(page, expected[:size]) == expected[:size]
-        assert page.more is (size < len(expected))
-
-
-def _shown(page: Any, expected: list[str]) -> list[str]:
-    """Return the ids of a page; a fault, which has none, stands for what is expected there."""
-    assert len(page.rows) == len(expected)
-    return [
-        wanted if id.startswith("!") else id
-        for id, wanted in zip(ids_of(page), expected, strict=True)
-    ]
-
-
-def test_patient_42_of_one_demo_hospital_is_not_that_of_the_other(
-    demo_group: Adapter,
-) -> None:
-    for prefix in PREFIXES:
-        query = ask(patient(f"{prefix}42"))
-        found = ids_of(demo_group.search(query))
-        assert 0 < len(found) == demo_group.count(query)
-        assert all(id.startswith((prefix, "!")) for id in found)
-    assert demo_group.count(ask(patient("42"))) == 0

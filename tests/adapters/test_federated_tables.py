@@ -16,9 +16,8 @@ from adapters.contract import (
     Sort,
     SortKey,
 )
-from adapters.federated import FederatedAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing.asking import STAY, ask, dates, ids_of, patient, token, walk
+from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
 
 MAPPING = """\
 mapping: 1
@@ -230,32 +229,6 @@ def test_fingerprint_is_of_all_sources(
     other = opened(place, MAPPING.replace(old, new))
     assert other.fingerprint != three.fingerprint
     other.close()
-
-
-def test_tables_share_the_connections_of_their_database(three: Adapter) -> None:
-    assert isinstance(three, FederatedAdapter)
-    databases = {
-        id(part.adapter._adapter._pages)  # type: ignore[attr-defined]
-        for part in three._parts
-    }
-    assert len(databases) == 1
-
-
-def test_slow_counts_of_more_tables_than_connections_are_added(place: Path) -> None:
-    slow = (
-        "(WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n WHERE a < 300000)"
-        " SELECT MAX(a) FROM n)"
-    )
-    text = MAPPING.replace(
-        "connections: 2", "wait_seconds: 0.1, count_timeout_seconds: 30"
-    )
-    for table in ("inpatients", "outpatients", "expected"):
-        text = text.replace(f"FROM {table}", f"FROM {table} WHERE {slow} > 0")
-    adapter = opened(place, text)
-    try:
-        assert adapter.count(ask()) == len(BY_DATE)
-    finally:
-        adapter.close()
 
 
 def test_constants_of_a_table(three: Adapter) -> None:

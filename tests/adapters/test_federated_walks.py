@@ -9,7 +9,7 @@ from adapters.memory import Row
 from adapters.testing.hospital import Hospital, Ids, StayRow
 from tests.adapters.changeable import Changeable
 from tests.adapters.group import PREFIXES, Group, open_group, served
-from tests.adapters.test_walks import PLACE, walk
+from tests.adapters.sql.test_keyset import PLACE, walk
 from tests.databases import NewDatabase
 
 NO_HOUR = "2024-03-31 02:30:00"

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import EncounterRecord
-from adapters.inspection.times import doubtful_times
-from adapters.inspection.zones import has_offset, hides_its_zone
+from adapters.inspection import doubtful_times, has_offset, hides_its_zone
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ResourceMapping
-from adapters.mapping.places import places_of
+from adapters.mapping.slots import places_of
 
 NOW = datetime(2025, 7, 1, 10, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

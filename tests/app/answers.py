@@ -1,4 +1,4 @@
-"""What answers say: the one issue of an error, the pages of a walk, raw requests."""
+"""Helpers for responses: the one issue of an error, the pages of a search, raw requests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +31,7 @@ def body(response: TestResponse, status: int = 200) -> Any:
 def refused(
     response: TestResponse, status: int, code: str, name: str | None = None
 ) -> str:
-    """Hold an answer to its status, its one issue and its location; return the text."""
+    """Check the status, the one issue and the location of an error; return its text."""
     (issue,) = body(response, status)["issue"]
     assert issue["severity"] == "error"
     assert issue["code"] == code, issue
@@ -39,8 +39,8 @@ def refused(
     return str(issue["diagnostics"])
 
 
-def told(bundle: Any) -> list[tuple[str, str, str | None]]:
-    """Return severity, code and location of what a Bundle tells besides its matches."""
+def messages(bundle: Any) -> list[tuple[str, str, str | None]]:
+    """Return severity, code and location of the messages in a Bundle."""
     return [
         (each["severity"], each["code"], each.get("location", [None])[0])
         for each in issues(bundle)
@@ -55,7 +55,7 @@ def pages(served: Served, bundle: Any, relation: str = "next") -> Iterator[Any]:
             return
         bundle = served.follow(bundle, relation)
         yield bundle
-    raise AssertionError("the walk goes in circles")
+    raise AssertionError("the links go in circles")
 
 
 def parameters(url: str) -> dict[str, str]:

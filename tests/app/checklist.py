@@ -1,4 +1,4 @@
-"""Where each statement of the conformance checklist is shown, or which decision departs.
+"""Which tests show each statement of the conformance checklist, or which decision departs.
 
 A test is named by its module and its function, both without their `test_`.
 """
@@ -16,44 +16,41 @@ class Departure(NamedTuple):
 
 
 _START = "`date` filters on the start of a stay; `date: period` reads the whole of it"
-_TRUTH = ("decisions_dates:05_dates_follow_the_truth_table",)
+_TRUTH = ("dates:dates_follow_the_truth_table",)
 
 DEPARTURES = (
     Departure(
         "READ-02",
         19,
         "Last-Modified is there only where the mapping vouches for the time of the change",
-        ("decisions_shown:19_last_modified_only_where_the_mapping_vouches_for_it",),
+        ("presentation:last_modified_only_where_the_mapping_vouches_for_it",),
     ),
     Departure(
         "SRCH-08",
         3,
         "the spec closes the list of classes, so that another code is a bad value: 412",
-        ("decisions_values:03_a_code_outside_its_list_is_code_invalid",),
+        ("search_values:a_bad_value_names_parameter_part_and_allowed_forms",),
     ),
     Departure(
         "SRCH-09",
         2,
         "an unknown parameter is refused, and ignored only with Prefer: handling=lenient",
         (
-            "decisions_closed:02_an_unknown_parameter_is_400_and_told_what_is_offered",
-            "decisions_closed:02_lenient_ignores_it_and_one_outcome_entry_says_so",
+            "requests:an_unknown_parameter_is_400_and_lists_what_is_offered",
+            "requests:lenient_ignores_it_and_one_outcome_entry_says_so",
         ),
     ),
     Departure(
         "SRCH-13",
         3,
         "an empty value is a bad value: a filter that is lost would widen the result",
-        ("decisions_values:03_an_empty_value_is_a_bad_value",),
+        ("search_values:an_empty_value_is_a_bad_value",),
     ),
     Departure(
         "SRCH-18",
         3,
         "a _count above 100 is a bad value; Prefer: handling=lenient lowers it",
-        (
-            "decisions_values:03_count_above_100",
-            "decisions_values:03_lenient_caps_a_count_at_100",
-        ),
+        ("search_values:count_above_100_is_a_bad_value_and_lenient_caps_it",),
     ),
     Departure("DATE-02", 5, _START, _TRUTH),
     Departure("DATE-03", 5, _START, _TRUTH),
@@ -70,144 +67,143 @@ DEPARTURES = (
         18,
         "one system on all six codes unless the mapping names another for REC or UNK",
         (
-            "decisions_rows:18_all_codes_are_in_act_code_by_default",
-            "decisions_rows:18_rec_and_unk_may_have_another",
+            "rows:all_codes_are_in_act_code_by_default",
+            "rows:rec_and_unk_may_have_another",
         ),
     ),
 )
 
 SHOWN = """
-READ-01  conformance_http:a_read_answers_the_resource_of_its_address
-READ-03  decisions_shown:19_there_is_no_version_id
-         decisions_shown:19_the_tag_of_an_entity_is_that_of_its_body
-READ-04  decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-         decisions_tokens:06_an_id_the_column_cannot_hold_is_not_found
-READ-05  decisions_rows:17_removed_is_gone_and_absent_from_searches
-READ-06  decisions_errors:20_no_issue_is_called_deleted
-READ-07  conformance_http:what_is_no_id_is_not_found
-READ-08  decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-READ-09  decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-READ-10  decisions_shown:19_if_none_match
-READ-11  decisions_shown:19_if_modified_since
-READ-12  conformance_http:history_is_explained
-READ-13  conformance_http:head_has_no_body
-         decisions_shown:19_head_answers_as_get_does_and_shows_nothing
-SRCH-01  conformance_http:a_search_needs_no_parameter
-SRCH-02  conformance_http:a_search_needs_no_parameter
-SRCH-03  decisions_forms:01_another_content_type_is_415_and_no_result
-SRCH-04  decisions_forms:01_both_forms_mean_the_same
-         search_parameters:get_and_post_find_the_same
-SRCH-05  decisions_forms:01_parameters_in_the_query_of_a_post_count_too
-SRCH-06  conformance_http:no_match_is_an_empty_searchset
-SRCH-07  conformance_http:no_match_is_an_empty_searchset
-SRCH-10  conformance_http:strict_handling_names_the_parameter
-SRCH-11  decisions_closed:02_an_unsupported_modifier_is_400_whatever_prefer_says
-SRCH-12  decisions_values:03_a_bad_value_names_parameter_part_and_allowed_forms
-         decisions_closed:02_an_unsupported_modifier_is_400_whatever_prefer_says
-SRCH-14  decisions_forms:04_comma_is_or_and_repetition_is_and
-SRCH-15  decisions_forms:04_comma_is_or_and_repetition_is_and
-SRCH-16  conformance_http:count_is_the_size_of_a_page_alone
-SRCH-17  conformance_http:count_is_the_size_of_a_page_alone
-SRCH-19  decisions_values:03_count_of_zero_negative_or_no_number
-SRCH-20  decisions_order:08_stays_are_sorted_by_their_start
-SRCH-21  conformance_http:the_order_is_the_same_twice
-         decisions_order:08_the_id_is_the_last_key_in_the_direction_of_the_sort
-SRCH-22  decisions_closed:02_an_unknown_parameter_is_400_and_told_what_is_offered
-SRCH-23  decisions_closed:02_a_token_in_a_form_is_refused_and_never_echoed
-DATE-01  decisions_dates:05_a_value_without_prefix_is_eq
-DATE-05  decisions_dates:05_dates_follow_the_truth_table
-DATE-07  decisions_forms:04_comma_is_or_and_repetition_is_and
-DATE-08  decisions_forms:04_comma_is_or_and_repetition_is_and
-DATE-09  decisions_dates:05_dates_follow_the_truth_table
-         decisions_dates:05_a_value_without_offset_is_in_the_deployments_zone
-DATE-10  decisions_dates:05_dates_follow_the_truth_table
-DATE-11  decisions_values:03_a_bad_value_names_parameter_part_and_allowed_forms
-DATE-12  decisions_values:03_a_bad_value_names_parameter_part_and_allowed_forms
-DATE-13  decisions_dates:05_a_value_with_an_offset_compares_instants
-DATE-14  decisions_values:03_an_unescaped_plus_is_told
-DATE-15  decisions_dates:05_sa_eb_and_ap_are_bad_values
-DATE-17  decisions_dates:05_a_stay_without_a_start_matches_no_date_filter
-TOK-01   decisions_tokens:06_tokens
-TOK-02   decisions_tokens:06_tokens
-TOK-03   decisions_forms:04_comma_is_or_and_repetition_is_and
-TOK-04   decisions_forms:04_escapes_are_read_after_the_form
-TOK-05   decisions_tokens:06_tokens
-REF-01   decisions_tokens:07_a_patient_by_id_reference_and_address
-REF-02   decisions_tokens:07_a_patient_by_id_reference_and_address
-REF-03   decisions_tokens:07_another_servers_patient_matches_nothing
-REF-04   decisions_closed:02_an_unknown_parameter_is_400_and_told_what_is_offered
-REF-05   conformance_resources:references_have_no_type
-BUN-01   conformance_resources:bundles_have_type_total_and_links
-BUN-02   conformance_resources:entries_have_absolute_addresses_that_occur_once
-BUN-03   conformance_resources:entries_have_absolute_addresses_that_occur_once
-BUN-04   conformance_resources:entries_have_absolute_addresses_that_occur_once
-BUN-05   conformance_resources:a_result_tells_no_error_and_its_total_counts_matches_alone
-BUN-06   conformance_resources:a_result_tells_no_error_and_its_total_counts_matches_alone
-BUN-07   conformance_resources:bundles_have_type_total_and_links
-BUN-08   conformance_resources:bundles_have_type_total_and_links
-BUN-09   decisions_pages:10_links_start_with_the_configured_base_whatever_the_host
-PAGE-01  decisions_pages:12_a_walk_returns_every_stay_once_forwards_and_backwards
-PAGE-02  conformance_http:a_link_is_a_plain_get_with_a_token
-PAGE-03  decisions_pages:10_relations_are_there_only_when_their_page_is
-PAGE-04  decisions_pages:12_a_walk_returns_every_stay_once_forwards_and_backwards
-         decisions_pages:10_previous_leads_to_a_new_page_that_ends_where_it_did
-PAGE-05  conformance_http:a_link_is_a_plain_get_with_a_token
-PAGE-06  decisions_cursors:14_a_page_that_is_no_longer_kept_is_410
-         decisions_cursors:14_what_was_tampered_with_is_one_and_the_same_404
-PAGE-07  decisions_cursors:14_what_was_tampered_with_is_one_and_the_same_404
-         decisions_cursors:14_wrong_length_or_alphabet_or_both_cursors_is_412
-PAGE-08  conformance_http:pages_at_their_edges
-OO-01    decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-         decisions_errors:20_nothing_is_created_updated_or_deleted
-OO-02    decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-         outcomes:every_issue_code_is_an_stu3_one
-OO-03    decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-OO-04    decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-         decisions_headers:21_without_a_token_401_asks_for_one
-         decisions_errors:20_insufficient_scope_is_processing
-         decisions_identity:22_issuer_audience_expiry_and_key_are_checked
-         outcomes:a_bare_status_has_the_issue_code_of_the_list
-OO-05    decisions_errors:20_a_fault_that_nobody_foresaw_is_500_and_tells_nothing
-         decisions_outages:23_a_server_that_is_not_there_is_503_and_not_named
-         decisions_outages:23_an_answer_that_makes_no_sense_is_502
-OO-06    decisions_errors:20_every_error_is_an_outcome_with_the_code_of_its_status
-HTTP-01  conformance_http:answers_are_fhir_json_in_utf_8
-HTTP-02  conformance_http:json_is_given_to_all_who_take_it
-HTTP-03  conformance_http:what_is_not_served_is_406
-HTTP-04  conformance_http:the_format_wins_over_accept
-HTTP-05  decisions_closed:02_how_to_show_a_result_is_understood_and_no_filter
-HTTP-06  decisions_errors:20_nothing_is_created_updated_or_deleted
-HTTP-07  decisions_errors:20_a_body_may_be_64_kib_long
-HTTP-08  outcomes:the_headers_that_a_status_asks_for
-         decisions_outages:23_an_outage_is_503_never_404_and_never_empty
-HTTP-09  conformance_http:letters_are_utf_8_and_length_is_in_bytes
-CAP-01   conformance_http:the_statement_is_that_of_a_read_only_stu3_service
-CAP-02   conformance_http:the_statement_is_that_of_a_read_only_stu3_service
-CAP-03   conformance_http:the_statement_is_that_of_a_read_only_stu3_service
-CAP-04   conformance_http:the_statement_is_that_of_a_read_only_stu3_service
-CAP-05   conformance_http:parameters_have_the_type_and_the_address_of_their_definition
-CAP-06   conformance_http:parameters_have_the_type_and_the_address_of_their_definition
-CAP-07   conformance_http:the_statement_is_that_of_a_read_only_stu3_service
-CAP-08   conformance_http:what_is_not_served_is_406
-CAP-09   conformance_http:the_statement_is_that_of_a_read_only_stu3_service
-ENC-01   conformance_resources:stays_have_one_of_three_states
-ENC-02   conformance_resources:a_class_is_one_coding
-ENC-03   conformance_resources:a_class_is_one_coding
-         decisions_rows:18_a_deployment_has_one_system
-ENC-05   conformance_resources:visit_numbers_are_official_and_their_systems_oids
-ENC-06   conformance_resources:visit_numbers_are_official_and_their_systems_oids
-ENC-07   conformance_resources:times_have_seconds_and_an_offset_and_are_in_order
-ENC-08   conformance_resources:an_open_stay_has_no_end
-ENC-09   conformance_resources:nothing_is_null_or_empty_and_nothing_is_of_r4
-ENC-10   conformance_resources:nothing_is_null_or_empty_and_nothing_is_of_r4
-ENC-11   conformance_resources:extensions_have_an_address_and_one_value
-ENC-12   conformance_resources:a_stay_is_the_same_read_and_found
-SEC-01   decisions_headers:21_without_a_token_401_asks_for_one
-SEC-02   decisions_headers:21_a_bad_token_is_told_so
-         decisions_identity:22_issuer_audience_expiry_and_key_are_checked
-SEC-03   decisions_headers:21_a_lack_of_scope_names_the_scope
-         decisions_errors:20_insufficient_scope_is_processing
-SEC-04   conformance_http:a_client_that_may_not_read_learns_nothing
+READ-01  presentation:a_read_returns_the_resource_of_its_address
+READ-03  presentation:there_is_no_version_id
+         presentation:an_etag_is_a_digest_of_the_body
+READ-04  errors:every_error_is_an_outcome_with_the_code_of_its_status
+         search_values:an_id_the_column_cannot_hold_is_not_found
+READ-05  rows:removed_is_gone_and_absent_from_searches
+READ-06  errors:every_error_is_an_outcome_with_the_code_of_its_status
+READ-07  presentation:what_is_no_id_is_not_found
+READ-08  errors:every_error_is_an_outcome_with_the_code_of_its_status
+READ-09  errors:every_error_is_an_outcome_with_the_code_of_its_status
+READ-10  presentation:if_none_match
+READ-11  presentation:if_modified_since_and_if_unmodified_since
+READ-12  presentation:there_is_no_version_id
+READ-13  presentation:head_has_no_body
+         presentation:a_read_returns_the_resource_of_its_address
+SRCH-01  requests:a_search_needs_no_parameter
+SRCH-02  requests:a_search_needs_no_parameter
+SRCH-03  requests:another_content_type_is_415_and_no_result
+SRCH-04  requests:get_and_post_mean_the_same
+         searching:parameters_find_what_the_model_finds
+SRCH-05  requests:parameters_in_the_query_of_a_post_count_too
+SRCH-06  requests:no_match_is_an_empty_searchset
+SRCH-07  requests:no_match_is_an_empty_searchset
+SRCH-10  requests:an_unknown_parameter_is_400_and_lists_what_is_offered
+SRCH-11  requests:an_unsupported_modifier_is_400_whatever_prefer_says
+SRCH-12  search_values:a_bad_value_names_parameter_part_and_allowed_forms
+         requests:an_unsupported_modifier_is_400_whatever_prefer_says
+SRCH-14  requests:comma_is_or_and_repetition_is_and
+SRCH-15  requests:comma_is_or_and_repetition_is_and
+SRCH-16  requests:count_is_the_size_of_a_page_alone
+SRCH-17  requests:count_is_the_size_of_a_page_alone
+SRCH-19  search_values:count_of_zero_negative_or_no_number
+SRCH-20  searching:stays_are_sorted_by_the_key_then_by_id
+SRCH-21  searching:stays_are_sorted_by_the_key_then_by_id
+SRCH-22  requests:an_unknown_parameter_is_400_and_lists_what_is_offered
+SRCH-23  requests:a_token_in_query_or_form_is_refused_and_never_echoed
+DATE-01  dates:dates_follow_the_truth_table
+DATE-05  dates:dates_follow_the_truth_table
+DATE-07  requests:comma_is_or_and_repetition_is_and
+DATE-08  requests:comma_is_or_and_repetition_is_and
+DATE-09  dates:dates_follow_the_truth_table
+         dates:a_value_without_offset_is_in_the_deployments_zone
+DATE-10  dates:dates_follow_the_truth_table
+DATE-11  search_values:a_bad_value_names_parameter_part_and_allowed_forms
+DATE-12  search_values:a_bad_value_names_parameter_part_and_allowed_forms
+DATE-13  dates:a_value_with_an_offset_compares_instants
+DATE-14  search_values:an_unescaped_plus_gets_a_hint
+DATE-15  dates:sa_eb_and_ap_are_bad_values
+DATE-17  dates:dates_follow_the_truth_table
+TOK-01   search_values:tokens
+TOK-02   search_values:tokens
+TOK-03   requests:comma_is_or_and_repetition_is_and
+TOK-04   requests:escapes_are_read_after_the_form
+TOK-05   search_values:tokens
+REF-01   search_values:a_patient_by_id_reference_and_address
+REF-02   search_values:a_patient_by_id_reference_and_address
+REF-03   search_values:another_servers_patient_matches_nothing
+REF-04   requests:an_unknown_parameter_is_400_and_lists_what_is_offered
+REF-05   resources:references_have_no_type
+BUN-01   resources:bundles_have_type_total_and_links
+BUN-02   resources:entries_have_absolute_addresses_that_occur_once
+BUN-03   resources:entries_have_absolute_addresses_that_occur_once
+BUN-04   resources:entries_have_absolute_addresses_that_occur_once
+BUN-05   resources:a_result_holds_no_error_and_its_total_counts_matches_alone
+BUN-06   resources:a_result_holds_no_error_and_its_total_counts_matches_alone
+BUN-07   resources:bundles_have_type_total_and_links
+BUN-08   resources:bundles_have_type_total_and_links
+BUN-09   search_sessions:links_start_with_the_configured_base_whatever_the_host
+PAGE-01  search_sessions:pages_return_every_stay_once_forwards_and_backwards
+PAGE-02  search_sessions:a_link_requires_the_token_of_its_client
+PAGE-03  search_sessions:links_name_their_page_and_the_number_they_lead_to
+PAGE-04  search_sessions:pages_return_every_stay_once_forwards_and_backwards
+         search_sessions:previous_leads_to_a_new_page_that_ends_where_it_did
+PAGE-05  search_sessions:a_link_requires_the_token_of_its_client
+PAGE-06  search_sessions:a_page_that_is_no_longer_stored_is_410
+         search_sessions:what_was_tampered_with_is_one_and_the_same_404
+PAGE-07  search_sessions:what_was_tampered_with_is_one_and_the_same_404
+         search_sessions:wrong_length_or_alphabet_or_both_cursors_is_412
+PAGE-08  search_sessions:pages_at_their_edges
+OO-01    errors:every_error_is_an_outcome_with_the_code_of_its_status
+         errors:nothing_is_created_updated_or_deleted
+OO-02    errors:every_error_is_an_outcome_with_the_code_of_its_status
+         errors:every_issue_code_is_an_stu3_one
+OO-03    errors:every_error_is_an_outcome_with_the_code_of_its_status
+OO-04    errors:every_error_is_an_outcome_with_the_code_of_its_status
+         authorization:without_a_token_401_requests_one
+         errors:insufficient_scope_is_processing
+         authorization:issuer_audience_and_expiry_are_checked
+         errors:a_bare_status_has_the_issue_code_of_the_list
+OO-05    errors:an_unexpected_error_is_500_and_reveals_nothing
+         errors:an_outage_is_503_never_404_and_never_empty
+         errors:an_answer_that_makes_no_sense_is_502
+OO-06    errors:every_error_is_an_outcome_with_the_code_of_its_status
+HTTP-01  presentation:responses_are_fhir_json_to_all_who_accept_it
+HTTP-02  presentation:responses_are_fhir_json_to_all_who_accept_it
+HTTP-03  presentation:responses_are_fhir_json_to_all_who_accept_it
+HTTP-04  presentation:the_format_wins_over_accept
+HTTP-05  requests:presentation_parameters_are_understood_and_filter_nothing
+HTTP-06  errors:nothing_is_created_updated_or_deleted
+HTTP-07  errors:a_body_may_be_64_kib_long
+HTTP-08  errors:an_error_has_its_status_code_and_text
+         errors:an_outage_is_503_never_404_and_never_empty
+HTTP-09  presentation:letters_are_utf_8_and_length_is_in_bytes
+CAP-01   capability:the_statement_is_that_of_a_read_only_stu3_service
+CAP-02   capability:the_statement_is_that_of_a_read_only_stu3_service
+CAP-03   capability:the_statement_is_that_of_a_read_only_stu3_service
+CAP-04   capability:the_statement_is_that_of_a_read_only_stu3_service
+CAP-05   capability:the_statement_describes_each_parameter
+CAP-06   capability:the_statement_describes_each_parameter
+CAP-07   capability:the_statement_is_that_of_a_read_only_stu3_service
+CAP-08   presentation:responses_are_fhir_json_to_all_who_accept_it
+CAP-09   capability:the_statement_is_that_of_a_read_only_stu3_service
+ENC-01   resources:stays_have_one_of_three_states
+ENC-02   resources:a_class_is_one_coding
+ENC-03   resources:a_class_is_one_coding
+         rows:a_deployment_has_one_system
+ENC-05   resources:visit_numbers_are_official_and_their_systems_oids
+ENC-06   resources:visit_numbers_are_official_and_their_systems_oids
+ENC-07   resources:times_have_seconds_and_an_offset_and_are_in_order
+ENC-08   resources:an_open_stay_has_no_end
+ENC-09   resources:nothing_is_null_or_empty_and_nothing_is_of_r4
+ENC-10   resources:nothing_is_null_or_empty_and_nothing_is_of_r4
+ENC-11   resources:extensions_have_an_address_and_one_value
+ENC-12   resources:a_stay_is_the_same_read_and_found
+SEC-01   authorization:without_a_token_401_requests_one
+SEC-02   authorization:a_bad_token_is_401
+         authorization:issuer_audience_and_expiry_are_checked
+SEC-03   authorization:a_missing_scope_is_named
+         errors:insufficient_scope_is_processing
+SEC-04   authorization:a_client_that_may_not_read_learns_nothing
 """
 """An id and its tests, one a line."""
 

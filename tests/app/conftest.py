@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pytest
 import responses
 
-from adapters.testing.stays import EDGES
+from adapters.testing.hospital import EDGES
 from tests.app.changing import SEAL_KEYS, Changing, changing
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer

@@ -15,8 +15,7 @@ from joserfc import jws
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-from app.keys import REFRESHING
-from app.settings import Settings
+from app.config import Settings
 
 ISSUER = "https://auth.example.org/"
 AUDIENCE = "https://encounters.example.org/"
@@ -105,14 +104,6 @@ def key_set(*keys: Key, **parameters: str) -> dict[str, Any]:
 def publish(mock: responses.RequestsMock, *keys: Key) -> None:
     """From now on the provider publishes these keys."""
     mock.upsert(responses.GET, KEY_SET_URL, json=key_set(*keys))
-
-
-def settle() -> None:
-    """Wait until key sets that are fetched in the background have been."""
-    for thread in threading.enumerate():
-        if thread.name == REFRESHING:
-            thread.join(60)
-            assert not thread.is_alive()
 
 
 def environ(mapping: Path, **changed: str | None) -> dict[str, str]:

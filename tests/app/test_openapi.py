@@ -1,5 +1,6 @@
-"""The OpenAPI description: it takes what the service takes, and says what comes back."""
+"""The OpenAPI description: it accepts what the service accepts, and predicts its responses."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft4Validator
+from openapi_spec_validator import validate
+from schemathesis import Case, GenerationMode
 
 from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
-from adapters.testing.hospital import UNIT_URL
-from adapters.testing.stays import EDGES
-from app.capabilities import OfferedParameter, compute_offer
-from app.openapi import openapi
-from app.openapi_parameters import search_parameters
-from app.parameters import SEARCH_PARAMETERS
+from adapters.parameters import SEARCH_PARAMETERS
+from adapters.testing.hospital import EDGES, UNIT_URL
+from app.offer import OfferedParameter, compute_offer
+from app.openapi import openapi, search_parameters
 from tests.app.answers import refused
 from tests.serving import BASE_URL, FORM, Params, Served
 
@@ -45,6 +48,7 @@ GOOD: Sequence[tuple[str, Params]] = [
     ("Patient", {"gender": "female,other", "identifier": "urn:x|1,2"}),
     ("Organization", {"name:exact": "CHU", "_count": "100"}),
 ]
+
 BAD: Sequence[tuple[str, Params]] = [
     ("Encounter", {"_id": ",".join(map(str, range(11)))}),
     ("Encounter", {"_id": "1,"}),
@@ -80,126 +84,125 @@ def described(profile: str) -> Any:
     return openapi(offer, BASE_URL, "Edge cases")
 
 
-def is_described(told: Any, kind: str, params: Params) -> bool:
+def is_described(description: Any, kind: str, params: Params) -> bool:
     """Whether a description takes a search, by GET and by POST."""
-    search, form = told["paths"][f"/{kind}"], told["paths"][f"/{kind}/_search"]
+    paths = description["paths"]
+    search, form = paths[f"/{kind}"], paths[f"/{kind}/_search"]
     by_form = form["post"]["requestBody"]["content"][FORM]["schema"]
-    taken = {
+    schemas = {
         each["name"]: each["schema"]
         for each in search["get"]["parameters"]
         if each["in"] == "query"
     }
-    asked = _asked(taken, params)
-    found = asked.keys() <= taken.keys() and all(
-        Draft4Validator(taken[name]).is_valid(value) for name, value in asked.items()
+    values_by_name = _values(schemas, params)
+    accepted = values_by_name.keys() <= schemas.keys() and all(
+        Draft4Validator(schemas[name]).is_valid(value)
+        for name, value in values_by_name.items()
     )
-    assert found == Draft4Validator(by_form).is_valid(asked)
-    return found
+    assert accepted == Draft4Validator(by_form).is_valid(values_by_name)
+    return accepted
 
 
-def _asked(taken: Mapping[str, Any], params: Params) -> dict[str, Any]:
+def _values(schemas: Mapping[str, Any], params: Params) -> dict[str, Any]:
     """Return the values as a generated client holds them."""
     pairs = sorted(params.items() if isinstance(params, Mapping) else params)
-    asked: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for name, group in groupby(pairs, lambda pair: pair[0]):
         values = [text for _, text in group]
-        match taken.get(name, {}).get("type"):
+        match schemas.get(name, {}).get("type"):
             case "array":
-                asked[name] = values
+                values_by_name[name] = values
             case "integer":
-                asked[name] = int(values[0])
+                values_by_name[name] = int(values[0])
             case _:
-                asked[name] = values[0] if len(values) == 1 else values
-    return asked
+                values_by_name[name] = values[0] if len(values) == 1 else values
+    return values_by_name
 
 
-@pytest.mark.parametrize(("kind", "params"), GOOD)
-def test_what_the_service_takes_is_described(
-    kind: str, params: Params, served: Served
+@pytest.mark.parametrize(
+    ("kind", "params", "accepted"),
+    [*((*row, True) for row in GOOD), *((*row, False) for row in BAD)],
+)
+def test_what_the_service_accepts_is_described_and_nothing_else(
+    kind: str, params: Params, accepted: bool, served: Served
 ) -> None:
-    assert served.search(kind, params)["resourceType"] == "Bundle"
-    assert is_described(described("full"), kind, params)
+    status = served.post(f"{kind}/_search", params).status_code
+    assert status in ((200,) if accepted else (400, 412))
+    assert is_described(described("full"), kind, params) == accepted
 
 
-@pytest.mark.parametrize(("kind", "params"), BAD)
-def test_what_the_service_refuses_is_not_described(
-    kind: str, params: Params, served: Served
-) -> None:
-    assert served.post(f"{kind}/_search", params).status_code in (400, 412)
-    assert not is_described(described("full"), kind, params)
-
-
-@pytest.mark.parametrize("group", ["a", "b"])
+@pytest.mark.parametrize("group", ["group-a", "group-b"])
 def test_groups_take_one_date(group: str, groups: Mapping[str, Served]) -> None:
-    told = described(f"group-{group}")
-    for params, fine in (
+    """Decision 3."""
+    for params, accepted in (
         ({"date": "ge2024-05"}, True),
         ({"date": "2024,2025"}, False),
         ([("date", "ge2024"), ("date", "lt2025")], False),
     ):
-        status = groups[f"group-{group}"].post("Encounter/_search", params).status_code
-        assert (status == 200, is_described(told, "Encounter", params)) == (fine, fine)
+        answer = groups[group].post("Encounter/_search", params)
+        assert (answer.status_code == 200) == accepted
+        assert is_described(described(group), "Encounter", params) == accepted
 
 
 def test_a_source_that_compares_less_is_described_so() -> None:
+    """Decision 5."""
     able = ParameterCapability(frozenset({Prefix.EQ, Prefix.GE}), finest=Limit.DAY)
     full = compute_offer(load_profile("full", Path()), EDGES.model().capabilities)
     offer = full.resources[ResourceType.ENCOUNTER]
-    changed = {**offer.parameters, "date": OfferedParameter("date", 10, able)}
-    (date,) = [
-        each["schema"]["items"]
-        for each in search_parameters(replace(offer, parameters=changed))
-        if each["name"] == "date"
-    ]
-    takes = Draft4Validator(date).is_valid
-    assert takes("2024-05-01")
-    assert takes("ge2024")
-    assert not takes("ne2024")
-    assert not takes("2024-05-01T10:00")
+    parameters = {**offer.parameters, "date": OfferedParameter("date", 10, able)}
+    described = search_parameters(replace(offer, parameters=parameters))
+    schema = next(
+        each["schema"]["items"] for each in described if each["name"] == "date"
+    )
+    for value, accepted in (
+        ("2024-05-01", True),
+        ("ge2024", True),
+        ("ne2024", False),
+        ("2024-05-01T10:00", False),
+    ):
+        assert Draft4Validator(schema).is_valid(value) == accepted
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_what_is_offered_where_something_else_is_asked_is_described(
+def test_the_description_is_openapi_of_what_the_profile_offers(
     profile: str, served: Served, groups: Mapping[str, Served]
 ) -> None:
+    """Decision 2: an error lists the parameters that are described."""
     service = served if profile == "full" else groups[profile]
-    for path, each in described(profile)["paths"].items():
-        if "get" not in each:
-            continue
-        names = {p["name"] for p in each["get"]["parameters"] if p["in"] == "query"}
-        answer = service.get(f"{path.replace('{id}', '1')}?foo=1")
-        text = refused(answer, 400, "not-supported", "foo")
-        offered = text.partition("Offered are: ")[2].removesuffix(".").split(", ")
-        assert {name for name in names if ":" not in name} == {*offered}
+    description = described(profile)
+    validate(description)
+    assert ("/Organization" in description["paths"]) == (profile == "full")
+    for path, methods in description["paths"].items():
+        for name, operation in methods.items():
+            if name == "get":
+                names = {
+                    p["name"] for p in operation["parameters"] if p["in"] == "query"
+                }
+                answer = service.get(f"{path.replace('{id}', '1')}?foo=1")
+                text = refused(answer, 400, "not-supported", "foo")
+                offered = text.partition("Offered are: ")[2].removesuffix(".")
+                plain = {name for name in names if ":" not in name}
+                assert plain == {*offered.split(", ")}
 
 
-def test_every_operation_has_a_name_and_says_what_a_failure_is() -> None:
-    told = described("full")
-    operations = [op for each in told["paths"].values() for op in each.values()]
-    names = [each["operationId"] for each in operations]
-    assert len(names) == len({*names}) == len(operations)
-    for each in operations:
-        assert "OperationOutcome" in str(each["responses"]["default"])
-        for status, response in each["responses"].items():
-            named = {401: "WWW-Authenticate", 403: "WWW-Authenticate"} | {
-                429: "Retry-After",
-                503: "Retry-After",
-            }
-            wanted = {"X-Request-Id"}
-            if status.isdigit() and int(status) in named:
-                wanted.add(named[int(status)])
-            assert wanted <= response["headers"].keys()
-
-
-def test_what_only_some_reads_have_is_said_of_those() -> None:
-    told = described("full")["paths"]
+def test_every_operation_has_a_name_and_describes_failures() -> None:
+    """Decision 21."""
+    challenge, retry = {"WWW-Authenticate"}, {"Retry-After"}
+    named = {"401": challenge, "403": challenge, "429": retry, "503": retry}
+    paths = described("full")["paths"]
+    operations = [operation for each in paths.values() for operation in each.values()]
+    assert len({each["operationId"] for each in operations}) == len(operations)
+    for operation in operations:
+        assert "OperationOutcome" in str(operation["responses"]["default"])
+        for status, response in operation["responses"].items():
+            headers = {"X-Request-Id", *named.get(status, ())}
+            assert headers <= response["headers"].keys()
     for kind in SEARCH_PARAMETERS:
-        read = told[f"/{kind}/{{id}}"]["get"]
+        read = paths[f"/{kind}/{{id}}"]["get"]
         names = {each["name"] for each in read["parameters"]}
         assert "If-None-Match" in names
-        assert ("If-Modified-Since" in names) == (
-            "Last-Modified" in read["responses"]["200"]["headers"]
-        )
+        dated = "Last-Modified" in read["responses"]["200"]["headers"]
+        assert ("If-Modified-Since" in names) == dated
         assert not read["responses"]["304"].get("content")
 
 
@@ -207,3 +210,84 @@ def test_patterns_are_those_of_every_language() -> None:
     # ECMA 262 knows neither possessive quantifiers nor inline flags nor named groups so.
     for pattern in re.findall(r"'pattern': (['\"])(.*?)\1", str(described("full"))):
         assert not re.search(r"\(\?[^:]|[*+?}]\+", pattern[1])
+
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
+"""How many requests each operation gets in each mode (`make fuzz` sets it)."""
+
+REFUSALS = {200, 304, 400, 401, 404, 405, 406, 410, 412, 413, 415, 422}
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+@pytest.mark.parametrize(
+    ("profile", "path", "method"),
+    [
+        (profile, path, method)
+        for profile in PROFILES
+        for path, methods in described(profile)["paths"].items()
+        for method in methods
+    ],
+)
+def test_every_answer_is_one_that_is_described(
+    profile: str,
+    path: str,
+    method: str,
+    mode: GenerationMode,
+    served: Served,
+    groups: Mapping[str, Served],
+) -> None:
+    """Requests generated from the description, valid and invalid ones."""
+    service = served if profile == "full" else groups[profile]
+    description = described(profile)
+    known = description["paths"][path][method]["responses"]
+    operation = schemathesis.openapi.from_dict(description)[path][method]
+    invalid = mode is GenerationMode.NEGATIVE
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(operation.as_strategy(generation_mode=mode))
+    def request(case: Case) -> None:
+        answer = send(service, case, with_its_headers=False)
+        # An invalid path or method is another operation's.
+        assert invalid or str(answer.status_code) in known
+        assert answer.status_code not in (500, 501, 504)
+        assert answer.headers["X-Request-Id"]
+        if invalid:
+            again = send(service, case, with_its_headers=True)
+            assert again.status_code in REFUSALS
+
+    request()
+
+
+def send(service: Served, case: Case, *, with_its_headers: bool) -> Any:
+    """Send a generated request; the client validates every response."""
+    headers = dict(case.headers or {}) if with_its_headers else {}
+    if not all(_is_sendable(name, text) for name, text in headers.items()):
+        headers = {}
+    is_form = isinstance(case.body, dict)
+    return service.http.open(
+        f"/fhir/v3{case.formatted_path}",
+        method=case.method,
+        query_string=_texts(case.query),
+        data=_texts(case.body) if is_form else None,
+        content_type=case.media_type if is_form else None,
+        headers={**service.headers, **headers},
+        base_url="https://encounters.example.org",
+    )
+
+
+def _texts(parameters: Any) -> dict[str, Any]:
+    return {
+        str(name): [*map(str, value)] if isinstance(value, list) else str(value)
+        for name, value in dict(parameters or {}).items()
+    }
+
+
+def _is_sendable(name: str, text: object) -> bool:
+    """Whether the client can send a header at all."""
+    return name.isascii() and f"{name}{text}".isprintable() and ":" not in name

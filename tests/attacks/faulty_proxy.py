@@ -14,7 +14,6 @@ from tests.live import HOST
 Place: TypeAlias = "tuple[str, int] | str"
 """Where the neighbour listens: host and port, or the path of a socket."""
 
-DROP_SECONDS = 0.1
 LATE_SECONDS = 5.0
 
 
@@ -31,8 +30,6 @@ class Fault(StrEnum):
     """Answers are bytes without a meaning."""
     SILENT = "silent"
     """Nothing is passed on any more, nothing is closed; what was held comes later."""
-    DRIP = "drip"
-    """Answers come byte by byte."""
 
 
 class FaultyProxy:
@@ -132,17 +129,7 @@ class FaultyProxy:
             data = self._random.randbytes(len(data))
         if fault is Fault.LATE:
             self._hold(Fault.LATE, LATE_SECONDS)
-        if fault is Fault.DRIP:
-            data = self._drip(data, to)
         to.sendall(data)
-
-    def _drip(self, data: bytes, to: socket.socket) -> bytes:
-        """Send bytes one by one while this lasts; return those that are left."""
-        while data and self._fault is Fault.DRIP:
-            to.sendall(data[:1])
-            data = data[1:]
-            self._hold(Fault.DRIP, DROP_SECONDS)
-        return data
 
     def _hold(self, fault: Fault, seconds: float | None) -> None:
         with self._changed:

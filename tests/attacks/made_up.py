@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from adapters.parameters import SEARCH_PARAMETERS
 from adapters.testing.hospital import UNIT_URL
-from app.parameters import SEARCH_PARAMETERS
 from tests.serving import BASE_URL
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
@@ -27,103 +27,30 @@ def tried(few: int) -> Any:
     )
 
 
-SQL = (
-    *("'", "''", "' OR '1'='1", '" OR ""="', "1) OR (1=1", "1; DROP TABLE stays--"),
-    *("1 UNION SELECT 1, 2, 3", "1/**/OR/**/1=1", "x' AND pg_sleep(9)--", "SLEEP(9)"),
-    *(
-        "`",
-        "%",
-        "_",
-        "%%",
-        "\\\\",
-        "\\\\'",
-        ":id",
-        ":p_1",
-        "?",
-        "%s",
-        "%(id)s",
-        "$1",
-        "{0}",
-    ),
-    *(
-        "NULL",
-        "TRUE",
-        "0x31",
-        "1e1",
-        "1.0",
-        "+1",
-        " 1",
-        "1 ",
-        "01",
-        "-1",
-        "--",
-        ";",
-        "/*",
-    ),
-    *(
-        "٣",
-        "１",
-        "𝟏",
-        "ʼ",
-        "＇",
-        "\u0000",
-        "\u001f",
-        "\u00a0",
-        "\u200b1",
-        "\ud7ff",
-        "\U0010ffff",
-    ),
-    *("9" * 19, "9223372036854775808", "9" * 40, "1e309", "NaN", "Infinity", "-0"),
-    *("a" * 64, "a" * 5000, "é" * 64, "Patient/1", "Patient/'", "Patient/1/_history/1"),
-    *("a|b", "|", "||", "a|b|c", "|'", "'|", "\\,", "\\", ",", "1,", "1,2,'", "A\\|B"),
-    *(
-        "$ne",
-        "[$ne]",
-        "${7*7}",
-        "../../etc/passwd",
-        "<script>",
-        "\r\nX-Y: z",
-        "finished'",
-    ),
+_PRINTABLE = r"""
+' '' ' OR '1'='1 " OR ""=" 1) OR (1=1 1; DROP TABLE stays-- 1 UNION SELECT 1, 2, 3
+1/**/OR/**/1=1 x' AND pg_sleep(9)-- SLEEP(9) ` % _ %% \\ \\' :id :p_1 ? %s %(id)s $1 {0}
+NULL TRUE 0x31 1e1 1.0 +1 01 -1 -- ; /* 1e309 NaN Infinity -0 9223372036854775808
+a|b | || a|b|c |' '| \, \ , 1, 1,2,' A\|B Patient/1 Patient/' Patient/1/_history/1
+$ne [$ne] ${7*7} ../../etc/passwd <script> finished' ٣ １ 𝟏 ʼ ＇
+"""
+_OTHERS = (
+    *("\u0000", "\u001f", "\u00a0", "\u200b1", "\ud7ff", "\U0010ffff", "\r\nX-Y: z"),
+    *(" 1", "1 ", "9" * 19, "9" * 40, "a" * 64, "a" * 5000, "é" * 64),
 )
+SQL = (*_PRINTABLE.split(), *_OTHERS, *_PRINTABLE.strip().splitlines())
 """Values that mean something to a database, to Python, or to nobody."""
 
-_DAYS = (
-    *("2024", "2024-05", "2024-05-02", "2024-05-02T10:00", "2024-05-02T10:00:00Z"),
-    *("2024-05-02T10:00:00.123456+02:00", "2024-03-31T02:30:00", "2024-10-27T02:30:00"),
-    *("2024-02-29", "2023-02-29", "2016-12-31T23:59:60Z", "0000", "0001-01-01", "9999"),
-    *(
-        "9999-12-31T23:59:59.999999-14:00",
-        "0001-01-01T00:00:00+14:00",
-        "10000",
-        "-2024",
-    ),
-    *("2024-13", "2024-00-00", "2024-05-02T24:00:00", "2024-05-02T10", "20240502"),
-    *(
-        "２０２４",
-        "٢٠٢٤",
-        "2024-5-2",
-        "2024-05-02 10:00",
-        "2024-05-02T10:00:00+2:00",
-        "now",
-    ),
-)
-_PREFIXES = (
-    "",
-    "eq",
-    "ne",
-    "gt",
-    "lt",
-    "ge",
-    "le",
-    "sa",
-    "eb",
-    "ap",
-    "EQ",
-    "e",
-    "gtgt",
-    " ",
-)
+_WRITTEN_DAYS = """
+2024 2024-05 2024-05-02 2024-05-02T10:00 2024-05-02T10:00:00Z 2024-02-29 2023-02-29
+2024-05-02T10:00:00.123456+02:00 2024-03-31T02:30:00 2024-10-27T02:30:00
+2016-12-31T23:59:60Z 0000 0001-01-01 9999 9999-12-31T23:59:59.999999-14:00
+0001-01-01T00:00:00+14:00 10000 -2024 2024-13 2024-00-00 2024-05-02T24:00:00
+2024-05-02T10 20240502 ２０２４ ٢٠٢٤ 2024-5-2 2024-05-02T10:00:00+2:00 now
+"""
+_DAYS = (*_WRITTEN_DAYS.split(), "2024-05-02 10:00")
+_WRITTEN_PREFIXES = "eq ne gt lt ge le sa eb ap EQ e gtgt"
+_PREFIXES = ("", *_WRITTEN_PREFIXES.split(), " ")
 
 
 @st.composite

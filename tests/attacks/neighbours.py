@@ -13,15 +13,14 @@ from werkzeug.test import TestResponse
 
 from adapters.testing.hospital import Hospital
 from app.service import EXTENSION
-from tests.app import provider
 from tests.app.changing import NEWEST_FIRST, SEAL_KEYS, STAYS
-from tests.app.operations.running import keys
 from tests.attacks.faulty_proxy import FaultyProxy
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST
 from tests.redis_server import RedisServer
+from tests.server.running import keys
 from tests.serving import Served, ids, link, relations, serve
 
 HOSPITAL = Hospital(STAYS)
@@ -174,11 +173,3 @@ def soon_right(ask: Callable[[], TestResponse], right: list[str]) -> bool:
     """
     rights = [kept_word(ask(), right) for _ in range(TRIES)]
     return any(rights)
-
-
-def new_client(name: str) -> dict[str, str]:
-    """Return the headers of a client whose token is not known yet."""
-    return {"Authorization": provider.bearer(provider.sign(client_id=name))}
-
-
-__all__ = ["COUNT", "WALK", "Behind", "behind", "kept_word", "link", "walked"]

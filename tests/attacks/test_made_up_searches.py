@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract import Adapter, ResourceType
-from adapters.testing.stays import EDGES
+from adapters.parameters import SEARCH_PARAMETERS
+from adapters.testing.hospital import EDGES
 from app import create_app
-from app.parameters import SEARCH_PARAMETERS
 from app.service import EXTENSION
 from tests.app import provider
 from tests.attacks.made_up import DATES, EXAMPLES, SQL, VALUES, pairs, tried

@@ -1,11 +1,11 @@
 """What the tests of the demo hospital ask of a database that holds it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from adapters.contract import Adapter
-from demo.hospital import Summary
 
 STAYS = 2000
 
@@ -15,7 +15,7 @@ class Filled:
     """A database that holds the demo hospital, and the adapter that its mapping makes."""
 
     url: str
-    summary: Summary
+    summary: Mapping[str, int]
     engine: sa.Engine
     adapter: Adapter
 

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 import requests
 
-from app.operations.endpoints import NAME
 from demo.people import (
     CANARIES,
     CANARY_FAMILY,
@@ -99,9 +98,8 @@ class Journey:
         return found["ready"].status_code
 
     def look_until(self, status: int) -> None:
-        """Let the service look after itself until it finds this, and keep what it tells."""
-        watching = next(p for p in self.demo.family() if p.name() == NAME)
-        watching.send_signal(signal.SIGHUP)
+        """Wait until new workers report this, and keep what the endpoints tell."""
+        self.demo.child("gunicorn").send_signal(signal.SIGHUP)
         wait_until(lambda: self.look() == status, self.demo.log, 60)
 
     @contextmanager
@@ -242,7 +240,7 @@ def meet_outages(journey: Journey) -> None:
             assert journey.fhir(path).status_code in {502, 503}
         journey.look_until(503)
     journey.look_until(200)
-    with journey.frozen("redis-server"):
+    with journey.frozen("valkey-server"):
         assert journey.ask(following).status_code == 503
         assert (
             journey.fhir(f"Encounter?patient={CANARY_PATIENT}&_count=2").status_code

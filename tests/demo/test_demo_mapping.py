@@ -22,8 +22,7 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
-from demo.hospital import CANARIES
-from demo.people import CANARY_INS, CANARY_PATIENT
+from demo.people import CANARIES, CANARY_INS, CANARY_PATIENT
 from tests.demo.filled import Filled
 
 FHIR_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
@@ -68,7 +67,7 @@ def test_every_patient_is_served_but_those_with_an_unmapped_sex(
     hospital: Filled,
 ) -> None:
     rows = list(_walk(hospital, _query(ResourceType.PATIENT)))
-    assert len(rows) == hospital.summary.patient
+    assert len(rows) == hospital.summary["patient"]
     assert {row.column for row in rows if isinstance(row, RowFault)} == {"sexe"}
 
 

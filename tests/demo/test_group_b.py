@@ -17,7 +17,7 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import load_profile
-from adapters.testing.asking import (
+from adapters.testing.harness import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -26,7 +26,7 @@ from adapters.testing.asking import (
     patient,
     text,
 )
-from app.capabilities import compute_offer
+from app.offer import compute_offer
 from tests.demo.filled import Filled
 from tests.live import ROOT
 

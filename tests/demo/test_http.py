@@ -1,28 +1,23 @@
-"""The demo hospital over HTTP, and the mapping of group A on its older release."""
+"""The demo hospital over HTTP: its searches, its files, and group A's mapping on it."""
 
+import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from werkzeug.datastructures import Headers
+from werkzeug.test import Client
 
-from adapters.contract import (
-    NotFoundError,
-    RowFault,
-    SourceDataError,
-)
-from adapters.http import HttpAdapter
+from adapters.contract import NotFoundError, RowFault, SourceDataError
+from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import load_profile
-from adapters.testing.asking import (
+from adapters.testing.harness import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -31,36 +26,182 @@ from adapters.testing.asking import (
     patient,
     text,
 )
-from app.capabilities import Offer, compute_offer
-from demo.doors import KEY_HEADER, LOGIN, SESSION_HEADER, USER, Key, Sessions
+from app.offer import compute_offer
+from demo import tables
 from demo.hospital import generate
-from demo.http import application
-from demo.pas import Pas, hospital
-from demo.rows import Patient, Sejour
+from demo.http import (
+    KEY_HEADER,
+    LOGIN,
+    SESSION_HEADER,
+    USER,
+    Access,
+    HospitalFileError,
+    Pas,
+    application,
+    hospital,
+    read_folder,
+    read_hospital,
+    search,
+)
+from demo.people import Row
 from tests.hospital_http import SECRETS, serving
 from tests.hospital_server import demo_http
 from tests.live import ROOT
 
 MAPPING = ROOT / "mappings" / "group-a" / "group-a.yaml"
 KEY = SECRETS["PAS_KEY"]
-SMALL = ("--stays", "1000")
 UNSERVED = ("A", "AN", "X", "SUP")
+
+STAYS = [
+    {
+        "id": 7,
+        "patient": {"ipp": 1},
+        "etat": "E",
+        "dateEntree": "30/03/2024 08:15:00",
+    },
+    {"id": 8, "etat": "S", "dateEntree": "01/01/1900 00:00:00", "uf": None},
+    {
+        "id": 9,
+        "patient": {"ipp": 2},
+        "dateEntree": "31/03/2024 08:15:00.5",
+        "uf": {"code": "0123"},
+    },
+]
+PATIENTS = [
+    {"id": 1, "noms": {"naissance": "Duprès", "prenoms": "Jean Paul"}, "sexe": "M"},
+    {"id": 2, "noms": {"utilise": "Le Jean", "prenomUtilise": "Jean Paul"}},
+    {
+        "id": 3,
+        "dateNaissance": "01/01/1900",
+        "numeros": [{"domaine": "B", "valeur": "1"}],
+    },
+    {"id": 4, "dateNaissance": "28/02/1950", "fusionVers": 1},
+]
+FEW = read_hospital(json.dumps({"sejours": STAYS, "patients": PATIENTS}).encode())
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[object]:
+def rows() -> list[Row]:
     return list(generate(1000, 1))
 
 
 @pytest.fixture(scope="module")
-def pas(rows: list[object]) -> Pas:
-    return hospital(rows)  # type: ignore[arg-type]
+def pas(rows: list[Row]) -> Pas:
+    return hospital(rows)
+
+
+def of(rows: list[Row], table: Any) -> list[dict[str, Any]]:
+    return [row for of_table, row in rows if of_table is table]
+
+
+def _ids(pas: Pas, kind: str, asked: str) -> list[int]:
+    return [row["id"] for row in search(pas, kind, dict(parse_qsl(asked)))]
+
+
+# Searches
+
+
+@pytest.mark.parametrize(
+    ("asked", "ids"),
+    [
+        ("", [9, 7, 8]),
+        ("tri=entree", [7, 9, 8]),
+        ("tri=-entree", [9, 7, 8]),
+        ("tri=id", [7, 8, 9]),
+        ("tri=-id", [9, 8, 7]),
+        ("sansEtats=E,S", [9]),
+        ("entreeDu=30/03/2024", [9, 7]),
+        ("entreeDu=31/03/2024 08:15:00", [9]),
+        ("entreeDu=31/03/2024 08:15:00.6", []),
+        ("entreeAvant=30/03/2024 08:15:00", []),
+        ("entreeAvant=30/03/2024 08:15:01", [7]),
+        ("entreeAvant=01/01/2000", []),
+        ("ufs=0123", [9]),
+        ("ufs=123", []),
+        ("lits=3", [9, 7, 8]),
+    ],
+)
+def test_stays_are_searched(asked: str, ids: list[int]) -> None:
+    assert _ids(FEW, "sejours", asked) == ids
+
+
+@pytest.mark.parametrize(
+    ("asked", "ids"),
+    [
+        ("nom=dupres", [1]),
+        ("nom=jean", [1, 2]),
+        ("famille=jean", [2]),
+        ("prenom=pau", [1, 2]),
+        ("prenomContient=aul", [1, 2]),
+        ("prenomExact=Jean", [1]),
+        ("prenomExact=Jean Paul", [2]),
+        ("nomExact=Paul,Le Jean", [1, 2]),
+        ("familleExact=dupres", []),
+        ("neAvant=01/01/2000", [4]),
+        ("neDu=01/03/1950", []),
+        ("numeros=1", [1, 3]),
+        ("numeros=1&domaine=IPP", [1]),
+        ("numeros=1&domaine=B", [3]),
+        ("sexes=M,F", [1]),
+    ],
+)
+def test_patients_are_searched(asked: str, ids: list[int]) -> None:
+    assert _ids(FEW, "patients", asked) == ids
+
+
+def test_stays_of_a_merged_file_are_its_survivors() -> None:
+    assert _ids(FEW, "sejours", "ipp=4") == [7]
+    assert _ids(FEW, "sejours", "ipp=4,2") == [9, 7]
+
+
+@pytest.mark.parametrize("asked", ["tri=nom", "entreeDu=2024-03-30"])
+def test_an_unknown_order_or_time_is_refused(asked: str) -> None:
+    with pytest.raises(ValueError, match=r"order|time data"):
+        search(FEW, "sejours", dict(parse_qsl(asked)))
+
+
+def test_a_national_number_is_shown_of_a_qualified_identity_only(
+    rows: list[Row], pas: Pas
+) -> None:
+    identities = of(rows, tables.IDENTITE)
+    qualified = {row["patient_id"] for row in identities if row["statut"] == "QUAL"}
+    numbered = {
+        row["patient_id"]
+        for row in of(rows, tables.IDENTIFIANT_PATIENT)
+        if row["domaine"] == "INS-NIR"
+    }
+    shown = {
+        patient["id"]
+        for patient in pas["patients"].values()
+        if any(number["domaine"] == "INS-NIR" for number in patient["numeros"])
+    }
+    assert shown == numbered & qualified
+    assert numbered - qualified
+
+
+def test_the_demo_hospital_is_searched_by_unit_change_and_number(
+    rows: list[Row], pas: Pas
+) -> None:
+    stays = of(rows, tables.SEJOUR)
+    of_unit = {row["sejour_id"] for row in stays if row["uf_courante"] == "0123"}
+    assert of_unit
+    assert {*_ids(pas, "sejours", "ufs=0123")} == of_unit
+    times = [(row["maj_utc"], row["sejour_id"]) for row in stays if row["maj_utc"]]
+    changed = sorted((time.replace(microsecond=0), id) for time, id in times)
+    found = _ids(pas, "sejours", "tri=maj")
+    assert found[: len(changed)] == [id for _, id in changed]
+    number = next(iter(pas["patients"].values()))["numeros"][0]["valeur"]
+    assert _ids(pas, "patients", f"numeros={number}&domaine=IPP-CHU") == [1]
+    assert _ids(pas, "patients", f"numeros={number}&domaine=INS-NIR") == []
+
+
+# Group A
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["statuses", "all-200"])
 def group_a(request: pytest.FixtureRequest, pas: Pas) -> Iterator[HttpAdapter]:
-    api = application(lambda: pas, Key(KEY), paging=False, errors_as_200=request.param)
-    with serving(api) as url:
+    ways = {"paging": False, "errors_as_200": request.param}
+    with serving(application({"": pas}.get, Access(KEY), **ways)) as url:
         adapter = _adapter(url)
         yield adapter
         adapter.close()
@@ -70,47 +211,51 @@ def _adapter(url: str, key: str = KEY) -> HttpAdapter:
     return HttpAdapter(load_mapping(MAPPING, {"PAS_URL": url, "PAS_KEY": key}))
 
 
-def _stays(rows: list[object]) -> list[Sejour]:
-    found = [row for row in rows if isinstance(row, Sejour)]
-    return [row for row in found if row.etat not in UNSERVED]
+@pytest.fixture(scope="module")
+def served(rows: list[Row]) -> list[dict[str, Any]]:
+    return [row for row in of(rows, tables.SEJOUR) if row["etat"] not in UNSERVED]
 
 
 def test_all_stays_are_counted_and_the_newest_come_first(
-    group_a: HttpAdapter, rows: list[object]
+    group_a: HttpAdapter, served: list[dict[str, Any]]
 ) -> None:
-    stays = _stays(rows)
-    assert group_a.count(ask()) == len(stays)
+    assert group_a.count(ask()) == len(served)
     page = group_a.search(ask(count=20))
     assert (len(page.rows), page.more) == (20, True)
-    newest = sorted((s.date_entree for s in stays if s.date_entree), reverse=True)
+    newest = sorted(
+        (s["date_entree"] for s in served if s["date_entree"]), reverse=True
+    )
     faults = [row for row in page.rows if isinstance(row, RowFault)]
-    starts = [row.start.replace(tzinfo=None) for row in page.rows if row not in faults]  # type: ignore[union-attr]
+    starts = [
+        row.start.replace(tzinfo=None)  # type: ignore[union-attr]
+        for row in page.rows
+        if row not in faults
+    ]
     left = iter(newest[:20])
     assert len(starts) + len(faults) == 20
     assert all(start in left for start in starts), "not in the order of entry"
 
 
 def test_stays_of_a_day_and_of_a_patient(
-    group_a: HttpAdapter, rows: list[object]
+    group_a: HttpAdapter, served: list[dict[str, Any]]
 ) -> None:
-    stay = next(s for s in _stays(rows) if s.date_entree and s.etat == "S")
-    assert stay.date_entree is not None
-    day = stay.date_entree.date()
-    of_day = [s for s in _stays(rows) if s.date_entree and s.date_entree.date() == day]
+    stay = next(s for s in served if s["date_entree"] and s["etat"] == "S")
+    day = stay["date_entree"].date()
+    of_day = [s for s in served if s["date_entree"] and s["date_entree"].date() == day]
     assert group_a.count(ask(dates(day.isoformat()))) == len(of_day)
-    own = [s for s in _stays(rows) if s.patient_id == stay.patient_id]
-    assert group_a.count(ask(patient(str(stay.patient_id)))) == len(own)
-    assert group_a.read(STAY, str(stay.sejour_id)).id == str(stay.sejour_id)
+    own = [s for s in served if s["patient_id"] == stay["patient_id"]]
+    assert group_a.count(ask(patient(str(stay["patient_id"])))) == len(own)
+    assert group_a.read(STAY, str(stay["sejour_id"])).id == str(stay["sejour_id"])
 
 
 def test_a_merged_patient_leads_to_the_survivor(
-    group_a: HttpAdapter, rows: list[object]
+    group_a: HttpAdapter, rows: list[Row]
 ) -> None:
-    merged = next(r for r in rows if isinstance(r, Patient) and r.fusion_vers)
-    record = group_a.read(PATIENT, str(merged.patient_id))
-    assert record.replaced_by == str(merged.fusion_vers)  # type: ignore[union-attr]
-    of_old = group_a.count(ask(patient(str(merged.patient_id))))
-    assert of_old == group_a.count(ask(patient(str(merged.fusion_vers))))
+    merged = next(r for r in of(rows, tables.PATIENT) if r["fusion_vers"])
+    old, new = str(merged["patient_id"]), str(merged["fusion_vers"])
+    record = group_a.read(PATIENT, old)
+    assert record.replaced_by == new  # type: ignore[union-attr]
+    assert group_a.count(ask(patient(old))) == group_a.count(ask(patient(new)))
 
 
 def test_patients_by_name_and_houses_by_id(group_a: HttpAdapter) -> None:
@@ -121,21 +266,21 @@ def test_patients_by_name_and_houses_by_id(group_a: HttpAdapter) -> None:
         group_a.read(ORGANIZATION, "99")
 
 
-def test_the_key_is_needed(pas: Pas) -> None:
-    for as_200 in (False, True):
-        with serving(application(lambda: pas, Key(KEY), errors_as_200=as_200)) as url:
-            adapter = _adapter(url, "other")
-            with pytest.raises(SourceDataError, match="refuses who asks"):
-                adapter.search(ask())
-            adapter.close()
+@pytest.mark.parametrize("as_200", [False, True])
+def test_the_key_is_needed(pas: Pas, as_200: bool) -> None:
+    api = application({"": pas}.get, Access(KEY), errors_as_200=as_200)
+    with serving(api) as url:
+        adapter = _adapter(url, "other")
+        with pytest.raises(SourceDataError, match="refuses who asks"):
+            adapter.search(ask())
+        adapter.close()
 
 
 def test_what_group_a_offers(group_a: HttpAdapter) -> None:
     profile = load_profile("group-a", MAPPING.parent)
-    offer: Offer = compute_offer(profile, group_a.capabilities)
+    offer = compute_offer(profile, group_a.capabilities)
     assert not offer.paging
-    offered = {kind: set(each.parameters) for kind, each in offer.resources.items()}
-    assert offered == {
+    assert {kind: set(each.parameters) for kind, each in offer.resources.items()} == {
         STAY: {"patient", "date", "_id"},
         PATIENT: {"name", "_id"},
         ORGANIZATION: set(),
@@ -143,96 +288,50 @@ def test_what_group_a_offers(group_a: HttpAdapter) -> None:
     assert offer.resources[STAY].order.startswith("newest entry first")
 
 
-def test_a_session_is_opened_by_who_knows_the_password() -> None:
-    door = Sessions(KEY, 60)
-    assert door.open({"utilisateur": USER, "motDePasse": "other"}) is None
-    assert door.open({"motDePasse": KEY}) is None
-    assert door.open([]) is None
-    token = door.open({"utilisateur": USER, "motDePasse": KEY})
+# Sessions
+
+
+def test_a_session_needs_user_and_password() -> None:
+    access = Access(KEY, 60)
+    for login in ((USER, "other"), (None, KEY), (USER, None)):
+        assert access.log_in(*login) is None
+    assert Access(KEY).log_in(USER, KEY) is None
+    token = access.log_in(USER, KEY)
     assert token is not None
-    assert door.lets_in(Headers({SESSION_HEADER: token}))
-    assert not door.lets_in(Headers({SESSION_HEADER: "other"}))
-    assert not door.lets_in(Headers())
-    assert not door.lets_in(Headers({KEY_HEADER: KEY}))
+    assert access.allows(Headers({SESSION_HEADER: token}))
+    for headers in ({SESSION_HEADER: "other"}, {}, {KEY_HEADER: KEY}):
+        assert not access.allows(Headers(headers))
+    expired = Access(KEY, 0)
+    token = expired.log_in(USER, KEY) or ""
+    assert not expired.allows(Headers({SESSION_HEADER: token}))
 
 
-def connection_to(url: str) -> HTTPConnection:
-    return HTTPConnection(urlsplit(url).netloc, timeout=60)
-
-
-def test_it_runs_as_a_process(tmp_path: Path) -> None:
-    with demo_http(tmp_path, *SMALL, "--no-paging") as url:
-        adapter = _adapter(url)
-        assert list(adapter.check()) == []
-        assert adapter.search(ask(count=3)).more
-        adapter.close()
-
-
-def test_a_connection_serves_one_request_after_another(tmp_path: Path) -> None:
-    key = {KEY_HEADER: KEY}
-    with demo_http(tmp_path, *SMALL) as url, closing(connection_to(url)) as asked:
-        asked.connect()
-        opened = asked.sock
-        for method, path, body, headers, status in (
-            ("GET", "/sejours?nb=2", None, key, 200),
-            # What nobody reads of a request is no part of the next one.
-            ("POST", "/sejours", b"GET /sejours?nb=1 HTTP/1.1", key, 405),
-            ("HEAD", "/sejours?nb=2", None, key, 200),
-            ("GET", "/sejours?nb=2", None, {}, 401),
-            ("GET", "/sejours?nb=2", None, key, 200),
-        ):
-            asked.request(method, path, body, headers)
-            answer = asked.getresponse()
-            assert (answer.status, bool(answer.read())) == (status, method != "HEAD")
-            assert asked.sock is opened
-        # Without a body: the server closes, and would refuse what still comes.
-        asked.putrequest("POST", "/sejours")
-        asked.putheader("Transfer-Encoding", "chunked")
-        asked.endheaders()
-        assert asked.getresponse().status == 411
-        assert asked.sock is None
-
-
-def test_without_its_key_it_says_where_the_key_goes() -> None:
-    environ = {k: v for k, v in os.environ.items() if k != "PAS_KEY"}
-    command = [sys.executable, "-m", "demo.http", "--no-paging"]
-    for options, status in (((), 1), (("--help",), 0)):
-        told = subprocess.run(
-            [*command, *options],
-            env=environ,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert told.returncode == status
-        said = told.stdout + told.stderr
-        assert "PAS_KEY" in said
-        assert KEY_HEADER in said
-
-
-def test_a_session_that_ends_is_opened_again(tmp_path: Path) -> None:
-    with demo_http(tmp_path, *SMALL, "--session", "1") as url:
-        adapter = HttpAdapter(_with_login(tmp_path, url, KEY))
-        assert list(adapter.check()) == []
-        for _ in range(3):
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_the_adapter_logs_in_again_after_its_session(
+    pas: Pas, tmp_path: Path, seconds: float
+) -> None:
+    """A session of no length has ended by the next request."""
+    with serving(application({"": pas}.get, Access(KEY, seconds))) as url:
+        adapter = _with_login(tmp_path, url, KEY)
+        if seconds:
             assert adapter.read(ORGANIZATION, "2").id == "2"
-            time.sleep(1.1)  # longer than a session
-        assert adapter.search(ask(count=3)).more
+            assert adapter.search(ask(count=3)).more
+        else:
+            with pytest.raises(SourceDataError):
+                adapter.read(ORGANIZATION, "2")
         adapter.close()
 
 
-def test_a_login_that_is_refused_is_no_outage(tmp_path: Path) -> None:
-    with demo_http(tmp_path, *SMALL, "--session", "1") as url:
-        adapter = HttpAdapter(_with_login(tmp_path, url, "other"))
-        with pytest.raises(SourceDataError, match=r"the login was refused \(403\)"):
+def test_a_refused_login_is_no_outage(pas: Pas, tmp_path: Path) -> None:
+    with serving(application({"": pas}.get, Access(KEY, 60))) as url:
+        adapter = _with_login(tmp_path, url, "other")
+        with pytest.raises(SourceDataError, match=r"\(403\)"):
             adapter.search(ask())
         adapter.close()
 
 
-def _with_login(directory: Path, url: str, password: str) -> SourceMapping:
-    """Return the mapping of group A with a login in place of the key."""
+def _with_login(directory: Path, url: str, password: str) -> HttpAdapter:
+    """Return an adapter for group A with a login in place of the key."""
     login = f"""\
   auth:
     session:
@@ -246,4 +345,93 @@ def _with_login(directory: Path, url: str, password: str) -> SourceMapping:
     assert key in text
     file = directory / "mapping.yaml"
     file.write_text(text.replace(key, login), "utf-8")
-    return load_mapping(file, {"PAS_URL": url, "PAS_KEY": password})
+    return HttpAdapter(load_mapping(file, {"PAS_URL": url, "PAS_KEY": password}))
+
+
+# Hospitals in files
+
+
+def _write(directory: Path, name: str, content: Any) -> None:
+    (directory / f"{name}.json").write_text(json.dumps(content), "utf-8")
+
+
+def _get(client: Client, path: str, status: int = 200) -> Any:
+    response = client.get(path, headers={KEY_HEADER: KEY})
+    assert response.status_code == status, response.text
+    return response.json
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    _write(tmp_path, "north", {"sejours": STAYS})
+    return Client(application(lambda name: read_folder(tmp_path, name), Access(KEY)))
+
+
+def test_each_hospital_is_below_its_name(tmp_path: Path, client: Client) -> None:
+    _write(tmp_path, "south", {"patients": [{"id": 7}]})
+    assert _get(client, "/north/sejours?nb=1")["nombre"] == 3
+    assert _get(client, "/north/sejours/7")["etat"] == "E"
+    assert _get(client, "/south/patients/7") == {"id": 7}
+    assert _get(client, "/south/sejours?nb=1") == {"nombre": 0, "resultats": []}
+    for path in ("/north/patients/7", "/north/lits?nb=1", "/west/sejours?nb=1"):
+        _get(client, path, 404)
+    for path in ("/north", "/", "/..%2fnorth/sejours?nb=1", "/../north/sejours?nb=1"):
+        _get(client, path, 404)
+    assert client.get("/north/sejours?nb=1").status_code == 401
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path, client: Client) -> None:
+    for number in (0, 1, 2):
+        _write(tmp_path, "now", {"sejours": [{"id": number}]})
+        (row,) = _get(client, "/now/sejours?nb=9")["resultats"]
+        assert row["id"] == number
+    (tmp_path / "now.json").unlink()
+    _get(client, "/now/sejours?nb=9", 404)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"lits": []}',
+        '{"sejours": [{}]}',
+        '{"sejours": [7]}',
+        '{"sejours": 7}',
+        '{"sejours": [{"id": 1, "maj": "2024-01-01"}]}',
+    ],
+)
+def test_a_file_that_is_no_hospital_is_503(
+    tmp_path: Path, client: Client, text: str
+) -> None:
+    with pytest.raises(HospitalFileError):
+        read_hospital(text.encode())
+    (tmp_path / "bad.json").write_text(text)
+    _get(client, "/bad/sejours?nb=1", 503)
+
+
+# As a process
+
+
+def test_it_runs_as_a_process(tmp_path: Path) -> None:
+    with demo_http(tmp_path, "--stays", "1000", "--no-paging") as url:
+        adapter = _adapter(url)
+        assert list(adapter.check()) == []
+        assert adapter.search(ask(count=3)).more
+        adapter.close()
+
+
+@pytest.mark.parametrize(("options", "status"), [([], 1), (["--help"], 0)])
+def test_without_its_key_it_names_the_variable(options: list[str], status: int) -> None:
+    environ = {k: v for k, v in os.environ.items() if k != "PAS_KEY"}
+    done = subprocess.run(
+        [sys.executable, "-m", "demo.http", *options],
+        env=environ,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == status
+    assert "PAS_KEY" in done.stdout + done.stderr

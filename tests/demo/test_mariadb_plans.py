@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from adapters import open_adapter
 from adapters.contract import Adapter, SearchQuery, Sort, SortKey
 from adapters.mapping.load import load_mapping
-from adapters.testing.asking import NEWEST_FIRST, ask, dates, patient, token
+from adapters.testing.harness import NEWEST_FIRST, ask, dates, patient, token
 from demo.hospital import fill
 from tests.demo.conftest import MAPPING
 from tests.mariadb_server import MariaServer

@@ -14,11 +14,10 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.load import load_mapping
-from adapters.sql.database import Database
-from adapters.sql.dialects.plans import Plan
-from adapters.sql.pages import legs_of, page_shape
-from adapters.sql.section import Section, open_section
-from adapters.testing.asking import NEWEST_FIRST, STAY, token
+from adapters.sql.adapter import Section, open_section
+from adapters.sql.dialects.base import Plan
+from adapters.sql.engine import Database
+from adapters.testing.harness import NEWEST_FIRST, STAY, token
 from tests.demo.conftest import MAPPING
 from tests.demo.filled import Filled
 
@@ -46,11 +45,9 @@ def plan_of(opened: tuple[Database, Section], query: SearchQuery) -> Plan:
     """Return how the database reads the stays of a page that have no time."""
     database, section = opened
     (plan,) = (
-        database.plan(
-            page_shape(section, leg, wanted.condition), wanted.values, query.count + 1
-        )
-        for leg, wanted in legs_of(section, query)
-        if leg.group is Group.UNKEYED
+        database.plan(section.page(segment, condition, query.count + 1))
+        for segment, condition in section.segments(query)
+        if segment.group is Group.UNKEYED
     )
     return plan
 
@@ -65,8 +62,8 @@ def test_no_page_sorts_the_stays_without_a_time(
 ) -> None:
     query = SearchQuery(STAY, (), Sort(key, descending), 100, **WAYS[way])
     plan = plan_of(opened, query)
-    assert (plan.sorts, plan.whole) == (False, ())
-    assert COLUMNS[key] in plan.sought[0].by
+    assert (plan.sorts, plan.scans) == (False, ())
+    assert COLUMNS[key] in plan.lookups[0].condition
 
 
 @pytest.mark.parametrize("hospital", ["postgresql", "mariadb"], indirect=True)
@@ -74,6 +71,6 @@ def test_no_page_sorts_the_stays_without_a_time(
 def test_no_page_of_a_unit_does(opened: tuple[Database, Section], way: str) -> None:
     query = SearchQuery(STAY, (UNIT,), NEWEST_FIRST, 100, **WAYS[way])
     plan = plan_of(opened, query)
-    assert (plan.sorts, plan.whole) == (False, ())
-    assert "uf_courante" in plan.sought[0].by
-    assert "date_entree" in plan.sought[0].by
+    assert (plan.sorts, plan.scans) == (False, ())
+    assert "uf_courante" in plan.lookups[0].condition
+    assert "date_entree" in plan.lookups[0].condition

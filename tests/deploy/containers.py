@@ -163,6 +163,12 @@ def specification(
         {"destination": "/dev/shm", **memory, "options": limited},
         {"destination": "/tmp", **memory, "options": limited},
     ]
+    owned = ["nosuid", "nodev", "mode=700", f"uid={user}", f"gid={group}"]
+    shown += [
+        {"destination": place, **memory, "options": owned}
+        for place in told.get("Volumes") or ()
+        if place not in {mount.partition(":")[0] for mount in mounts.values()}
+    ]
     for path, mount in mounts.items():
         place, _, how = mount.partition(":")
         bound = {"type": "bind", "source": str(path), "options": ["bind", how or "ro"]}

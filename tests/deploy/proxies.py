@@ -1,10 +1,18 @@
 """The nginx of deploy/compose/nginx.conf on this machine: its files and addresses moved."""
 
+import http.client
+import os
 import shutil
-from collections.abc import Sequence
+import ssl
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
-from tests.live import HOST, ROOT
+from tests.certificates import certify
+from tests.live import HOST, ROOT, free_ports, listens, wait_until
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
@@ -14,20 +22,101 @@ FRONT = "172.30.0"
 SHIPPED = ROOT / "deploy" / "compose" / "nginx.conf"
 
 
-def nginx_conf(directory: Path, port: int, upstreams: Sequence[int]) -> str:
-    """Return the shipped configuration, on loopback ports and with files in a directory."""
+class Answer(NamedTuple):
+    """What a client got."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Proxy(NamedTuple):
+    """The port of a running nginx, and where its files are."""
+
+    port: int
+    directory: Path
+
+    def trust(self, client: str | None = "clients") -> ssl.SSLContext:
+        """Return what a client trusts, and shows where it has a certificate."""
+        trusted = ssl.create_default_context(cafile=self.directory / "encounters.pem")
+        if client is not None:
+            files = (self.directory / f"{client}.{kind}" for kind in ("pem", "key"))
+            trusted.load_cert_chain(*files)
+        return trusted
+
+    def ask(
+        self,
+        path: str,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        method: str = "GET",
+        form: bytes | None = None,
+        *,
+        client: str | None = "clients",
+    ) -> Answer:
+        """Send a request as a client with a certificate of that name."""
+        connection = http.client.HTTPSConnection(
+            HOST, self.port, context=self.trust(client), timeout=60
+        )
+        with closing(connection):
+            connection.request(method, path, form, dict(headers))
+            response = connection.getresponse()
+            return Answer(response.status, dict(response.headers), response.read())
+
+
+def nginx_conf(
+    directory: Path,
+    port: int,
+    upstreams: Sequence[int | str],
+    *changes: tuple[str, str],
+) -> str:
+    """Return the shipped configuration, on loopback ports and with files in a directory.
+
+    `changes` are texts and what stands in their place.
+    """
     text = SHIPPED.read_text("utf-8")
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
     text = text.replace("/etc/nginx/tls", str(directory))
     text = text.replace("/var/log/nginx", str(directory))
     text = text.replace("listen 443 ssl", f"listen {HOST}:{port} ssl")
     for number, upstream in enumerate(upstreams, 1):
-        text = text.replace(f"{FRONT}.{10 + number}:8000", f"{HOST}:{upstream}")
+        place = f"{HOST}:{upstream}" if isinstance(upstream, int) else upstream
+        text = text.replace(f"{FRONT}.{10 + number}:8000", place)
     # What the package of nginx says around such a file.
     temporary = "".join(
         f"{name}_temp_path {directory}/{name};\n"
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    around = (
+    # Else its workers are those of another user, whom a unix socket does not let in.
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    around = user + (
         f"daemon off;\npid {directory}/pid;\nerror_log {directory}/error.log crit;\n"
     )
     return f"{around}events {{}}\nhttp {{\n{temporary}{text}}}\n"
+
+
+@contextmanager
+def nginx(
+    directory: Path,
+    upstreams: Sequence[int | str],
+    *changes: tuple[str, str],
+    port: int = 0,
+) -> Iterator[Proxy]:
+    """Run the nginx of the compose file, its files and ports moved."""
+    port = port or free_ports()
+    for name in ("encounters", "clients"):
+        certify(directory, name)
+    file = directory / "nginx.conf"
+    file.write_text(nginx_conf(directory, port, upstreams, *changes))
+    command = [str(NGINX), "-c", str(file), "-e", str(directory / "error.log")]
+    checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+    assert "[warn]" not in checked.stderr
+    process = subprocess.Popen(command)
+    try:
+        wait_until(lambda: listens(port), file)
+        yield Proxy(port, directory)
+    finally:
+        process.terminate()
+        process.wait(60)

@@ -10,9 +10,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from app.setting_kinds import PREFIX
-from app.setting_table import SETTINGS
-from app.settings import Settings
+from app.config import PREFIX, SETTINGS, Settings
 from tests.app.changing import SEAL_KEYS
 from tests.deploy.test_compose import env_file
 from tests.live import ROOT
@@ -85,8 +83,8 @@ def test_prometheus_finds_the_pods_and_their_port() -> None:
 
 def test_a_stop_has_the_time_that_it_takes() -> None:
     (_, before) = container()["lifecycle"]["preStop"]["exec"]["command"]
-    # 30 seconds for requests under way, 5 for the process beside the workers.
-    assert pod()["terminationGracePeriodSeconds"] >= int(before) + 30 + 5
+    # 30 seconds for requests under way.
+    assert pod()["terminationGracePeriodSeconds"] >= int(before) + 30
 
 
 def test_a_pod_may_do_nothing_that_it_need_not() -> None:
@@ -102,7 +100,7 @@ def test_a_pod_may_do_nothing_that_it_need_not() -> None:
     writable = {
         m["mountPath"] for m in container()["volumeMounts"] if "readOnly" not in m
     }
-    assert writable == {"/tmp", "/dev/shm"}
+    assert writable == {"/tmp", "/dev/shm", "/var/lib/encounters"}
 
 
 def test_secrets_are_named_and_not_there() -> None:

@@ -11,7 +11,7 @@ import yaml
 from prometheus_client import Counter, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
-from app.operations import metrics
+from app import observability as metrics
 from tests.live import ROOT
 
 FOLDER = ROOT / "deploy" / "monitoring"
@@ -75,23 +75,6 @@ def test_every_metric_of_ours_is_on_the_dashboard() -> None:
     for metric in vars(metrics).values():
         if isinstance(metric, MetricWrapperBase):
             assert re.search(rf"\b{metric._name}(?:_|\b)", panels), metric._name
-
-
-def test_panels_stand_beside_each_other() -> None:
-    taken = set()
-    for panel in DASHBOARD["panels"]:
-        at = panel["gridPos"]
-        cells = {
-            (x, y)
-            for x in range(at["x"], at["x"] + at["w"])
-            for y in range(at["y"], at["y"] + at["h"])
-        }
-        assert not cells & taken, panel["title"]
-        assert at["x"] + at["w"] <= 24
-        taken |= cells
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(
-        DASHBOARD["panels"]
-    )
 
 
 def test_every_alert_says_what_to_do_and_is_tried() -> None:

@@ -1,34 +1,262 @@
-"""The nginx of deploy/compose runs: it tells what it saw itself, and covers who is away."""
+"""The nginx of deploy/compose, with real instances and with stand-ins behind it."""
 
-import http.client
 import json
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
-from tests.app.operations.standin import THREADS, standing_in
+from adapters.testing.hospital import EDGES
+from tests.app import provider
 from tests.certificates import certify
-from tests.deploy.proxies import NGINX, nginx_conf
-from tests.live import HOST, free_ports, listens, wait_until
-from tests.validity import fhir_faults
+from tests.deploy.proxies import NGINX, Answer, Proxy, nginx, nginx_conf
+from tests.live import HOST, free_ports
+from tests.redis_server import RedisServer
+from tests.server.running import Running, edges, running
+from tests.validity.client import check_answer
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 
+CANARY = "QUENTIN-4711"
+STAY = f"/fhir/v3/Encounter/{EDGES.stays[0].id}"
+THREADS = 2
+SLOW_CLIENTS = 200
 
-class Proxy(NamedTuple):
-    """The port of a running nginx, and where its files are."""
 
-    port: int
-    directory: Path
+# ---- a real service behind it
+
+
+@pytest.fixture(scope="module")
+def service(
+    tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer
+) -> Iterator[Running]:
+    directory = tmp_path_factory.mktemp("service")
+    settings = {"THREADS": str(THREADS), "REDIS_URL": redis_server.url}
+    with running(directory, edges(directory), **settings) as started:
+        yield started
+        assert CANARY not in started.log.read_text("utf-8", "replace")
+        assert not started.events("request failed")
+
+
+@pytest.fixture(scope="module")
+def proxy(
+    service: Running, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
+    directory = tmp_path_factory.mktemp("nginx")
+    with nginx(directory, [service.port] * 2) as started:
+        yield started
+    for name in ("access.log", "error.log"):
+        assert CANARY not in (directory / name).read_text("utf-8", "replace")
+    assert " 200 " in (directory / "access.log").read_text()
+
+
+def way(token: str = "") -> bytes:
+    """Return the headers of a client that is let in, with a token of ours or another."""
+    headers = ("Host: x", f"Authorization: {provider.bearer(token or provider.sign())}")
+    return "\r\n".join((*headers, "Connection: close", "", "")).encode()
+
+
+def raw(proxy: Proxy, sent: bytes, client: str | None = "clients") -> Answer:
+    """Send bytes over TLS; return the answer, read until the proxy closes."""
+    plain = socket.create_connection((HOST, proxy.port), 60)
+    with proxy.trust(client).wrap_socket(plain, server_hostname=HOST) as connection:
+        # It may be refused before all of it is sent.
+        with suppress(OSError):
+            connection.sendall(sent)
+        return read_answer(connection)
+
+
+def read_answer(connection: socket.socket) -> Answer:
+    data = b""
+    with suppress(ConnectionResetError, ssl.SSLError):
+        while piece := connection.recv(65536):
+            data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return Answer(int(first.split()[1]), headers, body)
+
+
+def check_outcome(answer: Answer, status: int, code: str) -> None:
+    """Hold an error to what every error of the service promises."""
+    assert answer.status == status, answer
+    check_answer("GET", "/fhir/v3/x", status, answer.headers, answer.body)
+    assert json.loads(answer.body)["issue"][0]["code"] == code
+    assert answer.headers["Content-Type"] == "application/fhir+json;charset=UTF-8"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "nginx/" not in str(answer)
+
+
+GET = b"GET " + STAY.encode()
+C = CANARY.encode()
+FORM = b"Content-Type: application/x-www-form-urlencoded"
+SEARCH = b"POST /fhir/v3/Encounter/_search HTTP/1.1\r\n"
+REFUSED = {
+    "no HTTP": (b"\0\1\2" + C + b"\r\n\r\n", 400, "invalid"),
+    "a NUL in the path": (GET + b"%00" + C + b" HTTP/1.1\r\n", 400, "invalid"),
+    "a traversal": (b"GET /../../" + C + b" HTTP/1.1\r\n", 400, "invalid"),
+    "a NUL in a header": (GET + b" HTTP/1.1\r\nX-Y: a\0" + C, 400, "invalid"),
+    "two hosts": (GET + b" HTTP/1.1\r\nHost: " + C + b"\r\n", 400, "invalid"),
+    "two lengths": (
+        SEARCH + b"Content-Length: 5\r\nContent-Length: 6\r\n",
+        400,
+        "invalid",
+    ),
+    "a length and chunks": (
+        SEARCH + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        400,
+        "invalid",
+    ),
+    "an odd coding": (SEARCH + b"Transfer-Encoding: x" + C, 501, "not-supported"),
+    "a method in small letters": (b"get" + GET[3:] + b" HTTP/1.1\r\n", 400, "invalid"),
+    "an unknown method": (b"BREW" + GET[3:] + b" HTTP/1.1\r\n", 405, "not-supported"),
+    "TRACE": (b"TRACE" + GET[3:] + b" HTTP/1.1\r\n", 405, "not-supported"),
+    "HTTP/3.7": (GET + b" HTTP/3.7\r\n", 505, "not-supported"),
+    "a long path": (GET + b"?_id=" + C * 700 + b" HTTP/1.1\r\n", 414, "too-long"),
+    "a longer path": (GET + b"?_id=" + C * 2000 + b" HTTP/1.1\r\n", 414, "too-long"),
+    "a long header": (GET + b" HTTP/1.1\r\nX-Y: " + C * 2000, 431, "too-long"),
+    "many headers": (GET + b" HTTP/1.1\r\n" + b"X-Y: a\r\n" * 9000, 431, "too-long"),
+    "a long body": (SEARCH + b"Content-Length: 65537\r\n", 413, "too-long"),
+    "another path": (b"GET /" + C + b" HTTP/1.1\r\n", 404, "not-found"),
+    "a probe": (b"GET /live HTTP/1.1\r\n", 404, "not-found"),
+    "readiness": (b"GET /ready HTTP/1.1\r\n", 404, "not-found"),
+    "metrics": (b"GET /metrics HTTP/1.1\r\n", 404, "not-found"),
+    "an internal address": (b"GET /errors/400 HTTP/1.1\r\n", 404, "not-found"),
+}
+"""What is sent, without the headers of `way`; status and issue code of the answer."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_nginx_refuses_is_an_operation_outcome(proxy: Proxy, name: str) -> None:
+    sent, status, code = REFUSED[name]
+    end = b"" if sent.endswith(b"\r\n") else b"\r\n"
+    check_outcome(raw(proxy, sent + end + way()), status, code)
+
+
+@pytest.mark.parametrize("client", [None, "encounters"])
+def test_without_a_certificate_of_ours_nobody_is_let_in(
+    proxy: Proxy, client: str | None
+) -> None:
+    check_outcome(proxy.ask(STAY, client=client), 400, "security")
+
+
+def test_plain_http_is_403(proxy: Proxy) -> None:
+    with socket.create_connection((HOST, proxy.port), 60) as connection:
+        connection.sendall(GET + b" HTTP/1.1\r\n" + way())
+        check_outcome(read_answer(connection), 403, "security")
+
+
+PASSED: dict[str, tuple[bytes, int]] = {
+    "many headers": (GET + b" HTTP/1.1\r\n" + b"X-Y: a\r\n" * 300, 200),
+    "a long address": (GET + b"?_x=" + b"a" * 7900 + b" HTTP/1.1\r\n", 400),
+    "bytes in the address": (GET + b"?_x=\xc3\xa9 HTTP/1.1\r\n", 400),
+    "bytes in a header": (GET + b" HTTP/1.1\r\nAccept: */*;a=\xc3\xa9\r\n", 200),
+    "controls in a header": (GET + b" HTTP/1.1\r\nAccept: " + C + b"\x01\r\n", 400),
+    "controls elsewhere": (GET + b" HTTP/1.1\r\nX-Y: " + C + b"\x01\r\n", 200),
+    "two types": (SEARCH + 2 * (FORM + b"\r\n") + b"Content-Length: 0\r\n", 200),
+    "an underscore": (GET + b" HTTP/1.1\r\nX_Forwarded_For: " + C + b"\r\n", 200),
+    "another's address": (b"GET http://x" + STAY.encode() + b" HTTP/1.1\r\n", 200),
+    "a folded line": (GET + b" HTTP/1.1\r\nX-Y: a\r\n b\r\n", 400),
+    "an expectation": (GET + b" HTTP/1.1\r\nExpect: " + C + b"\r\n", 200),
+    "an upgrade": (GET + b" HTTP/1.1\r\nUpgrade: h2c\r\n", 200),
+    "PATCH": (b"PATCH" + GET[3:] + b" HTTP/1.1\r\n", 405),
+}
+"""What gunicorn alone would refuse with HTML, or what must pass; then the status."""
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_what_gunicorn_could_refuse_is_answered_in_fhir(
+    proxy: Proxy, name: str
+) -> None:
+    sent, status = PASSED[name]
+    answer = raw(proxy, sent + way())
+    assert answer.status == status
+    check_answer("GET", STAY, status, answer.headers, answer.body)
+
+
+def test_a_long_token_is_passed_and_refused_by_the_service(proxy: Proxy) -> None:
+    answer = raw(proxy, GET + b" HTTP/1.1\r\n" + way("a" * 8192))
+    check_outcome(answer, 401, "unknown")
+
+
+def test_a_body_in_chunks_reaches_the_service_whole(proxy: Proxy) -> None:
+    chunked = FORM + b"\r\nTransfer-Encoding: chunked\r\n"
+    stay = str(EDGES.stays[0].id).encode()
+    form = b"4\r\n_id=\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(stay), stay)
+    answer = raw(proxy, SEARCH + chunked + way() + form)
+    assert json.loads(answer.body)["total"] == 1
+
+
+STALLED = (
+    b"POST /fhir/v3/Enc",
+    SEARCH + b"Host: x\r\nX-Y: " + C,
+    SEARCH + FORM + b"\r\nHost: x\r\nContent-Length: 90\r\n\r\n",
+    SEARCH + FORM + b"\r\nHost: x\r\nContent-Length: 90\r\n\r\n_id=" + C,
+)
+
+
+def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) -> None:
+    with ExitStack() as stack:
+        slow = [stack.enter_context(stalled(proxy, n)) for n in range(SLOW_CLIENTS)]
+        for _ in range(3):
+            for client in slow:
+                # They drip: nothing but blanks, a byte at a time.
+                client.send(b" ")
+            token = {"Authorization": provider.bearer(provider.sign())}
+            assert proxy.ask(STAY, token).status == 200
+            assert service.operations("/live").status == 200
+            assert service.get(f"Encounter/{EDGES.stays[0].id}").status == 200
+
+
+@contextmanager
+def stalled(proxy: Proxy, number: int) -> Iterator[ssl.SSLSocket]:
+    """Connect from another address of the loopback network, and send half a request."""
+    place = (f"127.0.1.{number % 4 + 1}", 0)
+    plain = socket.create_connection((HOST, proxy.port), 60, place)
+    with proxy.trust().wrap_socket(plain, server_hostname=HOST) as client:
+        client.sendall(STALLED[number % len(STALLED)])
+        yield client
+
+
+def test_a_unix_socket_is_trusted_and_tells_the_address(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    for name in ("service", "nginx"):
+        (tmp_path / name).mkdir()
+    place, audit = tmp_path / "encounters.sock", tmp_path / "audit.jsonl"
+    settings = {
+        "BIND": f"unix:{place}",
+        "TRUSTED_PROXIES": "192.0.2.1",
+        "REDIS_URL": redis_server.url,
+        "AUDIT": str(audit),
+        "AUDIT_KEY": "k" * 44,
+    }
+    with (
+        running(tmp_path / "service", edges(tmp_path / "service"), **settings),
+        nginx(tmp_path / "nginx", [f"unix:{place}"] * 2) as proxy,
+    ):
+        assert place.stat().st_mode & 0o777 == 0o660
+        headers = {
+            "Authorization": provider.bearer(provider.sign()),
+            "X-Forwarded-For": "198.51.100.1",
+            # gunicorn takes the port of a unix socket from here.
+            "Host": f"x:{free_ports()}",
+        }
+        assert proxy.ask(STAY, headers).status == 200
+        assert proxy.ask("/live", headers).status == 404
+    (event,) = audit.read_text("utf-8").splitlines()
+    assert f'"{HOST}"' in event
+    assert "198.51.100.1" not in event
+
+
+# ---- stand-ins behind it
 
 
 class _Echo(BaseHTTPRequestHandler):
@@ -44,52 +272,25 @@ class _Echo(BaseHTTPRequestHandler):
 
     do_POST = do_GET  # noqa: N815 - as the base class wants it
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         """Write nothing."""
 
 
-@pytest.fixture(scope="module")
-def upstreams() -> Iterator[list[ThreadingHTTPServer]]:
-    """Return two servers that stand for instances of the service."""
-    servers = [ThreadingHTTPServer((HOST, 0), _Echo) for _ in range(2)]
-    for server in servers:
-        Thread(target=server.serve_forever, daemon=True).start()
-    yield servers
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-@pytest.fixture(scope="module")
-def proxy(
-    upstreams: list[ThreadingHTTPServer], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Proxy]:
-    """Run the nginx of the compose file before them; its log tells of no patient."""
-    directory = tmp_path_factory.mktemp("nginx")
-    with nginx(directory, [server.server_port for server in upstreams]) as made:
-        yield made
-    logged = (directory / "access.log").read_text()
-    assert "200" in logged
-    assert "4711" not in logged
-
-
 @contextmanager
-def nginx(directory: Path, upstreams: Sequence[int]) -> Iterator[Proxy]:
-    """Run the nginx of the compose file, its files and ports moved."""
-    port = free_ports()
-    for name in ("encounters", "clients"):
-        certify(directory, name)
-    file = directory / "nginx.conf"
-    file.write_text(nginx_conf(directory, port, upstreams))
-    command = [str(NGINX), "-c", str(file), "-e", str(directory / "error.log")]
-    checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stderr
-    assert "[warn]" not in checked.stderr
-    process = subprocess.Popen(command)
-    wait_until(lambda: listens(port), file)
-    yield Proxy(port, directory)
-    process.terminate()
-    process.wait(60)
+def echoing(port: int) -> Iterator[None]:
+    """Run a server that stands for an instance on a port of its own."""
+    with ThreadingHTTPServer((HOST, port), _Echo) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield
+        server.shutdown()
+
+
+def both(proxy: Proxy) -> list[int]:
+    """Search by GET and by POST; return the statuses."""
+    path = f"/fhir/v3/Encounter?patient={CANARY}"
+    return [
+        proxy.ask(path, {}, m, f).status for m, f in (("GET", None), ("POST", b"a"))
+    ]
 
 
 def test_it_begins_while_no_instance_is_there(tmp_path: Path) -> None:
@@ -103,158 +304,44 @@ def test_it_begins_while_no_instance_is_there(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stderr
 
 
-class Answer(NamedTuple):
-    """What a client got."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: str
-
-
-def trust(directory: Path, client: str | None) -> ssl.SSLContext:
-    """Return what a client trusts, and shows where it has a certificate."""
-    trusted = ssl.create_default_context(cafile=directory / "encounters.pem")
-    if client is not None:
-        trusted.load_cert_chain(
-            directory / f"{client}.pem", directory / f"{client}.key"
-        )
-    return trusted
-
-
-def ask(proxy: Proxy, client: str | None, method: str = "GET") -> Answer:
-    """Search through the proxy as a client with a certificate of that name, and lie."""
-    lies = {"X-Forwarded-For": "198.51.100.1", "X-Forwarded-Proto": "gopher"}
-    form = b"_count=1" if method == "POST" else None
-    return asked(proxy, client, "/fhir/v3/Encounter?patient=4711", lies, method, form)
-
-
-def asked(
-    proxy: Proxy,
-    client: str | None,
-    path: str,
-    headers: Mapping[str, str] = MappingProxyType({}),
-    method: str = "GET",
-    form: bytes | None = None,
-) -> Answer:
-    """Ask through the proxy as a client with a certificate of that name."""
-    port, directory = proxy
-    trusted = trust(directory, client)
-    connection = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
-    connection.request(method, path, form, dict(headers))
-    answer = connection.getresponse()
-    body = answer.read().decode()
-    connection.close()
-    return Answer(answer.status, dict(answer.headers), body)
-
-
-def test_what_the_client_wrote_of_its_way_is_replaced(proxy: Proxy) -> None:
-    answer = ask(proxy, "clients")
-    assert answer.status == 200
-    seen = json.loads(answer.body)
-    assert (seen["X-Forwarded-Proto"], seen["X-Forwarded-For"]) == ("https", HOST)
-
-
-@pytest.mark.parametrize("client", [None, "encounters"])
-def test_without_a_certificate_of_ours_nobody_is_let_in(
-    proxy: Proxy, client: str | None
-) -> None:
-    assert ask(proxy, client).status == 400
-
-
-def test_a_body_that_is_too_long_is_told_as_the_service_does(proxy: Proxy) -> None:
-    path = "/fhir/v3/Encounter/_search"
-    assert asked(proxy, "clients", path, {}, "POST", b"a" * 65536).status == 200
-    answer = asked(proxy, "clients", path, {}, "POST", b"a" * 65537)
-    assert answer.status == 413
-    told(answer, "too-long")
-
-
-def test_an_instance_that_goes_is_covered_and_none_at_all_is_503(
-    proxy: Proxy, upstreams: list[ThreadingHTTPServer]
-) -> None:
-    first, second = upstreams
-    first.shutdown()
-    first.server_close()
-    for method in ("GET", "POST") * 4:
-        assert ask(proxy, "clients", method).status == 200
-    second.shutdown()
-    second.server_close()
-    answer = ask(proxy, "clients")
-    assert answer.status == 503
-    assert int(answer.headers["Retry-After"]) > 0
-    told(answer, "transient")
-
-
-@contextmanager
-def echoing(port: int) -> Iterator[None]:
-    """Run a server that stands for an instance on a port of its own."""
-    with ThreadingHTTPServer((HOST, port), _Echo) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield
-        server.shutdown()
-
-
-def test_instances_may_be_restarted_one_right_after_the_other(tmp_path: Path) -> None:
+def test_instances_go_and_come_back(tmp_path: Path) -> None:
     first, second = ports = [free_ports(), free_ports()]
     with nginx(tmp_path, ports) as proxy:
         with echoing(second):
             with echoing(first):
-                assert ask(proxy, "clients").status == 200
-            # From here on the first is left alone, for longer than this takes.
-            asked_meanwhile = [ask(proxy, "clients").status for _ in range(4)]
+                lies = {"X-Forwarded-For": "198.51.100.1", "X-Forwarded-Proto": "no"}
+                headers = json.loads(proxy.ask(STAY, lies).body)
+                assert headers["X-Forwarded-For"] == HOST
+                assert headers["X-Forwarded-Proto"] == "https"
+            # From here on the first is skipped, for longer than this takes.
+            assert both(proxy) * 2 == [200] * 4
         with echoing(first):
-            asked_afterwards = [ask(proxy, "clients").status for _ in range(8)]
-    assert asked_meanwhile + asked_afterwards == [200] * 12
+            assert both(proxy) * 4 == [200] * 8
+        answer = proxy.ask(STAY)
+        check_outcome(answer, 503, "transient")
+        assert int(answer.headers["Retry-After"]) > 0
+    logs = (tmp_path / "access.log").read_text() + (tmp_path / "error.log").read_text()
+    assert CANARY not in logs
 
 
-def test_an_instance_whose_machine_says_nothing_is_covered(tmp_path: Path) -> None:
+def test_an_instance_whose_machine_is_silent_is_covered(tmp_path: Path) -> None:
     port = free_ports()
     with socket.socket() as silent, ExitStack() as stack, echoing(port):
         silent.bind((HOST, 0))
         silent.listen(0)
-        # Whose queue is full is said nothing more, as where a container has gone.
+        # A full queue says nothing more, as where a container has gone.
         for _ in range(4):
             waiting = stack.enter_context(closing(socket.socket()))
             waiting.setblocking(False)
             waiting.connect_ex(silent.getsockname())
         with nginx(tmp_path, [silent.getsockname()[1], port]) as proxy:
-            statuses = [ask(proxy, "clients", m).status for m in ("GET", "POST") * 4]
-    assert statuses == [200] * 8
+            assert both(proxy) + both(proxy) == [200] * 4
 
 
-def told(answer: Answer, code: str) -> None:
-    """Let an answer be an OperationOutcome with this code."""
-    assert answer.headers["Content-Type"] == "application/fhir+json"
-    outcome = json.loads(answer.body)
-    assert list(fhir_faults(outcome)) == []
-    assert outcome["issue"][0]["code"] == code
-
-
-HEAD = b"POST /fhir/v3/body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
-STALLED = (
-    HEAD[:20],
-    HEAD,
-    HEAD + b"half",
-    b"GET /fhir/v3/long HTTP/1.1\r\nHost: x\r\n\r\n",
-)
-
-
-def test_through_it_no_client_that_stalls_holds_a_thread(tmp_path: Path) -> None:
-    for name in ("service", "nginx"):
-        (tmp_path / name).mkdir()
-    with (
-        standing_in(tmp_path / "service", REQUEST_SECONDS="300") as service,
-        nginx(tmp_path / "nginx", [service.port] * 2) as (port, directory),
-        ExitStack() as stack,
-    ):
-        trusted = trust(directory, "clients")
-        for sent in STALLED * THREADS:
-            plain = socket.create_connection((HOST, port), 60)
-            client = trusted.wrap_socket(plain, server_hostname=HOST)
-            # None of them reads what comes.
-            stack.enter_context(client).sendall(sent)
-        for _ in range(2):
-            good = http.client.HTTPSConnection(HOST, port, context=trusted, timeout=60)
-            with closing(good):
-                good.request("POST", "/fhir/v3/body", b"whole")
-                assert good.getresponse().read() == b'{"read":5}\n'
+def test_too_many_requests_of_one_address_are_429(tmp_path: Path) -> None:
+    port = free_ports()
+    limit = ("burst=1000", "burst=1"), ("rate=1000r/s", "rate=1r/m")
+    with echoing(port), nginx(tmp_path, [port] * 2, *limit) as proxy:
+        answers = [proxy.ask(STAY) for _ in range(3)]
+    assert [each.status for each in answers] == [200, 200, 429]
+    check_outcome(answers[-1], 429, "throttled")

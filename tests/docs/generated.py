@@ -1,17 +1,11 @@
 """The parts of the pages that are made, not written: what stands there, from its source."""
 
-import json
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from app.setting_kinds import Setting
-from app.setting_table import SETTINGS
-from tests.docs.commands import run_page
-from tests.docs.pages import README, blocks
-from tests.docs.running import Demo
+from app.config import SETTINGS, Setting
 from tests.live import ROOT
 
 FAULTY_MAPPING = """\
@@ -21,8 +15,6 @@ profile: ful
 time_zon: Europe/Paris
 source: {kind: sql, url: {env: PAS_URL}}
 """
-
-_STAMP = re.compile(r"\b[a-z2-7]{32}\b")
 
 _SETTINGS = """\
 | Variable | Type | Takes | Default | Secret | What it is |
@@ -41,7 +33,7 @@ _MINIMAL = {
 
 
 def settings_table() -> str:
-    """Return the table of settings, from `app.setting_table`."""
+    """Return the table of settings, from `app.config`."""
     return _SETTINGS + "".join(map(_setting, SETTINGS))
 
 
@@ -80,24 +72,7 @@ def _transcript(command: str, environ: dict[str, str]) -> str:
             check=False,
         )
     assert refused.returncode == 2, refused.stderr
-    return f"```console\n$ {command}\n{refused.stderr}```\n"
-
-
-def first_answer(demo: Demo, directory: Path) -> str:
-    """Return the answer to the search of the README, with the ids of some earlier one."""
-    answer = run_page(README, demo, directory)[0].body
-    shown = answer.replace(demo.base_url, "http://127.0.0.1:8000/fhir/v3")
-    pretty = json.dumps(json.loads(shown), indent=2, ensure_ascii=False)
-    return f"```json\n{_with_ids(pretty)}\n```\n"
-
-
-def _with_ids(answer: str) -> str:
-    """Return an answer whose ids and cursors, drawn anew each time, are the page's."""
-    page = "".join(block.text for block in blocks(README.read_text("utf-8"), "json"))
-    drawn = dict.fromkeys(_STAMP.findall(answer))
-    shown = dict.fromkeys(_STAMP.findall(page))
-    if len(drawn) != len(shown):
-        return answer
-    for own, theirs in zip(drawn, shown, strict=True):
-        answer = answer.replace(own, theirs)
-    return answer
+    # gunicorn logs its start, with the time of day.
+    lines = refused.stderr.splitlines(keepends=True)
+    shown = "".join(line for line in lines if not line.startswith("{"))
+    return f"```console\n$ {command}\n{shown}```\n"

@@ -16,12 +16,12 @@ from pathlib import Path
 
 _IMPORTED = (
     "app.cli",
-    "app.tools.checking",
-    "app.tools.explaining",
-    "app.tools.previewing",
-    "app.tools.testing",
-    "adapters.sql",
-    "adapters.http",
+    "app.cli.check",
+    "app.cli.explain",
+    "app.cli.preview",
+    "app.cli.mapping_tests",
+    "adapters.sql.adapter",
+    "adapters.http.adapter",
     "sqlalchemy.dialects.sqlite",
 )
 

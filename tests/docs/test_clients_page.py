@@ -10,10 +10,9 @@ import pytest
 import responses
 
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
-from adapters.testing.stays import EDGES
+from adapters.testing.hospital import EDGES
+from app.config import DEFAULT_SCOPES
 from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
-from app.operations.refusals import REFUSALS
-from app.setting_table import DEFAULT_SCOPES
 from tests.app import provider
 from tests.docs.commands import Answered, run_page
 from tests.docs.pages import CLIENTS, DECISIONS, blocks, section, table, words
@@ -27,10 +26,14 @@ ERRORS = section(PAGE, "Errors")
 IN_THE_TABLES = {
     *OUTCOMES.values(),
     *STATUSES.values(),
-    *(answer for _, answer in REFUSALS),
     FAULTY_ROW,
     UNEXPECTED,
 }
+PROXY = re.findall(
+    r"/errors/(\d+)[a-z-]* +'\"code\":\"([a-z-]+)\",\"diagnostics\":\"([^\"]+)\"'",
+    (ROOT / "deploy" / "compose" / "nginx.conf").read_text("utf-8"),
+)
+"""What the proxy says by itself: status, issue code and text."""
 DOCUMENTED = {(int(row[0]), row[1]) for row in table(ERRORS, "Status")}
 
 
@@ -58,6 +61,7 @@ def test_each_parameter_of_the_page_has_an_example() -> None:
 
 def test_the_error_table_has_every_error_of_the_service() -> None:
     assert {(row.status, row.code.value) for row in IN_THE_TABLES} <= DOCUMENTED
+    assert {(int(status), code) for status, code, _ in PROXY} <= DOCUMENTED
 
 
 def test_each_issue_code_of_the_service_is_on_the_page() -> None:
@@ -93,6 +97,7 @@ def test_texts_of_errors_are_those_of_the_service(
     redis_server: RedisServer, tmp_path: Path
 ) -> None:
     known = {(row.status, row.code.value, row.text) for row in IN_THE_TABLES}
+    known |= {(int(status), code, text) for status, code, text in PROXY}
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         publish_keys(mock)
         served = serve(EDGES, tmp_path, redis_server.url)
@@ -130,8 +135,7 @@ def test_groups_offer_what_their_profiles_say() -> None:
         kind, parameter = name.split()
         for profile, cell in zip(profiles, cells, strict=True):
             offered = {str(k): v for k, v in profile.resources.items()}[kind]
-            limits = offered.parameters.get(parameter)
-            number = limits.values if limits else None
+            number = offered.parameters.get(parameter)
             shown = {None: "no", 1: "1 value", 10: "10 values", MAX_VALUES: "yes"}
             single = parameter in ("_count", "_sort") and number == 1
             assert cell == ("yes" if single else shown[number]), (name, profile.name)

@@ -1,4 +1,4 @@
-"""docs/faults.md: every promise has the test that shows it."""
+"""docs/faults.md: every promise names the tests that show it."""
 
 import re
 
@@ -15,17 +15,6 @@ ROWS = [
 ]
 
 
-def _names() -> frozenset[str]:
-    """Return the names of all tests of the project."""
-    return frozenset(
-        name
-        for file in (ROOT / "tests").rglob("test_*.py")
-        for name in re.findall(
-            r"^def (test_\w+)", file.read_text("utf-8"), re.MULTILINE
-        )
-    )
-
-
 def test_rows_are_whole() -> None:
     assert len(ROWS) > 20
     assert {len(row) for row in ROWS} == {4}
@@ -33,7 +22,7 @@ def test_rows_are_whole() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_each_promise_is_shown(row: list[str]) -> None:
-    named = re.findall(r"`(test_\w+)`", row[3])
-    assert named
-    assert set(named) <= _names()
+def test_each_promise_names_its_tests(row: list[str]) -> None:
+    files = re.findall(r"`(tests/[\w/]+\.py)`", row[3])
+    assert files
+    assert all((ROOT / file).is_file() for file in files)

@@ -17,23 +17,19 @@ from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 from sqlalchemy.engine import make_url
 
-from adapters.guarded import PAUSE_SECONDS
 from adapters.http.client import _AGAIN, _CONNECT_SECONDS, _PAUSES, MAX_BYTES
 from adapters.mapping.model import Mark, SourceConfig
-from adapters.sql import _MAY_WRITE as REFUSED
-from adapters.sql.database import COUNTS, Database
+from adapters.resilience import PAUSE_SECONDS
+from adapters.sql.adapter import _MAY_WRITE as REFUSED
 from adapters.sql.dialects import MODULES
 from adapters.sql.dialects.base import CONNECT_SECONDS
-from app import introspection
-from app.operations import metrics
-from app.operations.audit_sinks import TURN_SECONDS
-from app.operations.digests import Digests
-from app.setting_kinds import PREFIX
-from app.setting_table import SETTINGS
-from app.settings import Settings
-from app.timed_redis import REDIS_SECONDS
-from app.tools.effective import OURS
-from app.tools.starting import _MAY_WRITE as WARNED
+from adapters.sql.engine import COUNTS, Database
+from app import auth as introspection
+from app import observability as metrics
+from app.audit import TURN_SECONDS, Digests
+from app.cli.new import MAY_WRITE as WARNED
+from app.config import PREFIX, SETTINGS, Settings
+from app.redis_client import REDIS_SECONDS
 from bench.capacity import LARGE, SMALL, Plan, cpu_ms_of, plan
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written
 from tests.docs.running import Demo
@@ -72,8 +68,7 @@ def test_every_kind_of_database_is_in_the_table_and_has_its_extra() -> None:
 def test_variables_that_the_page_names_are_settings() -> None:
     named = set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE))
     secrets = {f"{setting.name}_FILE" for setting in SETTINGS if setting.secret}
-    ours = {f"{PREFIX}{name}" for name in OURS}
-    assert named <= {setting.name for setting in SETTINGS} | secrets | ours
+    assert named <= {setting.name for setting in SETTINGS} | secrets
 
 
 def test_every_variable_that_the_code_reads_by_its_name_is_on_the_page() -> None:
@@ -161,7 +156,8 @@ def test_the_scopes_of_the_example_are_read(tmp_path: Path) -> None:
 def test_time_outs_are_those_of_the_code() -> None:
     source = SourceConfig("sql", Mark("", 1, 1))
     (identity,) = [s for s in SETTINGS if s.field == "identity_timeout_seconds"]
-    server = _constants(ROOT / "app" / "operations" / "server.py")
+    (waiting,) = [s for s in SETTINGS if s.field == "request_seconds"]
+    server = _constants(ROOT / "app" / "server" / "config.py")
     seconds = [
         source.timeout_seconds,
         source.count_timeout_seconds,
@@ -174,9 +170,10 @@ def test_time_outs_are_those_of_the_code() -> None:
         REDIS_SECONDS,
         TURN_SECONDS,
         float(identity.default or 0),
-        introspection.TURN_SECONDS,
+        introspection.WAIT_SECONDS,
         server["timeout"],
         server["graceful_timeout"],
+        float(waiting.default or 0),
     ]
     rows = table(section(PAGE, "Time-outs"), "What")
     assert [float(row[1].split(",")[0]) for row in rows] == seconds
@@ -338,5 +335,5 @@ def test_events_of_the_table_are_those_of_the_code() -> None:
         name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
         for event in logged.findall(module.read_text("utf-8")):
             assert f"{name} {event}" in told or f"{name} {event}" == (
-                "app.operations.refusals request failed"
+                "app.middleware request failed"
             )

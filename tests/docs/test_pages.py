@@ -38,6 +38,8 @@ def _anchors(text: str) -> set[str]:
 @pytest.mark.parametrize("page", pages(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_that_are_named_are_there(page: Path) -> None:
     text = page.read_text("utf-8")
+    if page.name == "CHANGELOG.md" or "\nSuperseded" in text:
+        return  # they speak of what was
     for name in re.findall(
         r"`((?:app|adapters|tests|mappings|docs|demo)/[^`\s]*)`", text
     ):
@@ -62,13 +64,13 @@ def test_decisions_have_the_five_headings(record: Path) -> None:
     text = record.read_text("utf-8")
     assert re.findall(r"^# .+$", text, re.MULTILINE) == [text.splitlines()[0]]
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS
-    assert section(text, "Status").strip().startswith("Accepted")
+    assert section(text, "Status").strip().startswith(("Accepted", "Superseded"))
 
 
 def test_decisions_that_the_code_names_are_written_down() -> None:
     decided = (DOCS / "decisions.md").read_text("utf-8")
     numbers = {int(n) for n in re.findall(r"^(\d+)\. ", decided, re.MULTILINE)}
-    assert numbers == set(range(1, 27))
+    assert numbers == {*range(1, 27), 30, 31}
     for folder in ("app", "adapters"):
         for file in (ROOT / folder).rglob("*.py"):
             named = re.findall(r"decisions? (\d+)", file.read_text("utf-8"))

@@ -10,8 +10,7 @@ from pathlib import Path
 from bench import capacity
 from tests.docs import generated
 from tests.docs.following import Typed, follow
-from tests.docs.pages import GUIDE, OPERATORS, README, rewritten
-from tests.docs.running import running_demo
+from tests.docs.pages import GUIDE, OPERATORS, rewritten
 
 PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("settings", generated.settings_table),
@@ -28,13 +27,6 @@ def main() -> None:
     for name, part in PARTS:
         page = rewritten(page, name, part())
     OPERATORS.write_text(page, "utf-8")
-    with tempfile.TemporaryDirectory() as directory:
-        folder = Path(directory)
-        (folder / "answers").mkdir()
-        with running_demo(folder) as demo:
-            answer = generated.first_answer(demo, folder / "answers")
-    page = README.read_text("utf-8")
-    README.write_text(rewritten(page, "first-answer", answer), "utf-8")
     with tempfile.TemporaryDirectory() as directory:
         GUIDE.write_text(
             retyped(GUIDE.read_text("utf-8"), follow(GUIDE, Path(directory))), "utf-8"

@@ -64,7 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for thread in threads:
                 thread.join()
     print(ledger.table())
-    print(ledger.said())
     print(f"{options.clients} clients, {time.monotonic() - begun:.0f} s in all.")
     faults = list(ledger.faults())
     for fault in faults:

@@ -100,13 +100,12 @@ class Client:
 
     def _asked(self, method: str, address: str, form: str | None = None) -> Any:
         """Ask until there is an answer, as often as the rules allow."""
-        begun, renewed = time.monotonic(), False
+        renewed = False
         for _ in range(TRIES):
             status, headers, body = self._ask(method, address, form)
-            self._ledger.answered(status, _told(status, body))
+            self._ledger.answered(status)
             match status:
                 case 200:
-                    self._ledger.waited(time.monotonic() - begun)
                     return json.loads(body)
                 case 410:
                     raise GoneError
@@ -140,13 +139,6 @@ class Client:
 
     def _renew(self) -> None:
         self._token, self._left = self._sign(self._name), TOKEN_REQUESTS
-
-
-def _told(status: int, body: bytes) -> str:
-    """Return what an error says to people."""
-    if status in {200, LOST}:
-        return ""
-    return str(json.loads(body)["issue"][0].get("diagnostics"))
 
 
 def _next(bundle: Any) -> str | None:

@@ -9,7 +9,6 @@ import http.client
 import json
 import os
 import signal
-import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,12 +20,12 @@ from joserfc.jwk import Key
 
 from adapters.testing.hospital import Hospital
 from tests.app import provider
-from tests.certificates import certify
 from tests.databases import postgresql
-from tests.deploy.proxies import NGINX, nginx_conf
+from tests.deploy.proxies import nginx
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, listens
 from tests.sentinels import Watched, until
+from tests.server.running import SERVE
 
 KEY_SET_SECONDS = 10
 
@@ -48,7 +47,7 @@ class Instance:
         """Start it and wait until it answers."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "app.cli", "serve"],
+                [sys.executable, *SERVE],
                 cwd=ROOT,
                 env=self._environ,
                 stderr=log,
@@ -166,23 +165,11 @@ class Deployment:
         for instance in self.instances:
             stack.callback(instance.remove)
             instance.start()
-        self._start_proxy(stack, directory)
-
-    def _start_proxy(self, stack: ExitStack, directory: Path) -> None:
-        for name in ("encounters", "clients"):
-            certify(directory, name)
+        # All clients of a drill have one address.
+        more = ("limit_conn connections 256", "limit_conn connections 10000")
         ports = [instance.port for instance in self.instances]
-        file = directory / "nginx.conf"
-        file.write_text(nginx_conf(directory, self.port, ports))
-        errors = str(directory / "error.log")
-        process = subprocess.Popen([str(NGINX), "-c", str(file), "-e", errors])
-        stack.callback(process.wait, 60)
-        stack.callback(process.terminate)
-        until(lambda: listens(self.port))
-        self.trusted = ssl.create_default_context(cafile=directory / "encounters.pem")
-        self.trusted.load_cert_chain(
-            directory / "clients.pem", directory / "clients.key"
-        )
+        proxy = stack.enter_context(nginx(directory, ports, more, port=self.port))
+        self.trusted = proxy.trust()
 
     def reload(
         self, name: str, change: Callable[[str], str] = lambda text: text

@@ -24,7 +24,6 @@ class Met:
     wrong: int = 0
     twice: int = 0
     missing: int = 0
-    longest: float = 0.0
 
     @property
     def broken(self) -> list[int]:
@@ -49,7 +48,6 @@ class Met:
             errors or "none",
             str(self.finished),
             *map(str, (self.wrong, self.twice, self.missing)),
-            f"{self.longest:.1f} s",
         )
 
 
@@ -62,7 +60,6 @@ HEADINGS = (
     "Wrong",
     "Twice",
     "Missing",
-    "Longest wait",
 )
 
 
@@ -74,26 +71,16 @@ class Ledger:
         self._under_way = 0
         self.events: list[Met] = []
         self.stuck: list[str] = []
-        self.told: Counter[tuple[str, int, str]] = Counter()
 
     def begin(self, event: str, promised: frozenset[int] = frozenset()) -> None:
         """From now on, what is met belongs to this event."""
         with self._lock:
             self.events.append(Met(event, promised, self._under_way))
 
-    def answered(self, status: int, told: str = "") -> None:
-        """Count an answer, or that none came, and what an error told."""
+    def answered(self, status: int) -> None:
+        """Count an answer, or that none came."""
         with self._lock:
-            met = self.events[-1]
-            met.answers[status] += 1
-            if status != 200:
-                self.told[met.event, status, told] += 1
-
-    def waited(self, seconds: float) -> None:
-        """Take in how long a client was without what it asked for, repetitions included."""
-        with self._lock:
-            met = self.events[-1]
-            met.longest = max(met.longest, seconds)
+            self.events[-1].answers[status] += 1
 
     def set_out(self) -> None:
         """Count a walk that begins."""
@@ -133,13 +120,6 @@ class Ledger:
         rows = [HEADINGS, tuple("---" for _ in HEADINGS)]
         rows += [met.row for met in self.events]
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-    def said(self) -> str:
-        """Return what the errors said, a line each."""
-        return "\n".join(
-            f"{event}: {count} × {status or 'lost'} {told}"
-            for (event, status, told), count in self.told.items()
-        )
 
 
 def judged(found: Sequence[str], expected: frozenset[str]) -> tuple[int, int, int]:

@@ -7,7 +7,6 @@ from tests.drill.__main__ import main
 from tests.drill.ledger import LOST, Ledger, judged
 
 
-@pytest.mark.drill
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 def test_a_deployment_is_broken_part_by_part() -> None:
     assert main([]) == 0

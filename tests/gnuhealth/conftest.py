@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.contract import Adapter, EncounterRecord, PatientRecord
-from adapters.testing.asking import PATIENT, ask
+from adapters.testing.harness import PATIENT, ask
 from tests.app.conftest import keys  # noqa: F401 - pytest finds fixtures by name here
 from tests.databases import NewDatabase
 from tests.gnuhealth.odd import ODD

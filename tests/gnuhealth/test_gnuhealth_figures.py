@@ -5,7 +5,7 @@ import re
 import pytest
 
 from adapters.contract import Adapter, EncounterRecord
-from adapters.testing.asking import ask, token
+from adapters.testing.harness import ask, token
 from tests.docs.pages import section, table
 from tests.gnuhealth.samples import README, Sample, own_ids
 

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from adapters.contract import Adapter, SearchQuery, Sort, SortKey
-from adapters.testing.asking import ask, dates, patient, token
+from adapters.testing.harness import ask, dates, patient, token
 from tests.databases import NewDatabase
 from tests.docs.pages import blocks, section, table
 from tests.gnuhealth.samples import MAPPING, README, Sample, postgresql_sample

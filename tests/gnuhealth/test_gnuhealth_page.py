@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import EncounterRecord
-from adapters.testing.asking import STAY
+from adapters.testing.harness import STAY
 from tests.docs.pages import blocks, section
 from tests.gnuhealth.samples import HERE, MAPPING, README, Sample
 

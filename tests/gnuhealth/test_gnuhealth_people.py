@@ -11,7 +11,7 @@ from adapters.contract import (
     ResourceType,
     StringMatch,
 )
-from adapters.testing.asking import (
+from adapters.testing.harness import (
     ORGANIZATION,
     PATIENT,
     ask,

@@ -17,7 +17,7 @@ from adapters.contract import (
     Sort,
     SortKey,
 )
-from adapters.testing.asking import STAY, ask, ids_of, patient, token, walk
+from adapters.testing.harness import STAY, ask, ids_of, patient, token, walk
 from tests.gnuhealth.odd import FAULTS, SERVED
 from tests.gnuhealth.samples import (
     EVERY,

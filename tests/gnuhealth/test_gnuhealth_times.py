@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from adapters.contract import Adapter, EncounterRecord, Sort, SortKey
-from adapters.testing.asking import ask, dates, ids_of, patient
+from adapters.testing.harness import ask, dates, ids_of, patient
 from tests.gnuhealth.samples import EVERY, Sample
 
 Stays = dict[str, EncounterRecord]

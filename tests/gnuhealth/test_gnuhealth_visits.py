@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from adapters.contract import Adapter, EncounterRecord, NotFoundError
-from adapters.testing.asking import STAY, ask, patient, token
+from adapters.testing.harness import STAY, ask, patient, token
 from tests.gnuhealth.samples import EVERY, Sample, own_ids, stays_of
 
 Stays = dict[str, EncounterRecord]

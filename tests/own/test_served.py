@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import responses
 
-from adapters.testing import EDGES, Hospital
+from adapters.testing.hospital import EDGES, Hospital
 from tests.own.kestrel.tests.filled import MAPPING, fill, holdable
 from tests.own.package import Installed
 from tests.redis_server import RedisServer

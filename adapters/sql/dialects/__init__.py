@@ -1,4 +1,4 @@
-"""What differs between databases; everything else of the SQL adapter is the same for all."""
+"""Everything that differs between databases: one module each, found by the address."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -8,9 +8,7 @@ from typing import cast
 from sqlalchemy.engine import URL
 
 from adapters.contract import SourceUnavailableError
-from adapters.sql.dialects.base import Cursor, Dialect
-
-__all__ = ["MODULES", "Cursor", "Dialect", "dialect_named", "dialect_of"]
+from adapters.sql.dialects.base import Dialect
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
@@ -26,9 +24,9 @@ MODULES: Mapping[str, str] = MappingProxyType(
 
 
 def dialect_of(url: URL) -> Dialect:
-    """Return how to speak to the database of this address.
+    """Return the dialect of an address.
 
-    Raises SourceUnavailableError for one that is not known here.
+    Raises SourceUnavailableError where there is none.
     """
     name = url.get_backend_name()
     if name not in MODULES:
@@ -39,7 +37,7 @@ def dialect_of(url: URL) -> Dialect:
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return how to speak to a kind of database, by SQLAlchemy's name for it."""
-    # Read when it is needed: a hospital has one of them, and its driver's alone.
+    """Return the dialect of a kind of database, by SQLAlchemy's name for it."""
+    # Imported when needed: a hospital has one of them, and only its driver.
     module = import_module(f"adapters.sql.dialects.{MODULES[name]}")
     return cast("Dialect", module.DIALECT)

@@ -1,85 +1,225 @@
-"""What every dialect says of itself, and the pool that all of them use."""
+"""What a dialect defines, and what all dialects share.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+A dialect is everything that differs between databases: connecting, types of columns, SQL that
+each writes in its own way, errors, query plans. Each has one module beside this one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 from sqlalchemy.pool import QueuePool
 
-from adapters.sql.columns import Column
-from adapters.sql.dialects.plans import Origin, Plan
-from adapters.sql.dialects.vitals import Vitals
-from adapters.sql.idiom import Idiom
+from adapters.sql.columns import Column, Kind
 
 CONNECT_SECONDS = 3
 
 GRACE_SECONDS = 1
-"""How much longer than a statement may take its answer is waited for."""
+"""How much longer than the statement timeout the driver waits for the response."""
+
+Text: TypeAlias = sa.ColumnElement[str]
+Expression: TypeAlias = sa.ColumnElement[Any]
+Convert: TypeAlias = Callable[[Expression], Expression]
+Select: TypeAlias = sa.Select[tuple[Any, ...]]
 
 
-class Cursor(Protocol):
-    """As much of a DB-API cursor as is used here (PEP 249)."""
+class Statement(NamedTuple):
+    """A SELECT, and the values of its parameters by their names."""
 
-    description: Sequence[Any] | None
-
-    def execute(self, statement: str, values: Any = ..., /) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
+    select: Select
+    values: Mapping[str, object]
 
 
-def run(cursor: Cursor, text: str, bound: Any) -> list[Any]:
-    """Run a statement and return its rows as the driver reads them."""
-    cursor.execute(text, bound)
-    return cursor.fetchall()
+class Limits(NamedTuple):
+    """The limits of a pool: seconds a statement may take, connections, seconds to wait."""
+
+    seconds: float
+    connections: int
+    wait: float
+
+
+class Origin(NamedTuple):
+    """The table and column that a column of a SELECT comes from."""
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+    def index_name(self, *columns: str) -> str:
+        """Return a name for an index of its table, short enough for every database."""
+        names = (self.table.rpartition(".")[2], *columns)
+        return "_".join(names).replace('"', "")[:60]
+
+
+class Lookup(NamedTuple):
+    """A table in which rows are looked up in an index, and the condition in the plan."""
+
+    table: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a database runs a statement: index lookups, full scans, whether it sorts.
+
+    Small tables count as looked up where an index could serve: the copy of a hospital is
+    often so small that a full scan is the better plan. Tables go by their aliases in the
+    statement where `aliases` is set, else by their own names.
+    """
+
+    lookups: tuple[Lookup, ...]
+    scans: tuple[str, ...]
+    sorts: bool
+    aliases: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """The version, clock and limits of a server; None where it does not report one.
+
+    `statement_seconds` is the statement timeout of this connection. The server takes `most`
+    connections and has `used` now; `own_most` and `own_used` are those of this account.
+    `writable` means that this process may write to the file of the database.
+    """
+
+    version: str
+    now: datetime | None = None
+    statement_seconds: float | None = None
+    most: int | None = None
+    used: int | None = None
+    own_most: int | None = None
+    own_used: int | None = None
+    encrypted: bool | None = None
+    writable: bool = False
+
+
+def _unchanged(text: Text) -> Text:
+    return text
+
+
+def _limit(statement: Select, rows: int) -> Select:
+    return statement.limit(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one kind of database is spoken to.
+    """How one kind of database is used.
 
-    `engine` makes up to so many connections that cannot write, and whose statements end by
-    themselves after so many seconds. `columns` reads the columns of a SELECT from the
-    database without reading a row. `idiom` is what statements say in words of its own.
-    `may_write` tells whether the account itself could change a table. `start` runs before
-    each statement. `timed_out` and `unknown` tell a time-out, and a statement that can
-    never run, from outages. `fetch` runs a statement and returns its rows; a time that
-    Python cannot hold comes as text, a text that is not UTF-8 as bytes.
+    Connecting: `engine` creates a pool of read-only connections whose statements time out.
+    `columns` reads the columns of a SELECT without reading a row. `may_write` tells whether
+    the account could change a table.
 
-    Where a database tells it: `refuses` whether an error means that the address names an
-    account, a password or a database that it does not take, `plan` how it would run a
-    statement, `origins` the table behind each column of a SELECT, `vitals` how it is.
-    `text_index` is the statement for an index of words, where there is one.
+    SQL: `fold` writes `adapters.folding.fold` as far as a LIKE needs it; `exact` makes a
+    FOLDING text compare character by character, `searched` one that LIKE accepts, `collated`
+    one of another collation. `casts` are the types that values need for columns of a kind.
+    To compare columns of unlike kinds, `writes` converts a value to the text the service
+    shows, where a CAST differs, and `reads` converts such a text to the value, NULL where it
+    is none. `first` keeps the first rows of a SELECT. With `orders_nulls`, ORDER BY names a
+    column even where it is NULL in every row: PostgreSQL needs that to use the index,
+    MariaDB would sort.
+
+    Errors: `timed_out` and `unknown` recognise a statement timeout, and a statement that the
+    database refuses; `missing` are patterns of messages about a column or table that is
+    missing; `refuses` recognises wrong credentials; `invalid_option` names the option of the
+    address that the driver refuses, "" for an unknown one, None for other errors.
+
+    Where the database reports it: `plan` of a compiled statement, `origins` of the columns of
+    a SELECT, `status` of the server; `text_index` is the SQL for an index of words. Its
+    catalogue: `readable` selects the names of the tables of `:schema` that the account may
+    read, where it sees others too; `folds_names` means that names ignore case.
     """
 
-    engine: Callable[[URL, float, int], Engine]
-    columns: Callable[[Cursor, str], tuple[Column, ...]]
-    idiom: Idiom
-    may_write: Callable[[Cursor], bool]
-    start: Callable[[Any], None]
+    engine: Callable[[URL, Limits], Engine]
+    columns: Callable[[sa.Connection, str], tuple[Column, ...]]
+    may_write: Callable[[sa.Connection], bool]
+    fold: Callable[[Text], Text]
     timed_out: Callable[[BaseException], bool]
     unknown: Callable[[BaseException], bool]
-    fetch: Callable[[Any, str, Any], list[Any]] = run
-    plan: Callable[[Any, str, Any], Plan] | None = None
-    origins: Callable[[Any, str], Mapping[str, Origin]] | None = None
-    text_index: str = ""
-    vitals: Callable[[Any], Vitals] | None = None
+    exact: Callable[[Text], Text] = _unchanged
+    searched: Callable[[Text], Text] = _unchanged
+    collated: Callable[[Text, str], Text] = sa.collate
+    casts: Mapping[Kind, sa.types.TypeEngine[Any]] = field(default_factory=dict)
+    writes: Mapping[Kind, Convert] = field(default_factory=dict)
+    reads: Mapping[Kind, Convert] = field(default_factory=dict)
+    first: Callable[[Select, int], Select] = _limit
+    orders_nulls: bool = False
+    missing: tuple[str, ...] = ()
     refuses: Callable[[BaseException], bool] = lambda _error: False
+    invalid_option: Callable[[BaseException], str | None] = lambda _error: None
+    plan: Callable[[sa.Connection, str, Any], Plan] | None = None
+    origins: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
+    status: Callable[[sa.Connection], ServerStatus] | None = None
+    text_index: str = ""
+    readable: str = ""
+    folds_names: bool = False
 
 
-def pooled(url: URL | str, connections: int, **options: Any) -> Engine:
-    """Return an engine with a pool of fixed size; who asks it has a turn already."""
+def pooled(url: URL, limits: Limits, **options: Any) -> Engine:
+    """Return an engine with a pool of fixed size; each statement is its own transaction."""
+    defaults = {
+        "isolation_level": "AUTOCOMMIT",
+        # There is no transaction to roll back.
+        "pool_reset_on_return": None,
+    }
     return sa.create_engine(
         url,
         poolclass=QueuePool,
-        pool_size=connections,
+        pool_size=limits.connections,
         max_overflow=0,
+        pool_timeout=limits.wait,
         pool_use_lifo=True,
-        pool_reset_on_return=None,
-        **options,
+        hide_parameters=True,
+        **{**defaults, **options},
     )
 
 
-def nothing(_connection: Any) -> None:
-    """Do nothing before a statement."""
+def execute(connection: sa.Connection, statement: str, parameters: Any = None) -> Any:
+    """Run SQL as it is, with the placeholders of the driver where it has parameters."""
+    return connection.exec_driver_sql(
+        statement, parameters, execution_options={"no_parameters": True}
+    )
+
+
+def read_back(
+    type_: sa.types.TypeEngine[Any], exact: Callable[[Text], Text]
+) -> Convert:
+    """Return a conversion of texts by a lenient CAST; a value counts if its text is equal."""
+
+    def convert(text: Expression) -> Expression:
+        # Exact first: MariaDB casts no UUID to a number.
+        bare = sa.func.rtrim(exact(text))
+        value = sa.cast(bare, type_)
+        return sa.case((sa.cast(value, sa.Text) == bare, value))
+
+    return convert
+
+
+def behind_views(
+    origins: Mapping[str, Origin],
+    views: Mapping[str, str],
+    read_origins: Callable[[str], Mapping[str, Origin]],
+) -> Mapping[str, Origin]:
+    """Return the columns of the tables behind views, since views have no index."""
+    behind = {
+        table: read_origins(views[table]) if views[table] else {}
+        for table in {origin.table for origin in origins.values()} & views.keys()
+    }
+    return {
+        name: behind[origin.table][origin.column] if origin.table in behind else origin
+        for name, origin in origins.items()
+        if origin.table not in behind or origin.column in behind[origin.table]
+    }
+
+
+def any_true(statement: str) -> Callable[[sa.Connection], bool]:
+    """Return a check that holds where a column of one row of a statement does."""
+
+    def check(connection: sa.Connection) -> bool:
+        return any(row[0] for row in execute(connection, statement))
+
+    return check

@@ -1,4 +1,4 @@
-"""What databases need to fold text as `adapters.words.fold` does, and none has of itself."""
+"""Folding text in SQL as `adapters.folding.fold` does, which no database does by itself."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from adapters.sql.idiom import Text
-from adapters.words import ACCENTS, BLANKS, LETTERS, UNSEEN, fold
+from adapters.folding import ACCENTS, BLANKS, LETTERS, UNSEEN, fold
+from adapters.sql.dialects.base import Text
 
 # There are none further on.
 _SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())

@@ -1,35 +1,36 @@
-"""MariaDB and MySQL, by PyMySQL: the server itself ends statements and refuses to write."""
+"""MariaDB and MySQL, by PyMySQL: the server ends long statements and refuses to write."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.mysql import BIGINT
+from pymysql.converters import conversions, convert_datetime, escape_datetime
 from sqlalchemy.engine import URL, Engine
 
 from adapters.sql.columns import WHOLE, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
-    Cursor,
     Dialect,
-    nothing,
+    Expression,
+    Limits,
+    Lookup,
+    Origin,
+    Plan,
+    ServerStatus,
+    Text,
+    execute,
     pooled,
+    read_back,
 )
 from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
-from adapters.sql.dialects.origins import mysql_origins
-from adapters.sql.dialects.plans import mysql_plan
-from adapters.sql.dialects.vitals import mysql_vitals
-from adapters.sql.idiom import Idiom, Text, read_back
 
 _TIMESTAMP = 7
-_UNSIGNED = 32
-"""The flag of a column (FLAG.UNSIGNED)."""
-
 _KINDS: Mapping[int, Kind] = {
-    **dict.fromkeys((1, 2, 3, 8, 9, 13), Kind.INTEGER),
+    **dict.fromkeys((1, 2, 3, 8, 9, 13), Kind.WIDE),
     **dict.fromkeys((0, 4, 5, 246), Kind.NUMBER),
     **dict.fromkeys((249, 250, 251, 252, 253, 254), Kind.FOLDING),
     _TIMESTAMP: Kind.INSTANT,
@@ -39,37 +40,30 @@ _KINDS: Mapping[int, Kind] = {
 """By the number of the type in the protocol (enum_field_types)."""
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
+def _engine(url: URL, limits: Limits) -> Engine:
     engine = pooled(
         url.set(drivername="mysql+pymysql"),
-        connections,
+        limits,
         connect_args={
             "charset": "utf8mb4",
+            "conv": {**conversions, _TIMESTAMP: _instant, datetime: _literal},
             "connect_timeout": CONNECT_SECONDS,
-            "autocommit": True,
-            "conv": _conversions(),
-            "write_timeout": seconds + GRACE_SECONDS,
+            "read_timeout": limits.seconds + GRACE_SECONDS,
+            "write_timeout": limits.seconds + GRACE_SECONDS,
         },
     )
 
-    @sa.event.listens_for(engine, "do_connect")
-    def connect(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
-        from adapters.sql.dialects.mysql_connection import TimedConnection
-
-        return TimedConnection(*args, **options)
-
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        connection.longest = seconds + GRACE_SECONDS
         is_mariadb = "MariaDB" in connection.get_server_info()
         limit = (
-            f"max_statement_time = {seconds}"
+            f"max_statement_time = {limits.seconds}"
             if is_mariadb
-            else f"max_execution_time = {round(seconds * 1000)}"
+            else f"max_execution_time = {round(limits.seconds * 1000)}"
         )
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
-            # As in other databases, \\ is a sign like any other and || joins texts.
+            # As in other databases, \\ is a plain character and || joins texts.
             cursor.execute(
                 f"SET SESSION {limit}, time_zone = '+00:00',"
                 " sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
@@ -78,56 +72,48 @@ def _engine(url: URL, seconds: float, connections: int) -> Engine:
     return engine
 
 
-def _conversions() -> Mapping[Any, Any]:
-    from pymysql.converters import conversions, convert_datetime, escape_datetime
-
-    def instant(text: str) -> object:
-        # What is no time (0000-00-00) stays the text that it is.
-        moment = convert_datetime(text)
-        return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) else moment
-
-    def literal(moment: datetime, _conversions: object = None) -> str:
-        # A literal has no zone; that of the session is UTC.
-        return escape_datetime(moment.astimezone(UTC) if moment.tzinfo else moment)
-
-    return {**conversions, _TIMESTAMP: instant, datetime: literal}
+def _instant(text: str) -> object:
+    # What is no time (0000-00-00) stays a text.
+    moment = convert_datetime(text)
+    return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) else moment
 
 
-def _columns(cursor: Any, rows: str) -> tuple[Column, ...]:
-    cursor.execute(f"SELECT * FROM ({rows}\n) AS pas LIMIT 0")
-    columns = [
-        Column(field.name, _kind_of(field.type_code, field.flags))
-        # What PyMySQL's `description` is made of, which leaves the flags out.
-        for field in cursor._result.fields
-    ]
-    names = [column.name for column in columns if column.kind is Kind.FOLDING]
-    collations = _collations(cursor, rows, names) if names else {}
+def _literal(moment: datetime, _conversions: object = None) -> str:
+    # A literal has no zone; that of the session is UTC.
+    return escape_datetime(moment.astimezone(UTC) if moment.tzinfo else moment)
+
+
+def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
+    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas LIMIT 0") as result:
+        columns = [
+            Column(name, _KINDS.get(type_, Kind.OTHER))
+            for name, type_, *_ in result.cursor.description
+        ]
+    texts = [column.name for column in columns if column.kind is Kind.FOLDING]
+    collations = _collations(connection, rows, texts) if texts else {}
     return tuple(
-        Column(column.name, _kind(found), found)
-        if (found := collations.get(column.name))
+        Column(column.name, _text_kind(collation), collation)
+        if (collation := collations.get(column.name))
         else column
         for column in columns
     )
 
 
-def _kind_of(type_: int, flags: int) -> Kind:
-    kind = _KINDS.get(type_, Kind.OTHER)
-    return Kind.UNSIGNED if kind is Kind.INTEGER and flags & _UNSIGNED else kind
-
-
-def _collations(cursor: Cursor, rows: str, names: list[str]) -> Mapping[str, str]:
+def _collations(
+    connection: sa.Connection, rows: str, names: list[str]
+) -> Mapping[str, str]:
     # One row of NULLs, each with the collation of its column.
     quoted = [name.replace("`", "``") for name in names]
-    told = ", ".join(f"COLLATION(pas.`{name}`)" for name in quoted)
-    cursor.execute(
-        f"SELECT {told} FROM (SELECT 1 AS one) AS one"
-        f" LEFT JOIN (SELECT * FROM ({rows}\n) AS pas LIMIT 0) AS pas ON 1 = 0"
-    )
-    (row,) = cursor.fetchall()
+    collations = ", ".join(f"COLLATION(pas.`{name}`)" for name in quoted)
+    row = execute(
+        connection,
+        f"SELECT {collations} FROM (SELECT 1 AS one) AS one"
+        f" LEFT JOIN (SELECT * FROM ({rows}\n) AS pas LIMIT 0) AS pas ON 1 = 0",
+    ).one()
     return dict(zip(names, row, strict=True))
 
 
-def _kind(collation: str) -> Kind:
+def _text_kind(collation: str) -> Kind:
     if collation == "binary":
         return Kind.OTHER
     if collation.startswith("latin1_"):
@@ -136,40 +122,46 @@ def _kind(collation: str) -> Kind:
     return Kind.TEXT if is_exact else Kind.FOLDING
 
 
+# SQL of its own
+
+
 def _exact(text: Text) -> Text:
-    # A binary order of MySQL and MariaDB alike; blanks at the end count in neither.
+    # A binary order of MySQL and MariaDB alike; trailing blanks count in neither.
     utf8: Text = sa.func.convert(text.op("USING")(sa.literal_column("utf8mb4")))
     return utf8.collate("utf8mb4_bin")
 
 
 def _collated(text: Text, collation: str) -> Text:
-    # One of another set of signs fits no text as it is.
-    signs: Text = sa.literal_column(collation.partition("_")[0])
-    converted: Text = sa.func.convert(text.op("USING")(signs))
+    # A collation of another character set fits no text as it is.
+    charset: Text = sa.literal_column(collation.partition("_")[0])
+    converted: Text = sa.func.convert(text.op("USING")(charset))
     return converted.collate(collation)
 
 
-def _digits(number: sa.ColumnElement[Any]) -> Text:
-    # What a CAST writes has a collation of its own, which no column's compares with.
+def _digits(number: Expression) -> Text:
+    # The result of a CAST has a collation of its own, which no column's compares with.
     return sa.func.concat(number, sa.literal_column("''"))
 
 
 def _fold(text: Text) -> Text:
-    """Fold as `adapters.words.fold` does; case and accents by a collation."""
+    """Fold; a collation takes care of case and accents."""
     plain: Text = sa.func.lower(_exact(text))
     plain = sa.func.regexp_replace(plain, MARKS, "")
     plain = sa.func.regexp_replace(spelled_out(plain), GAPS, " ")
     return sa.func.trim(plain).collate("utf8mb4_unicode_520_ci")
 
 
+# Rights and errors
+
 _CHANGES = re.compile(r"\b(ALL PRIVILEGES|INSERT|UPDATE|DELETE|DROP)\b")
 
 
-def _may_write(cursor: Cursor) -> bool:
-    cursor.execute("SHOW GRANTS")
+def _may_write(connection: sa.Connection) -> bool:
     # GRANT privilege, … ON … TO …; the grant of a role has no ON.
-    grants = [str(row[0]).partition(" ON ") for row in cursor.fetchall()]
-    return any(on and _CHANGES.search(given) for given, on, _ in grants)
+    grants = [
+        str(row[0]).partition(" ON ") for row in execute(connection, "SHOW GRANTS")
+    ]
+    return any(on and _CHANGES.search(rights) for rights, on, _ in grants)
 
 
 def _timed_out(error: BaseException) -> bool:
@@ -201,25 +193,123 @@ def _code(error: BaseException) -> object:
     return error.args[0] if error.args else None
 
 
+# Plans, origins, status
+
+_SORTS = ("filesort", "using_filesort")
+
+
+def _plan(connection: sa.Connection, text: str, parameters: Any) -> Plan:
+    """Return the plan; an index that the database considered counts as used."""
+    result = execute(connection, f"EXPLAIN FORMAT=JSON {text}", parameters)
+    nodes = list(_nodes(_read_plan(result.scalar_one())))
+    tables = [value for key, value in nodes if key == "table" and _is_read(value)]
+    lookups, scans = [], []
+    for table in tables:
+        name = str(table["table_name"])
+        if table["access_type"] not in ("ALL", "index"):
+            lookups.append(Lookup(name, " ".join(table.get("used_key_parts", ()))))
+        else:
+            scans.append(name)
+            # Too few rows now for the index to be worth it.
+            lookups += [
+                Lookup(name, _first_columns(connection, index))
+                for index in table.get("possible_keys", ())
+            ]
+    sorts = any(key in _SORTS and value for key, value in nodes)
+    return Plan(tuple(lookups), tuple(scans), sorts)
+
+
+_TEXT = re.compile(r'^(\s*"\w+": ")(.*)(",?)$', re.MULTILINE)
+
+
+def _read_plan(plan: str) -> Any:
+    """Read the JSON of MariaDB, which escapes the values of conditions as SQL, if at all."""
+    plain = _TEXT.sub(lambda at: at[1] + re.sub(r'[\\"]', "", at[2]) + at[3], plan)
+    return json.loads(plain, strict=False)
+
+
+def _is_read(table: Any) -> bool:
+    return isinstance(table, dict) and "access_type" in table
+
+
+def _first_columns(connection: sa.Connection, index: str) -> str:
+    """Return the first column of the indexes of that name."""
+    columns = execute(
+        connection,
+        "SELECT DISTINCT column_name FROM information_schema.statistics"
+        " WHERE table_schema = DATABASE() AND index_name = %s AND seq_in_index = 1",
+        (index,),
+    )
+    return " ".join(map(str, columns.scalars()))
+
+
+def _nodes(node: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, list):
+        for child in node:
+            yield from _nodes(child)
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            yield key, value
+            yield from _nodes(value)
+
+
+_NAME = "`((?:[^`]|``)+)`"
+_TABLE = re.compile(rf"{_NAME}\.{_NAME} {_NAME}")
+_RESULT = re.compile(
+    rf"(?:(?:(?<=select )|(?<=,)){_NAME}\.{_NAME}\.{_NAME})? AS {_NAME}"
+)
+
+
+def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
+    """Read the statement as the server rewrites it, with the tables behind views."""
+    explain = "EXPLAIN EXTENDED" if connection.dialect.is_mariadb else "EXPLAIN"  # type: ignore[attr-defined]
+    execute(connection, f"{explain} SELECT * FROM ({rows}\n) AS pas").close()
+    origins: dict[str, Origin | None] = {}
+    for _, _, note in execute(connection, "SHOW WARNINGS"):
+        tables = {alias: table for _, table, alias in _TABLE.findall(note)}
+        for _, alias, column, name in _RESULT.findall(note):
+            origin = Origin(tables.get(alias, alias), column) if column else None
+            # What has the same name further on is in a subquery.
+            origins.setdefault(name, origin)
+    return {name: origin for name, origin in origins.items() if origin}
+
+
+def _status(connection: sa.Connection) -> ServerStatus:
+    version, now, most, own_most = execute(
+        connection,
+        "SELECT VERSION(), UTC_TIMESTAMP(6), @@max_connections, @@max_user_connections",
+    ).one()
+    is_mariadb = "MariaDB" in version
+    limit = "@@max_statement_time" if is_mariadb else "@@max_execution_time / 1000"
+    seconds = execute(connection, f"SELECT {limit}").scalar_one()
+    names = "SHOW STATUS WHERE Variable_name IN ('Threads_connected', 'Ssl_cipher')"
+    variables = {row[0]: row[1] for row in execute(connection, names)}
+    return ServerStatus(
+        f"{'MariaDB' if is_mariadb else 'MySQL'} {version.split('-')[0]}",
+        now.replace(tzinfo=UTC),
+        float(seconds),
+        most,
+        int(variables["Threads_connected"]),
+        own_most or None,
+        encrypted=bool(variables["Ssl_cipher"]),
+    )
+
+
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(
-        fold=_fold,
-        exact=_exact,
-        collated=_collated,
-        writes=dict.fromkeys(WHOLE, _digits),
-        reads={
-            Kind.INTEGER: read_back(sa.BigInteger(), _exact),
-            Kind.UNSIGNED: read_back(BIGINT(unsigned=True), _exact),
-        },
-    ),
     may_write=_may_write,
-    start=nothing,
+    fold=_fold,
+    exact=_exact,
+    collated=_collated,
+    writes=dict.fromkeys(WHOLE, _digits),
+    reads={Kind.WIDE: read_back(sa.BigInteger(), _exact)},
     timed_out=_timed_out,
     unknown=_unknown,
-    plan=mysql_plan,
-    origins=mysql_origins,
-    vitals=mysql_vitals,
+    missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
     refuses=_refuses,
+    plan=_plan,
+    origins=_origins,
+    status=_status,
+    folds_names=True,
 )

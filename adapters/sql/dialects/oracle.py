@@ -1,9 +1,10 @@
-"""Oracle, by python-oracledb: read-only transactions, calls that end by themselves.
+"""Oracle, by python-oracledb: read-only transactions, calls with a timeout.
 
-Written from Oracle's documentation and held by golden files; see docs/operators.md for
-what has not met a server.
+Written from Oracle's documentation and tested with golden files; docs/operators.md says what
+has not been tried on a server.
 """
 
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,9 +12,16 @@ from sqlalchemy.dialects.oracle import DATE
 from sqlalchemy.engine import URL, Engine
 
 from adapters.sql.columns import Column, Kind
-from adapters.sql.dialects.base import CONNECT_SECONDS, Cursor, Dialect, pooled
+from adapters.sql.dialects.base import (
+    CONNECT_SECONDS,
+    Dialect,
+    Limits,
+    Text,
+    any_true,
+    execute,
+    pooled,
+)
 from adapters.sql.dialects.folding import translated
-from adapters.sql.idiom import Idiom, Text
 
 _KINDS = {
     "DB_TYPE_VARCHAR": Kind.FILLED,
@@ -35,27 +43,32 @@ _SESSION = (
 )
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
+def _engine(url: URL, limits: Limits) -> Engine:
     engine = pooled(
         url.set(drivername="oracle+oracledb"),
-        connections,
+        limits,
+        isolation_level=None,
+        pool_reset_on_return="rollback",
         connect_args={"tcp_connect_timeout": CONNECT_SECONDS},
     )
 
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        connection.call_timeout = round(seconds * 1000)
+        connection.call_timeout = round(limits.seconds * 1000)
         connection.inputtypehandler = _whole_times
         with connection.cursor() as cursor:
             cursor.execute(_SESSION)
+
+    @sa.event.listens_for(engine, "begin")
+    def read_only(connection: sa.Connection) -> None:
+        execute(connection, "SET TRANSACTION READ ONLY")
 
     return engine
 
 
 def _whole_times(cursor: Any, value: object, rows: int) -> Any:
-    """Bind times with their fractions: of itself the driver sends whole seconds."""
-    from datetime import datetime
-
+    """Bind times with their fractions: by default the driver sends whole seconds."""
+    # Here, since the module is read where the driver is not installed.
     from oracledb import DB_TYPE_TIMESTAMP
 
     if isinstance(value, datetime):
@@ -63,16 +76,9 @@ def _whole_times(cursor: Any, value: object, rows: int) -> Any:
     return None
 
 
-def _start(connection: Any) -> None:
-    # A transaction is read-only for itself alone, and says so first.
-    connection.rollback()
-    cursor = connection.cursor()
-    cursor.execute("SET TRANSACTION READ ONLY")
-
-
-def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
-    cursor.execute(f"SELECT * FROM ({rows}\n) pas WHERE 1 = 0")
-    return tuple(_column(*described[:6]) for described in cursor.description or ())
+def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
+    with execute(connection, f"SELECT * FROM ({rows}\n) pas WHERE 1 = 0") as result:
+        return tuple(_column(*column[:6]) for column in result.cursor.description)
 
 
 def _column(name: str, type_: Any, *size: Any) -> Column:
@@ -98,11 +104,6 @@ SELECT COUNT(*) FROM (
   WHERE privilege IN ('INSERT', 'UPDATE', 'DELETE')
   UNION ALL SELECT table_name FROM user_tables)
 """
-
-
-def _may_write(cursor: Cursor) -> bool:
-    cursor.execute(_MAY_WRITE)
-    return any(row[0] for row in cursor.fetchall())
 
 
 def _timed_out(error: BaseException) -> bool:
@@ -135,14 +136,12 @@ class _Char(sa.types.UserDefinedType[str]):
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(
-        fold=_fold,
-        # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE
-        # has no index for a TIMESTAMP.
-        casts={Kind.PADDED: _Char(), Kind.SECOND_TIME: DATE()},
-    ),
-    may_write=_may_write,
-    start=_start,
+    may_write=any_true(_MAY_WRITE),
+    fold=_fold,
+    # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE has no
+    # index for a TIMESTAMP.
+    casts={Kind.PADDED: _Char(), Kind.SECOND_TIME: DATE()},
     timed_out=_timed_out,
     unknown=_unknown,
+    missing=(r"ORA-00904: ([\w.$#\"]+): invalid identifier",),
 )

@@ -1,81 +1,103 @@
-"""PostgreSQL, by psycopg: the server itself ends statements and refuses to write."""
+"""PostgreSQL, by psycopg: the server ends long statements and refuses to write."""
 
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 from psycopg.abc import AdaptContext, Buffer
-from psycopg.adapt import Loader, Transformer
+from psycopg.adapt import Loader
 from psycopg.pq import Format
 from sqlalchemy.engine import URL, Engine
 
-from adapters.sql.addresses import odd_option
-from adapters.sql.columns import Kind
+from adapters.sql.columns import TIMES, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
-    Cursor,
+    Convert,
     Dialect,
-    nothing,
+    Expression,
+    Limits,
+    Lookup,
+    Origin,
+    Plan,
+    ServerStatus,
+    Text,
+    any_true,
+    behind_views,
+    execute,
     pooled,
-    run,
 )
 from adapters.sql.dialects.folding import translated
-from adapters.sql.dialects.origins import postgresql_origins
-from adapters.sql.dialects.plans import postgresql_plan
-from adapters.sql.dialects.postgresql_columns import TIME_TYPES, read_columns
-from adapters.sql.dialects.postgresql_connection import (
-    TimedConnection,
-    look_up_hosts,
-    refused_option,
-)
-from adapters.sql.dialects.vitals import postgresql_vitals
-from adapters.sql.idiom import Idiom, Made, Text
+
+_ONE_BYTE = 18
+"""The type "char", the only text without a collation."""
+
+_KINDS: Mapping[int, Kind] = {
+    16: Kind.BOOLEAN,
+    _ONE_BYTE: Kind.TEXT,
+    19: Kind.TEXT,
+    20: Kind.INTEGER,
+    21: Kind.INTEGER,
+    23: Kind.INTEGER,
+    25: Kind.TEXT,
+    701: Kind.NUMBER,
+    1042: Kind.TEXT,
+    1043: Kind.TEXT,
+    1082: Kind.DATE,
+    1114: Kind.LOCAL_TIME,
+    1184: Kind.INSTANT,
+    1700: Kind.NUMBER,
+    2950: Kind.UUID,
+}
+"""By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
+
+_PLAIN = ('"default"', '"C"', '"POSIX"')
+"""Collations that compare exactly."""
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
+def _engine(url: URL, limits: Limits) -> Engine:
+    milliseconds = round(limits.seconds * 1000)
+    options = {
+        "application_name": "encounters",
+        "connect_timeout": CONNECT_SECONDS,
+        "options": "-c default_transaction_read_only=on -c TimeZone=UTC"
+        f" -c statement_timeout={milliseconds}",
+        # A prepared statement fails for good once the type of a column changes.
+        "prepare_threshold": None,
+    }
+    # The kernel ends the wait for a host that has gone.
+    network = {
+        "tcp_user_timeout": milliseconds + GRACE_SECONDS * 1000,
+        "keepalives": 1,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+    }
+    options |= {name: n for name, n in network.items() if name not in url.query}
     engine = pooled(
-        url.set(drivername="postgresql+psycopg"),
-        connections,
-        connect_args={
-            "connect_timeout": CONNECT_SECONDS,
-            "application_name": "encounters",
-            "options": "-c default_transaction_read_only=on -c TimeZone=UTC"
-            f" -c statement_timeout={round(seconds * 1000)}",
-            # Ends the wait for a host that takes no more bytes.
-            "tcp_user_timeout": round((seconds + GRACE_SECONDS) * 1000),
-        },
+        url.set(drivername="postgresql+psycopg"), limits, connect_args=options
     )
 
-    @sa.event.listens_for(engine, "do_connect")
-    def connect(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
-        try:
-            look_up_hosts(str(options.get("host", "")))
-            connection = TimedConnection.connect(*args, **options)
-        except psycopg.OperationalError as error:
-            # To psycopg this is an outage, too.
-            name = refused_option(options)
-            if name is None:
-                raise
-            raise odd_option(name) from error
-        connection.longest = seconds + GRACE_SECONDS
-        return connection
-
     @sa.event.listens_for(engine, "connect")
-    def one_statement_each(connection: Any, _record: Any) -> None:
-        connection.autocommit = True
+    def set_up(connection: Any, _record: Any) -> None:
+        for oid, kind in _KINDS.items():
+            if kind in TIMES:
+                connection.adapters.register_loader(oid, _LenientLoader)
 
     return engine
 
 
-class _AsSent(Loader):
-    """What Python cannot hold (`infinity`, years BC or past 9999) stays as it was sent."""
+class _LenientLoader(Loader):
+    """Loads times; one that Python cannot hold (`infinity`, years BC) stays a text."""
 
     def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
         super().__init__(oid, context)
-        plain = psycopg.adapters.get_loader(oid, Format.TEXT)
-        assert plain is not None, "every time has a loader"
-        self._load = plain(oid, context).load
+        loader = psycopg.adapters.get_loader(oid, Format.TEXT)
+        assert loader is not None, "psycopg has a loader for every time"
+        self._load = loader(oid, context).load
 
     def load(self, data: Buffer) -> object:
         try:
@@ -84,23 +106,84 @@ class _AsSent(Loader):
             return bytes(data).decode()
 
 
-def _fetch(cursor: Any, text: str, bound: Any) -> list[Any]:
-    try:
-        return run(cursor, text, bound)
-    except psycopg.DataError:
-        if cursor.pgresult is None or not cursor.pgresult.ntuples:
-            raise
-    # The answer is here whole: only its cells are read anew.
-    lenient = cursor.connection.cursor()
-    for oid in TIME_TYPES:
-        lenient.adapters.register_loader(oid, _AsSent)
-    reader = Transformer(lenient)
-    reader.set_pgresult(cursor.pgresult)
-    return reader.load_rows(0, cursor.pgresult.ntuples, tuple)
+# Columns and their collations
+
+
+def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
+    described = _described(connection, rows)
+    citext = _citext(connection, [type_ for _, type_ in described])
+    kinds = [
+        Kind.TEXT if type_ == citext else _KINDS.get(type_, Kind.OTHER)
+        for _, type_ in described
+    ]
+    texts = [
+        index
+        for index, kind in enumerate(kinds)
+        if kind is Kind.TEXT and described[index][1] != _ONE_BYTE
+    ]
+    collations = _collations(connection, rows, len(kinds), texts) if texts else {}
+    folding = _folding(connection, {*collations.values()})
+    return tuple(
+        Column(
+            name,
+            Kind.FOLDING
+            if type_ == citext or collations.get(index) in folding
+            else kinds[index],
+            collations.get(index) or "",
+        )
+        for index, (name, type_) in enumerate(described)
+    )
+
+
+def _described(connection: sa.Connection, rows: str) -> list[tuple[str, int]]:
+    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas WHERE false") as result:
+        return [(column[0], column[1]) for column in result.cursor.description]
+
+
+def _citext(connection: sa.Connection, types: Iterable[int]) -> int | None:
+    """Return the id of the type citext, which differs between databases."""
+    unknown = [type_ for type_ in types if type_ not in _KINDS]
+    if not unknown:
+        return None
+    named = "SELECT oid FROM pg_type WHERE typname = 'citext' AND oid = ANY(%s)"
+    oid: int | None = execute(connection, named, (unknown,)).scalar()
+    return oid
+
+
+def _collations(
+    connection: sa.Connection, rows: str, size: int, texts: Sequence[int]
+) -> Mapping[int, str | None]:
+    """Return the collations of the texts at these indexes."""
+    # One row of NULLs, each with the collation of its column.
+    names = ", ".join(f"c{index}" for index in range(size))
+    collations = ", ".join(f"pg_collation_for(c{index})" for index in texts)
+    row = execute(
+        connection,
+        f"SELECT {collations} FROM (SELECT 1) AS one LEFT JOIN"
+        f" (SELECT * FROM ({rows}\n) AS pas LIMIT 0) AS pas ({names}) ON false",
+    ).one()
+    return dict(zip(texts, row, strict=True))
+
+
+def _folding(
+    connection: sa.Connection, collations: Collection[str | None]
+) -> Collection[str]:
+    """Return those collations to which different texts may be equal."""
+    if not {*collations} - {None, *_PLAIN}:
+        return ()
+    nondeterministic = (
+        "SELECT name FROM unnest(%s::text[]) AS name JOIN pg_collation AS c"
+        " ON c.oid = name::regcollation WHERE NOT c.collisdeterministic"
+    )
+    names = execute(connection, nondeterministic, (list(collations),)).scalars()
+    return [*names]
+
+
+# SQL of its own
 
 
 def _collated(text: Text, collation: str) -> Text:
-    # It comes with its schema and in quotes, as it is written.
+    # The server reports collations with their schema and quoted.
     return text.op("COLLATE")(sa.literal_column(collation))
 
 
@@ -109,16 +192,14 @@ def _exact(text: Text) -> Text:
 
 
 def _searched(text: Text) -> Text:
-    # No LIKE takes a collation that is not exact before PostgreSQL 18.
+    # Before PostgreSQL 18, LIKE accepts no collation that is not exact.
     return sa.cast(text, sa.Text()).collate("default")
 
 
-def _fold(text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """Fold as `adapters.words.fold` does, with what every PostgreSQL 13 has."""
-    plain: sa.ColumnElement[str] = sa.func.normalize(
-        sa.func.lower(text), sa.literal_column("NFKD")
-    )
-    # Where the database's locale knows no upper-case accents, they are separate now.
+def _fold(text: Text) -> Text:
+    """Fold with functions that every PostgreSQL has from version 13 on."""
+    plain: Text = sa.func.normalize(sa.func.lower(text), sa.literal_column("NFKD"))
+    # Where the locale knows no upper-case accents, they are separate characters now.
     bare = translated(sa.func.lower(plain), "g")
     return sa.func.normalize(bare, sa.literal_column("NFC"))
 
@@ -128,20 +209,19 @@ _FRACTION = "^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]*[1-9])$"
 _UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 
-def _reader(form: str, type_: sa.types.TypeEngine[Any]) -> Made:
-    """Return what reads a text that is in a form; PostgreSQL's CAST fails with another."""
-    pattern: sa.ColumnElement[str] = sa.literal_column(f"'{form}'")
+def _reader(form: str, type_: sa.types.TypeEngine[Any]) -> Convert:
+    """Return a conversion of texts of one form; a CAST would fail with any other."""
+    pattern: Text = sa.literal_column(f"'{form}'")
 
-    def made(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    def convert(text: Expression) -> Expression:
         bare = sa.func.rtrim(text)
-        return sa.case(
-            (bare.op("~", is_comparison=True)(pattern), sa.cast(bare, type_))
-        )
+        matches = bare.op("~", is_comparison=True)(pattern)
+        return sa.case((matches, sa.cast(bare, type_)))
 
-    return made
+    return convert
 
 
-def _whole(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+def _whole(text: Expression) -> Expression:
     number = _reader(_WHOLE, sa.Numeric())(text)
     fits = number.between(
         sa.literal_column(f"{-(2**63)}"), sa.literal_column(f"{2**63 - 1}")
@@ -149,8 +229,127 @@ def _whole(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.case((fits, sa.cast(number, sa.BigInteger())))
 
 
-def _number_text(number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+def _number_text(number: Expression) -> Expression:
     return sa.cast(sa.func.trim_scale(sa.cast(number, sa.Numeric())), sa.Text())
+
+
+# Errors
+
+
+def _timed_out(error: BaseException) -> bool:
+    return getattr(error, "sqlstate", None) == "57014"
+
+
+def _unknown(error: BaseException) -> bool:
+    # Classes 0A (not supported), 22 (data), 42 (syntax, names, rights) of PostgreSQL's
+    # appendix A, and 25006, a change or a lock; without a class, a value that the driver
+    # cannot read.
+    state = getattr(error, "sqlstate", None)
+    if state is None:
+        return isinstance(error, psycopg.DataError)
+    return str(state)[:2] in ("0A", "22", "42") or state == "25006"
+
+
+_INVALID_OPTION = (
+    r"invalid (\w+) value: ",
+    r'for connection option "(\w+)"',
+    r'definition of (service) "',
+    r"weak (sslmode) ",
+)
+
+
+def _invalid_option(error: BaseException) -> str | None:
+    # Messages of libpq, which checks options before it connects.
+    for pattern in _INVALID_OPTION:
+        if match := re.search(pattern, str(error)):
+            return match[1]
+    is_unknown = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None
+    return "" if is_unknown else None
+
+
+# Plans, origins, status
+
+_CONDITION = "Index Cond"
+_SCANS = ("Seq Scan", "Index Scan", "Index Only Scan")
+
+
+def _plan(connection: sa.Connection, text: str, parameters: Any) -> Plan:
+    """Return the plan, with indexes wherever there are any."""
+    execute(connection, "BEGIN READ ONLY")
+    try:
+        for setting in ("enable_seqscan", "enable_sort"):
+            execute(connection, f"SET LOCAL {setting} = off")
+        result = execute(connection, f"EXPLAIN (FORMAT JSON) {text}", parameters)
+        plan = result.scalar_one()
+    finally:
+        execute(connection, "ROLLBACK")
+    tree = json.loads(plan) if isinstance(plan, str) else plan
+    nodes = list(_nodes(tree[0]["Plan"], ""))
+    return Plan(
+        tuple(Lookup(t, str(n[_CONDITION])) for t, n in nodes if _CONDITION in n),
+        tuple(
+            table
+            for table, node in nodes
+            if node["Node Type"] in _SCANS and _CONDITION not in node
+        ),
+        any(node["Node Type"] == "Sort" for _, node in nodes),
+        aliases=False,
+    )
+
+
+def _nodes(node: dict[str, Any], table: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield all nodes with their table; a bitmap index has that of the node above."""
+    table = str(node.get("Relation Name", table))
+    yield table, node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child, table)
+
+
+def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
+    """Read the origins that the server sends with each result (RowDescription)."""
+    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas WHERE false") as result:
+        cursor: Any = result.cursor
+        columns = {
+            column[0]: (cursor.pgresult.ftable(index), cursor.pgresult.ftablecol(index))
+            for index, column in enumerate(cursor.description)
+        }
+    tables = [table for table, _ in columns.values()]
+    attributes = execute(
+        connection,
+        "SELECT attrelid, attnum, attrelid::regclass::text, attname FROM pg_attribute"
+        " WHERE attrelid = ANY(%s) AND attnum > 0",
+        (tables,),
+    )
+    by_number = {(row[0], row[1]): Origin(row[2], row[3]) for row in attributes}
+    views = execute(
+        connection,
+        "SELECT oid::regclass::text, rtrim(pg_get_viewdef(oid), ';') FROM pg_class"
+        " WHERE oid = ANY(%s) AND relkind = 'v'",
+        (tables,),
+    )
+    origins = {n: by_number[at] for n, at in columns.items() if at in by_number}
+    definitions = {row[0]: row[1] for row in views}
+    return behind_views(origins, definitions, lambda view: _origins(connection, view))
+
+
+_STATUS = """
+SELECT current_setting('server_version'), clock_timestamp(),
+  (SELECT setting::int / 1000.0 FROM pg_settings WHERE name = 'statement_timeout'),
+  current_setting('max_connections')::int
+    - current_setting('superuser_reserved_connections')::int,
+  (SELECT sum(numbackends) FROM pg_stat_database),
+  (SELECT CASE WHEN rolconnlimit >= 0 AND NOT rolsuper THEN rolconnlimit END
+     FROM pg_roles WHERE rolname = current_user),
+  (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user),
+  (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid())
+"""
+
+
+def _status(connection: sa.Connection) -> ServerStatus:
+    """Read the status, which needs no right but to connect."""
+    version, now, seconds, most, used, *rest = execute(connection, _STATUS).one()
+    name = f"PostgreSQL {version.split()[0]}"
+    return ServerStatus(name, now, float(seconds), most, int(used), *rest)
 
 
 _MAY_WRITE = """
@@ -162,50 +361,32 @@ SELECT rolsuper OR EXISTS (
 FROM pg_roles WHERE rolname = current_user
 """
 
-
-def _may_write(cursor: Cursor) -> bool:
-    cursor.execute(_MAY_WRITE)
-    return any(row[0] for row in cursor.fetchall())
-
-
-def _timed_out(error: BaseException) -> bool:
-    return getattr(error, "sqlstate", None) == "57014"
-
-
-def _unknown(error: BaseException) -> bool:
-    # Classes 0A (not supported), 22 (data), 42 (syntax, names, rights) of PostgreSQL's
-    # appendix A, and 25006, a change or a lock; without a class, a value that the driver
-    # cannot read (`infinity`).
-    state = getattr(error, "sqlstate", None)
-    if state is None:
-        return isinstance(error, psycopg.DataError)
-    return str(state)[:2] in ("0A", "22", "42") or state == "25006"
-
-
 DIALECT = Dialect(
     engine=_engine,
-    columns=read_columns,
-    idiom=Idiom(
-        fold=_fold,
-        exact=_exact,
-        searched=_searched,
-        collated=_collated,
-        writes={Kind.NUMBER: _number_text},
-        reads={
-            Kind.INTEGER: _whole,
-            Kind.NUMBER: _reader(_FRACTION, sa.Numeric()),
-            Kind.UUID: _reader(_UUID, sa.Uuid()),
-        },
-        orders_nulls=True,
-    ),
-    may_write=_may_write,
-    start=nothing,
+    columns=_columns,
+    may_write=any_true(_MAY_WRITE),
+    fold=_fold,
+    exact=_exact,
+    searched=_searched,
+    collated=_collated,
+    writes={Kind.NUMBER: _number_text},
+    reads={
+        Kind.INTEGER: _whole,
+        Kind.NUMBER: _reader(_FRACTION, sa.Numeric()),
+        Kind.UUID: _reader(_UUID, sa.Uuid()),
+    },
+    orders_nulls=True,
     timed_out=_timed_out,
     unknown=_unknown,
-    fetch=_fetch,
-    plan=postgresql_plan,
-    origins=postgresql_origins,
-    vitals=postgresql_vitals,
+    missing=(r'(?:column|relation) "?([\w.$]+)"? does not exist',),
+    invalid_option=_invalid_option,
+    plan=_plan,
+    origins=_origins,
+    status=_status,
     text_index="CREATE EXTENSION IF NOT EXISTS pg_trgm;\n"
     "CREATE INDEX {name} ON {table} USING gin ((' ' || lower({column})) gin_trgm_ops);",
+    readable="SELECT relname FROM pg_class"
+    " JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+    " WHERE nspname = COALESCE(:schema, current_schema())"
+    " AND has_any_column_privilege(pg_class.oid, 'SELECT')",
 )

@@ -1,46 +1,60 @@
-"""SQLite: a file opened for reading, with a clock of our own for its statements."""
+"""SQLite: a file opened for reading, with a deadline for each statement."""
 
+import os
+import re
 import sqlite3
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 
+from adapters.folding import fold
 from adapters.sql.columns import Column, Kind
-from adapters.sql.dialects.base import Cursor, Dialect, pooled, run
-from adapters.sql.dialects.origins import sqlite_origins
-from adapters.sql.dialects.plans import sqlite_plan
-from adapters.sql.dialects.vitals import sqlite_vitals
-from adapters.sql.idiom import Idiom, Text, read_back
-from adapters.words import fold
+from adapters.sql.dialects.base import (
+    Dialect,
+    Limits,
+    Lookup,
+    Origin,
+    Plan,
+    ServerStatus,
+    Text,
+    execute,
+    pooled,
+    read_back,
+)
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
-    def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file:{quote(url.database or '')}?mode=ro",
-            uri=True,
-            timeout=seconds,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        connection.create_function("encounters_fold", 1, _fold, deterministic=True)
-        return connection
-
-    engine = pooled("sqlite://", connections, creator=connect)
+def _engine(url: URL, limits: Limits) -> Engine:
+    read_only = URL.create(
+        "sqlite",
+        database=f"file:{quote(url.database or '')}",
+        query={"mode": "ro", "uri": "true"},
+    )
+    engine = pooled(
+        read_only,
+        limits,
+        connect_args={"timeout": limits.seconds, "check_same_thread": False},
+    )
 
     @sa.event.listens_for(engine, "connect")
-    def add_deadline(connection: sqlite3.Connection, record: Any) -> None:
-        record.info["deadline"] = deadline = _Deadline(seconds)
-        connection.set_progress_handler(deadline.passed, 10_000)
+    def set_up(connection: sqlite3.Connection, record: Any) -> None:
+        record.info["deadline"] = deadline = _Deadline(limits.seconds)
+        connection.set_progress_handler(deadline.has_passed, 10_000)
+        connection.create_function("encounters_fold", 1, _fold, deterministic=True)
+        connection.text_factory = _text_or_bytes
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def start(connection: sa.Connection, *_: Any) -> None:
+        connection.info["deadline"].start()
 
     return engine
 
 
 class _Deadline:
-    """SQLite has no time-out for a statement; its progress handler can be one."""
+    """The statement timeout that SQLite lacks, for its progress handler."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -49,30 +63,12 @@ class _Deadline:
     def start(self) -> None:
         self._at = time.monotonic() + self._seconds
 
-    def passed(self) -> bool:
+    def has_passed(self) -> bool:
         return time.monotonic() > self._at
 
 
 def _fold(text: object) -> str | None:
     return None if text is None else fold(str(text))
-
-
-def _exact(text: Text) -> Text:
-    return text.collate("BINARY")
-
-
-def _fetch(cursor: Any, text: str, bound: Any) -> list[Any]:
-    try:
-        return run(cursor, text, bound)
-    except sqlite3.OperationalError as error:
-        if not str(error).startswith("Could not decode to UTF-8"):
-            raise
-    # Only now: a row that has no such text is read without a call for each cell.
-    cursor.connection.text_factory = _text_or_bytes
-    try:
-        return run(cursor, text, bound)
-    finally:
-        cursor.connection.text_factory = str
 
 
 def _text_or_bytes(cell: bytes) -> str | bytes:
@@ -82,40 +78,42 @@ def _text_or_bytes(cell: bytes) -> str | bytes:
         return cell
 
 
-def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
-    # Tables that somebody changed since this connection was opened are read anew only
-    # by a statement that reads; the PRAGMA below does not.
-    cursor.execute("SELECT COUNT(*) FROM main.sqlite_master")
-    # A view keeps the declared types of its columns, which a cursor does not tell.
-    cursor.execute("DROP VIEW IF EXISTS temp.encounters_columns")
-    cursor.execute(f"CREATE TEMP VIEW encounters_columns AS {rows}")
-    cursor.execute("PRAGMA temp.table_info(encounters_columns)")
-    described = [(row[1], str(row[2]).upper()) for row in cursor.fetchall()]
-    cursor.execute("DROP VIEW temp.encounters_columns")
-    columns = [Column(name, _kind(type_)) for name, type_ in described]
-    folding = _folding(cursor, rows, len(columns))
+def _exact(text: Text) -> Text:
+    return text.collate("BINARY")
+
+
+def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
+    # Only a statement that reads notices tables changed since the connection was opened;
+    # the PRAGMA below does not.
+    execute(connection, "SELECT COUNT(*) FROM main.sqlite_master").close()
+    # A view has the declared types of its columns, which a cursor does not report.
+    execute(connection, "DROP VIEW IF EXISTS temp.encounters_columns")
+    execute(connection, f"CREATE TEMP VIEW encounters_columns AS {rows}")
+    described = execute(connection, "PRAGMA temp.table_info(encounters_columns)").all()
+    execute(connection, "DROP VIEW temp.encounters_columns")
+    folding = _folding(connection, rows, len(described))
     return tuple(
-        Column(column.name, Kind.FOLDING) if folds else column
-        for column, folds in zip(columns, folding, strict=True)
+        Column(row[1], Kind.FOLDING if folds else _kind(str(row[2]).upper()))
+        for row, folds in zip(described, folding, strict=True)
     )
 
 
-def _folding(cursor: Cursor, rows: str, size: int) -> tuple[bool, ...]:
-    """Return for each column whether its collation is NOCASE, which no PRAGMA tells."""
-    # One row of letters, which takes the collations of the SELECT above it.
-    names = ", ".join(f"c{place}" for place in range(size))
+def _folding(connection: sa.Connection, rows: str, size: int) -> tuple[bool, ...]:
+    """Return for each column whether its collation is NOCASE, which no PRAGMA reports."""
+    # One row of letters, which has the collations of the SELECT above it.
+    names = ", ".join(f"c{index}" for index in range(size))
     letters = ", ".join("'A'" for _ in range(size))
-    told = ", ".join(f"c{place} = 'a'" for place in range(size))
-    cursor.execute(
-        f"WITH told ({names}) AS (SELECT * FROM (SELECT * FROM ({rows}\n) LIMIT 0)"
-        f" UNION ALL SELECT {letters}) SELECT {told} FROM told"
-    )
-    (row,) = cursor.fetchall()
+    equal = ", ".join(f"c{index} = 'a'" for index in range(size))
+    row = execute(
+        connection,
+        f"WITH letters ({names}) AS (SELECT * FROM (SELECT * FROM ({rows}\n) LIMIT 0)"
+        f" UNION ALL SELECT {letters}) SELECT {equal} FROM letters",
+    ).one()
     return tuple(map(bool, row))
 
 
 def _kind(declared: str) -> Kind:
-    """Tell the kind by SQLite's own rules of affinity (sqlite.org/datatype3.html, 3.1)."""
+    """Return the kind by SQLite's own rules of affinity (sqlite.org/datatype3.html, 3.1)."""
     if any(part in declared for part in ("CHAR", "CLOB", "TEXT", "DATE", "TIME")):
         return Kind.TEXT
     if any(part in declared for part in ("INT", "NUM", "DEC", "BOOL")):
@@ -131,21 +129,130 @@ def _unknown(error: BaseException) -> bool:
     )
 
 
+_SEARCH = re.compile(r"SEARCH (\S+) USING (?!AUTOMATIC)(.*)\((.*)\)")
+_SCAN = re.compile(r"SCAN (\S+)(?! VIRTUAL)")
+
+
+def _plan(connection: sa.Connection, text: str, parameters: Any) -> Plan:
+    """Return the plan (sqlite.org/eqp.html)."""
+    rows = execute(connection, f"EXPLAIN QUERY PLAN {text}", parameters)
+    lines = [str(row[3]) for row in rows]
+    searches = filter(None, map(_SEARCH.match, lines))
+    scans = filter(None, map(_SCAN.match, lines))
+    return Plan(
+        tuple(Lookup(search[1], search[3]) for search in searches),
+        tuple(scan[1] for scan in scans),
+        "USE TEMP B-TREE FOR ORDER BY" in lines,
+    )
+
+
+class _Root(NamedTuple):
+    """The table or index at a root page: its table, columns, and the name of the row id."""
+
+    table: str
+    columns: list[str]
+    key: str
+
+
+class _Step(NamedTuple):
+    """A step of a program of SQLite (sqlite.org/opcode.html)."""
+
+    opcode: str
+    p1: int
+    p2: int
+    p3: int
+
+
+def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
+    """Read the programs that SQLite makes to select each column alone."""
+    roots = _roots(connection)
+    with execute(connection, f"SELECT * FROM ({rows}\n) WHERE 1 = 0") as result:
+        names = list(result.keys())
+    origins = {}
+    for name in names:
+        program = execute(connection, f"EXPLAIN SELECT {_quoted(name)} FROM ({rows}\n)")
+        origin = _origin([_Step(*row[1:5]) for row in program], roots)
+        if origin:
+            origins[name] = origin
+    return origins
+
+
+def _roots(connection: sa.Connection) -> Mapping[int, _Root]:
+    """Return what stands at each root page."""
+    roots = {}
+    for type_, name, table, page in execute(
+        connection,
+        "SELECT type, name, tbl_name, rootpage FROM main.sqlite_master WHERE rootpage > 0",
+    ).all():
+        info = execute(connection, f"PRAGMA main.table_info({_quoted(table)})").all()
+        columns = [str(row[1]) for row in info]
+        keys = [str(row[1]) for row in info if row[5]]
+        if type_ == "index":
+            index = execute(connection, f"PRAGMA main.index_xinfo({_quoted(name)})")
+            columns = [str(row[2] or "") for row in index]
+        roots[page] = _Root(table, columns, keys[0] if len(keys) == 1 else "")
+    return roots
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+_WRITES_P2 = (
+    *("Null", "Integer", "Int64", "Real", "String", "String8", "Blob", "Variable"),
+    *("Copy", "SCopy", "Move", "Rowid", "IdxRowid"),
+)
+_WRITES_P3 = (
+    *("Column", "Function", "PureFunc", "Add", "Subtract", "Multiply", "Divide"),
+    *("Remainder", "Concat", "And", "Or", "BitAnd", "BitOr", "AggFinal", "AggValue"),
+)
+"""The opcodes that write a register, by the operand that names it."""
+
+
+def _origin(steps: list[_Step], roots: Mapping[int, _Root]) -> Origin | None:
+    """Return the column that the one cell of a result is read from, None if computed."""
+    cells = {step.p1 for step in steps if step.opcode == "ResultRow"}
+    writers = [
+        step
+        for step in steps
+        if (step.opcode in _WRITES_P2 and step.p2 in cells)
+        or (step.opcode in _WRITES_P3 and step.p3 in cells)
+    ]
+    is_cast = any(step.opcode == "Cast" and step.p1 in cells for step in steps)
+    if len(cells) != 1 or len(writers) != 1 or is_cast:
+        return None
+    opened = {step.p1: step.p2 for step in steps if step.opcode == "OpenRead"}
+    (writer,) = writers
+    root = roots.get(opened.get(writer.p1, 0))
+    if root is None:
+        return None
+    column = root.key if writer.opcode in ("Rowid", "IdxRowid") else ""
+    if writer.opcode == "Column" and writer.p2 < len(root.columns):
+        # An index ends with the row id, which has no name there.
+        column = root.columns[writer.p2] or root.key
+    return Origin(root.table, column) if column else None
+
+
+def _status(connection: sa.Connection) -> ServerStatus:
+    version, file = execute(
+        connection, "SELECT sqlite_version(), file FROM pragma_database_list"
+    ).fetchone() or ("", "")
+    return ServerStatus(f"SQLite {version}", writable=os.access(file, os.W_OK))
+
+
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(
-        fold=lambda text: sa.func.encounters_fold(text),
-        exact=_exact,
-        reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
-    ),
-    # The file is opened for reading, whatever its owner may do.
-    may_write=lambda _cursor: False,
-    start=lambda connection: connection.info["deadline"].start(),
+    # The file is opened for reading, whatever the account may do.
+    may_write=lambda _connection: False,
+    fold=lambda text: sa.func.encounters_fold(text),
+    exact=_exact,
+    reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
     timed_out=lambda error: str(error) == "interrupted",
     unknown=_unknown,
-    fetch=_fetch,
-    plan=sqlite_plan,
-    origins=sqlite_origins,
-    vitals=sqlite_vitals,
+    missing=(r"no such (?:column|table): (\S+)",),
+    plan=_plan,
+    origins=_origins,
+    status=_status,
+    folds_names=True,
 )

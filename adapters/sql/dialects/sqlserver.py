@@ -1,7 +1,7 @@
-"""SQL Server, by pyodbc: asked for reading only, each statement with its time-out.
+"""SQL Server, by pyodbc: connections that declare to read only, statements with a timeout.
 
-Written from Microsoft's documentation and held by golden files; see docs/operators.md
-for what has not met a server.
+Written from Microsoft's documentation and tested with golden files; docs/operators.md says
+what has not been tried on a server.
 """
 
 import math
@@ -12,17 +12,19 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.mssql import DATETIME
 from sqlalchemy.engine import URL, Engine
 
+from adapters.folding import BLANKS, UNSEEN
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
-    Cursor,
     Dialect,
-    nothing,
+    Limits,
+    Select,
+    Text,
+    any_true,
+    execute,
     pooled,
 )
 from adapters.sql.dialects.folding import SIGNS, one_blank, spelled_out
-from adapters.sql.idiom import Idiom, Select, Text
-from adapters.words import BLANKS, UNSEEN
 
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), Kind.INTEGER),
@@ -36,32 +38,33 @@ _KINDS: Mapping[str, Kind] = {
 """By the name of the type; times with an offset are OTHER."""
 
 
-def _engine(url: URL, seconds: float, connections: int) -> Engine:
+def _engine(url: URL, limits: Limits) -> Engine:
     read_only = {"ApplicationIntent": "ReadOnly"}
     engine = pooled(
         url.set(drivername="mssql+pyodbc").update_query_dict(read_only),
-        connections,
-        connect_args={"timeout": CONNECT_SECONDS, "autocommit": True},
+        limits,
+        connect_args={"timeout": CONNECT_SECONDS},
     )
 
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        connection.timeout = math.ceil(seconds)
+        connection.timeout = math.ceil(limits.seconds)
 
     return engine
 
 
-def _columns(cursor: Cursor, rows: str) -> tuple[Column, ...]:
-    cursor.execute(
+def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
+    select = f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0"
+    described = execute(
+        connection,
         "SELECT name, system_type_name, collation_name, error_message"
         " FROM sys.dm_exec_describe_first_result_set(?, NULL, 0)"
         " ORDER BY column_ordinal",
-        (f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0",),
-    )
-    described = cursor.fetchall()
+        (select,),
+    ).all()
     if any(row[3] for row in described):
-        # What is wrong is told by the SELECT itself, as an error.
-        cursor.execute(f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0")
+        # The SELECT itself fails with the reason.
+        execute(connection, select)
     return tuple(Column(row[0], _kind(row[1], row[2])) for row in described)
 
 
@@ -86,9 +89,10 @@ def _fold(text: Text) -> Text:
     return sa.func.trim(plain).collate("Latin1_General_100_CI_AI")
 
 
-def _first(statement: Select, rows: sa.BindParameter[int]) -> Select:
-    # OFFSET … FETCH asks for an order, which one row by its id has not.
-    return statement.prefix_with(sa.text(f"TOP (:{rows.key})").bindparams(rows))
+def _first(statement: Select, rows: int) -> Select:
+    # OFFSET … FETCH needs an order, which one row by its id has not.
+    limit: sa.BindParameter[int] = sa.bindparam("row_limit", rows, unique=True)
+    return statement.prefix_with(sa.text("TOP (:row_limit)").bindparams(limit))
 
 
 _MAY_WRITE = """
@@ -101,11 +105,6 @@ SELECT CASE WHEN EXISTS (
          QUOTENAME(SCHEMA_NAME(t.schema_id)) + '.' + QUOTENAME(t.name),
          'OBJECT', right_) = 1)) THEN 1 ELSE 0 END
 """
-
-
-def _may_write(cursor: Cursor) -> bool:
-    cursor.execute(_MAY_WRITE)
-    return any(row[0] for row in cursor.fetchall())
 
 
 def _timed_out(error: BaseException) -> bool:
@@ -124,15 +123,14 @@ def _state(error: BaseException) -> str:
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
-    idiom=Idiom(
-        fold=_fold,
-        exact=_exact,
-        # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
-        casts={Kind.TICK_TIME: DATETIME()},
-        first=_first,
-    ),
-    may_write=_may_write,
-    start=nothing,
+    may_write=any_true(_MAY_WRITE),
+    fold=_fold,
+    exact=_exact,
+    # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
+    casts={Kind.TICK_TIME: DATETIME()},
+    first=_first,
     timed_out=_timed_out,
     unknown=_unknown,
+    missing=(r"Invalid (?:column|object) name '([^']+)'",),
+    folds_names=True,
 )

@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters.mapping.nodes import plain
 from adapters.mapping.problems import MappingError
-from adapters.mapping.text import read_text
-from tests.adapters.mapping.good import WHOLE, load
+from adapters.mapping.yaml import plain, read_text
+from tests.adapters.mapping.good import HTTP, WHOLE, load
+from tests.adapters.mapping.test_several import TWO
 
-TREE = plain(read_text(WHOLE, "whole"))
+TREES = [plain(read_text(text, "m")) for text in (WHOLE, HTTP, TWO)]
 
 
 def paths_in(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -26,7 +26,6 @@ def paths_in(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [(*path, key) for key, _ in inner] + below
 
 
-PATHS = paths_in(TREE)
 TEXTS = (
     "",
     " ",
@@ -51,18 +50,21 @@ VALUES = st.recursive(
     ),
     max_leaves=4,
 )
-CHANGES = st.lists(
-    st.tuples(st.sampled_from(PATHS), st.none() | VALUES), min_size=1, max_size=3
-)
 
 
-@given(CHANGES)
+def changes_of(tree: Any) -> st.SearchStrategy[tuple[Any, Any]]:
+    """Return a tree, and paths in it with what is put there."""
+    change = st.tuples(st.sampled_from(paths_in(tree)), st.none() | VALUES)
+    return st.tuples(st.just(tree), st.lists(change, min_size=1, max_size=3))
+
+
+@given(st.sampled_from(TREES).flatmap(changes_of))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_change_is_a_mapping_or_problems(
-    tmp_path: Path, changes: list[tuple[tuple[Any, ...], Any]]
+    tmp_path: Path, changed: tuple[Any, list[tuple[tuple[Any, ...], Any]]]
 ) -> None:
-    tree = deepcopy(TREE)
-    for path, value in changes:
+    tree = deepcopy(changed[0])
+    for path, value in changed[1]:
         _change(tree, path, value)
     try:
         load(json.dumps(tree, ensure_ascii=False), tmp_path)

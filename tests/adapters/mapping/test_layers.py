@@ -1,4 +1,4 @@
-"""Files that extend others: what they make together, and where their faults are told."""
+"""Files that extend others: what they make together, and where their faults are reported."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import ResourceType, SortKey
-from adapters.mapping.layers import MOST_LAYERS
+from adapters.mapping.document import MOST_LAYERS
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.problems import MappingError
@@ -128,33 +128,42 @@ def test_one_source_may_become_several_and_back(tmp_path: Path) -> None:
     assert any(text.startswith("base.yaml:9:3: encounter.rows") for text in other_kind)
 
 
-def test_a_fault_is_told_where_it_stands(tmp_path: Path) -> None:
+def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:
     faulty = MINIMAL.replace("time_zone: Europe/Paris", "time_zone: Europe/Pari")
-    told = refused(tmp_path, faulty, "encounter: {fields: {ende: {from: x}}}")
-    assert [text.partition(": ")[0] for text in told] == [
+    problems = refused(tmp_path, faulty, "encounter: {fields: {ende: {from: x}}}")
+    assert [text.partition(": ")[0] for text in problems] == [
         "base.yaml:4:12",
         "own.yaml:3:22",
     ]
 
 
-def test_what_both_lack_is_missing_in_the_file_that_extends(tmp_path: Path) -> None:
-    told = refused(tmp_path, MINIMAL.replace("name: Small\n", ""))
-    assert told == ["own.yaml:1:1: name: 'name' is missing"]
+NO_SUCH = "own.yaml:3:11: without: the file that this one extends has no"
 
-
-@pytest.mark.parametrize(
-    ("named", "near"),
-    [
-        ("encounter.fields.starts", "; did you mean 'encounter.fields.start'?"),
-        ("xyz", ""),
-    ],
+REFUSED = (
+    (MINIMAL.replace("name: Small\n", ""), "", "own.yaml:1:1: name: 'name' is missing"),
+    (
+        MINIMAL,
+        "without: [encounter.fields.starts]",
+        f"{NO_SUCH} 'encounter.fields.starts'; did you mean 'encounter.fields.start'?",
+    ),
+    (MINIMAL, "without: [xyz]", f"{NO_SUCH} 'xyz'"),
+    (
+        "mapping: 1\nextend: own.yaml\n",
+        "",
+        "base.yaml:2:9: extend: these files extend each other",
+    ),
+    (
+        MINIMAL.replace("mapping: 1", "mapping: 2"),
+        "",
+        "base.yaml:1:10: mapping: version '2' of the format is not known: "
+        "this service reads 1",
+    ),
 )
-def test_without_something_that_is_not_there(
-    tmp_path: Path, named: str, near: str
-) -> None:
-    text = f"the file that this one extends has no '{named}'{near}"
-    told = refused(tmp_path, MINIMAL, f"without: [{named}]")
-    assert told == [f"own.yaml:3:11: without: {text}"]
+
+
+@pytest.mark.parametrize(("base", "own", "expected"), REFUSED)
+def test_refused(tmp_path: Path, base: str, own: str, expected: str) -> None:
+    assert refused(tmp_path, base, own) == [expected]
 
 
 def test_without_but_no_base(tmp_path: Path) -> None:
@@ -170,14 +179,9 @@ def test_a_base_that_is_not_there(tmp_path: Path) -> None:
     file.write_text("mapping: 1\nextend: vendr.yaml\n", encoding="utf-8")
     with pytest.raises(MappingError) as caught:
         load_mapping(file, ENVIRON)
-    (told,) = caught.value.problems
-    assert (told.mark.line, told.mark.column) == (2, 9)
-    assert told.text.endswith("did you mean 'vendor.yaml'?")
-
-
-def test_files_that_extend_each_other(tmp_path: Path) -> None:
-    told = refused(tmp_path, "mapping: 1\nextend: own.yaml\n")
-    assert told == ["base.yaml:2:9: extend: these files extend each other"]
+    (problem,) = caught.value.problems
+    assert (problem.mark.line, problem.mark.column) == (2, 9)
+    assert problem.text.endswith("did you mean 'vendor.yaml'?")
 
 
 def test_too_many_layers(tmp_path: Path) -> None:
@@ -186,11 +190,6 @@ def test_too_many_layers(tmp_path: Path) -> None:
         (tmp_path / f"{number}.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(MappingError, match=f"more than {MOST_LAYERS} files"):
         load_mapping(tmp_path / "0.yaml", ENVIRON)
-
-
-def test_a_layer_of_another_version(tmp_path: Path) -> None:
-    told = refused(tmp_path, MINIMAL.replace("mapping: 1", "mapping: 2"))
-    assert told[0].startswith("base.yaml:1:10: mapping: version '2'")
 
 
 def test_a_profile_is_seen_from_the_file_that_names_it(tmp_path: Path) -> None:
@@ -223,13 +222,13 @@ def test_the_example_of_the_guide(tmp_path: Path) -> None:
     (tmp_path / "vendor.yaml").write_text(vendor, encoding="utf-8")
     file = tmp_path / "own.yaml"
     file.write_text(example, encoding="utf-8")
-    made = load_mapping(file, {"SAINT_ROCH_URL": "sqlite:///s.db"})
-    assert made.name == "Saint-Roch hospital"
-    assert dict(made.codes["status"].table) == {
+    mapping = load_mapping(file, {"SAINT_ROCH_URL": "sqlite:///s.db"})
+    assert mapping.name == "Saint-Roch hospital"
+    assert dict(mapping.codes["status"].table) == {
         "P": "planned",
         "S": "finished",
         "CL": "finished",
     }
-    assert stays(made).parameters == ("_id", "patient", "date")
-    assert "functional_unit" not in stays(made).fields
-    assert made.constants.visit_number_system == "urn:oid:1.2.250.1.999.2.1"
+    assert stays(mapping).parameters == ("_id", "patient", "date")
+    assert "functional_unit" not in stays(mapping).fields
+    assert mapping.constants.visit_number_system == "urn:oid:1.2.250.1.999.2.1"

@@ -6,16 +6,29 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import ResourceType, SortKey
-from adapters.mapping.checks import zone
-from adapters.mapping.load import load_mapping
+from adapters.mapping.load import SUFFIX, keep_mapping, load_mapping
 from adapters.mapping.model import (
     Condition,
     DateReading,
+    Never,
     SourceMapping,
+    TimeRule,
+    Twice,
 )
 from adapters.mapping.problems import MappingError
-from adapters.mapping.time_rule import Never, TimeRule, Twice
-from tests.adapters.mapping.good import ENVIRON, MINIMAL, WHOLE, changed, load, problems
+from adapters.mapping.profile import profile_of
+from adapters.mapping.times import zone
+from adapters.testing.hospital import EDGES
+from tests.adapters.mapping.good import (
+    ENVIRON,
+    MINIMAL,
+    WHOLE,
+    assert_problems,
+    changed,
+    load,
+    problems,
+)
+from tests.hospital_sql import mapping_text
 
 
 @pytest.fixture
@@ -145,10 +158,7 @@ def test_the_fingerprint_changes_with_what_a_walk_depends_on(
 
 def test_a_profile_may_be_a_file_beside_the_mapping(tmp_path: Path) -> None:
     text = changed(MINIMAL, "profile: full", "profile: ours.yaml")
-    assert problems(text, tmp_path) == [
-        "m.yaml:3:10: profile: 'ours.yaml' is not a profile, nor a file beside this "
-        "one: use full, group-a, group-b"
-    ]
+    assert_problems(text, tmp_path, ("3 profile group-a",))
     (tmp_path / "ours.yaml").write_text("profile: ours\n")
     assert load(text, tmp_path).profile == "ours.yaml"
 
@@ -165,25 +175,16 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
         "sort: [date]",
         "sort: [dat]\n  zzz: x",
     )
-    assert problems(text, tmp_path) == [
-        "m.yaml:4:12: time_zone: 'Europe/Pari' is not a time zone; did you mean "
-        "'Europe/Paris'?",
-        "m.yaml:7:35: codes.status: 'finishd' is not a code of 'status'; did "
-        "you mean 'finished'?",
-        "m.yaml:12:18: Encounter.subject: 'form' is not a key here; did you mean 'from'?",
-        "m.yaml:16:10: encounter.sort: 'dat' is not a sort key of Encounter; did you "
-        "mean 'date'?",
-        "m.yaml:17:3: encounter.zzz: 'zzz' is not a key here: use rows, "
-        "fields, search, sort, requires, source",
-    ]
+    expected = (
+        *("4 time_zone Europe/Paris", "7 codes.status finished"),
+        *("12 Encounter.subject from", "16 encounter.sort date", "17 encounter.zzz"),
+    )
+    assert_problems(text, tmp_path, expected)
 
 
 def test_another_version_is_one_sentence(tmp_path: Path) -> None:
     text = changed(MINIMAL, "mapping: 1", "mapping: 2", "time_zone", "zone")
-    assert problems(text, tmp_path) == [
-        "m.yaml:1:10: mapping: version '2' of the format is not known: this service "
-        "reads 1"
-    ]
+    assert_problems(text, tmp_path, ("1 mapping 2",))
 
 
 def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
@@ -193,11 +194,8 @@ def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
 
 def test_problems_never_hold_the_url(tmp_path: Path) -> None:
     text = changed(MINIMAL, "{env: PAS_URL}", "postgresql://reader:hunter2@pas/pas")
-    found = problems(text, tmp_path)
-    assert found == [
-        "m.yaml:5:26: source.url: holds a password: put it into the environment and "
-        "write {env: NAME}"
-    ]
+    (found,) = problems(text, tmp_path)
+    assert "hunter2" not in found
 
 
 def test_faults_of_yaml_of_shape_and_of_meaning_are_told_at_once(
@@ -206,14 +204,66 @@ def test_faults_of_yaml_of_shape_and_of_meaning_are_told_at_once(
     text = changed(MINIMAL, "profile: full", "profile: full\nprofile: group-a")
     text = changed(text, "Europe/Paris", "Europe/Pari", "sort:", "sorts:")
     told = [problem.split(": ", 1)[1] for problem in problems(text, tmp_path)]
-    assert told == [
-        "the key 'profile' is here twice; the first is on line 3",
-        "time_zone: 'Europe/Pari' is not a time zone; did you mean 'Europe/Paris'?",
-        "encounter.sorts: 'sorts' is not a key here; did you mean 'sort'?",
-    ]
+    assert ["profile" in told[0], "time_zone" in told[1], "sorts" in told[2]] == [
+        True
+    ] * 3
 
 
 def test_what_is_no_part_of_the_format_is_told_once(tmp_path: Path) -> None:
     text = changed(MINIMAL, "{from: c, codes: status}", "*others")
     told = problems(text, tmp_path)
     assert sum("others" in problem for problem in told) == 1
+
+
+# --------------------------------------------------- a mapping kept as it was read
+
+KEPT_ENVIRON = {"PAS_URL": "sqlite:///hunter2.db"}
+PROFILE = "profile: ours\npaging: true\nencounter: {patient: {}}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a mapping over a base that is named by its whole path, with a profile."""
+    folder = tmp_path / "vendor"
+    folder.mkdir()
+    base = mapping_text(EDGES).replace("profile: full", "profile: ours.yaml")
+    (folder / "base.yaml").write_text(base, "utf-8")
+    (folder / "ours.yaml").write_text(PROFILE, "utf-8")
+    file = tmp_path / "hospital.yaml"
+    file.write_text(
+        f"mapping: 1\nextend: {folder / 'base.yaml'}\nname: Ours\n", "utf-8"
+    )
+    return file
+
+
+def test_it_is_read_as_it_was(file: Path, tmp_path: Path) -> None:
+    place = tmp_path / f"mapping{SUFFIX}"
+    kept = keep_mapping(file, KEPT_ENVIRON, place)
+    profile = profile_of(kept)
+    for gone in (file, *(tmp_path / "vendor").iterdir()):
+        gone.write_text("nonsense: 1", "utf-8")
+    loaded = load_mapping(place, KEPT_ENVIRON)
+    # Equal to the last line and column, so problems are told where they are mended.
+    assert "hunter2" in repr(kept)
+    assert repr(loaded) == repr(kept)
+    assert loaded.fingerprint == kept.fingerprint
+    assert profile_of(loaded) == profile
+    for gone in (file, *(tmp_path / "vendor").iterdir()):
+        gone.unlink()
+    assert repr(load_mapping(place, KEPT_ENVIRON)) == repr(kept)
+
+
+def test_no_secret_is_kept(file: Path, tmp_path: Path) -> None:
+    place = tmp_path / f"mapping{SUFFIX}"
+    keep_mapping(file, KEPT_ENVIRON, place)
+    assert b"hunter2" not in place.read_bytes()
+
+
+def test_a_mapping_at_fault_is_not_kept(file: Path, tmp_path: Path) -> None:
+    place = tmp_path / f"mapping{SUFFIX}"
+    kept = keep_mapping(file, KEPT_ENVIRON, place)
+    (tmp_path / "vendor" / "ours.yaml").write_text(PROFILE + "pages: 1\n", "utf-8")
+    with pytest.raises(MappingError, match="pages"):
+        keep_mapping(file, KEPT_ENVIRON, place)
+    assert repr(load_mapping(place, KEPT_ENVIRON)) == repr(kept)
+    assert list(tmp_path.glob("*.new")) == []

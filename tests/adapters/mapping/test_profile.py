@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import ResourceType
-from adapters.mapping.parameters import PARAMETERS
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import (
     PROFILES,
-    ParameterLimits,
     Profile,
     ResourceProfile,
     load_profile,
 )
+from adapters.parameters import SEARCH_PARAMETERS
 from tests.docs.pages import DOCS, section, table
 
 ENCOUNTER, PATIENT, ORGANIZATION = ResourceType
@@ -36,17 +35,17 @@ CELLS = [
 """Each cell of those columns: profile, parameter, its meaning, and what stands there."""
 
 
-def limits(found: ResourceProfile) -> dict[str, int]:
-    return {name: limit.values for name, limit in found.parameters.items()}
-
-
 @pytest.mark.parametrize("name", ["group-a", "group-b"])
 def test_groups(name: str) -> None:
     profile = load_profile(name, Path())
     assert (profile.name, profile.paging) == (name, False)
-    assert limits(profile.resources[ENCOUNTER]) == ON_GROUPS
-    assert limits(profile.resources[PATIENT]) == {"name": 100, "_id": 10, "_count": 1}
-    assert limits(profile.resources[ORGANIZATION]) == {}
+    assert profile.resources[ENCOUNTER].parameters == ON_GROUPS
+    assert profile.resources[PATIENT].parameters == {
+        "name": 100,
+        "_id": 10,
+        "_count": 1,
+    }
+    assert profile.resources[ORGANIZATION].parameters == {}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_groups(name: str) -> None:
 def test_each_cell_of_the_spec(
     profile: str, parameter: str, meaning: str, says: str
 ) -> None:
-    offered = limits(load_profile(profile, Path()).resources[ENCOUNTER])
+    offered = load_profile(profile, Path()).resources[ENCOUNTER].parameters
     if says == "no":
         assert parameter not in offered
     elif says == "yes, but only one date parameter":
@@ -70,7 +69,7 @@ def test_each_cell_of_the_spec(
 def test_nothing_is_offered_that_the_table_does_not_have() -> None:
     assert len(CELLS) == 18
     for profile in ("group-a", "group-b"):
-        offered = limits(load_profile(profile, Path()).resources[ENCOUNTER])
+        offered = load_profile(profile, Path()).resources[ENCOUNTER].parameters
         assert set(offered) <= {parameter for _, parameter, *_ in CELLS}
 
 
@@ -78,9 +77,9 @@ def test_full_offers_all_there_is() -> None:
     profile = load_profile("full", Path())
     assert profile.paging
     for kind in ResourceType:
-        expected = {*PARAMETERS[kind], "_sort", "_count"}
+        expected = {*SEARCH_PARAMETERS[kind], "_sort", "_count"}
         assert set(profile.resources[kind].parameters) == expected
-    values = limits(profile.resources[ENCOUNTER])
+    values = profile.resources[ENCOUNTER].parameters
     assert (values["date"], values["_id"], values["status"]) == (10, 10, 100)
 
 
@@ -118,12 +117,12 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
         True,
         {
             ENCOUNTER: ResourceProfile(
-                {"date": ParameterLimits(10), "status": ParameterLimits(2)},
+                {"date": 10, "status": 2},
                 10,
                 20,
                 True,
             ),
-            PATIENT: ResourceProfile({"name": ParameterLimits(100)}, 10, 100, True),
+            PATIENT: ResourceProfile({"name": 100}, 10, 100, True),
         },
     )
 

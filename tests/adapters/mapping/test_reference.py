@@ -1,4 +1,4 @@
-"""The reference in mappings/README.md: its keys are those of the schema, its example loads."""
+"""The reference in mappings/README.md: its keys are those of the schema, its examples load."""
 
 import re
 from collections.abc import Iterable
@@ -6,45 +6,17 @@ from pathlib import Path
 from textwrap import indent
 
 import pytest
-from marshmallow import fields
 
 from adapters.contract import ResourceType
-from adapters.mapping.apply import RowMapper
-from adapters.mapping.auth_schema import AuthShape
-from adapters.mapping.constants import Constants
-from adapters.mapping.http_schema import (
-    DateSearch,
-    HttpSourceShape,
-    IdentifierSearch,
-    ListShape,
-    PatientSearch,
-    TextSearch,
-    http_section_shape,
-)
 from adapters.mapping.load import load_mapping
-from adapters.mapping.own_schema import OwnSourceShape
-from adapters.mapping.parameters import PARAMETERS
-from adapters.mapping.profile import ProfileShape
-from adapters.mapping.schema import (
-    CodeTableShape,
-    ConstantsShape,
-    DateOptions,
-    KnownShape,
-    LocalTimesShape,
-    MappingShape,
-    PartsOptions,
-    ReferenceOptions,
-    TextOptions,
-    TimeOptions,
-    UpdatedOptions,
-)
-from adapters.mapping.several import SectionPart
-from adapters.mapping.shapes import Part, Shape
+from adapters.mapping.row_mapper import RowMapper
+from adapters.mapping.schema import mapping_schema, profile_schema
 from adapters.mapping.slots import LISTS, SLOTS
-from adapters.mapping.source_schema import SqlSource
+from adapters.parameters import SEARCH_PARAMETERS
 
 GUIDE = Path(__file__).parents[3] / "mappings" / "README.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
+SCHEMA = mapping_schema()["definitions"]
 
 
 def keys_under(heading: str) -> list[str]:
@@ -56,81 +28,52 @@ def keys_under(heading: str) -> list[str]:
     return re.findall(r"^\| `([^`]+)`", part, re.MULTILINE)
 
 
-def below(prefix: str, shape: type[Shape]) -> list[str]:
-    return [f"{prefix}.{key}" for key in shape.known()]
+def keys(*names: str, below: str = "") -> Iterable[str]:
+    """Return the keys of some definitions, each once."""
+    found = (key for name in names for key in SCHEMA[name]["properties"])
+    return dict.fromkeys(f"{below}{key}" for key in found)
 
 
-def section(kind: ResourceType) -> SectionPart:
-    part = MappingShape.known()[kind.lower()]
-    assert isinstance(part, SectionPart)
-    return part
+OPTIONS = ("Text", "Reference", "Parts", "Date", "Time", "Updated")
+SEARCHES = ("IdentifierSearch", "PatientSearch", "TextSearch", "DateSearch")
+PAGES = {
+    "### The file": (
+        *keys("File"),
+        *keys("LocalTimes", below="local_times."),
+        *keys("Constants", below="constants."),
+        *keys("SqlSource", below="source."),
+        *keys("CodeTable", below="codes.NAME."),
+        *keys("Known", below="known."),
+    ),
+    "### A section: encounter, patient, organization": (
+        *keys("EncounterSectionEntry"),
+        *keys("EncounterSectionSeveral"),
+    ),
+    "### One value": keys(*OPTIONS),
+    "### Items of lists": keys(
+        *(name for name in SCHEMA if re.fullmatch(r"Patient\w+Item", name))
+    ),
+    "### Keys of an HTTP source": (
+        *keys("HttpSource"),
+        *keys("Auth", below="auth."),
+    ),
+    "### Keys of a section of an HTTP source": (
+        *keys("EncounterHttpSection"),
+        *keys("List", below="list."),
+        *keys(*SEARCHES, below="search.NAME."),
+    ),
+    "### Keys of a class of your own": keys("OwnSource"),
+    "## Profiles": profile_schema()["properties"],
+    **{f"### Fields of {k.lower()}": keys(f"{k}Fields") for k in ResourceType},
+}
 
 
-def test_keys_of_the_file() -> None:
-    expected = [
-        *MappingShape.known(),
-        *below("local_times", LocalTimesShape),
-        *below("constants", ConstantsShape),
-        *below("source", SqlSource),
-        *below("codes.NAME", CodeTableShape),
-        *below("known", KnownShape),
-    ]
-    assert sorted(keys_under("### The file")) == sorted(expected)
-
-
-def test_constants_are_those_of_the_model() -> None:
-    assert set(ConstantsShape.known()) == set(Constants.__slots__)
-
-
-def test_keys_of_a_section() -> None:
-    found = keys_under("### A section: encounter, patient, organization")
-    for kind in ResourceType:
-        part = section(kind)
-        several = part.several
-        entry = several.known()["sources"].inner.schema.fields  # type: ignore[attr-defined]
-        own = [key for key in entry if key not in part.schema.fields]
-        assert own == ["prefix"]
-        whole = list(several.known())
-        assert found == [*part.schema.fields, whole[0], *own, *whole[1:]]
-
-
-@pytest.mark.parametrize("kind", ResourceType)
-def test_fields_of_each_section(kind: ResourceType) -> None:
-    found = keys_under(f"### Fields of {kind.lower()}")
-    inner = section(kind).schema.fields["fields"]
-    assert isinstance(inner, Part)
-    assert found == list(inner.schema.fields)
-    assert found == [s.name for s in (*SLOTS[kind], *LISTS[kind])]
-
-
-def test_options_of_a_value() -> None:
-    shapes = (
-        *(TextOptions, ReferenceOptions, PartsOptions),
-        *(DateOptions, TimeOptions, UpdatedOptions),
-    )
-    expected = {key for shape in shapes for key in shape.known()}
-    found = keys_under("### One value")
-    assert len(found) == len(set(found))
-    assert set(found) == expected
-
-
-def test_keys_of_items() -> None:
-    inner = section(ResourceType.PATIENT).schema.fields["fields"]
-    assert isinstance(inner, Part)
-    expected = {
-        key
-        for listed in LISTS[ResourceType.PATIENT]
-        for key in _item_keys(inner.schema.fields[listed.name])
-    }
-    found = keys_under("### Items of lists")
-    assert len(found) == len(set(found))
-    assert set(found) == expected
-
-
-def _item_keys(listed: fields.Field[object]) -> Iterable[str]:
-    assert isinstance(listed, fields.List)
-    assert isinstance(listed.inner, Part)
-    return listed.inner.schema.fields
+@pytest.mark.parametrize(("heading", "expected"), PAGES.items())
+def test_the_keys_under_a_heading_are_those_of_the_schema(
+    heading: str, expected: Iterable[str]
+) -> None:
+    found = keys_under(heading)
+    assert sorted(found) == sorted(expected)
 
 
 def test_search_parameters() -> None:
@@ -138,23 +81,11 @@ def test_search_parameters() -> None:
         r"^\| (encounter|patient|organization) \| `([^`]+)`", TEXT, re.MULTILINE
     )
     expected = [
-        (kind.lower(), name) for kind in ResourceType for name in PARAMETERS[kind]
+        (kind.lower(), name)
+        for kind in ResourceType
+        for name in SEARCH_PARAMETERS[kind]
     ]
     assert rows == expected
-
-
-def test_keys_of_an_http_source() -> None:
-    expected = [*HttpSourceShape.known(), *below("auth", AuthShape)]
-    assert sorted(keys_under("### Keys of an HTTP source")) == sorted(expected)
-
-
-def test_keys_of_a_section_of_an_http_source() -> None:
-    shape = http_section_shape(ResourceType.ENCOUNTER, Shape)
-    searches = (IdentifierSearch, PatientSearch, TextSearch, DateSearch)
-    expected = [*shape.known(), *below("list", ListShape)]
-    expected += {key for each in searches for key in below("search.NAME", each)}
-    found = keys_under("### Keys of a section of an HTTP source")
-    assert sorted(found) == sorted(expected)
 
 
 def test_the_http_example_loads(tmp_path: Path) -> None:
@@ -167,11 +98,6 @@ def test_the_http_example_loads(tmp_path: Path) -> None:
     assert mapping.resources[ResourceType.ENCOUNTER].http is not None
 
 
-def test_keys_of_a_class_of_your_own() -> None:
-    found = keys_under("### Keys of a class of your own")
-    assert found == list(OwnSourceShape.known())
-
-
 def test_the_example_of_a_class_loads(tmp_path: Path) -> None:
     start = TEXT.index("\n## A class of your own\n")
     example = re.findall(r"```yaml\n(.*?)```", TEXT[start:], re.DOTALL)[0]
@@ -181,10 +107,6 @@ def test_the_example_of_a_class_loads(tmp_path: Path) -> None:
     mapping = load_mapping(file, {"KESTREL_FILE": "visits.db"})
     assert mapping.source.options == {"file": "visits.db"}
     assert mapping.source.timeout_seconds == 5
-
-
-def test_keys_of_a_profile() -> None:
-    assert keys_under("## Profiles") == list(ProfileShape.known())
 
 
 def test_codes_of_each_slot() -> None:

@@ -1,6 +1,8 @@
 """Source values and instants, around both clock changes and far from them."""
 
+from collections.abc import Collection
 from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -8,9 +10,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adapters.mapping.clocks import FIRST_TIME, LAST_TIME
-from adapters.mapping.time_rule import Never, TimeRule, Twice
-from adapters.mapping.times import in_format, join_parts, read_day, to_instant, to_local
+from adapters.mapping.model import Never, TimeRule, Twice
+from adapters.mapping.times import (
+    FIRST_TIME,
+    LAST_TIME,
+    in_format,
+    join_parts,
+    read_day,
+    to_instant,
+    to_local,
+)
+from adapters.mapping.values import PLAIN, as_text, by_cell_value, presence
 
 PARIS = ZoneInfo("Europe/Paris")
 UTC_ZONE = ZoneInfo("UTC")
@@ -144,11 +154,11 @@ UNREADABLE: tuple[tuple[object, dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("value", "options", "said"), UNREADABLE)
-def test_unreadable(value: object, options: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("value", "options", "text"), UNREADABLE)
+def test_unreadable(value: object, options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011 (the whole text is compared)
         to_instant(value, rule(**options))
-    assert str(refused.value) == said
+    assert str(refused.value) == text
 
 
 def test_the_hour_that_happens_twice_is_in_order() -> None:
@@ -297,8 +307,8 @@ def test_a_bound_is_the_smallest_value_that_is_not_before(
     assert at_bound is not None
     assert at_bound >= instant
     for before in (TICK, earlier, timedelta(minutes=30), timedelta(hours=1)):
-        found = instant_or_none(bound - before, made) if before else None
-        assert found is None or found < instant
+        value = instant_or_none(bound - before, made) if before else None
+        assert value is None or value < instant
 
 
 @given(moments(), st.timedeltas(timedelta(0), timedelta(hours=30)))
@@ -318,21 +328,86 @@ def test_instants_keep_the_order_of_local_values(
 def test_an_instant_is_what_the_zones_say(moment: tuple[TimeRule, datetime]) -> None:
     made, instant = moment
     wall = instant.astimezone(made.zone)
-    found = instant_or_none(wall.replace(tzinfo=None), made)
+    read = instant_or_none(wall.replace(tzinfo=None), made)
     other = wall.replace(fold=1 - wall.fold)
     if other.utcoffset() == wall.utcoffset():
-        assert found == instant
+        assert read == instant
     else:
-        kept = Twice.SECOND if wall.fold else Twice.FIRST
+        ours = Twice.SECOND if wall.fold else Twice.FIRST
         refused = made.twice is Twice.REFUSE
         assert (
-            (found is None) if refused else ((found == instant) is (made.twice is kept))
+            (read is None) if refused else ((read == instant) is (made.twice is ours))
         )
-    if found is None:
+    if read is None:
         return
-    offset = found.utcoffset()
-    expected = found.astimezone(made.written).utcoffset()
+    offset = read.utcoffset()
+    expected = read.astimezone(made.written).utcoffset()
     assert offset is not None
     assert expected is not None
     whole = expected % timedelta(minutes=1) == timedelta()
     assert offset == (expected if whole else timedelta())
+
+
+# ---------------------------------------------------------- what is absent, and text
+
+SENTINELS = (
+    "9999-12-31",
+    "9999-12-31 23:59:59",
+    "2999-12-31 00:00:00",
+    "31/12/2999",
+    "1900-01-01 00:00:00+00:00",
+    "-",
+)
+YEARS = st.sampled_from([1900, 2024, 2999, 9999])
+DAYS = st.builds(date, YEARS, st.sampled_from([1, 12]), st.sampled_from([1, 31]))
+TIMES = st.builds(
+    lambda day, clock, zone: datetime(
+        day.year, day.month, day.day, *clock, tzinfo=zone
+    ),
+    DAYS,
+    st.sampled_from([(0, 0, 0), (23, 59, 59), (0, 0, 0, 1)]),
+    st.sampled_from([None, UTC]),
+)
+
+
+@given(DAYS | TIMES, st.sets(st.sampled_from(SENTINELS), min_size=1))
+def test_a_sentinel_is_told_by_how_it_is_written(
+    value: date, absent: Collection[str]
+) -> None:
+    written = str(value)
+    is_sentinel = bool({written, written.removesuffix(" 00:00:00")} & {*absent})
+    present = presence(frozenset(absent))(value)
+    assert present is (None if is_sentinel else value)
+
+
+@pytest.mark.parametrize(
+    "value", ["7", "07", 7, 7.0, Decimal("7.0"), True, "true", "x", -7, 8]
+)
+def test_a_code_is_found_by_what_it_is_written_as(value: object) -> None:
+    codes = {"7": "seven", "07": "padded", "true": "yes", "-7": "less"}
+    known = by_cell_value(codes)
+    if type(value) in PLAIN and value in known:
+        assert known[value] == codes[as_text(value)]
+
+
+CLOCKS = {
+    timedelta(): "00:00:00",
+    timedelta(hours=8, minutes=5): "08:05:00",
+    timedelta(hours=23, minutes=59, seconds=59): "23:59:59",
+    timedelta(hours=9, microseconds=1): "09:00:00.000001",
+}
+
+
+@pytest.mark.parametrize(("value", "text"), CLOCKS.items())
+def test_a_time_of_day_is_one_in_every_database(value: timedelta, text: str) -> None:
+    """MariaDB's driver makes a span of a TIME, the others a time."""
+    assert as_text(value) == as_text(time.fromisoformat(text)) == text
+    assert presence(frozenset({text}))(value) is None
+    assert presence(frozenset({"12:34:56"}))(value) is value
+
+
+@pytest.mark.parametrize("value", [timedelta(days=1), timedelta(seconds=-1)])
+def test_a_span_that_is_no_time_of_day_is_no_text(value: timedelta) -> None:
+    with pytest.raises(ValueError, match="make one in the SELECT"):
+        as_text(value)
+    assert presence(frozenset({"00:00:00"}))(value) is value

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from adapters.contract import ResourceType, RowFault
-from adapters.mapping.items import own_columns
+from adapters.mapping.lineage import TracedField, trace
 from adapters.mapping.load import load_mapping
+from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, ListSlot
-from adapters.mapping.trace import Made, trace
-from adapters.sql.conditions import All
-from adapters.sql.database import Database
-from adapters.sql.section import open_section
-from adapters.sql.statements import Shape
+from adapters.sql.adapter import open_section
+from adapters.sql.engine import Database
+from adapters.sql.query import ALWAYS
 from demo.hospital import fill
 
 DEMO = Path(__file__).parents[3] / "mappings" / "demo" / "demo.yaml"
@@ -34,7 +33,7 @@ def test_every_row_of_the_demo_is_traced_as_it_is_mapped(
     mapping = load_mapping(DEMO, {"PAS_URL": url})
     database = Database(url, 5, 1)
     section = open_section(database, mapping, kind)
-    rows = database.fetch(Shape(section.mapping.rows, section.selected, All(())), ())
+    rows = database.fetch(section.columns.select(section.selected, ALWAYS))
     assert rows
     extras = section.extras(database, rows)
     for row, items in zip(rows, extras, strict=True):
@@ -53,15 +52,17 @@ def test_every_row_of_the_demo_is_traced_as_it_is_mapped(
     database.close()
 
 
-def _fields(kind: ResourceType, traced: tuple[Made, ...]) -> list[tuple[str, Any]]:
+def _fields(
+    kind: ResourceType, traced: tuple[TracedField, ...]
+) -> list[tuple[str, Any]]:
     records = {slot.name: slot.record for slot in SLOTS[kind]}
     return [(records[m.name], m.value) for m in traced if m.name in records]
 
 
 def _compare_items(
-    listed: ListSlot, items: tuple[Any, ...], traced: tuple[Made, ...]
+    listed: ListSlot, items: tuple[Any, ...], traced: tuple[TracedField, ...]
 ) -> None:
-    kept = {made.element: made.value for made in traced if made.kept}
+    kept = {made.element: made.value for made in traced if made.is_included}
     for number, item in enumerate(items):
         path = f"{listed.element}[{number}]"
         for slot in listed.slots:
@@ -91,7 +92,7 @@ def test_what_a_cell_holds_is_told_where_it_stands_for_nothing() -> None:
     row = ["2999-12-31 00:00:00" if c == "date_sortie" else None for c in columns]
     traced = {made.name: made for made in trace(section, columns, row, {})}
     end, start = traced["end"], traced["start"]
-    assert isinstance(end, Made)
+    assert isinstance(end, TracedField)
     assert (end.value, end.is_filled) == (None, True)
     assert (start.value, start.is_filled) == (None, False)
 

@@ -1,4 +1,4 @@
-SELECT TOP (?) id, patient, state, began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE id COLLATE Latin1_General_100_BIN2 > ? ORDER BY id COLLATE Latin1_General_100_BIN2 ASC
+WHERE (pas.name COLLATE Latin1_General_100_BIN2) > ? ORDER BY pas.name COLLATE Latin1_General_100_BIN2 ASC

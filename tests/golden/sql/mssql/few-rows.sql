@@ -1,4 +1,4 @@
-SELECT TOP (?) id, patient, state, began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE patient IN (?) ORDER BY CASE WHEN (began IS NULL) THEN 1 ELSE 0 END, began DESC, id DESC
+WHERE pas.patient IN (?) ORDER BY CASE WHEN (pas.began IS NULL) THEN 1 ELSE 0 END, pas.began DESC, pas.id DESC

@@ -1,4 +1,4 @@
-SELECT TOP (?) id, patient, state, began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE began IS NOT NULL ORDER BY began DESC, id DESC
+WHERE pas.began IS NOT NULL ORDER BY pas.began DESC, pas.id DESC

@@ -1,4 +1,4 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS pas 
-WHERE (' ' + lower(name)) LIKE ? ESCAPE '!'
+) AS patients 
+WHERE (' ' + lower(patients.name)) LIKE ? ESCAPE '!'

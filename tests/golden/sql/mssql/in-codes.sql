@@ -1,4 +1,4 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE state IN (?, ?) AND (state COLLATE Latin1_General_100_BIN2) IN (?, ?)
+WHERE pas.state IN (?, ?) AND (pas.state COLLATE Latin1_General_100_BIN2) IN (?, ?)

@@ -1,4 +1,4 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE CAST(colour AS TEXT) IN (?) AND (CAST(colour AS TEXT) NOT IN (?))
+WHERE CAST(pas.colour AS TEXT) IN (?)

@@ -1,4 +1,4 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS pas 
-WHERE name IN (?) AND (name COLLATE Latin1_General_100_BIN2) IN (?)
+) AS patients 
+WHERE patients.name IN (?) AND (patients.name COLLATE Latin1_General_100_BIN2) IN (?)

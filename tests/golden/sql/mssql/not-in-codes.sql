@@ -1,4 +1,4 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE ((state COLLATE Latin1_General_100_BIN2) NOT IN (?, ?))
+WHERE ((pas.state COLLATE Latin1_General_100_BIN2) NOT IN (?, ?))

@@ -1,10 +1,10 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS pas 
-WHERE id IN (SELECT patient 
+) AS patients 
+WHERE patients.code IN (SELECT items.code 
 FROM (SELECT patient, digits FROM numbers
-) AS pas 
-WHERE digits IN (?) AND (digits COLLATE Latin1_General_100_BIN2) IN (?)) AND (id COLLATE Latin1_General_100_BIN2) IN (SELECT patient COLLATE Latin1_General_100_BIN2 AS anon_1 
+) AS items 
+WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?)) AND (patients.code COLLATE Latin1_General_100_BIN2) IN (SELECT items.code COLLATE Latin1_General_100_BIN2 AS anon_1 
 FROM (SELECT patient, digits FROM numbers
-) AS pas 
-WHERE digits IN (?) AND (digits COLLATE Latin1_General_100_BIN2) IN (?))
+) AS items 
+WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?))

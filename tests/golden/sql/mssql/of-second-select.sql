@@ -1,7 +1,7 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS pas 
-WHERE id IN (SELECT patient 
+) AS patients 
+WHERE patients.id IN (SELECT items.patient 
 FROM (SELECT patient, digits FROM numbers
-) AS pas 
-WHERE digits IN (?) AND (digits COLLATE Latin1_General_100_BIN2) IN (?))
+) AS items 
+WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?))

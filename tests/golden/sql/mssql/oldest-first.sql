@@ -1,4 +1,4 @@
-SELECT TOP (?) id, patient, state, began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE began >= CAST(? AS DATETIME) ORDER BY began ASC, id ASC
+WHERE pas.began >= CAST(? AS DATETIME) ORDER BY pas.began ASC, pas.id ASC

@@ -1,4 +1,4 @@
-SELECT TOP (?) id, patient, state, began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE id IN (?)
+WHERE pas.id IN (?)

@@ -1,4 +1,4 @@
-SELECT TOP (?) id, patient, state, began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) AS pas 
-WHERE began IS NULL AND (id < ?) ORDER BY id DESC
+WHERE pas.began IS NULL AND pas.id < ? ORDER BY pas.id DESC

@@ -1,4 +1,3 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
-) pas 
-WHERE 1 = 1
+) pas

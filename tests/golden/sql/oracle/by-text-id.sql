@@ -1,5 +1,5 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE id > :v0 ORDER BY id ASC
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.name > :name_1 ORDER BY pas.name ASC
+ FETCH FIRST 7 ROWS ONLY

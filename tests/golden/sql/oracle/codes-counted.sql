@@ -1,5 +1,5 @@
-SELECT state, count(*) AS count_1 
+SELECT pas.state, count(*) AS count_1 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE state IN (CAST(:v0 AS CHAR(2000))) GROUP BY state ORDER BY count(*) DESC
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.state IN (CAST(:state_1 AS CHAR(2000))) GROUP BY pas.state ORDER BY count(*) DESC
+ FETCH FIRST 7 ROWS ONLY

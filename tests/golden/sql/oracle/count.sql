@@ -1,4 +1,4 @@
 SELECT count(*) AS count_1 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE state IN (CAST(:v0 AS CHAR(2000))) OR state IS NULL
+WHERE pas.state IN (CAST(:state_1 AS CHAR(2000))) OR pas.state IS NULL

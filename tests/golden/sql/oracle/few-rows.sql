@@ -1,5 +1,5 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE patient IN (:v0) ORDER BY CASE WHEN (began IS NULL) THEN 1 ELSE 0 END, began DESC, id DESC
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.patient IN (:patient_1) ORDER BY CASE WHEN (pas.began IS NULL) THEN 1 ELSE 0 END, pas.began DESC, pas.id DESC
+ FETCH FIRST 7 ROWS ONLY

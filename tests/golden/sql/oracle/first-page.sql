@@ -1,5 +1,5 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE began IS NOT NULL ORDER BY began DESC, id DESC
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.began IS NOT NULL ORDER BY pas.began DESC, pas.id DESC
+ FETCH FIRST 7 ROWS ONLY

@@ -1,4 +1,4 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) pas 
-WHERE (' ' || lower(name)) LIKE :v0 ESCAPE '!'
+) patients 
+WHERE (' ' || lower(patients.name)) LIKE :name_1 ESCAPE '!'

@@ -1,4 +1,4 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE CAST(colour AS CLOB) IN (:v0) AND (CAST(colour AS CLOB) NOT IN (:v1))
+WHERE CAST(pas.colour AS CLOB) IN (:colour_1)

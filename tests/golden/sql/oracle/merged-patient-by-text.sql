@@ -1,8 +1,8 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE CAST(patient AS VARCHAR2(64 CHAR)) IN (CAST(:v0 AS VARCHAR2(64 CHAR)), (SELECT merged 
+WHERE CAST(pas.patient AS VARCHAR2(64 CHAR)) IN (CAST(:patient_1 AS VARCHAR2(64 CHAR)), (SELECT patients.survivor 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) pas 
-WHERE id IN (:v1) AND merged IS NOT NULL
+) patients 
+WHERE patients.code IN (:code_1) AND patients.survivor IS NOT NULL
  FETCH FIRST 1 ROWS ONLY))

@@ -1,4 +1,4 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) pas 
-WHERE name IN (:v0)
+) patients 
+WHERE patients.name IN (:name_1)

@@ -1,5 +1,5 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE (began <= CAST(:v0 AS DATE)) AND ((began < CAST(:v1 AS DATE)) OR (id < :v2)) AND state IN (CAST(:v3 AS CHAR(2000))) ORDER BY began DESC, id DESC
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.began <= CAST(:began_1 AS DATE) AND (pas.began < CAST(:began_2 AS DATE) OR pas.id < :id_1) AND pas.state IN (CAST(:state_1 AS CHAR(2000))) ORDER BY pas.began DESC, pas.id DESC
+ FETCH FIRST 7 ROWS ONLY

@@ -1,7 +1,7 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) pas 
-WHERE id IN (SELECT patient 
+) patients 
+WHERE patients.code IN (SELECT items.code 
 FROM (SELECT patient, digits FROM numbers
-) pas 
-WHERE digits IN (:v0))
+) items 
+WHERE items.digits IN (:digits_1))

@@ -1,7 +1,7 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) pas 
-WHERE CAST(id AS VARCHAR2(64 CHAR)) IN (SELECT id 
+) patients 
+WHERE CAST(patients.id AS VARCHAR2(64 CHAR)) IN (SELECT items.code 
 FROM (SELECT patient, digits FROM numbers
-) pas 
-WHERE digits IN (:v0))
+) items 
+WHERE items.digits IN (:digits_1))

@@ -1,7 +1,7 @@
-SELECT id 
+SELECT patients.id 
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) pas 
-WHERE id IN (SELECT CAST(patient AS VARCHAR2(64 CHAR)) AS patient 
+) patients 
+WHERE patients.code IN (SELECT CAST(items.uuid AS VARCHAR2(64 CHAR)) AS uuid 
 FROM (SELECT patient, digits FROM numbers
-) pas 
-WHERE digits IN (:v0))
+) items 
+WHERE items.digits IN (:digits_1))

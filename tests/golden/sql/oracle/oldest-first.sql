@@ -1,5 +1,5 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE began >= CAST(:v0 AS DATE) ORDER BY began ASC, id ASC
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.began >= CAST(:began_1 AS DATE) ORDER BY pas.began ASC, pas.id ASC
+ FETCH FIRST 7 ROWS ONLY

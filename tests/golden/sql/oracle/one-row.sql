@@ -1,5 +1,5 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE id IN (:v0)
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.id IN (:id_1)
+ FETCH FIRST 1 ROWS ONLY

@@ -1,5 +1,5 @@
-SELECT id, patient, state, began 
+SELECT pas.id, pas.patient, pas.state, pas.began 
 FROM (SELECT id, patient, state, began FROM stays -- all
 ) pas 
-WHERE began IS NULL AND (id < :v0) ORDER BY id DESC
- FETCH FIRST :row_limit ROWS ONLY
+WHERE pas.began IS NULL AND pas.id < :id_1 ORDER BY pas.id DESC
+ FETCH FIRST 7 ROWS ONLY

@@ -1,0 +1,381 @@
+"""Several sources as one list: searched at the same time, merged into one order.
+
+An id and a reference begin with the prefix of their source, so that a search reaches only
+the sources that can match. Either all of these answer, or the search fails: a list is
+never shorter than it should be.
+
+Rows are ordered by the instant of their sort key, then by the index of their source, then
+as their source orders them, since no two databases agree on the order of ids. Descending
+is the reverse, but rows without the sort key come last in both directions (decisions 8 and
+12). Ordered by id alone, one source follows the other.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial, reduce
+from typing import TypeVar
+
+from adapters.contract import (
+    Adapter,
+    Bound,
+    Capabilities,
+    Criterion,
+    Group,
+    Limit,
+    NotFoundError,
+    Page,
+    ParameterCapability,
+    Position,
+    Problem,
+    Record,
+    ReferenceCriterion,
+    ResourceCapabilities,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    SourceDataError,
+    SourceUnavailableError,
+    TokenCriterion,
+)
+from adapters.inspection import Inspectable, Look, Observation, with_values
+from adapters.parameters import SEARCH_PARAMETERS
+
+Answer = TypeVar("Answer")
+
+_FINEST_FIRST = (None, Limit.SECOND, Limit.MINUTE, Limit.DAY)
+_ONE_BY_ONE = "one source after the other, each in its own order"
+_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
+
+_THREADS = 64
+"""Threads for each source: more than a worker has requests, so that calls wait only for
+the source's own limit on concurrent calls. They start when they are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Resources of one type from one source, whose ids begin with `prefix`.
+
+    `name` is that of the source; its adapter serves and understands ids as clients see
+    them. `patients` is the prefix of the patients that its stays refer to. `lacks` are
+    parameters and sort keys that none of its rows has a value for.
+    """
+
+    name: str
+    kind: ResourceType
+    adapter: Adapter
+    prefix: str = ""
+    patients: str = ""
+    lacks: frozenset[str] = frozenset()
+
+    @property
+    def capabilities(self) -> ResourceCapabilities:
+        """What the source can do with these resources."""
+        return self.adapter.capabilities[self.kind]
+
+    def can_match(self, query: SearchQuery) -> bool:
+        """Whether a row of this part can match a search."""
+        return all(self._can_meet(criterion) for criterion in query.criteria)
+
+    def lacks_key(self, query: SearchQuery) -> bool:
+        """Whether no row of this part has the sort key of a search."""
+        return query.sort.key is not SortKey.ID and query.sort.key in self.lacks
+
+    def named(self, call: Callable[[], Answer]) -> Answer:
+        """Return what a call returns; a failure names the source."""
+        try:
+            return call()
+        except (SourceUnavailableError, SourceDataError) as error:
+            error.args = (self.titled(error),)
+            error.source = self.name
+            raise
+
+    def titled(self, text: object) -> str:
+        """Return a text with the name of the source before it, if it has one."""
+        return f"source {self.name}: {text}" if self.name else str(text)
+
+    def _can_meet(self, criterion: Criterion) -> bool:
+        if isinstance(criterion, ReferenceCriterion):
+            return any(id.startswith(self.patients) for id in criterion.values)
+        row = SEARCH_PARAMETERS[self.kind][criterion.parameter]
+        if isinstance(criterion, TokenCriterion) and row.is_id:
+            return any((t.code or "").startswith(self.prefix) for t in criterion.values)
+        return criterion.parameter not in self.lacks
+
+
+class FederatedAdapter:
+    """Parts that are searched and read as one hospital system.
+
+    The order of `parts` is part of the order of results, and of `fingerprint`.
+    """
+
+    def __init__(self, parts: Iterable[Part], fingerprint: str) -> None:
+        self._parts = tuple(parts)
+        self._fingerprint = fingerprint
+        self._by_kind: Mapping[ResourceType, Sequence[Part]] = {
+            kind: tuple(part for part in self._parts if part.kind is kind)
+            for kind in dict.fromkeys(part.kind for part in self._parts)
+        }
+        self._capabilities = {kind: common(p) for kind, p in self._by_kind.items()}
+        names = {part.name for part in self._parts}
+        self._threads = ThreadPoolExecutor(_THREADS * len(names))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What all sources of a resource type can do."""
+        return self._capabilities
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all sources, rows and orders."""
+        return self._fingerprint
+
+    def search(self, query: SearchQuery) -> Page:
+        """Return up to `query.count` rows of all sources from where the query starts."""
+        if len(self._by_kind[query.resource_type]) == 1:
+            (part,) = self._by_kind[query.resource_type]
+            if not part.can_match(query):
+                return Page(())
+            return part.named(partial(part.adapter.search, query))
+        queries = list(self._queries(query))
+        pages = self._gather(
+            (part, partial(part.adapter.search, source_query))
+            for _, part, source_query in queries
+        )
+        rows = [
+            _placed(page, index, keyless=part.lacks_key(query))
+            for (index, part, _), page in zip(queries, pages, strict=True)
+        ]
+        return _merged(rows, any(page.more for page in pages), query)
+
+    def count(self, query: SearchQuery) -> int:
+        """Return how many rows match in all sources."""
+        by_id = Sort(SortKey.ID, query.sort.descending)
+        counts = self._gather(
+            (part, partial(part.adapter.count, replace(query, sort=by_id)))
+            if part.lacks_key(query)
+            else (part, partial(part.adapter.count, query))
+            for part in self._by_kind[query.resource_type]
+            if part.can_match(query)
+        )
+        return sum(counts)
+
+    def read(self, resource_type: ResourceType, id: str) -> Record:
+        """Return one resource, from the one source that can have it."""
+        for part in self._by_kind.get(resource_type, ()):
+            if id.startswith(part.prefix):
+                return part.named(partial(part.adapter.read, resource_type, id))
+        raise NotFoundError(resource_type)
+
+    def explain(self, query: SearchQuery) -> str:
+        """Return what each source would be sent, after its name."""
+        return self._explained(query, lambda adapter: adapter.explain)
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return the same with the values of the search."""
+        return self._explained(query, with_values)
+
+    def check(self) -> Iterable[Problem]:
+        """Return why sources do not answer or no longer fit the mapping."""
+        problems = (
+            replace(problem, text=part.titled(problem.text), source=part.name)
+            for part in self._parts
+            for problem in part.adapter.check()
+        )
+        return tuple(dict.fromkeys(problems))
+
+    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+        """Yield what `check --live` examines in each source that can be inspected."""
+        for part in self._parts:
+            if part.kind in kinds and isinstance(part.adapter, Inspectable):
+                for look in part.adapter.looks((part.kind,)):
+                    run = partial(part.named, partial(_observations, look))
+                    yield Look(part.titled(look.subject), run)
+
+    def close(self) -> None:
+        """Close all sources."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for part in self._parts:
+            part.adapter.close()
+
+    def _queries(self, query: SearchQuery) -> Iterator[tuple[int, Part, SearchQuery]]:
+        """Yield the sources that can have rows of a page, and what each is sent."""
+        for index, part in enumerate(self._by_kind[query.resource_type]):
+            if part.can_match(query):
+                keyless = part.lacks_key(query)
+                if source_query := _query_of_source(query, index, keyless=keyless):
+                    yield index, part, source_query
+
+    def _explained(
+        self, query: SearchQuery, how: Callable[[Adapter], Callable[[SearchQuery], str]]
+    ) -> str:
+        return "\n\n".join(
+            f"-- {part.name or part.prefix}\n"
+            + part.named(partial(how(part.adapter), source_query))
+            for _, part, source_query in self._queries(query)
+        )
+
+    def _gather(
+        self, calls: Iterable[tuple[Part, Callable[[], Answer]]]
+    ) -> list[Answer]:
+        """Return the answers in the order of the calls; raises the first failure.
+
+        Sources answer at the same time, the tables of one source one after the other: a
+        search takes one connection of each source, and never waits for its own.
+        """
+        by_source: dict[str, list[tuple[int, Part, Callable[[], Answer]]]] = {}
+        for index, (part, call) in enumerate(calls):
+            by_source.setdefault(part.name, []).append((index, part, call))
+        first, *others = by_source.values() or [[]]
+        futures = [
+            self._threads.submit(copy_context().run, _answers, each) for each in others
+        ]
+        try:
+            answers = _answers(first)
+            for future in futures:
+                answers |= future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+        return [answers[index] for index in sorted(answers)]
+
+
+def _answers(
+    calls: Iterable[tuple[int, Part, Callable[[], Answer]]],
+) -> dict[int, Answer]:
+    return {index: part.named(call) for index, part, call in calls}
+
+
+def _observations(look: Look) -> list[Observation]:
+    return list(look.ask())
+
+
+def common(parts: Sequence[Part]) -> ResourceCapabilities:
+    """Return what all parts can do.
+
+    A part that lacks a parameter's field matches nothing and withdraws nothing; one that
+    has the field and cannot filter by it withdraws the parameter. Sort keys likewise. Only
+    parts that can all continue after a row of another source have pages (decision 12).
+    """
+    each = [part.capabilities for part in parts]
+    if len(each) == 1:
+        return each[0]
+    names = dict.fromkeys(name for able in each for name in able.parameters)
+    keys = dict.fromkeys(key for able in each for key in able.sorts)
+    keyset = all(able.keyset for able in each)
+    sorts = tuple(
+        key
+        for key in keys
+        if all(key in p.capabilities.sorts or key in p.lacks for p in parts)
+    )
+    return ResourceCapabilities(
+        parameters={
+            name: _narrowest(name, parts)
+            for name in names
+            if all(name in p.capabilities.parameters or name in p.lacks for p in parts)
+        },
+        sorts=sorts,
+        keyset=keyset,
+        dated=all(able.dated for able in each),
+        paging=keyset,
+        backwards=keyset,
+        order="" if sorts else _ONE_BY_ONE,
+    )
+
+
+def _narrowest(name: str, parts: Sequence[Part]) -> ParameterCapability:
+    return reduce(
+        lambda one, other: ParameterCapability(
+            one.prefixes & other.prefixes,
+            one.matches & other.matches,
+            max(one.finest, other.finest, key=_FINEST_FIRST.index),
+            one.period or other.period,
+        ),
+        (
+            part.capabilities.parameters[name]
+            for part in parts
+            if name not in part.lacks and name in part.capabilities.parameters
+        ),
+    )
+
+
+def _query_of_source(
+    query: SearchQuery, index: int, *, keyless: bool
+) -> SearchQuery | None:
+    """Return what the source at `index` is sent for a page of all, None for nothing.
+
+    No row of a `keyless` source has the sort key: they follow all rows that do.
+    """
+    source_query = replace(query, after=None, before=None, placed=True)
+    if keyless:
+        source_query = replace(
+            source_query, sort=Sort(SortKey.ID, query.sort.descending)
+        )
+    cursor = query.after or query.before
+    if not isinstance(cursor, Position):
+        return source_query
+    if index == cursor.source:
+        group = Group.KEYED if keyless else cursor.group
+        return _starting(source_query, query, Position(group, cursor.key, cursor.id))
+    # Whether, at the same instant, its rows are still to come in the direction of travel.
+    ahead = (index > cursor.source) is not (
+        query.sort.descending is not query.backwards
+    )
+    if cursor.moment is not None and not keyless:
+        return _starting(source_query, query, Bound(cursor.moment, included=ahead))
+    unkeyed = cursor.group is Group.UNKEYED and not keyless
+    if unkeyed and ahead is not query.backwards:
+        return _starting(source_query, query, Bound())
+    whole = ahead if cursor.moment is None else not query.backwards
+    return replace(source_query, from_end=query.backwards) if whole else None
+
+
+def _starting(
+    source_query: SearchQuery, query: SearchQuery, cursor: Position | Bound
+) -> SearchQuery:
+    if query.backwards:
+        return replace(source_query, before=cursor)
+    return replace(source_query, after=cursor)
+
+
+_Placed = tuple[Position, Record | RowFault]
+
+
+def _placed(page: Page, index: int, *, keyless: bool) -> list[_Placed]:
+    """Return the rows of one source with their positions among those of all."""
+    return [
+        (
+            replace(
+                position,
+                group=Group.UNKEYED if keyless else position.group,
+                source=index,
+            ),
+            row,
+        )
+        for row, position in zip(page.rows, page.positions, strict=True)
+    ]
+
+
+def _merged(pages: list[list[_Placed]], more: bool, query: SearchQuery) -> Page:
+    """Return one page of the rows of all sources."""
+    sign = -1 if query.sort.descending else 1
+
+    def rank(placed: _Placed) -> tuple[bool, int]:
+        position, _ = placed
+        ticks = (position.moment - _ORIGIN) // _TICK if position.moment else 0
+        return position.group is Group.UNKEYED, sign * ticks
+
+    # Sorting is stable: at one instant the order of the sources and their own remain.
+    rows = sorted((row for page in pages[::sign] for row in page), key=rank)
+    more = more or len(rows) > query.count
+    rows = rows[-query.count :] if query.backwards else rows[: query.count]
+    if not rows:
+        return Page(())
+    positions = tuple(position for position, _ in rows)
+    records = tuple(record for _, record in rows)
+    return Page(records, more, positions[0], positions[-1], positions)

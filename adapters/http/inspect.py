@@ -1,0 +1,492 @@
+"""What `check --live` examines behind an HTTP API: one page of rows, each filter and order.
+
+An API reveals neither its types nor its indexes. Parameters that it does not know it
+ignores, so every filter, order and page is requested once and compared with the rows.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from adapters.contract import (
+    Adapter,
+    AdapterError,
+    DateCriterion,
+    DateValue,
+    EncounterRecord,
+    NotAskableError,
+    NotFoundError,
+    Page,
+    Prefix,
+    Record,
+    ReferenceCriterion,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    SourceDataError,
+    SourceUnavailableError,
+    StringCriterion,
+    TokenCriterion,
+    TooCostlyError,
+)
+from adapters.http.adapter import Section
+from adapters.http.paging import Row
+from adapters.inspection import (
+    Look,
+    Observation,
+    Weight,
+    broken_rules,
+    counted,
+    criterion_of,
+    doubtful_times,
+    far_days,
+    has_far_days,
+    has_offset,
+    hidden_zone,
+    hides_its_zone,
+    never_filled,
+    plain_text,
+    unnamed,
+)
+from adapters.mapping.load import path_of
+from adapters.mapping.model import PagingKind, Path, Several, SourceConfig
+from adapters.mapping.problems import did_you_mean
+from adapters.mapping.row_mapper import own_columns
+from adapters.mapping.slots import UNSERVED, Place, places_of
+from adapters.parameters import SEARCH_PARAMETERS, SORTS
+
+MAX_ROWS = 2000
+"""How many rows are requested at once, of the list as it comes."""
+
+FEW_ROWS = 100
+"""How many are requested if the API refuses so many: the largest page of a client."""
+
+_PAGE = 10
+_CODED = (TokenCriterion, ReferenceCriterion)
+_CLOCK_CHANGE = timedelta(hours=1)
+"""How far apart the times of an autumn night may be read from their order."""
+
+_KNOWN = "does the API know the parameter?"
+_FORBIDDEN = 403
+_UNKNOWN_PARAMETER = (400, 422)
+
+
+@dataclass(eq=False)
+class Sample:
+    """A section and the first rows of its list.
+
+    `refused` is whether the source refused to return the list, `size` how many rows were
+    requested.
+    """
+
+    section: Section
+    adapter: Adapter
+    first_rows: Callable[[int], Sequence[Row]]
+    source: SourceConfig
+    refused: bool = False
+    size: int = MAX_ROWS
+
+    @property
+    def kind(self) -> ResourceType:
+        """The resource type of the section."""
+        return self.section.mapping.resource_type
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """The first rows of the list."""
+        try:
+            return self.first_rows(MAX_ROWS)
+        except AdapterError as error:
+            if isinstance(error, SourceDataError) and error.refused:
+                raise
+            # It may have a limit of its own, or take too long for so many.
+            self.size = FEW_ROWS
+            return self.first_rows(FEW_ROWS)
+
+    @cached_property
+    def mapped(self) -> tuple[Record | RowFault, ...]:
+        """Those rows as records and faults."""
+        return tuple(map(self.section.record, self.rows))
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """Those of the rows that can be mapped."""
+        return _records(self.mapped)
+
+    def query(
+        self, *criteria: Any, sort: Sort | None = None, count: int
+    ) -> SearchQuery:
+        """Return a search of this section, by id unless `sort` says otherwise."""
+        return SearchQuery(self.kind, criteria, sort or Sort(SortKey.ID), count)
+
+    def search(self, query: SearchQuery) -> tuple[Page | None, str]:
+        """Return the page, or why the answer cannot be used.
+
+        Raises SourceDataError if the source refuses the credentials.
+        """
+        try:
+            return self.adapter.search(query), ""
+        except SourceDataError as error:
+            if error.refused:
+                raise
+            return None, str(error)
+
+    def finding(self, text: str, weight: Weight) -> Observation:
+        """Return a finding about the section as a whole."""
+        mark = self.section.mapping.mark
+        return Observation(mark, str(self.kind), "", text, weight)
+
+
+def looks(sample: Sample) -> Iterator[Look]:
+    """Yield what there is to examine in one section."""
+    if sample.section.http.list is None:
+        finding = sample.finding("it has no list: it is not examined", Weight.NOTE)
+        yield Look(f"{sample.kind}: rows", lambda: [finding])
+        return
+    for subject, check in (
+        ("rows", _check_rows),
+        ("paging", _check_paging),
+        ("all rows", _check_page_size),
+        ("filters", _check_filters),
+        ("orders", _check_orders),
+        ("read", _check_read),
+    ):
+        yield Look(f"{sample.kind}: {subject}", _reporting(sample, subject, check))
+
+
+def _reporting(
+    sample: Sample, subject: str, check: Callable[[Sample], Iterator[Observation]]
+) -> Callable[[], Iterator[Observation]]:
+    """Return a check that reports the source's refusals as findings."""
+
+    def run() -> Iterator[Observation]:
+        if sample.refused:
+            return
+        try:
+            yield from check(sample)
+        except SourceDataError as error:
+            sample.refused = subject == "rows"
+            http = sample.source.http
+            authenticates = http is not None and bool(http.headers or http.auth)
+            is_access = error.refused or error.code == _FORBIDDEN
+            if is_access and not authenticates:
+                text = (
+                    "the source refuses access, and the file sends neither headers nor"
+                    " auth: how does the API authenticate its clients?"
+                )
+                yield Observation(sample.source.mark, "source", "", text)
+            elif error.refused:
+                raise
+            else:
+                yield _refusal(sample, subject, error)
+
+    return run
+
+
+def _refusal(sample: Sample, subject: str, error: SourceDataError) -> Observation:
+    """Return what the source refused, at the line that defines the request."""
+    listed, read = sample.section.http.list, sample.section.http.read
+    name, mark, column, hint = "list", listed and listed.mark, "", ""
+    if subject == "read":
+        name, mark = "read", read.mark
+    elif subject == "filters":
+        name, mark = "search", None
+    elif listed and error.code in _UNKNOWN_PARAMETER:
+        name, mark, column = "list.count", listed.count_mark, listed.count
+        hint = f": does the API know the parameter '{column}'?"
+    at = mark or sample.section.mapping.mark
+    return Observation(at, f"{sample.kind}.{name}", column, f"{error}{hint}")
+
+
+def _check_rows(sample: Sample) -> Iterator[Observation]:
+    """Report fields, codes, times and rules that do not fit the rows of the list."""
+    section = sample.section.mapping
+    text = (
+        f"the first {len(sample.rows):,} rows were looked at, of {sample.size:,} that were"
+        " asked for at once; types, indexes and all other rows are not told by an API"
+    )
+    yield sample.finding(text, Weight.NOTE)
+    missing = list(_missing_columns(sample))
+    yield from missing
+    if not missing:
+        cells = [sample.section.cells(row) for row in sample.rows]
+        yield from never_filled(section, own_columns(section), cells, {})
+    places = places_of(section)
+    coded = [p for p in places if p.field.codes and p.field.columns]
+    for place in coded:
+        yield from _unknown_codes(sample, place)
+    counted_columns = {place.field.columns[0] for place in coded}
+    yield from broken_rules(section, sample.mapped, {}, counted_columns)
+    now = datetime.now(UTC)
+    yield from doubtful_times(section, sample.mapped, {}, now)
+    for place in places:
+        yield from _odd_times(sample, place, now)
+    hidden = [
+        record
+        for record in sample.records
+        if isinstance(record, EncounterRecord) and record.status in UNSERVED
+    ]
+    if hidden:
+        text = (
+            f"{len(hidden)} rows of the list are hidden or removed, which searches"
+            " refuse: keep them out with list.fixed"
+        )
+        yield sample.finding(text, Weight.ERROR)
+
+
+def _missing_columns(sample: Sample) -> Iterator[Observation]:
+    for place in places_of(sample.section.mapping):
+        rows = _rows_within(sample.rows, place)
+        known = Counter(path for row in rows for path in _paths(row))
+        for column in place.field.columns:
+            if rows and not any(_has(row, path_of(column)) for row in rows):
+                text = f"no row of the list has '{column}'{did_you_mean(column, known)}"
+                yield Observation.at(place, column, text, Weight.ERROR)
+
+
+def _unknown_codes(sample: Sample, place: Place) -> Iterator[Observation]:
+    (column,) = place.field.columns
+    rows = _rows_within(sample.rows, place)
+    if place.only_if is not None:
+        path, values = path_of(place.only_if.column), place.only_if.values
+        rows = [row for row in rows if plain_text(_value(row, path)) in values]
+    codes = [(_value(row, path_of(column)), 1) for row in rows]
+    column = ", ".join(filter(None, (place.rows, column)))
+    yield from unnamed(counted(place, column, codes), sample.section.mapping.required)
+
+
+def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Observation]:
+    """Report times without a known zone, and days far away."""
+    if not place.field.columns:
+        return
+    column = place.field.columns[0]
+    values = [_value(row, path_of(column)) for row in sample.rows]
+    if hides_its_zone(place) and not any(map(has_offset, values)):
+        yield hidden_zone(place, column)
+    if has_far_days(place):
+        yield from far_days(place, column, [(value, 1) for value in values], now)
+
+
+def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:
+    """Return the rows that hold a field: those of a list in each, for some items."""
+    if not place.rows:
+        return list(rows)
+    return [each for row in rows for each in _value(row, path_of(place.rows)) or ()]
+
+
+def _has(row: Any, path: Path) -> bool:
+    # The object around it may be absent itself, as in a row without a unit.
+    holder = _value(row, path[:-1])
+    return isinstance(holder, Mapping) and path[-1] in holder
+
+
+def _value(row: Any, path: Path) -> Any:
+    for key in path:
+        row = row.get(key) if isinstance(row, Mapping) else None
+    return row
+
+
+def _paths(row: Any, above: str = "") -> Iterator[str]:
+    if isinstance(row, Mapping):
+        for key, value in row.items():
+            yield f"{above}{key}"
+            yield from _paths(value, f"{above}{key}.")
+
+
+def _check_paging(sample: Sample) -> Iterator[Observation]:
+    """Request two pages of one row each: an API that ignores the parameter repeats it."""
+    listed = sample.section.http.list
+    paging = listed.paging if listed else None
+    if paging is None or paging.mark is None:
+        return
+    query = sample.query(count=1)
+    first = sample.adapter.search(query)
+    if not first.more or first.last is None:
+        return
+    second = sample.adapter.search(replace(query, after=first.last))
+    ids = [{record.id for record in _records(page.rows)} for page in (first, second)]
+    if ids[0] & ids[1]:
+        text = f"the second page is the first one again: {_KNOWN}"
+        element = f"{sample.kind}.list.paging"
+        yield Observation(paging.mark, element, paging.send, text, Weight.ERROR)
+
+
+def _check_page_size(sample: Sample) -> Iterator[Observation]:
+    """Compare the list with its total, where one request has to return a whole page."""
+    listed = sample.section.http.list
+    if listed is None or listed.mark is None:
+        return
+    if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
+        return
+    rows = len(sample.first_rows(FEW_ROWS))
+    due = min(FEW_ROWS, sample.adapter.count(sample.query(count=FEW_ROWS)))
+    if rows >= due:
+        return
+    weight = Weight.ERROR
+    text = "returns fewer rows than requested: the others are never served"
+    if listed.total is not None:
+        weight = Weight.WARNING
+        text = (
+            f"gives {rows} rows where {due} are due: a search with more (_count) is"
+            " refused (502). Ask the vendor for the largest page, and offer no larger one:"
+            " count: {max: …} in a profile of your own"
+        )
+    yield Observation(listed.mark, f"{sample.kind}.list", "", text, weight)
+
+
+def _check_filters(sample: Sample) -> Iterator[Observation]:
+    """Search once with each filter, for a value that a row of the list has."""
+    for parameter in sample.section.mapping.parameters:
+        slots = SEARCH_PARAMETERS[sample.kind][parameter].slots
+        places = [p for p in places_of(sample.section.mapping) if p.slot in slots]
+        criteria = dict.fromkeys(criterion_of(parameter, r) for r in sample.records)
+        reason = "no row of the list has a value for it"
+        for criterion in [c for c in criteria if c is not None and places][:_PAGE]:
+            query = sample.query(criterion, count=_PAGE)
+            try:
+                yield from _check_filter(sample, places[0], query)
+                break
+            except NotAskableError:
+                reason = "the API cannot compare the values of the rows"
+        else:
+            text = f"'{parameter}' was not tried: {reason}"
+            yield sample.finding(text, Weight.NOTE)
+
+
+def _check_filter(
+    sample: Sample, place: Place, query: SearchQuery
+) -> Iterator[Observation]:
+    (criterion,) = query.criteria
+    parameter, weight = criterion.parameter, Weight.ERROR
+    texts: list[str] = []
+    try:
+        page, error = sample.search(query)
+        if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
+            texts = list(_ignored_bounds(sample, query))
+        if error:
+            texts = texts or [f"does not filter: {error}"]
+        elif not page or not page.rows:
+            texts = ["brings no row, though the list has one with the value"]
+        elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
+            weight = Weight.WARNING
+            texts = [f"brings as many rows as no filter: {_KNOWN}"]
+        texts = texts or list(_ignored_values(sample, query))
+    except SourceUnavailableError as failure:
+        # The list was answered: an API may fail at a parameter that it does not know.
+        texts, weight = [f"is not answered: {failure}"], Weight.ERROR
+    column = ", ".join(place.field.columns)
+    for text in texts:
+        yield Observation.at(place, column, f"'{parameter}' {text}", weight)
+
+
+def _ignored_bounds(sample: Sample, query: SearchQuery) -> Iterator[str]:
+    """Report each bound of times that excludes nothing when it is sent alone.
+
+    Each lies beyond all rows of the sample, so that a list that ignores it has such rows.
+    """
+    parameter = query.criteria[0].parameter
+    call = sample.section.http.search[parameter]
+    criteria = (criterion_of(parameter, record) for record in sample.records)
+    days = [c.values[0] for c in criteria if isinstance(c, DateCriterion)]
+    last, first = max(day.high for day in days), min(day.low for day in days)
+    for name, bound in (
+        (call.low, DateValue(Prefix.GE, last, last)),
+        (call.before or call.until, DateValue(Prefix.LT, first, first)),
+    ):
+        criterion = DateCriterion(parameter, (bound,))
+        if name:
+            _, error = sample.search(replace(query, criteria=(criterion,)))
+            if error:
+                yield f"does not filter by '{name}' alone: {error}"
+
+
+def _ignored_values(sample: Sample, query: SearchQuery) -> Iterator[str]:
+    """Report a parameter that finds the rows of one value only where two are sent."""
+    (criterion,) = query.criteria
+    name = criterion.parameter
+    two = tuple(dict.fromkeys(_coded_values(sample.records, name)))[:2]
+    takes_one = sample.section.http.search[name].several is Several.ONE
+    if takes_one or len(two) < 2 or not isinstance(criterion, _CODED):
+        return
+    hint = "does the API take several so (several:)?"
+    try:
+        both: Any = type(criterion)(name, two)
+        page, error = sample.search(replace(query, criteria=(both,)))
+    except NotAskableError:
+        # Two numbers of two systems cannot always be sent at once.
+        return
+    if error:
+        yield f"does not filter by two values: {error}: {hint}"
+        return
+    values = {*_coded_values(_records(page.rows if page else ()), name)}
+    if page and len(page.rows) < _PAGE and not {*two} <= values:
+        yield f"brings no row of one of two values: {hint}"
+
+
+def _coded_values(records: Iterable[Record], parameter: str) -> Iterator[Any]:
+    for record in records:
+        criterion = criterion_of(parameter, record)
+        if isinstance(criterion, _CODED):
+            yield criterion.values[0]
+
+
+def _may_be_ignored(sample: Sample, query: SearchQuery) -> bool:
+    """Whether a filter that rows cannot be compared with narrows nothing."""
+    if not isinstance(query.criteria[0], (StringCriterion, ReferenceCriterion)):
+        return False
+    try:
+        everything = sample.adapter.count(replace(query, criteria=()))
+        return len(sample.rows) > _PAGE and sample.adapter.count(query) == everything
+    except TooCostlyError:
+        return False
+
+
+def _check_orders(sample: Sample) -> Iterator[Observation]:
+    """Search once in each order: an API that ignores the parameter keeps its own."""
+    sort = sample.section.http.sort
+    if sort is None or sort.mark is None:
+        return
+    for word, value in sort.by.items():
+        key, descending = SortKey(word.removeprefix("-")), word.startswith("-")
+        query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
+        try:
+            page, error = sample.search(query)
+        except SourceUnavailableError as failure:
+            page, error = None, str(failure)
+        text = f"'{word}' is not answered: {error}" if error else ""
+        if page and not _is_sorted(sample, page, query.sort):
+            text = f"the rows of '{word}' come in another order: {_KNOWN}"
+        if text:
+            element = f"{sample.kind}.sort"
+            yield Observation(sort.mark, element, value, text, Weight.ERROR)
+
+
+def _is_sorted(sample: Sample, page: Page, sort: Sort) -> bool:
+    slot = SORTS[sample.kind].get(sort.key, "")
+    values = (getattr(record, slot, None) for record in _records(page.rows))
+    times = [value for value in values if isinstance(value, datetime)]
+    ordered = times[::-1] if sort.descending else times
+    return all(one <= other + _CLOCK_CHANGE for one, other in pairwise(ordered))
+
+
+def _check_read(sample: Sample) -> Iterator[Observation]:
+    """Read one row of the list by its id."""
+    record = next((record for record in sample.records if record.id), None)
+    if record is None:
+        return
+    place = next(p for p in places_of(sample.section.mapping) if p.slot == "id")
+    try:
+        sample.adapter.read(sample.kind, record.id)
+    except NotFoundError:
+        text = "read finds nothing by the id of a row of the list"
+        yield Observation.at(place, place.field.columns[0], text, Weight.ERROR)
+
+
+def _records(rows: Iterable[Record | RowFault]) -> Iterator[Record]:
+    return (row for row in rows if not isinstance(row, RowFault))

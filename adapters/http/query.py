@@ -1,0 +1,315 @@
+"""SearchQuery → the parameters that an HTTP source is sent.
+
+What the source cannot compare is refused (NotAskableError): no criterion is left out, no
+bound is widened, and no rows are fetched to be filtered here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, time, timedelta
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from adapters.contract import (
+    Criterion,
+    DateCriterion,
+    DateValue,
+    Limit,
+    NotAskableError,
+    ParameterCapability,
+    Prefix,
+    ReferenceCriterion,
+    ResourceType,
+    SearchQuery,
+    StringCriterion,
+    StringMatch,
+    Token,
+    TokenCriterion,
+)
+from adapters.folding import fold
+from adapters.mapping.model import (
+    FieldMapping,
+    ResourceMapping,
+    SearchCall,
+    Several,
+    Step,
+    TimeRule,
+)
+from adapters.mapping.slots import SLOTS, UNSERVED, Kind, Slot, field_of
+from adapters.mapping.times import directives, in_format, to_local
+from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
+
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+
+_MAX_ID = 64
+_UNSENDABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def parameters_of(section: ResourceMapping, query: SearchQuery) -> Pairs | None:
+    """Return the parameters for all criteria of a search, None if nothing can match."""
+    assert section.http is not None, "only sections of HTTP sources are sent"
+    pairs: Pairs = ()
+    for name in dict.fromkeys(c.parameter for c in query.criteria):
+        criteria = [c for c in query.criteria if c.parameter == name]
+        sent = _Filter(section, section.http.search[name]).pairs(criteria)
+        if sent is None:
+            return None
+        pairs += sent
+    return pairs
+
+
+class _Filter(NamedTuple):
+    """One search parameter of a section, and how it is sent."""
+
+    section: ResourceMapping
+    call: SearchCall
+
+    def pairs(self, criteria: Sequence[Criterion]) -> Pairs | None:
+        """Return what to send for all criteria of this parameter."""
+        match criteria[0]:
+            case DateCriterion():
+                dates = [c for c in criteria if isinstance(c, DateCriterion)]
+                return _date_pairs(self.call, self._time_rule(), dates)
+            case StringCriterion() as text:
+                self._refuse_repeated(criteria)
+                return _string_pairs(self.call, text)
+            case TokenCriterion() as tokens if self._row.system_slot:
+                self._refuse_repeated(criteria)
+                return self._identifiers(tokens)
+            case _:
+                codes = [self._codes(criterion) for criterion in criteria]
+                return _pairs(self.call, self.call.send, self._in_all(codes))
+
+    def _codes(self, criterion: Criterion) -> list[str]:
+        """Return the source's own codes or ids for the values of a criterion."""
+        codes: Iterable[str] = ()
+        if isinstance(criterion, ReferenceCriterion):
+            codes = criterion.values
+        elif isinstance(criterion, TokenCriterion):
+            codes = [token.code for token in criterion.values if token.code]
+        if self._row.is_id or isinstance(criterion, ReferenceCriterion):
+            codes = self._field.own(code for code in codes if len(code) <= _MAX_ID)
+        return [each for code in codes for each in self._source_codes(code)]
+
+    def _source_codes(self, code: str) -> tuple[str, ...]:
+        field = self._field
+        if code in UNSERVED and field.slot == "status":
+            return ()
+        if field.codes is None:
+            return (code,)
+        if field.codes.otherwise == code:
+            # It stands for every code without an entry: the source has no word for that.
+            raise _refusal(self.call, Limit.CODE)
+        return field.codes.sources(code)
+
+    def _in_all(self, codes: Sequence[Sequence[str]]) -> Sequence[str]:
+        """Return the codes that all criteria have in common."""
+        common = [code for code in codes[0] if all(code in other for other in codes)]
+        # Two ids may be those of one merged patient, which only the source knows.
+        differ = all(codes) and all({*common} != {*each} for each in codes)
+        if self.call.merged and differ:
+            raise _refusal(self.call, Limit.ONCE)
+        return common
+
+    def _identifiers(self, criterion: TokenCriterion) -> Pairs | None:
+        call = self.call
+        numbers = [
+            identifier
+            for token in criterion.values
+            if (identifier := self._identifier(token)) is not None
+        ]
+        if not any(system for system, _ in numbers):
+            return _pairs(call, call.send, [number for _, number in numbers])
+        if len(numbers) > 1 or call.system is None:
+            raise _refusal(call, Limit.ONE_VALUE)
+        ((system, number),) = numbers
+        pairs = _pairs(call, call.send, [number])
+        return None if pairs is None else (*pairs, (call.system.send, system))
+
+    def _identifier(self, token: Token) -> tuple[str, str] | None:
+        """Return the source's code of the system ("" for any) and the number."""
+        if token.code is None:
+            raise _refusal(self.call, Limit.SYSTEM)
+        if token.system is None:
+            return "", token.code
+        constant = self._constant_system()
+        if constant is not None:
+            return ("", token.code) if token.system == constant else None
+        if self.call.system is None or token.system == "":
+            raise _refusal(self.call, Limit.SYSTEM)
+        if self.call.system.codes is None:
+            return token.system, token.code
+        code = self.call.system.codes.get(token.system)
+        return None if code is None else (code, token.code)
+
+    def _constant_system(self) -> str | None:
+        """Return the one system of all numbers, "" if they have none, None if it varies."""
+        if self._row.system_slot not in _slots(self.section.resource_type):
+            return None
+        system = self.section.fields.get(str(self._row.system_slot))
+        return system.constant if system else ""
+
+    def _refuse_repeated(self, criteria: Sequence[Criterion]) -> None:
+        if len(criteria) > 1:
+            raise _refusal(self.call, Limit.ONCE)
+
+    def _time_rule(self) -> TimeRule | None:
+        """Return how the source's times are read, None for days of the calendar."""
+        slot = _slots(self.section.resource_type)[self._row.slots[0]]
+        return self._field.time if slot.kind is Kind.TIME else None
+
+    @property
+    def _field(self) -> FieldMapping:
+        kind = self.section.resource_type
+        return self.section.fields[field_of(kind, self.call.name)]
+
+    @property
+    def _row(self) -> SearchParameter:
+        return SEARCH_PARAMETERS[self.section.resource_type][self.call.name]
+
+
+def _slots(kind: ResourceType) -> Mapping[str, Slot]:
+    """Return the slots of a resource itself, without those of the items of its lists."""
+    return {slot.name: slot for slot in SLOTS[kind]}
+
+
+def _string_pairs(call: SearchCall, criterion: StringCriterion) -> Pairs | None:
+    name = _match_parameters(call)[criterion.match]
+    if not name:
+        raise _refusal(call, Limit.PREFIX)
+    return _pairs(call, name, [text for text in criterion.values if fold(text)])
+
+
+def _match_parameters(call: SearchCall) -> Mapping[StringMatch, str | None]:
+    return {
+        StringMatch.STARTS_WITH: call.send,
+        StringMatch.CONTAINS: call.contains,
+        StringMatch.EXACT: call.exact,
+    }
+
+
+def _pairs(call: SearchCall, name: str, values: Iterable[str]) -> Pairs | None:
+    """Return several values of one parameter as the source takes them, None for none."""
+    sent = list(dict.fromkeys(v for v in values if v and not _UNSENDABLE.search(v)))
+    if not sent:
+        return None
+    if call.several is Several.REPEAT:
+        return tuple((name, value) for value in sent)
+    if call.several is Several.COMMA:
+        if any("," in value for value in sent):
+            raise _refusal(call, Limit.SIGN)
+        return ((name, ",".join(sent)),)
+    if len(sent) > 1:
+        raise _refusal(call, Limit.ONE_VALUE)
+    return ((name, sent[0]),)
+
+
+def _refusal(call: SearchCall, limit: Limit) -> NotAskableError:
+    return NotAskableError("the source cannot compare it", call.name, limit)
+
+
+class _Unit(NamedTuple):
+    """The unit in which a source compares times."""
+
+    length: timedelta
+    limit: Limit
+    format: str
+
+
+_UNITS: Mapping[Step, _Unit] = MappingProxyType(
+    {
+        Step.DAY: _Unit(timedelta(days=1), Limit.DAY, "%Y-%m-%d"),
+        Step.MINUTE: _Unit(timedelta(minutes=1), Limit.MINUTE, "%Y-%m-%dT%H:%M"),
+        Step.SECOND: _Unit(timedelta(seconds=1), Limit.SECOND, "%Y-%m-%dT%H:%M:%S"),
+    }
+)
+
+
+def capability_of(call: SearchCall) -> ParameterCapability:
+    """Return what a source can compare with one parameter."""
+    if not call.send:
+        limit = _UNITS[call.step].limit
+        return ParameterCapability(prefixes=_prefixes(call), finest=limit)
+    matches = _match_parameters(call).items()
+    return ParameterCapability(matches=frozenset(m for m, name in matches if name))
+
+
+def _prefixes(call: SearchCall) -> frozenset[Prefix]:
+    """Return the prefixes that the source's bounds can express; `ne` is never one."""
+    lower = {Prefix.GE, Prefix.GT} if call.low else set()
+    upper = {Prefix.LT, Prefix.LE} if call.before or call.until else set()
+    both = {Prefix.EQ} if lower and upper else set()
+    return frozenset(lower | upper | both)
+
+
+def _date_pairs(
+    call: SearchCall, rule: TimeRule | None, criteria: Iterable[DateCriterion]
+) -> Pairs | None:
+    """Return the bounds to send, None if nothing can lie between them."""
+    low: datetime | None = None
+    high: datetime | None = None
+    for criterion in criteria:
+        if not criterion.values:
+            return None
+        if len(criterion.values) > 1:
+            raise _refusal(call, Limit.ONE_VALUE)
+        start, end = _bounds(call, criterion.values[0])
+        low = max(filter(None, (low, start)), default=None)
+        high = min(filter(None, (high, end)), default=None)
+    if low is not None and high is not None and low >= high:
+        return None
+    pairs: Pairs = ()
+    if low is not None and call.low:
+        pairs += ((call.low, _written(call, rule, low)),)
+    if high is not None and call.before:
+        pairs += ((call.before, _written(call, rule, high)),)
+    elif high is not None and call.until:
+        last = _written(call, rule, high, less=_UNITS[call.step].length)
+        pairs += ((call.until, last),)
+    return pairs
+
+
+def _bounds(
+    call: SearchCall, value: DateValue
+) -> tuple[datetime | None, datetime | None]:
+    """Return the instants from which and before which a value matches."""
+    if value.prefix not in _prefixes(call):
+        raise _refusal(call, Limit.PREFIX)
+    match value.prefix:
+        case Prefix.GE:
+            return value.low, None
+        case Prefix.GT:
+            return value.high, None
+        case Prefix.LT:
+            return None, value.low
+        case Prefix.LE:
+            return None, value.high
+        case _:
+            return value.low, value.high
+
+
+def _written(
+    call: SearchCall,
+    rule: TimeRule | None,
+    instant: datetime,
+    less: timedelta = timedelta(),
+) -> str:
+    """Return a bound as the source writes times; refused between two of its units."""
+    unit = _UNITS[call.step]
+    form = call.format or unit.format
+    if rule is None:
+        # A birth date is a day of the calendar, whatever the zone of the search.
+        local = instant.replace(tzinfo=None)
+    else:
+        local = to_local(instant, replace(rule, zone=call.zone or rule.zone))
+    if (local - datetime.combine(local, time())) % unit.length:
+        is_day = call.step is Step.DAY and instant.time() == time()
+        raise _refusal(call, Limit.OTHER_DAYS if is_day else unit.limit)
+    try:
+        if "z" in directives(form) and rule is not None:
+            zoned = (instant - less).astimezone(call.zone or rule.zone)
+            return in_format(zoned, form)
+        return in_format(local - less, form)
+    except OverflowError as error:
+        raise _refusal(call, Limit.PREFIX) from error

@@ -1,0 +1,697 @@
+"""What a check of a live source examines, whatever the kind of source.
+
+A source is checked with samples of its rows and counts of its codes; the kinds of sources
+fetch those, and what they mean for the mapping is decided here: rows that cannot be
+served, codes without an entry, fields that no row fills, times that look wrong. No
+finding quotes a value of a person: counts, codes, columns and rules only. For previews
+the module also reads one row as its source has it.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from adapters.contract import (
+    Adapter,
+    Criterion,
+    DateCriterion,
+    DateValue,
+    EncounterRecord,
+    NotFoundError,
+    Prefix,
+    Record,
+    ReferenceCriterion,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    SourceDataError,
+    StringCriterion,
+    Token,
+    TokenCriterion,
+)
+from adapters.mapping.model import (
+    HIDDEN,
+    REMOVED,
+    CodeTable,
+    ItemMapping,
+    Mark,
+    ResourceMapping,
+    SourceMapping,
+    TimeRule,
+)
+from adapters.mapping.problems import MappingProblem
+from adapters.mapping.row_mapper import (
+    Cell,
+    CellError,
+    Reader,
+    Row,
+    compile_cell,
+    counting,
+    item_positions,
+    item_reader,
+)
+from adapters.mapping.slots import LISTS, SLOTS, Kind, Place, places_of
+from adapters.mapping.times import read_day
+from adapters.mapping.values import LONGEST_CODE, as_text, presence
+from adapters.matching import resource_type_of
+from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+
+SAMPLE = 1000
+"""How many rows are read from each end of an order."""
+
+
+class Weight(StrEnum):
+    """How severe a finding is; a note alone needs nobody to act."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A finding about a source, at the line of the mapping that it concerns.
+
+    `column` is the source's own table.column where that is known. `remedy` is an SQL
+    statement or a line of the file that would help, "" when there is none.
+    """
+
+    mark: Mark
+    element: str
+    column: str
+    text: str
+    weight: Weight = Weight.ERROR
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, problem: MappingProblem) -> "Observation":
+        """Return the finding of a problem of the mapping."""
+        return cls(problem.mark, problem.element, problem.column, problem.text)
+
+    @classmethod
+    def at(
+        cls, place: Place, column: str, text: str, weight: Weight, remedy: str = ""
+    ) -> "Observation":
+        """Return the finding of a field."""
+        return cls(place.field.mark, place.element, column, text, weight, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One check of a source; `ask` runs it, within the time limits of the source.
+
+    It raises SourceUnavailableError when the source is away.
+    """
+
+    subject: str
+    ask: Callable[[], Iterable[Observation]]
+
+
+@runtime_checkable
+class Inspectable(Protocol):
+    """An adapter whose source can be checked."""
+
+    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+        """Yield the checks of these types; each is run before the next is requested."""
+
+
+@runtime_checkable
+class Legible(Protocol):
+    """An adapter that can explain a search with its values."""
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return what would be sent, and what each placeholder stands for."""
+
+
+def with_values(adapter: Adapter) -> Callable[[SearchQuery], str]:
+    """Return what explains a search, with its values where the adapter can."""
+    return adapter.explain_values if isinstance(adapter, Legible) else adapter.explain
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """The cells of one resource: its own row, and the rows of items with own SELECTs.
+
+    `columns` are in the order of `cells`; those of an item in that of `item_columns`.
+    """
+
+    section: ResourceMapping
+    columns: tuple[str, ...]
+    cells: tuple[object, ...]
+    items: Mapping[ItemMapping, Sequence[Sequence[object]]] = field(
+        default_factory=dict
+    )
+
+
+def find_row(mapping: SourceMapping, resource_type: ResourceType, id: str) -> SourceRow:
+    """Read the row of one resource from its source; the connection is closed again.
+
+    `id` is as clients see it. Raises NotFoundError, SourceUnavailableError,
+    SourceDataError, and GoneError where an HTTP source says so itself.
+    """
+    if resource_type not in mapping.resources:
+        prefixes = ((part, part.section.fields["id"].prefix) for part in mapping.parts)
+        parts = [
+            part
+            for part, prefix in prefixes
+            if part.kind is resource_type and id.startswith(prefix)
+        ]
+        if not parts:
+            raise NotFoundError(resource_type)
+        mapping = parts[0].mapping
+    section = mapping.resources[resource_type]
+    # Imported here, so that a database needs no HTTP library, and the other way round.
+    if section.http is not None:
+        from adapters.http.adapter import find_http_row
+
+        return find_http_row(mapping, resource_type, id)
+    if not section.rows:
+        raise SourceDataError("a source of this kind does not show its rows")
+    from adapters.sql.adapter import find_sql_row
+
+    return find_sql_row(mapping, resource_type, id)
+
+
+def broken_rules(
+    section: ResourceMapping,
+    rows: Collection[Record | RowFault],
+    columns: Mapping[str, str],
+    counted: Collection[str],
+) -> Iterator[Observation]:
+    """Yield how many rows break which rule.
+
+    `columns` are names of columns as the source has them. The codes of columns in
+    `counted`, and where they are empty, are reported elsewhere for all rows.
+    """
+    places = places_of(section)
+    faults = Counter(row for row in rows if isinstance(row, RowFault))
+    for fault, number in faults.most_common():
+        is_counted = fault.rule.startswith(("no entry for ", "required and empty"))
+        if is_counted and fault.column in counted:
+            continue
+        text = f"{number:,} of {len(rows):,} rows of the sample cannot be served: "
+        text += fault.rule
+        if "never happens" in fault.rule:
+            text += " (is the column in UTC, or in another time zone?)"
+        elif fault.rule == "not readable as a time":
+            text += " (how is it written? Say so with format)"
+        named = [place for place in places if place.slot == fault.field]
+        exact = [p for p in named if ", ".join(p.field.columns) == fault.column]
+        source = columns.get(fault.column, fault.column)
+        if place := next(iter(exact or named), None):
+            yield Observation.at(place, source, text, Weight.ERROR)
+        else:
+            yield Observation(section.mark, str(section.resource_type), source, text)
+
+
+def empty(place: Place, column: str, rows: int) -> Observation:
+    """Return the finding of rows that lack what they must have."""
+    have = "1 row has" if rows == 1 else f"{rows:,} rows have"
+    text = f"{have} nothing here, which is required: such rows cannot be served"
+    return Observation.at(place, column, text, Weight.ERROR)
+
+
+MOST = 100
+"""A column with more different values than this holds no codes."""
+
+_FEW, _OFTEN = 5, 3
+"""More different values than a few are codes where each has so many rows."""
+
+_SHOWN = 20
+_MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
+
+
+class Counted(NamedTuple):
+    """The codes of one field and how many rows have each, or `nothing`.
+
+    `column` is where they stand.
+    """
+
+    place: Place
+    column: str
+    counts: Mapping[str, int]
+    nothing: int
+
+    @property
+    def codes(self) -> CodeTable:
+        """The table that reads the field."""
+        codes = self.place.field.codes
+        assert codes is not None, "only coded fields are counted"
+        return codes
+
+
+def counted(place: Place, column: str, values: Iterable[tuple[object, int]]) -> Counted:
+    """Return how many rows have each code, as a cell is read."""
+    absent = place.field.absent | {""}
+    counts: Counter[str] = Counter()
+    for value, rows in values:
+        counts[plain_text(value)] += rows
+    nothing = sum(counts.pop(text, 0) for text in absent)
+    return Counted(place, column, counts, nothing)
+
+
+def plain_text(value: object) -> str:
+    """Return a value as a cell is read, "" for none and for what has no text."""
+    try:
+        return "" if value is None else as_text(value)
+    except ValueError:
+        return ""
+
+
+def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Observation]:
+    """Yield the codes that no entry names, and where a required one is missing."""
+    place, column, counts, nothing = column_counts
+    codes = column_counts.codes
+    is_required = place.slot in required and "." not in place.slot
+    if nothing and codes.otherwise is None and is_required:
+        yield empty(place, column, nothing)
+    others = {c: n for c, n in counts.items() if c not in codes.table}
+    if not others:
+        return
+    if not _are_codes(column_counts):
+        yield _many_values(column_counts, sum(others.values()))
+    elif codes.otherwise is not None:
+        text = f"codes.{codes.name} names no {_named(others)}"
+        text += f": all become '{codes.otherwise}'"
+        yield Observation.at(place, column, text, Weight.NOTE)
+    else:
+        text = f"codes.{codes.name} names no {_named(others)}"
+        text += ": such rows cannot be served"
+        mark, lines = codes.mark or place.field.mark, _entries(others, column_counts)
+        yield Observation(mark, place.element, column, text, Weight.ERROR, lines)
+
+
+def unused(codes: CodeTable, column_counts: Iterable[Counted]) -> Iterator[Observation]:
+    """Yield the entries of a table that no row of its fields has."""
+    every = list(column_counts)
+    never = [c for c in codes.table if not any(c in each.counts for each in every)]
+    if never and codes.mark:
+        names = ", ".join(map(repr, never[:_SHOWN]))
+        columns = ", ".join(dict.fromkeys(each.column for each in every))
+        text, element = f"no row has {names}{_more(never)}", f"codes.{codes.name}"
+        yield Observation(codes.mark, element, columns, text, Weight.NOTE)
+
+
+def _are_codes(column_counts: Counted) -> bool:
+    """Whether values come back often enough to be codes, and not names of people.
+
+    A table that names half of them was written for codes: a small copy of a hospital has
+    few rows of each.
+    """
+    counts = column_counts.counts
+    named = sum(code in column_counts.codes.table for code in counts)
+    is_often = sum(counts.values()) >= _OFTEN * len(counts)
+    are_few = len(counts) <= _FEW
+    return are_few or (len(counts) <= MOST and (is_often or 2 * named >= len(counts)))
+
+
+def _many_values(column_counts: Counted, rows: int) -> Observation:
+    """Return the finding of values that may be anything: how many, and none of them."""
+    codes, over = column_counts.codes, len(column_counts.counts) > MOST
+    values = f"over {MOST}" if over else f"{len(column_counts.counts)}"
+    text = f"{values} different values, which are not shown: is this a column of codes?"
+    weight = Weight.WARNING
+    if codes.otherwise is None:
+        unfit = f"{'at least ' * over}{_rows(rows)} with values that codes.{codes.name}"
+        text = f"{unfit} does not name cannot be served; {text}"
+        weight = Weight.ERROR
+    return Observation.at(column_counts.place, column_counts.column, text, weight)
+
+
+def _named(codes: Mapping[str, int]) -> str:
+    short = [(c, n) for c, n in _by_rows(codes) if len(c) <= LONGEST_CODE]
+    texts = [f"{code!r} ({_rows(n)})" for code, n in short[:_SHOWN]]
+    if longer := sum(n for c, n in codes.items() if len(c) > LONGEST_CODE):
+        texts.append(f"texts too long for a code ({_rows(longer)})")
+    return ", ".join(texts) + _more(short)
+
+
+def _entries(codes: Mapping[str, int], column_counts: Counted) -> str:
+    """Return the entries to add, which the check refuses until somebody has decided."""
+    takes = column_counts.place.takes or dict.fromkeys(
+        column_counts.codes.table.values()
+    )
+    words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
+    plain = re.compile(r"[A-Za-z0-9_.-]+")
+    return "\n".join(
+        f"{code if plain.fullmatch(code) else repr(code)}: '?'   # {_rows(n)}; {words}"
+        for code, n in _by_rows(codes)[:_SHOWN]
+        if len(code) <= LONGEST_CODE
+    )
+
+
+def _by_rows(codes: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(codes.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
+
+
+def _more(items: Sequence[object]) -> str:
+    return f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+
+
+Sampled = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]]]
+"""Rows, each with the rows of the items that have a SELECT or a list of their own."""
+
+_ENOUGH = 20
+"""In fewer rows or times than these a pattern means nothing."""
+
+_RARE = ("replaced_by", "deceased_at")
+"""What few people have by its nature."""
+
+
+def never_filled(
+    section: ResourceMapping,
+    columns: Sequence[str],
+    rows: Sampled,
+    names: Mapping[str, str],
+) -> Iterator[Observation]:
+    """Yield each field and item that none of the rows fills.
+
+    A column that is empty in the source leaves nothing to mend, and is a note; one with
+    values of which nothing comes is a warning. `columns` are those of a row in order,
+    `names` their names as the source has them.
+    """
+    if len(rows) < _ENOUGH:
+        return
+    positions = {column: at for at, column in enumerate(columns)}
+    kind, text = section.resource_type, f"none of {len(rows):,} rows has it"
+    own = [row for row, _ in rows]
+    for slot in SLOTS[kind]:
+        field = section.fields.get(slot.record)
+        if field is None or not field.columns or slot.record in _RARE:
+            continue
+        read = compile_cell(Cell(field, slot.name, positions), slot.kind)
+        if not any(_gives(read, row) for row in own):
+            source = ", ".join(names.get(name, name) for name in field.columns)
+            has_any = _has_any(own, positions, field.columns)
+            element = f"{kind}.{slot.element}"
+            yield _unfilled(field.mark, element, source, text, has_any)
+    for listed in LISTS[kind]:
+        for item in section.items.get(listed.name, ()):
+            of = [r for _, below in rows for r in below.get(item, ())]
+            of = of if item.rows else own
+            read = item_reader(item, listed, positions)
+            if any(_gives(read, row) for row in of):
+                continue
+            content = [
+                item.fields[name] for name in listed.content if name in item.fields
+            ]
+            wanted = [c for each in (*content, *item.lines) for c in each.columns]
+            why = _why(item, of, positions)
+            has_any = bool(why) or _has_any(of, item_positions(item, positions), wanted)
+            element = f"{kind}.{listed.element}"
+            yield _unfilled(item.mark, element, "", text + why, has_any)
+
+
+def _why(item: ItemMapping, rows: list[Row], positions: Mapping[str, int]) -> str:
+    """Return why an item has nothing, as far as the mapping says."""
+    if not rows and item.key:
+        return f": its SELECT has no row of theirs; is '{item.key}' the id of the row?"
+    if not rows:
+        return f": '{item.rows}' has no row for them"
+    counts = counting(item, item_positions(item, positions))
+    if item.only_if and not any(_gives(lambda r: counts(r) or None, r) for r in rows):
+        return f": only_if lets none through, is '{item.only_if.column}' as it says?"
+    return ""
+
+
+def _gives(read: Reader, row: Row) -> bool:
+    """Whether a row gives a value; what cannot be read is reported elsewhere."""
+    try:
+        return read(row) not in (None, ())
+    except CellError:
+        return True
+
+
+def _has_any(
+    rows: Sequence[Row], positions: Mapping[str, int], columns: Sequence[str]
+) -> bool:
+    """Whether the columns hold anything in these rows."""
+    at = [positions[name] for name in columns if name in positions]
+    cells = (row[position] for row in rows for position in at)
+    return any(cell is not None and str(cell).strip() for cell in cells)
+
+
+def _unfilled(
+    mark: Mark, element: str, source: str, text: str, has_any: bool
+) -> Observation:
+    weight = Weight.WARNING if has_any else Weight.NOTE
+    why = "" if has_any else ": it is empty in the source"
+    return Observation(mark, element, source, text + why, weight)
+
+
+def criterion_of(parameter: str, record: Record) -> Criterion | None:
+    """Return a criterion that the record meets, None when it lacks what is compared."""
+    row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
+    value, system = _compared(record, row) if row else (None, None)
+    if row is None or not value:
+        return None
+    match row.type:
+        case ParameterType.TOKEN:
+            return TokenCriterion(parameter, (Token(system, value),))
+        case ParameterType.REFERENCE:
+            return ReferenceCriterion(parameter, (value,))
+        case ParameterType.STRING:
+            return StringCriterion(parameter, (value,))
+        case ParameterType.DATE:
+            zone = value.tzinfo if isinstance(value, datetime) else UTC
+            low = datetime(value.year, value.month, value.day, tzinfo=zone)
+            days = DateValue(Prefix.EQ, low, low + timedelta(days=1))
+            return DateCriterion(parameter, (days,))
+
+
+def _compared(record: Record, row: SearchParameter) -> tuple[Any, str | None]:
+    """Return the first value that a parameter compares, and its system."""
+    fields = {s.name: s.record for s in SLOTS[resource_type_of(record)]}
+    for slot in row.slots:
+        listed, _, name = slot.rpartition(".")
+        for holder in getattr(record, listed) if listed else (record,):
+            value = getattr(holder, name if listed else fields[name])
+            if isinstance(value, tuple):
+                value = next(iter(value), None)
+            if value:
+                system = (row.system_slot or "").rpartition(".")[2]
+                return value, getattr(holder, system) if system else None
+    return None, None
+
+
+def hides_its_zone(place: Place) -> bool:
+    """Tell whether nothing in the file says by whose clock a last change is written."""
+    rule = place.field.time
+    is_change = place.field.slot == "last_updated" and bool(place.field.columns)
+    if rule is None or rule.says_zone or not is_change:
+        return False
+    return "%z" not in (rule.format or "")
+
+
+def has_offset(value: object) -> bool:
+    """Tell whether a value says its own distance from UTC."""
+    if isinstance(value, datetime):
+        return value.tzinfo is not None
+    return isinstance(value, str) and bool(_OFFSET.search(value.strip()))
+
+
+_OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
+
+
+def hidden_zone(place: Place, column: str) -> Observation:
+    """Return the doubt about such a time: no row can show that it is read wrongly."""
+    assert place.field.time is not None, "only times have a zone"
+    zone = place.field.time.zone.key
+    text = (
+        f"nothing says by whose clock it is written: it is read in {zone}, and no row shows"
+        " whether that is wrong. Ask the vendor, and say what you are told"
+    )
+    remedy = f"time_zone: UTC   # or {zone}"
+    return Observation.at(place, column, text, Weight.WARNING, remedy)
+
+
+_FAR = timedelta(days=20 * 365)
+"""No stay is known so long before: what ends then may well have no end."""
+
+_FAR_SLOTS = ("start", "end")
+"""Slots whose far days are reported: the name is also what such a row does."""
+
+
+def far_from(now: datetime) -> datetime:
+    """Return the time from which on a day is a far one."""
+    return now + _FAR
+
+
+def has_far_days(place: Place) -> bool:
+    """Tell whether a field is one whose far days stand for none in many systems."""
+    field = place.field
+    return place.slot in _FAR_SLOTS and field.time is not None and bool(field.columns)
+
+
+def far_days(
+    place: Place, column: str, values: Iterable[tuple[object, int]], now: datetime
+) -> Iterator[Observation]:
+    """Yield the far days among values of a start or an end, each with its number of rows.
+
+    A day that is no end of a year and comes once is not quoted: it may be a typing error.
+    """
+    field, verb = place.field, place.slot
+    present = presence(field.absent)
+    assert field.time is not None, "only times are compared with the clock"
+    by_day: dict[date, Counter[str]] = {}
+    for value, rows in values:
+        day = _day(present(value), field.time)
+        if day and day > far_from(now).date():
+            text = str(value).rstrip()
+            if isinstance(value, datetime):
+                text = text.removesuffix(" 00:00:00")
+            by_day.setdefault(day, Counter())[text] += rows
+    sums = {day: texts.total() for day, texts in sorted(by_day.items())}
+    quoted = [d for d in sums if sums[d] > 1 or (d.month, d.day) in ((12, 31), (1, 1))]
+    if quoted:
+        days = " and ".join(f"{_rows_do(sums[d], verb)} on {d}" for d in quoted)
+        absent = [*sorted(field.absent), *(text for d in quoted for text in by_day[d])]
+        question = "does it stand" if len(quoted) == 1 else "do they stand"
+        text = f"{days}: {question} for none? Then say so with absent"
+        remedy = f"absent: {json.dumps(absent, ensure_ascii=False)}"
+        yield Observation.at(place, column, text, Weight.WARNING, remedy)
+    if others := sum(rows for day, rows in sums.items() if day not in quoted):
+        text = f"{_rows_do(others, verb)} more than 20 years ahead: is a year wrong?"
+        yield Observation.at(place, column, text, Weight.WARNING)
+
+
+def _day(value: object, rule: TimeRule) -> date | None:
+    try:
+        return None if value is None else read_day(value, rule)
+    except ValueError:
+        return None
+
+
+def _rows_do(number: int, verb: str) -> str:
+    return f"1 row {verb}s" if number == 1 else f"{number:,} rows {verb}"
+
+
+_SHARE = 0.2
+"""How many of the stays have to be changed before they begin: a clock is hardly so wrong."""
+
+_JUST = timedelta(minutes=15)
+"""A hospital changes some row so often."""
+
+_MIXED = (
+    "by less than the zone's offset: is a column of UTC read as local time, or the reverse"
+    " (time_zone:)?"
+)
+
+
+def doubtful_times(
+    section: ResourceMapping,
+    rows: Collection[Record | RowFault],
+    columns: Mapping[str, str],
+    now: datetime,
+) -> Iterator[Observation]:
+    """Yield what is odd about the times of records."""
+    records = [row for row in rows if not isinstance(row, RowFault)]
+    places = {}
+    for place in places_of(section):
+        places[place.field.slot], rule = place, place.field.time
+        if place.kind is Kind.TIME and rule is not None and place.field.columns:
+            times = [t for r in records if (t := getattr(r, place.field.slot))]
+            column = columns.get(place.field.columns[0], place.field.columns[0])
+            for weight, text in _of_times(times, rule):
+                yield Observation.at(place, column, text, weight)
+    begun = [
+        record
+        for record in records
+        if isinstance(record, EncounterRecord)
+        and record.status in ("in-progress", "finished")
+    ]
+    starts = [stay.start for stay in begun if stay.start]
+    changes = [record.last_updated for record in records if record.last_updated]
+    doubts = (
+        ("start", _ahead(section, "start", starts, now)),
+        ("last_updated", _ahead(section, "last_updated", changes, now)),
+        ("last_updated", _behind(section, changes, now)),
+        ("last_updated", _changed_early(section, begun)),
+    )
+    for slot, text in doubts:
+        if text:
+            source = places[slot].field.columns[0]
+            column = columns.get(source, source)
+            yield Observation.at(places[slot], column, text, Weight.WARNING)
+
+
+def _of_times(
+    times: Collection[datetime], rule: TimeRule
+) -> Iterator[tuple[Weight, str]]:
+    number = f"{len(times):,} times"
+    if twice := sum(_happens_twice(moment, rule) for moment in times):
+        text = f"{twice:,} of {number} happen twice (autumn clock change)"
+        yield Weight.NOTE, f"{text}, and are read as the {rule.twice}"
+    if len(times) < _ENOUGH or rule.at is not None:
+        return
+    if all(moment.astimezone(rule.zone).time() == time() for moment in times):
+        text = f"all of {number} are at 00:00: does the column hold days only?"
+        yield Weight.NOTE, text
+    elif all(moment.astimezone(UTC).time() == time() for moment in times):
+        text = f"all of {number} are at 00:00 in UTC, not in {rule.zone.key}"
+        yield Weight.WARNING, f"{text}: is the time zone of the column right?"
+
+
+def _happens_twice(moment: datetime, rule: TimeRule) -> bool:
+    """Whether the clock of the column shows this time twice."""
+    local = moment.astimezone(rule.zone)
+    first, second = (local.replace(fold=fold).utcoffset() for fold in (0, 1))
+    return first is not None and second is not None and first > second
+
+
+def _ahead(
+    section: ResourceMapping, slot: str, times: Sequence[datetime], now: datetime
+) -> str:
+    """Return the doubt about times in the future, of stays that have begun or of changes."""
+    ahead = [moment for moment in times if moment > now]
+    if not ahead:
+        return ""
+    what = "stays that have begun start" if slot == "start" else "rows were changed"
+    text = f"{len(ahead):,} of {len(times):,} {what} in the future"
+    if _is_near(section, slot, max(ahead), max(ahead) - now):
+        return f"{text}, {_MIXED}"
+    reason = "are they planned, or is" if slot == "start" else "is a clock or"
+    return f"{text}: {reason} a year wrong?"
+
+
+def _behind(
+    section: ResourceMapping, changes: Sequence[datetime], now: datetime
+) -> str:
+    """Return the doubt about a newest change as long ago as the zone is from UTC."""
+    rule = section.fields["last_updated"].time if len(changes) >= _ENOUGH else None
+    offset = rule and max(changes).astimezone(rule.zone).utcoffset()
+    if offset and timedelta() <= now - max(changes) - offset < _JUST:
+        text = (
+            f"the newest change is {offset} hours ago, as far as the zone is from UTC"
+        )
+        return f"{text}, {_MIXED}"
+    return ""
+
+
+def _changed_early(section: ResourceMapping, begun: Sequence[EncounterRecord]) -> str:
+    """Return the doubt about stays that were last changed before they began."""
+    pairs = [(s.start, s.last_updated) for s in begun if s.start and s.last_updated]
+    early = [(start, changed) for start, changed in pairs if changed < start]
+    near = sum(_is_near(section, "start", start, start - c) for start, c in early)
+    if near < max(_ENOUGH, _SHARE * len(pairs), len(early) / 2):
+        return ""
+    text = f"{near:,} of {len(pairs):,} stays were changed before they began"
+    return f"{text}, {_MIXED}"
+
+
+def _is_near(
+    section: ResourceMapping, slot: str, moment: datetime, apart: timedelta
+) -> bool:
+    """Whether two times are no further apart than the clocks of clients are from UTC."""
+    rule = section.fields[slot].time
+    offset = rule and moment.astimezone(rule.written).utcoffset()
+    return bool(offset) and apart <= abs(offset or timedelta())

@@ -1,0 +1,666 @@
+"""A row of the source → a record of the adapter interface, or the fault that prevents it.
+
+Each field is compiled once into a function from a cell to a value; a section and its
+items are compiled once for the columns of their SELECT, then called for every row.
+
+Cleaning is the same for every field: texts lose trailing blanks; the empty text and the
+texts under `absent` are no value. What is not text becomes the text a person would write
+(42, not 42.0). In texts for people a control character becomes a blank; in ids,
+identifiers and functional units it is a fault, because a changed identifier is another.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from adapters.contract import (
+    AddressRecord,
+    EncounterRecord,
+    GoneError,
+    IdentifierRecord,
+    NameRecord,
+    NotFoundError,
+    OrganizationRecord,
+    PatientRecord,
+    Record,
+    ResourceType,
+    RowFault,
+    SourceDataError,
+    TelecomRecord,
+)
+from adapters.mapping.model import (
+    HIDDEN,
+    REMOVED,
+    CodeTable,
+    FieldMapping,
+    ItemMapping,
+    ResourceMapping,
+    TimeRule,
+)
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.slots import (
+    FHIR_ID,
+    LINES,
+    LISTS,
+    SLOTS,
+    UNSERVED,
+    Kind,
+    ListSlot,
+    Slot,
+)
+from adapters.mapping.times import ORIGIN, day_bases, join_parts, read_day, to_instant
+from adapters.mapping.values import PLAIN, as_text, by_cell_value, presence, quoted
+
+Row: TypeAlias = Sequence[object]
+Reader: TypeAlias = Callable[[Row], Any]
+Extras: TypeAlias = Mapping[ItemMapping, Sequence[Row]]
+"""The rows of the items that have a SELECT of their own."""
+
+Convert: TypeAlias = Callable[[Any], Any]
+"""Returns the value of a cell; raises ValueError with the rule that the cell breaks."""
+
+RECORDS: Mapping[ResourceType, type[Any]] = MappingProxyType(
+    {
+        ResourceType.ENCOUNTER: EncounterRecord,
+        ResourceType.PATIENT: PatientRecord,
+        ResourceType.ORGANIZATION: OrganizationRecord,
+    }
+)
+NO_EXTRAS: Extras = MappingProxyType({})
+
+
+# ------------------------------------------------------------------------- a section
+
+
+class RowMapper:
+    """Maps rows of one section whose columns are `columns`, in their order.
+
+    Raises MappingError when the section names a column that is not there.
+    """
+
+    def __init__(self, section: ResourceMapping, columns: Sequence[str]) -> None:
+        if problems := unknown_columns(section, columns):
+            raise MappingError(problems)
+        kind = section.resource_type
+        self._record = RECORDS[kind]
+        names = self._record._fields
+        positions = {column: index for index, column in enumerate(columns)}
+        cells = {
+            slot.record: (Cell(section.fields[slot.record], slot.name, positions), slot)
+            for slot in SLOTS[kind]
+            if slot.record in section.fields
+        }
+        lists = {listed.name for listed in LISTS[kind]}
+        empty = {name: () if name in lists else None for name in names}
+        self._columns = tuple(_column(cells.get(name), empty[name]) for name in names)
+        self._pairs = tuple(
+            (names.index(name), compile_cell(cell, slot.kind))
+            for name, (cell, slot) in cells.items()
+            if len(cell.indexes) > 1
+        )
+        self._lists = tuple(
+            (names.index(listed.name), _list_reader(section, listed, positions))
+            for listed in LISTS[kind]
+            if listed.name in section.items
+        )
+        self._cells = [compile_cell(cell, slot.kind) for cell, slot in cells.values()]
+        self._rules = _rules(section, {name: cell for name, (cell, _) in cells.items()})
+        self._status = _status_reader(cells.get("status"))
+
+    def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
+        """Return the record of a row; `extras` holds the rows of items with own SELECTs.
+
+        A row whose status is hidden or removed is never a fault: what it cannot say is
+        left out, since nobody is going to see it.
+        """
+        try:
+            values = [convert(row[column]) for column, convert in self._columns]
+            for at, read in self._pairs:
+                values[at] = read(row)
+            for at, read_list in self._lists:
+                values[at] = read_list(row, extras)
+        except ValueError as error:
+            return self._unserved(row) or self._fault_of(row, error)
+        for fault, has_fault in self._rules:
+            if has_fault(values):
+                return self._unserved(row) or fault
+        record: Record = self._record._make(values)
+        return record
+
+    def many(
+        self, rows: Sequence[Row], extras: Sequence[Extras]
+    ) -> tuple[Record | RowFault, ...]:
+        """Return for each row what a call returns."""
+        return tuple(map(self, rows, extras))
+
+    def _fault_of(self, row: Row, error: ValueError) -> RowFault:
+        """Return the fault of a row, of its first field that has one."""
+        try:
+            for read in self._cells:
+                read(row)
+        except CellError as first:
+            return first.fault
+        assert isinstance(error, CellError), "else a field has raised it"
+        return error.fault
+
+    def _unserved(self, row: Row) -> Record | None:
+        if self._status is None:
+            return None
+        try:
+            status = self._status(row)
+        except CellError:
+            return None
+        return EncounterRecord("", status, "") if status in UNSERVED else None
+
+
+def _column(compiled: tuple["Cell", Slot] | None, empty: Any) -> tuple[int, Convert]:
+    """Return the place of the column of a value, and what converts it; constants need none."""
+    if compiled is None or len(compiled[0].indexes) > 1:
+        return 0, lambda _: empty
+    cell, slot = compiled
+    if not cell.indexes:
+        value = compile_cell(cell, slot.kind)(())
+        return 0, lambda _: value
+    return cell.indexes[0], converter(cell.field, slot.kind)
+
+
+Rule: TypeAlias = tuple[RowFault, Callable[[Sequence[Any]], bool]]
+"""A fault, and whether the values of a record have it."""
+
+
+def _rules(section: ResourceMapping, cells: Mapping[str, "Cell"]) -> list[Rule]:
+    """Return what the values of a record have to fulfil together."""
+    kind = section.resource_type
+    at = RECORDS[kind]._fields.index
+
+    def fault(name: str, rule: str) -> RowFault:
+        return cells[name].fault(rule) if name in cells else RowFault(name, "", rule)
+
+    rules: list[Rule] = [
+        (fault(name, "required and empty"), _is_empty(at(name)))
+        for name in RECORDS[kind]._fields
+        if name in section.required
+    ]
+    if {"start", "end"} <= set(cells):
+        ends = _ends_before_start(at("start"), at("end"))
+        rules.append((fault("end", "ends before it starts"), ends))
+    if kind is ResourceType.ORGANIZATION:
+        # FHIR org-1.
+        rule = "an organization needs a name or an identifier"
+        name, identifiers = at("name"), at("identifiers")
+        rules.append((fault("name", rule), lambda v: not (v[name] or v[identifiers])))
+    return rules
+
+
+def _is_empty(at: int) -> Callable[[Sequence[Any]], bool]:
+    return lambda values: values[at] is None or values[at] == ()
+
+
+def _ends_before_start(start: int, end: int) -> Callable[[Sequence[Any]], bool]:
+    return lambda v: bool(v[start] and v[end] and v[end] < v[start])
+
+
+def _status_reader(compiled: tuple["Cell", Slot] | None) -> Reader | None:
+    """Return the reader of the status, where some rows are not to be served."""
+    if compiled is None or (codes := compiled[0].field.codes) is None:
+        return None
+    targets = {*codes.table.values(), codes.otherwise}
+    unserved = targets & set(UNSERVED)
+    return compile_cell(compiled[0], Kind.CODE) if unserved else None
+
+
+def served(record: Record | RowFault) -> Record:
+    """Return a record that was read, unless its status is not served (decision 17).
+
+    Raises SourceDataError for a fault, GoneError for a removed stay, NotFoundError for a
+    hidden one.
+    """
+    if isinstance(record, RowFault):
+        raise SourceDataError("the row cannot be mapped", record)
+    status = record.status if isinstance(record, EncounterRecord) else None
+    if status == REMOVED:
+        raise GoneError(ResourceType.ENCOUNTER)
+    if status == HIDDEN:
+        raise NotFoundError(ResourceType.ENCOUNTER)
+    return record
+
+
+# ----------------------------------------------------------------------------- cells
+
+
+class CellError(ValueError):
+    """A cell that its field cannot take."""
+
+    def __init__(self, fault: RowFault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+class Cell:
+    """A field of the mapping, and where its columns stand in a row."""
+
+    __slots__ = ("column", "field", "indexes", "name")
+
+    def __init__(
+        self, field: FieldMapping, name: str, positions: Mapping[str, int]
+    ) -> None:
+        self.field = field
+        self.name = name
+        self.column = ", ".join(field.columns)
+        self.indexes = tuple(positions[column] for column in field.columns)
+
+    def fault(self, rule: str) -> RowFault:
+        """Return the fault of a row whose cell breaks a rule."""
+        return RowFault(self.name, self.column, rule)
+
+
+def compile_cell(cell: Cell, kind: Kind) -> Reader:
+    """Return the function that reads the cell from a row; it raises CellError."""
+    if cell.field.constant is not None:
+        value = _constant(cell.field.prefix + cell.field.constant, kind)
+        return lambda _: value
+    return _reader(cell, converter(cell.field, kind))
+
+
+def time_reader(cell: Cell, read: Callable[[object, TimeRule], Any]) -> Reader:
+    """Return a reader for times that makes of them what `read` does."""
+    return _reader(cell, _time(cell.field, read))
+
+
+def _reader(cell: Cell, convert: Convert) -> Reader:
+    first, *more = cell.indexes
+
+    def read(row: Row) -> Any:
+        try:
+            if more:
+                return convert((row[first], row[more[0]]))
+            return convert(row[first])
+        except ValueError as error:
+            raise CellError(cell.fault(str(error))) from error
+
+    return read
+
+
+def converter(field: FieldMapping, kind: Kind) -> Convert:
+    """Return the function that makes a value of a cell.
+
+    A time of two columns takes both cells, as a pair.
+    """
+    if field.codes is not None:
+        return _coded(field, field.codes, kind)
+    return _CONVERTERS[kind](field)
+
+
+def _constant(text: str, kind: Kind) -> Any:
+    if kind is Kind.FLAG:
+        return text == "true"
+    return (text,) if kind is Kind.PARTS else text
+
+
+def _cleaner(field: FieldMapping) -> Convert:
+    """Return the function that makes cleaned text of a cell, None for no value."""
+    nothing = field.absent | {""}
+
+    def clean(value: object) -> str | None:
+        if value is None:
+            return None
+        text = value.rstrip() if type(value) is str else as_text(value)
+        return None if text in nothing else text
+
+    return clean
+
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+"""What a FHIR string or JSON cannot hold (STU3 datatypes, string)."""
+
+
+def _text(field: FieldMapping) -> Convert:
+    clean = _cleaner(field)
+
+    def convert(value: object) -> str | None:
+        text: str | None = clean(value)
+        if text is None or text.isprintable():
+            return text
+        return _FORBIDDEN.sub(" ", text).rstrip() or None
+
+    return convert
+
+
+def _exact(field: FieldMapping) -> Convert:
+    clean = _cleaner(field)
+
+    def convert(value: object) -> str | None:
+        text: str | None = clean(value)
+        if text is None or text.isprintable() or not _FORBIDDEN.search(text):
+            return text
+        raise ValueError("holds a control character")
+
+    return convert
+
+
+def _id(field: FieldMapping) -> Convert:
+    clean = _cleaner(field)
+    fits, prefix = FHIR_ID.fullmatch, field.prefix
+    plain = not field.absent and not prefix
+
+    def convert(value: object) -> str | None:
+        if plain and type(value) is int:
+            return str(value)
+        if plain and type(value) is str and fits(value):
+            return value
+        text: str | None = clean(value)
+        if text is None or fits(text := prefix + text):
+            return text
+        raise ValueError("not a FHIR id: up to 64 letters, digits, '-' and '.'")
+
+    return convert
+
+
+def _parts(field: FieldMapping) -> Convert:
+    text_of, split = _text(field), field.split
+
+    def convert(value: object) -> tuple[str, ...]:
+        several = value if isinstance(value, list) else [value]
+        texts = [text for one in several if (text := text_of(one)) is not None]
+        if split is None:
+            return tuple(texts)
+        cuts = (cut.strip() for text in texts for cut in text.split(split))
+        return tuple(cut for cut in cuts if cut)
+
+    return convert
+
+
+def _coded(field: FieldMapping, codes: CodeTable, kind: Kind) -> Convert:
+    clean = _cleaner(field)
+    values = {code: _constant(text, kind) for code, text in codes.table.items()}
+    other = None if codes.otherwise is None else _constant(codes.otherwise, kind)
+    nothing = () if kind is Kind.PARTS and other is None else other
+    known = {} if field.absent else by_cell_value(values)
+
+    def convert(value: object) -> Any:
+        if type(value) in PLAIN and value in known:
+            return known[value]
+        text = clean(value)
+        if text is None:
+            return nothing
+        if text in values:
+            return values[text]
+        if other is None:
+            raise ValueError(f"no entry for {quoted(text)} in codes.{codes.name}")
+        return other
+
+    return convert
+
+
+_FLAGS: Mapping[object, bool] = MappingProxyType(
+    {0: False, 1: True, b"\x00": False, b"\x01": True}
+)
+
+
+def _flag(field: FieldMapping) -> Convert:
+    nothing = field.absent | {""}
+
+    def convert(value: object) -> bool | None:
+        if value is None:
+            return None
+        if isinstance(value, (int, float, Decimal, bytes)) and value in _FLAGS:
+            return _FLAGS[value]
+        if isinstance(value, str) and value.rstrip() in nothing:
+            return None
+        raise ValueError("not true or false: name a code table (codes: …)")
+
+    return convert
+
+
+def _time(field: FieldMapping, read: Callable[[object, TimeRule], Any]) -> Convert:
+    rule = field.time
+    assert rule is not None, "the loader gives every time a rule"
+    present = presence(field.absent)
+    plain = not field.absent
+
+    def convert(value: object) -> Any:
+        if not plain or type(value) is not datetime:
+            value = present(value)
+        return None if value is None else read(value, rule)
+
+    def convert_both(cells: tuple[object, object]) -> Any:
+        day = present(cells[0])
+        if day is None:
+            return None
+        return read(join_parts(day, present(cells[1]), rule), rule)
+
+    return convert_both if len(field.columns) > 1 else convert
+
+
+def _instant(field: FieldMapping) -> Convert:
+    """Return the converter of a time; a local time far from a clock change is one sum."""
+    convert, rule = _time(field, to_instant), field.time
+    if rule is None or field.absent or len(field.columns) > 1:
+        return convert
+    bases = day_bases(rule.zone, rule.written)
+
+    def quick(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) is datetime and value.tzinfo is None:
+            base = bases[value.toordinal()]
+            if base is not None:
+                return base + (value - ORIGIN)
+        return convert(value)
+
+    return quick
+
+
+_CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType(
+    {
+        Kind.ID: _id,
+        Kind.EXACT: _exact,
+        Kind.TEXT: _text,
+        Kind.PARTS: _parts,
+        Kind.SYSTEM: _exact,
+        Kind.CODE: _exact,
+        Kind.TIME: _instant,
+        Kind.DATE: lambda field: _time(field, read_day),
+        Kind.FLAG: _flag,
+    }
+)
+
+
+# ----------------------------------------------------------------------------- items
+
+ITEM_RECORDS: Mapping[str, type[Any]] = MappingProxyType(
+    {
+        "identifiers": IdentifierRecord,
+        "names": NameRecord,
+        "telecoms": TelecomRecord,
+        "addresses": AddressRecord,
+    }
+)
+
+
+def _list_reader(
+    section: ResourceMapping, listed: ListSlot, positions: Mapping[str, int]
+) -> Callable[[Row, Extras], tuple[Any, ...]]:
+    """Return the function that reads all items of one list slot from a row."""
+    readers = tuple(
+        (item, item_reader(item, listed, positions))
+        for item in section.items[listed.name]
+    )
+
+    def read(row: Row, extras: Extras) -> tuple[Any, ...]:
+        return tuple(
+            record
+            for item, read_item in readers
+            for source in (extras.get(item, ()) if item.rows else (row,))
+            if (record := read_item(source)) is not None
+        )
+
+    return read
+
+
+def item_reader(
+    item: ItemMapping, listed: ListSlot, positions: Mapping[str, int]
+) -> Reader:
+    """Return the function that reads one item from its row, None where there is none."""
+    positions = item_positions(item, positions)
+    record = ITEM_RECORDS[listed.name]
+    slots = {slot.record: slot for slot in listed.slots}
+    readers = [
+        _item_slot(item, listed, slots.get(name, LINES), positions)
+        for name in record._fields
+    ]
+    content = [record._fields.index(name) for name in _content(item, listed)]
+    counts = counting(item, positions)
+
+    def read(row: Row) -> Any:
+        if not counts(row):
+            return None
+        values = [read_slot(row) for read_slot in readers]
+        return record._make(values) if any(values[at] for at in content) else None
+
+    return read
+
+
+def item_positions(
+    item: ItemMapping, positions: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Return where columns stand in the row of an item: its own, or the resource's."""
+    if not item.rows:
+        return positions
+    return {column: at for at, column in enumerate(item_columns(item))}
+
+
+def _item_slot(
+    item: ItemMapping, listed: ListSlot, slot: Slot, positions: Mapping[str, int]
+) -> Reader:
+    name = f"{listed.name}.{slot.name}"
+    if slot is LINES:
+        cells = (Cell(line, name, positions) for line in item.lines)
+        readers = tuple(compile_cell(cell, slot.kind) for cell in cells)
+        return lambda row: tuple(line for read in readers if (line := read(row)))
+    if slot.record in item.fields:
+        return compile_cell(Cell(item.fields[slot.record], name, positions), slot.kind)
+    missing = () if slot.kind is Kind.PARTS else None
+    return lambda _: missing
+
+
+def _content(item: ItemMapping, listed: ListSlot) -> Sequence[str]:
+    """Return the slots one of which must hold a value for the item to be there.
+
+    A constant beside columns is no content: a country alone is no address.
+    """
+    fields = {name: (field,) for name, field in item.fields.items()}
+    filled = {**fields, LINES.name: item.lines}
+    there = [name for name in listed.content if filled.get(name)]
+    varying = [name for name in there if any(f.columns for f in filled[name])]
+    return varying or there
+
+
+def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
+    """Return the function that tells whether `only_if` lets an item count in its row."""
+    if item.only_if is None:
+        return lambda _: True
+    values = item.only_if.values
+    field = FieldMapping("only_if", item.mark, (item.only_if.column,))
+    text = compile_cell(Cell(field, f"{item.slot}.only_if", positions), Kind.EXACT)
+    return lambda row: text(row) in values
+
+
+# --------------------------------------------------------------------------- columns
+
+_Named: TypeAlias = tuple[FieldMapping | ItemMapping, str]
+"""A column, and what names it."""
+
+
+def own_fields(section: ResourceMapping) -> tuple[FieldMapping, ...]:
+    """Return the fields that come from the section's own row, those of its items too."""
+    return (*section.fields.values(), *_fields_of(_own_items(section)))
+
+
+def own_columns(section: ResourceMapping) -> tuple[str, ...]:
+    """Return every column of the section's own row that the mapping names."""
+    return tuple(dict.fromkeys(column for _, column in _named(section)))
+
+
+def known_columns(section: ResourceMapping) -> tuple[str, ...]:
+    """Return these columns, and those that only searches name."""
+    searched = [f.search_column for f in own_fields(section) if f.search_column]
+    return tuple(dict.fromkeys((*own_columns(section), *searched)))
+
+
+def item_columns(item: ItemMapping) -> tuple[str, ...]:
+    """Return the columns of an item's own SELECT: the key, then those its fields name."""
+    return tuple(dict.fromkeys(column for _, column in _named_by(item)))
+
+
+def unknown_columns(
+    section: ResourceMapping, columns: Sequence[str], *, searched: bool = False
+) -> tuple[MappingProblem, ...]:
+    """Return a problem for each column that the section's own SELECT should have once.
+
+    Those that only searches compare are included when rows are `searched`, not only read.
+    """
+    compared = _compared(own_fields(section)) if searched else ()
+    return _problems(section, (*_named(section), *compared), columns)
+
+
+def unknown_item_columns(
+    section: ResourceMapping, item: ItemMapping, columns: Sequence[str]
+) -> tuple[MappingProblem, ...]:
+    """Return a problem for each column that an item's second SELECT should have once."""
+    compared = _compared(item.fields.values())
+    return _problems(section, (*_named_by(item), *compared), columns)
+
+
+def _own_items(section: ResourceMapping) -> Iterable[ItemMapping]:
+    items = (item for listed in section.items.values() for item in listed)
+    return [item for item in items if item.rows is None]
+
+
+def _fields_of(items: Iterable[ItemMapping]) -> Iterator[FieldMapping]:
+    for item in items:
+        yield from (*item.fields.values(), *item.lines)
+
+
+def _named(section: ResourceMapping) -> Iterator[_Named]:
+    for field in section.fields.values():
+        yield from ((field, column) for column in field.columns)
+    for item in _own_items(section):
+        yield from _named_by(item)
+
+
+def _named_by(item: ItemMapping) -> Iterator[_Named]:
+    if item.key:
+        yield item, item.key
+    for field in _fields_of((item,)):
+        yield from ((field, column) for column in field.columns)
+    if item.only_if:
+        yield item, item.only_if.column
+
+
+def _compared(fields: Iterable[FieldMapping]) -> Iterator[_Named]:
+    return ((f, f.search_column) for f in fields if f.search_column)
+
+
+def _problems(
+    section: ResourceMapping, named: Iterable[_Named], columns: Sequence[str]
+) -> tuple[MappingProblem, ...]:
+    kind = section.resource_type
+    elements = {slot.record: slot.element for slot in SLOTS[kind]}
+    elements |= {listed.name: listed.element for listed in LISTS[kind]}
+    return tuple(
+        MappingProblem(
+            place.mark,
+            f"{kind}.{elements.get(place.slot, place.slot)}",
+            f"the SELECT returns two columns '{column}': give each a name of its own"
+            if column in columns
+            else f"the SELECT returns no column '{column}'"
+            + did_you_mean(column, columns),
+            column,
+        )
+        for place, column in named
+        if columns.count(column) != 1
+    )

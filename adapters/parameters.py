@@ -1,0 +1,202 @@
+"""The table of search parameters, and of sort keys: everything that needs one reads it here.
+
+The parser of searches, the CapabilityStatement, OpenAPI, every adapter, the checks of mapping
+files and profiles and the reference page are derived from it. A new search parameter is a row
+of this table, a line in the profile `full`, and its test (spec 4.1; decisions 4 to 9).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adapters.contract import ResourceType, SortKey
+
+
+class ParameterType(StrEnum):
+    """FHIR's search parameter types, as far as they occur here."""
+
+    TOKEN = "token"  # noqa: S105 - a FHIR type
+    DATE = "date"
+    STRING = "string"
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchParameter:
+    """A search parameter: how FHIR defines it, and the slots that it is compared with.
+
+    A row matches if one of `slots` does; `names.family` is a slot of the items of a list.
+    `definition` is the STU3 canonical address, None for a parameter of this service.
+
+    Of a token, `codes` is the closed list of a parameter that has one, `system` the system
+    of all its codes, and `system_slot` the slot of the system of an identifier. With
+    `extension` the value is written `<extension url>|<code>`. `target` is the type of the
+    resource that a reference leads to.
+    """
+
+    name: str
+    type: ParameterType
+    slots: tuple[str, ...]
+    documentation: str
+    definition: str | None = None
+    codes: tuple[str, ...] = ()
+    system: str | None = None
+    system_slot: str | None = None
+    extension: bool = False
+    target: ResourceType | None = None
+
+    @property
+    def is_id(self) -> bool:
+        """Whether the values are ids of the resource itself."""
+        return self.slots == ("id",)
+
+
+_STU3 = "http://hl7.org/fhir/SearchParameter/"
+_ID = SearchParameter(
+    "_id",
+    ParameterType.TOKEN,
+    ("id",),
+    "Ids, comma-separated.",
+    _STU3 + "Resource-id",
+)
+
+
+def _string(
+    name: str, slots: tuple[str, ...], documentation: str, definition: str
+) -> SearchParameter:
+    return SearchParameter(
+        name, ParameterType.STRING, slots, documentation, _STU3 + definition
+    )
+
+
+_ENCOUNTER = (
+    _ID,
+    SearchParameter(
+        "patient",
+        ParameterType.REFERENCE,
+        ("patient_id",),
+        "The patient: Patient/<id>, <id> or the absolute address.",
+        _STU3 + "clinical-patient",
+        target=ResourceType.PATIENT,
+    ),
+    SearchParameter(
+        "date",
+        ParameterType.DATE,
+        ("start",),
+        "When the stay began.",
+        _STU3 + "clinical-date",
+    ),
+    SearchParameter(
+        "identifier",
+        ParameterType.TOKEN,
+        ("visit_number",),
+        "The visit number, whole and exact.",
+        _STU3 + "clinical-identifier",
+        system_slot="visit_number_system",
+    ),
+    SearchParameter(
+        "status",
+        ParameterType.TOKEN,
+        ("status",),
+        "planned, in-progress or finished.",
+        _STU3 + "Encounter-status",
+        codes=("planned", "in-progress", "finished"),
+        system="http://hl7.org/fhir/encounter-status",
+    ),
+    SearchParameter(
+        "class",
+        ParameterType.TOKEN,
+        ("class",),
+        "EMER, IMP, PRENC, AMB, REC or UNK.",
+        _STU3 + "Encounter-class",
+        codes=("EMER", "IMP", "PRENC", "AMB", "REC", "UNK"),
+    ),
+    SearchParameter(
+        "service-provider._extension",
+        ParameterType.TOKEN,
+        ("functional_unit",),
+        "The functional unit: <extension url>|<code>, whole and exact.",
+        extension=True,
+    ),
+)
+_PATIENT = (
+    _ID,
+    _string(
+        "name",
+        ("names.family", "names.given", "names.text"),
+        "Any part of a name: the start of a word.",
+        "Patient-name",
+    ),
+    _string(
+        "family",
+        ("names.family",),
+        "A family name: the start of a word.",
+        "individual-family",
+    ),
+    _string(
+        "given",
+        ("names.given",),
+        "A given name: the start of a word.",
+        "individual-given",
+    ),
+    SearchParameter(
+        "birthdate",
+        ParameterType.DATE,
+        ("birth_date",),
+        "The day of birth.",
+        _STU3 + "individual-birthdate",
+    ),
+    SearchParameter(
+        "gender",
+        ParameterType.TOKEN,
+        ("gender",),
+        "male, female, other or unknown.",
+        _STU3 + "individual-gender",
+        codes=("male", "female", "other", "unknown"),
+        system="http://hl7.org/fhir/administrative-gender",
+    ),
+    SearchParameter(
+        "identifier",
+        ParameterType.TOKEN,
+        ("identifiers.value",),
+        "An identifier (IPP, INS), whole and exact.",
+        _STU3 + "Patient-identifier",
+        system_slot="identifiers.system",
+    ),
+)
+_ORGANIZATION = (
+    _ID,
+    _string("name", ("name",), "The name: the start of a word.", "Organization-name"),
+    SearchParameter(
+        "identifier",
+        ParameterType.TOKEN,
+        ("identifiers.value",),
+        "An identifier, whole and exact.",
+        _STU3 + "Organization-identifier",
+        system_slot="identifiers.system",
+    ),
+)
+
+SEARCH_PARAMETERS: Mapping[ResourceType, Mapping[str, SearchParameter]] = {
+    kind: {row.name: row for row in rows}
+    for kind, rows in (
+        (ResourceType.ENCOUNTER, _ENCOUNTER),
+        (ResourceType.PATIENT, _PATIENT),
+        (ResourceType.ORGANIZATION, _ORGANIZATION),
+    )
+}
+"""The search parameters by resource type and name."""
+
+SORTS: Mapping[ResourceType, Mapping[str, str]] = {
+    ResourceType.ENCOUNTER: {
+        SortKey.DATE: "start",
+        SortKey.LAST_UPDATED: "last_updated",
+        SortKey.ID: "id",
+    },
+    ResourceType.PATIENT: {SortKey.ID: "id", SortKey.LAST_UPDATED: "last_updated"},
+    ResourceType.ORGANIZATION: {
+        SortKey.ID: "id",
+        SortKey.LAST_UPDATED: "last_updated",
+    },
+}
+"""For each sort key the slot whose column gives the order; the default first (decision 8)."""

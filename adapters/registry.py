@@ -1,0 +1,219 @@
+"""The adapter for a kind of source: one of ours, or a custom adapter by the path of its class.
+
+The code of a custom adapter is not ours: whatever it raises while it is loaded becomes a
+problem of the mapping file, at the line that names it.
+"""
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+from adapters.contract import (
+    Adapter,
+    AdapterError,
+    Capabilities,
+    ResourceCapabilities,
+    ResourceType,
+    SortKey,
+)
+from adapters.mapping.model import Mark, ResourceMapping, SourceMapping, is_own
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+
+KINDS = {
+    "sql": ("adapters.sql.adapter", "SqlAdapter"),
+    "http": ("adapters.http.adapter", "HttpAdapter"),
+}
+"""Modules are loaded when a mapping needs them, so that others need no driver."""
+
+Loaded = TypeVar("Loaded")
+
+
+def open_adapter(mapping: SourceMapping) -> Adapter:
+    """Return the adapter for the sources of a mapping, each behind a circuit breaker.
+
+    Raises MappingError if the mapping names a class that is not an adapter.
+    """
+    if mapping.parts:
+        return _open_federated(mapping)
+    return _Source(mapping.name, mapping).adapter(mapping)
+
+
+def open_source(mapping: SourceMapping, beside: Adapter | None = None) -> Adapter:
+    """Return the adapter for the one source of a mapping, without a circuit breaker.
+
+    It shares the connections of `beside`, another adapter of ours on the same source.
+    Raises MappingError if the mapping names a class that is not an adapter.
+    """
+    kind = mapping.source.kind
+    if is_own(kind):
+        return _open_custom(mapping)
+    module, name = KINDS.get(kind, KINDS["sql"])
+    adapter: Adapter = getattr(import_module(module), name)(mapping, beside)
+    return adapter
+
+
+def read_in(mapping: SourceMapping) -> None:
+    """Load the modules and drivers that `open_adapter` needs, before workers are forked.
+
+    A custom adapter is not loaded: its code may be replaced. Raises AdapterError.
+    """
+    modules = ["adapters.resilience"] + ["adapters.federated"] * bool(mapping.parts)
+    for module in modules:
+        import_module(module)
+    for part in [part.mapping for part in mapping.parts] or [mapping]:
+        if not is_own(part.source.kind):
+            # It sends nothing yet.
+            open_source(part).close()
+
+
+class _Source:
+    """One source behind a circuit breaker and a limit on concurrent calls."""
+
+    def __init__(self, name: str, mapping: SourceMapping) -> None:
+        # Here and below, so that reading a mapping file loads no libraries.
+        from adapters.resilience import Breaker, Bulkhead
+
+        source = mapping.source
+        self._breaker = Breaker(name)
+        self._bulkhead: Bulkhead | None = None
+        if source.kind == "http" or is_own(source.kind):
+            # The pool of a database limits its connections itself.
+            self._bulkhead = Bulkhead(source.connections, source.wait_seconds)
+        self._first: Adapter | None = None
+
+    def adapter(self, mapping: SourceMapping) -> Adapter:
+        """Return an adapter of this source; all of them share its connections."""
+        from adapters.resilience import guarded
+
+        adapter = open_source(mapping, self._first)
+        self._first = self._first or adapter
+        return guarded(adapter, self._breaker, self._bulkhead)
+
+
+def _open_federated(mapping: SourceMapping) -> Adapter:
+    from adapters.federated import FederatedAdapter, Part
+
+    sources: dict[Mark, _Source] = {}
+    parts = []
+    for part in mapping.parts:
+        mark = part.mapping.source.mark
+        if mark not in sources:
+            sources[mark] = _Source(part.name, part.mapping)
+        patient = part.section.fields.get("patient_id")
+        parts.append(
+            Part(
+                name=part.name,
+                kind=part.kind,
+                adapter=sources[mark].adapter(part.mapping),
+                prefix=part.section.fields["id"].prefix,
+                patients=patient.prefix if patient else "",
+                lacks=part.lacks,
+            )
+        )
+    return FederatedAdapter(parts, mapping.fingerprint)
+
+
+def _open_custom(mapping: SourceMapping) -> Adapter:
+    """Return the custom adapter whose class `source.kind` names.
+
+    Raises MappingError if there is no such class, if it is not an adapter, and if it
+    offers less or more than the sections of the file list.
+    """
+    path, _, name = mapping.source.kind.partition(":")
+    module = _call(mapping, "cannot be imported", lambda: import_module(path))
+    classes = [n for n, value in vars(module).items() if inspect.isclass(value)]
+    if name not in classes:
+        text = f"cannot be found: {path} has no class '{name}'"
+        raise _refusal(mapping, text + did_you_mean(name, classes))
+    custom = getattr(module, name)
+    adapter: Adapter = _call(mapping, "cannot be made", lambda: custom(mapping))
+    if faults := "; ".join(_faults(adapter)):
+        raise _refusal(mapping, f"is no adapter: {faults}")
+    capabilities = _call(mapping, "tells no capabilities", lambda: adapter.capabilities)
+    if not _are_capabilities(capabilities):
+        text = "its capabilities must be ResourceCapabilities by ResourceType"
+        raise _refusal(mapping, f"is no adapter: {text}")
+    if problems := tuple(_differences(mapping.resources, capabilities)):
+        raise MappingError(problems)
+    return adapter
+
+
+def _call(mapping: SourceMapping, what: str, call: Callable[[], Loaded]) -> Loaded:
+    """Return what the custom code returns; raises MappingError for what it raises."""
+    try:
+        return call()
+    except (AdapterError, ImportError, SyntaxError) as error:
+        raise _refusal(mapping, f"{what}: {error}") from error
+    except Exception as error:
+        # Its text may hold the secrets that the class received.
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__} in {frame.filename}, line {frame.lineno}"
+        raise _refusal(mapping, f"{what}: {text}") from error
+
+
+def _refusal(mapping: SourceMapping, text: str) -> MappingError:
+    source = mapping.source
+    problem = MappingProblem(source.mark, "source.kind", f"'{source.kind}' {text}")
+    return MappingError([problem])
+
+
+def _faults(adapter: object) -> Iterator[str]:
+    """Yield the members of `Adapter` that an object lacks, or that take other arguments."""
+    for name, member in vars(Adapter).items():
+        if name.startswith("_"):
+            continue
+        if inspect.getattr_static(adapter, name, None) is None:
+            yield f"it has no '{name}'"
+        elif inspect.isfunction(member):
+            arguments = tuple(inspect.signature(member).parameters)[1:]
+            if not _takes(getattr(adapter, name), arguments):
+                yield f"'{name}' does not take ({', '.join(arguments)})"
+
+
+def _takes(method: Any, arguments: tuple[str, ...]) -> bool:
+    try:
+        inspect.signature(method).bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def _are_capabilities(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(kind, ResourceType) and isinstance(able, ResourceCapabilities)
+        for kind, able in value.items()
+    )
+
+
+def _differences(
+    sections: Mapping[ResourceType, ResourceMapping], capabilities: Capabilities
+) -> Iterator[MappingProblem]:
+    """Yield where the class and the file differ in what they offer."""
+    first = sections[ResourceType.ENCOUNTER].mark
+    for kind in capabilities:
+        if kind not in sections:
+            text = f"the class serves {kind}: the file needs a section {kind.lower()}"
+            yield MappingProblem(first, kind.lower(), text)
+    for kind, section in sections.items():
+        if kind not in capabilities:
+            text = f"the class does not serve {kind}"
+            yield MappingProblem(section.mark, kind.lower(), text)
+            continue
+        able = capabilities[kind]
+        # Every list can be ordered by id.
+        by_id = {SortKey.ID}
+        for key, listed, offered in (
+            ("search", set(section.parameters), set(able.parameters)),
+            ("sort", {*section.sorts} - by_id, {*able.sorts} - by_id),
+        ):
+            for name in sorted(listed - offered):
+                text = f"'{name}' is listed, and the class does not offer it"
+                yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)
+            for name in sorted(offered - listed):
+                text = (
+                    f"the class offers '{name}': list it under {key}, or let it be left"
+                    " out"
+                )
+                yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)

@@ -1,0 +1,224 @@
+"""What stands between the service and a source that hangs, fails or is busy.
+
+- A bulkhead limits how many calls to one source run at once. A source that hangs fills its
+  own bulkhead; further calls wait briefly, then fail as busy, and other sources go on.
+- A circuit breaker opens after some failures of the source in a row. While it is open, calls
+  fail at once; after a pause one call tries, alone, and its result decides. Only a source that
+  is away counts as a failure: our own queue, or any answer of the source, does not.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from threading import BoundedSemaphore, Lock
+from typing import Any, TypeVar
+
+import pybreaker
+
+from adapters.contract import (
+    Adapter,
+    Capabilities,
+    Page,
+    Problem,
+    Record,
+    ResourceType,
+    SearchQuery,
+    SourceBusyError,
+    SourceUnavailableError,
+)
+from adapters.inspection import Inspectable, Look, with_values
+from adapters.instrumentation import Kind, observe, recorder
+
+FAILURES = 5
+"""After how many failures in a row the breaker of a source opens."""
+
+PAUSE_SECONDS = 5
+"""How long it stays open before one call tries."""
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+
+class Bulkhead:
+    """Lets up to `max_concurrency` calls run at once; others wait up to `wait` seconds."""
+
+    def __init__(self, max_concurrency: int, wait: float) -> None:
+        self._slots = BoundedSemaphore(max_concurrency)
+        self._wait = wait
+
+    def run(self, call: Callable[[], Result]) -> Result:
+        """Return what a call returns; raises SourceBusyError if no slot becomes free."""
+        if not self._slots.acquire(timeout=self._wait):
+            raise SourceBusyError("every connection to the source is in use")
+        try:
+            return call()
+        finally:
+            self._slots.release()
+
+
+class Breaker:
+    """The circuit breaker of one source, which observes its calls too. Thread-safe."""
+
+    def __init__(self, source: str, pause: float = PAUSE_SECONDS) -> None:
+        self._source = source
+        self._trial = Lock()
+        self._breaker = pybreaker.CircuitBreaker(
+            fail_max=FAILURES,
+            reset_timeout=pause,
+            exclude=[lambda error: not isinstance(error, SourceUnavailableError)],
+            listeners=[_StateLog(source)],
+            throw_new_error_on_trip=False,
+        )
+
+    def run(self, operation: str, call: Callable[[], Result]) -> Result:
+        """Return what a call returns; `operation` names it in metrics and spans.
+
+        Raises SourceUnavailableError at once while the breaker is open.
+        """
+        if self._breaker.current_state == pybreaker.STATE_CLOSED:
+            return self._run_closed(operation, call)
+        if not self._trial.acquire(blocking=False):
+            raise _is_open()
+        try:
+            # As a context: the library's `call` would let one call run at a time.
+            with self._breaker.calling(), observe(Kind.SOURCE, self._source, operation):
+                return call()
+        except pybreaker.CircuitBreakerError as error:
+            raise _is_open() from error
+        finally:
+            self._trial.release()
+
+    def _run_closed(self, operation: str, call: Callable[[], Result]) -> Result:
+        # pybreaker counts each error as a failure or as a success. A full queue is neither:
+        # as a success it would keep the breaker of a source closed that hangs. So the call
+        # is made first, and its outcome reported afterwards.
+        try:
+            with observe(Kind.SOURCE, self._source, operation):
+                result = call()
+        except SourceBusyError:
+            raise
+        except SourceUnavailableError as error:
+            self._report(error)
+            raise
+        except Exception:
+            self._report(None)
+            raise
+        self._report(None)
+        return result
+
+    def _report(self, failure: SourceUnavailableError | None) -> None:
+        if failure is None and not self._breaker.fail_counter:
+            return
+        # Other calls may have opened the breaker meanwhile: then nothing changes.
+        ignored = suppress(pybreaker.CircuitBreakerError, SourceUnavailableError)
+        with ignored, self._breaker.calling():
+            if failure is not None:
+                raise failure
+
+
+class GuardedAdapter:
+    """An adapter whose calls go through a breaker and, if given, a bulkhead.
+
+    `check` and `looks` go past both.
+    """
+
+    def __init__(
+        self, adapter: Adapter, breaker: Breaker, bulkhead: Bulkhead | None = None
+    ) -> None:
+        self._adapter = adapter
+        self._breaker = breaker
+        self._bulkhead = bulkhead
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What each resource type that the source holds can do."""
+        return self._adapter.capabilities
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of source, rows and order."""
+        return self._adapter.fingerprint
+
+    def search(self, query: SearchQuery) -> Page:
+        """Return up to `query.count` rows from where the query starts."""
+        return self._run("search", partial(self._adapter.search, query))
+
+    def count(self, query: SearchQuery) -> int:
+        """Return how many rows match."""
+        return self._run("count", partial(self._adapter.count, query))
+
+    def read(self, resource_type: ResourceType, id: str) -> Record:
+        """Return one resource."""
+        return self._run("read", partial(self._adapter.read, resource_type, id))
+
+    def explain(self, query: SearchQuery) -> str:
+        """Return what would be sent to the source, values as placeholders."""
+        return self._adapter.explain(query)
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return the same with its values, if the adapter shows them."""
+        return with_values(self._adapter)(query)
+
+    def check(self) -> Iterable[Problem]:
+        """Return what keeps the source from answering or fitting the mapping."""
+        return self._adapter.check()
+
+    def close(self) -> None:
+        """Give connections back."""
+        self._adapter.close()
+
+    def _run(self, operation: str, call: Callable[[], Result]) -> Result:
+        guarded = partial(self._bulkhead.run, call) if self._bulkhead else call
+        return self._breaker.run(operation, guarded)
+
+
+class _GuardedInspectable(GuardedAdapter):
+    """A guarded adapter that `check --live` can inspect."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        breaker: Breaker,
+        bulkhead: Bulkhead | None,
+        inspected: Inspectable,
+    ) -> None:
+        super().__init__(adapter, breaker, bulkhead)
+        self._inspected = inspected
+
+    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+        """Yield what there is to inspect in the source."""
+        return self._inspected.looks(kinds)
+
+
+def guarded(
+    adapter: Adapter, breaker: Breaker, bulkhead: Bulkhead | None = None
+) -> Adapter:
+    """Return an adapter whose calls go through a breaker and, if given, a bulkhead."""
+    if isinstance(adapter, Inspectable):
+        return _GuardedInspectable(adapter, breaker, bulkhead, inspected=adapter)
+    return GuardedAdapter(adapter, breaker, bulkhead)
+
+
+class _StateLog(pybreaker.CircuitBreakerListener):
+    """Logs and records when the breaker of a source opens and closes."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._open = False
+
+    def state_change(self, _breaker: Any, _before: Any, now: Any) -> None:
+        """Report a change; a trial in between is none."""
+        is_open = now.name != pybreaker.STATE_CLOSED
+        if is_open is self._open:
+            return
+        self._open = is_open
+        level = logging.ERROR if is_open else logging.WARNING
+        event = "breaker open" if is_open else "breaker closed"
+        _log.log(level, event, extra={"data": {"source": self._source}})
+        recorder().breaker_changed(self._source, is_open=is_open)
+
+
+def _is_open() -> SourceUnavailableError:
+    return SourceUnavailableError("the source failed several times: breaker open")

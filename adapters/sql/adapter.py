@@ -1,0 +1,629 @@
+"""A hospital database as an adapter: search, count and read by SQL (SQLAlchemy Core).
+
+SearchQuery → conditions (query.py) → statements of a page (keyset.py) → rows → records.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
+
+from adapters.contract import (
+    AdapterError,
+    Capabilities,
+    EncounterRecord,
+    Group,
+    NotFoundError,
+    Page,
+    ParameterCapability,
+    Position,
+    Problem,
+    Record,
+    ResourceCapabilities,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    SortKey,
+    SourceDataError,
+    SourceTimedOutError,
+    SourceUnavailableError,
+    StringMatch,
+    TooCostlyError,
+)
+from adapters.inspection import Look, Observation, SourceRow
+from adapters.mapping.model import (
+    DateReading,
+    ItemMapping,
+    Mark,
+    ResourceMapping,
+    SourceMapping,
+    TimeRule,
+)
+from adapters.mapping.problems import MappingProblem
+from adapters.mapping.row_mapper import (
+    NO_EXTRAS,
+    RowMapper,
+    item_columns,
+    known_columns,
+    served,
+    unknown_columns,
+    unknown_item_columns,
+)
+from adapters.mapping.slots import UNSERVED
+from adapters.mapping.values import as_text
+from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.sql.columns import TEXTS, Kind, held, instant_of, time_bound
+from adapters.sql.dialects.base import Dialect, Statement
+from adapters.sql.engine import (
+    AddressError,
+    Database,
+    StatementRefusedError,
+    open_databases,
+)
+from adapters.sql.keyset import Segment, segments
+from adapters.sql.query import (
+    ALWAYS,
+    NEVER,
+    Columns,
+    Condition,
+    Filters,
+    KeyColumn,
+    SqlColumn,
+    Survivors,
+    all_of,
+)
+
+Answer = TypeVar("Answer")
+
+_MAY_WRITE = (
+    "the account of the source may change tables: give it one that may only read"
+    " (docs/operators.md, The database account), or say source.may_write: true"
+)
+_BLANKS = "a code of a stay that is not served ends in blanks: RTRIM it in the SELECT"
+
+
+class UnfitError(SourceDataError):
+    """The source lacks what the mapping names; `problems` say where."""
+
+    def __init__(self, problems: Sequence[MappingProblem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+class SqlAdapter:
+    """A hospital database behind one mapping. It is not connected before the first call."""
+
+    def __init__(
+        self, mapping: SourceMapping, beside: "SqlAdapter | None" = None
+    ) -> None:
+        """Share the connections of another adapter, `beside`, on the same database.
+
+        Raises SourceDataError where the address of the source cannot be used.
+        """
+        self._mapping = mapping
+        self._fingerprint = mapping.fingerprint
+        self._pages: Database
+        self._counts: Database
+        if beside is None:
+            self._pages, self._counts = open_databases(mapping.source)
+        else:
+            self._pages, self._counts = beside._pages, beside._counts
+        self._sections: dict[ResourceType, Section] = {}
+        self._capabilities = {
+            kind: _capabilities(section, mapping.date_reading)
+            for kind, section in mapping.resources.items()
+        }
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What can be asked of each resource type that the mapping has."""
+        return self._capabilities
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of source, rows and order."""
+        return self._fingerprint
+
+    def search(self, query: SearchQuery) -> Page:
+        """Return up to `query.count` rows from where the query starts."""
+        return self._with_section(query.resource_type, partial(self._search, query))
+
+    def _search(self, query: SearchQuery, section: "Section") -> Page:
+        rows: list[tuple[Group | None, Any]] = []
+        for segment, condition in section.segments(query):
+            limit = query.count + 1 - len(rows)
+            statement = section.page(segment, condition, limit)
+            rows += [(segment.group, row) for row in self._pages.fetch(statement)]
+            if len(rows) > query.count:
+                break
+        return section.to_page(self._pages, query, rows)
+
+    def count(self, query: SearchQuery) -> int:
+        """Return how many rows match."""
+        return self._with_section(query.resource_type, partial(self._count, query))
+
+    def _count(self, query: SearchQuery, section: "Section") -> int:
+        condition = section.filters.of_query(query)
+        if condition is NEVER:
+            return 0
+        try:
+            ((total,),) = self._counts.fetch(section.columns.count(condition))
+        except SourceTimedOutError as error:
+            raise TooCostlyError("the count took too long") from error
+        return int(total)
+
+    def read(self, resource_type: ResourceType, id: str) -> Record:
+        """Return one resource."""
+        return self._with_section(resource_type, partial(self._read, id))
+
+    def _read(self, id: str, section: "Section") -> Record:
+        (record,) = section.records(self._pages, [section.read(self._pages, id)])
+        return served(record)
+
+    def explain(self, query: SearchQuery) -> str:
+        """Return the statements of a page in the order in which they would be sent."""
+        return "\n\n".join(
+            label + self._pages.text(statement)
+            for label, statement in self._statements(query)
+        )
+
+    def explain_values(self, query: SearchQuery) -> str:
+        """Return them with the values of their placeholders."""
+        return "\n\n".join(
+            f"{label}{self._pages.text(statement)}\n{self._pages.legend(statement)}"
+            for label, statement in self._statements(query)
+        )
+
+    def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
+        """Yield the statements of a page, each with a label where there are several."""
+        section = self._section(query.resource_type)
+        parts = tuple(section.segments(query))
+        for number, (segment, condition) in enumerate(parts, 1):
+            has = "without" if segment.group is Group.UNKEYED else "with"
+            label = f"-- {number} of {len(parts)}: rows {has} a time to sort by"
+            label += ", asked where the page is not full yet\n" if number > 1 else "\n"
+            statement = section.page(segment, condition, query.count + 1)
+            yield label if len(parts) > 1 else "", statement
+
+    def check(self) -> Iterable[Problem]:
+        """Report whether the database answers, has the columns, and is safe from changes."""
+        for resource_type in self._mapping.resources:
+            try:
+                open_section(self._pages, self._mapping, resource_type)
+            except AdapterError as error:
+                yield _problem(error)
+        try:
+            if not self._mapping.source.may_write and self._pages.may_write():
+                yield Problem(f"{self._mapping.source.mark}: {_MAY_WRITE}")
+        except AdapterError as error:
+            yield _problem(error)
+
+    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+        """Yield the checks of `mapping check --live`, section by section."""
+        # Here, since only tools inspect.
+        from adapters.sql.inspect import looks
+
+        yield Look("account", self._check_account)
+        for kind in self._mapping.resources:
+            if kind in kinds:
+                yield Look(f"{kind}: columns", partial(self._check_columns, kind))
+                try:
+                    section = self._section(kind)
+                except SourceDataError:
+                    continue
+                yield from looks(section, self._mapping, self._pages, self.search)
+
+    def _check_account(self) -> Iterator[Observation]:
+        if not self._mapping.source.may_write and self._pages.may_write():
+            yield Observation(self._mapping.source.mark, "source", "", _MAY_WRITE)
+
+    def _check_columns(self, kind: ResourceType) -> Iterator[Observation]:
+        try:
+            self._section(kind)
+        except UnfitError as error:
+            yield from map(Observation.of, error.problems)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pages.close()
+        self._counts.close()
+
+    def _section(self, resource_type: ResourceType) -> "Section":
+        section = self._sections.get(resource_type)
+        if section is None:
+            # Two threads that come first both read; neither waits for a slow database.
+            section = open_section(self._pages, self._mapping, resource_type)
+            self._sections[resource_type] = section
+        return section
+
+    def _with_section(
+        self, resource_type: ResourceType, question: Callable[["Section"], Answer]
+    ) -> Answer:
+        """Return what a question finds out; once more where the columns have changed.
+
+        A statement that no longer fits its table is refused: somebody has altered it.
+        """
+        section = self._section(resource_type)
+        try:
+            return question(section)
+        except StatementRefusedError:
+            self._sections.pop(resource_type, None)
+            current = self._section(resource_type)
+            if current.described == section.described:
+                raise
+            return question(current)
+
+
+def _problem(error: AdapterError) -> Problem:
+    return Problem(str(error), outage=isinstance(error, SourceUnavailableError))
+
+
+def _capabilities(
+    section: ResourceMapping, date_reading: DateReading
+) -> ResourceCapabilities:
+    names = chain.from_iterable(
+        item.fields.values() for item in section.items.get("names", ())
+    )
+    is_split = any(field.split for field in names)
+    texts = frozenset({StringMatch.STARTS_WITH, StringMatch.CONTAINS})
+    # One of several names in a column cannot be told from the others whole.
+    matches = texts if is_split else texts | {StringMatch.EXACT}
+    rows = SEARCH_PARAMETERS[section.resource_type]
+    parameters: Mapping[str, ParameterCapability] = {
+        name: ParameterCapability(
+            matches=matches,
+            period=rows[name].slots == ("start",)
+            and date_reading is DateReading.PERIOD,
+        )
+        for name in section.parameters
+    }
+    sorts = (
+        section.sorts if SortKey.ID in section.sorts else (*section.sorts, SortKey.ID)
+    )
+    last_updated = section.fields.get("last_updated")
+    dated = last_updated is not None and last_updated.covers_all
+    return ResourceCapabilities(parameters, sorts, keyset=True, dated=dated)
+
+
+def find_sql_row(
+    mapping: SourceMapping, resource_type: ResourceType, id: str
+) -> SourceRow:
+    """Read the row of one resource, hidden and removed ones too.
+
+    Raises NotFoundError, SourceUnavailableError, SourceDataError.
+    """
+    source = mapping.source
+    database = Database(source.url, source.timeout_seconds, 1)
+    try:
+        section = open_section(database, mapping, resource_type)
+        row = section.read(database, id)
+        (items,) = section.extras(database, [row])
+    finally:
+        database.close()
+    return SourceRow(section.mapping, section.selected, tuple(row), items)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One resource type of a mapping, ready to search; `selected` are its columns in order.
+
+    `id` is the column that the id of the resource comes from, `keys` those that searches
+    are sorted by, none for the id alone; `indexes` says where columns stand in a row.
+    """
+
+    mapping: ResourceMapping
+    filters: Filters
+    selected: tuple[str, ...]
+    mapper: RowMapper
+    id: SqlColumn
+    keys: Mapping[SortKey, KeyColumn]
+    indexes: Mapping[str, int]
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the section's SELECT."""
+        return self.filters.columns
+
+    @property
+    def described(self) -> object:
+        """The columns of all its SELECTs, as the database describes them."""
+        survivors = self.filters.survivors
+        selects = [self.columns, *self.filters.item_columns.values()]
+        selects += [survivors.columns] if survivors else []
+        return [columns.described for columns in selects]
+
+    def segments(self, query: SearchQuery) -> Iterable[tuple[Segment, Condition]]:
+        """Yield the segments of a page that can hold rows, each with its whole condition."""
+        sort = query.sort.key
+        key = self.keys.get(sort)
+        is_keyed = self.filters.need_start(query)
+        few = not is_keyed and any(map(self.filters.are_few, query.criteria))
+        bound = partial(self._bound, sort)
+        for segment in segments(query, key, self.id, bound, few=few):
+            condition = self.filters.of_query(query, segment.implied)
+            condition = all_of([condition, segment.condition])
+            if condition is not NEVER and not (
+                is_keyed and segment.group is Group.UNKEYED
+            ):
+                yield segment, condition
+
+    def page(self, segment: Segment, condition: Condition, limit: int) -> Statement:
+        """Return the statement of a segment."""
+        return self.columns.select(
+            self.selected,
+            condition,
+            segment.order,
+            limit=limit,
+            nulls_last=segment.group is None,
+        )
+
+    def read(self, database: Database, id: str) -> Any:
+        """Return the row of one resource; raises NotFoundError."""
+        condition = self.filters.of_id(id)
+        if condition is not NEVER:
+            statement = self.columns.select(self.selected, condition, limit=1)
+            for row in database.fetch(statement):
+                return row
+        raise NotFoundError(self.mapping.resource_type)
+
+    def records(
+        self, database: Database, rows: Sequence[Sequence[Any]]
+    ) -> tuple[Record | RowFault, ...]:
+        """Map rows, with the items of a second SELECT where the mapping has one."""
+        return self.mapper.many(rows, self.extras(database, rows))
+
+    def extras(
+        self, database: Database, rows: Sequence[Sequence[Any]]
+    ) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
+        """Return for each row the rows of items that have a SELECT of their own."""
+        index = self.indexes[self.id.name]
+        ids = [row[index] for row in rows]
+        return read_items(database, self.mapping, self.filters.item_columns, ids)
+
+    def to_page(
+        self,
+        database: Database,
+        query: SearchQuery,
+        rows: Sequence[tuple[Group | None, Any]],
+    ) -> Page:
+        """Return the page of a search from the rows of its segments, one more if there is."""
+        more = len(rows) > query.count
+        rows = rows[: query.count]
+        if query.backwards:
+            rows = rows[::-1]
+        if not rows:
+            return Page(())
+        records = self._served(self.records(database, [row for _, row in rows]))
+        wanted = rows if query.placed else (rows[0], rows[-1])
+        positions = [self._position(query, group, row) for group, row in wanted]
+        if query.placed or more or query.after or query.before or query.from_end:
+            _check_bindable(positions)
+        if query.placed:
+            positions = [self._with_moment(query, each) for each in positions]
+        placed = tuple(positions) if query.placed else ()
+        return Page(records, more, positions[0], positions[-1], placed)
+
+    def _served(
+        self, records: tuple[Record | RowFault, ...]
+    ) -> tuple[Record | RowFault, ...]:
+        """Return the records of a search; a stay that is not to be served is a fault.
+
+        A database may tell a code with trailing blanks from the code that the mapping reads.
+        """
+        if self.filters.served is ALWAYS:
+            return records
+        columns = self.mapping.fields["status"].columns
+        fault = RowFault("status", ", ".join(columns), _BLANKS)
+        return tuple(
+            fault if isinstance(r, EncounterRecord) and r.status in UNSERVED else r
+            for r in records
+        )
+
+    def _position(self, query: SearchQuery, group: Group | None, row: Any) -> Position:
+        """Return the position of a row that a segment of this group has read."""
+        id = row[self.indexes[self.id.name]]
+        key = self.keys.get(query.sort.key)
+        if key is None or group is Group.UNKEYED:
+            return Position(group or Group.KEYED, None, id)
+        value = row[self.indexes[key.column.name]]
+        is_unkeyed = group is None and value is None
+        return Position(Group.UNKEYED if is_unkeyed else Group.KEYED, value, id)
+
+    def _with_moment(self, query: SearchQuery, position: Position) -> Position:
+        if position.key is None:
+            return position
+        kind, rule = self._time(query.sort.key)
+        return replace(position, moment=instant_of(kind, rule, position.key))
+
+    def _bound(self, sort: SortKey, moment: datetime) -> object:
+        """Return the smallest key that is not before an instant."""
+        return time_bound(*self._time(sort), moment)
+
+    def _time(self, sort: SortKey) -> tuple[Kind, TimeRule]:
+        field = self.mapping.fields[SORTS[self.mapping.resource_type][sort]]
+        if field.time is None:
+            raise AssertionError(f"{field.slot} is a time")
+        return self.keys[sort].column.kind, field.time
+
+
+def _check_bindable(positions: Iterable[Position]) -> None:
+    """Refuse to go on from bytes: no value that can be bound compares as they do."""
+    if any(isinstance(key, bytes) for at in positions for key in (at.key, at.id)):
+        raise SourceDataError("a page ends at an id or time that is no text (UTF-8)")
+
+
+# Sections opened
+
+
+def open_section(
+    database: Database, mapping: SourceMapping, resource_type: ResourceType
+) -> Section:
+    """Read the columns of a section from the database.
+
+    Raises UnfitError when a column of the mapping is missing or there twice, and
+    SourceUnavailableError.
+    """
+    section = mapping.resources[resource_type]
+    columns = _read_columns(database, section.rows, section.mark, resource_type)
+    selected = known_columns(section)
+    _refuse(unknown_columns(section, columns.names, searched=True))
+    of_items = {}
+    for item in chain.from_iterable(section.items.values()):
+        if item.rows is not None:
+            own = _read_columns(database, item.rows, item.mark, resource_type, "items")
+            of_items[item.rows] = own
+            _refuse(unknown_item_columns(section, item, own.names))
+    survivors = None
+    if resource_type is ResourceType.ENCOUNTER:
+        survivors = _survivors(database, mapping)
+    reading = mapping.date_reading
+    keys = {
+        sort: columns.key(section.fields[slot])
+        for sort, slot in SORTS[resource_type].items()
+        if sort != SortKey.ID
+        and slot in section.fields
+        and section.fields[slot].filter_column
+    }
+    return Section(
+        section,
+        Filters(section, columns, of_items, reading, survivors),
+        selected,
+        RowMapper(section, selected),
+        columns.column(section.fields["id"].columns[0]),
+        {SortKey(sort): key for sort, key in keys.items()},
+        {column: index for index, column in enumerate(selected)},
+    )
+
+
+def _read_columns(
+    database: Database, rows: str, mark: Mark, element: str, alias: str = "pas"
+) -> Columns:
+    try:
+        columns = database.columns(rows)
+    except SourceDataError as error:
+        text = str(error)
+        if not isinstance(error, AddressError):
+            text = _refusal(database.dialect, str(error.__cause__), rows)
+        raise UnfitError([MappingProblem(mark, element, text)]) from error
+    return Columns(database.dialect, rows, columns, alias)
+
+
+def _refuse(problems: Sequence[MappingProblem]) -> None:
+    if problems:
+        raise UnfitError(problems)
+
+
+def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
+    patients = mapping.resources.get(ResourceType.PATIENT)
+    if patients is None or "replaced_by" not in patients.fields:
+        return None
+    id, replaced_by = patients.fields["id"], patients.fields["replaced_by"]
+    if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
+        return None
+    kind = patients.resource_type
+    columns = _read_columns(database, patients.rows, patients.mark, kind, "patients")
+    _refuse(unknown_columns(patients, columns.names))
+    key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
+    return Survivors(columns, columns.column(id.columns[0]), key)
+
+
+_SYNTAX = (r"""near ["'](\w+)""",)
+"""Oracle names no word."""
+
+
+def _refusal(dialect: Dialect, message: str, rows: str) -> str:
+    """Return why a SELECT is refused, as far as its own words tell.
+
+    Only words that stand in `rows` are quoted: the rest of a message of a database may hold
+    data, and must not be logged.
+    """
+    if name := _quoted(dialect.missing, message, rows):
+        return f"the source has no {name}, which the SELECT of rows names"
+    if word := _quoted(_SYNTAX, message, rows):
+        return f"the source cannot read the SELECT of rows at '{word}': what is missing before it?"
+    return (
+        "the source refuses the SELECT of rows: does it lack a table or column, or is its end"
+        " cut off?"
+    )
+
+
+def _quoted(patterns: Iterable[str], message: str, rows: str) -> str:
+    for pattern in patterns:
+        if match := re.search(pattern, message):
+            name = match[1].replace('"', "")
+            last = re.escape(name.rpartition(".")[2])
+            return name if re.search(rf"\b{last}\b", rows, re.IGNORECASE) else ""
+    return ""
+
+
+# Items that have a SELECT of their own
+
+_MAY_END_IN_BLANKS = (*TEXTS, Kind.LOOSE, Kind.OTHER)
+
+
+def read_items(
+    database: Database,
+    section: ResourceMapping,
+    columns: Mapping[str, Columns],
+    ids: Sequence[Any],
+) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
+    """Return for each id the rows of its items, read for all ids at once."""
+    items = [
+        item
+        for item in chain.from_iterable(section.items.values())
+        if item.rows is not None
+    ]
+    if not items or not ids:
+        return [NO_EXTRAS] * len(ids)
+    texts = [_text(id) for id in ids]
+    pairs = tuple(zip(ids, texts, strict=True))
+    rows = [
+        (item, _rows_by_key(database, item, columns[item.rows or ""], pairs))
+        for item in items
+    ]
+    return tuple(
+        {item: by_key.get(text, ()) for item, by_key in rows} for text in texts
+    )
+
+
+def _rows_by_key(
+    database: Database,
+    item: ItemMapping,
+    columns: Columns,
+    ids: Sequence[tuple[Any, str | None]],
+) -> Mapping[str | None, list[Any]]:
+    """Return the rows of an item by the text of the id that each belongs to.
+
+    The key may be of another type than the id: a number and its text, CHAR and VARCHAR.
+    """
+    names = item_columns(item)
+    key = columns.column(names[0])
+    values = [value for id in ids for value in _key_values(key.kind, *id)]
+    by_key: dict[str | None, list[Any]] = {}
+    if not values:
+        return by_key
+    # In one order every time: the ETag of a resource must not depend on a plan.
+    order = tuple((columns.column(name), False) for name in names)
+    for row in database.fetch(columns.select(names, key.is_in(values), order)):
+        by_key.setdefault(_text(row[0]), []).append(row)
+    return by_key
+
+
+def _text(id: object) -> str | None:
+    try:
+        return as_text(id)
+    except ValueError:
+        return None  # its row has no id, and is a fault
+
+
+def _key_values(kind: Kind, id: object, text: str | None) -> tuple[object, ...]:
+    """Return what a key of this kind may hold for an id."""
+    if text is None:
+        return ()
+    values = held(kind, text)
+    if isinstance(id, str) and id != text and kind in _MAY_END_IN_BLANKS:
+        return (*values, id)
+    return values

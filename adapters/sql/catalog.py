@@ -1,0 +1,326 @@
+"""The catalogue of a database: tables, columns, keys, foreign keys, indexes, counts of codes.
+
+It is read through SQLAlchemy's inspector on the pooled, read-only connections. Rows are read
+only to count codes, and values only of columns that hold codes: what may identify people is
+counted at most.
+"""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine.reflection import Inspector, ObjectKind
+from sqlalchemy.types import TypeEngine
+
+from adapters.contract import SourceDataError, SourceTimedOutError
+from adapters.mapping.problems import did_you_mean
+from adapters.mapping.values import LONGEST_CODE, as_text
+from adapters.sql.dialects.base import Dialect
+from adapters.sql.engine import Database
+
+
+class Holds(StrEnum):
+    """What a column is declared to hold, as far as all databases agree."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    FLAG = "true or false"
+    DATE = "date"
+    LOCAL_TIME = "time without zone"
+    INSTANT = "time with zone"
+    CLOCK = "time of day"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table or view.
+
+    `written` is its name as a statement has to write it, `type` its type in the words of
+    the database. `length` is None where a text may have any; `choices` are the values of
+    an enumeration.
+    """
+
+    name: str
+    written: str
+    type: str
+    holds: Holds
+    nullable: bool = True
+    length: int | None = None
+    choices: tuple[str, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Columns that hold the key of a row of another table."""
+
+    columns: tuple[str, ...]
+    table: str
+    referred: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableIndex:
+    """An index or unique constraint; what is not a column (an expression) is ""."""
+
+    columns: tuple[str, ...]
+    unique: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view; `name` has its schema in front where that is not the default one."""
+
+    name: str
+    written: str
+    bare: str
+    schema: str | None
+    columns: tuple[TableColumn, ...]
+    is_view: bool = False
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    indexes: tuple[TableIndex, ...] = ()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, TableColumn]:
+        """The columns by name."""
+        return {column.name: column for column in self.columns}
+
+    def is_unique(self, column: str) -> bool:
+        """Tell whether the database itself keeps two rows from the same value."""
+        keys = [self.primary_key, *(i.columns for i in self.indexes if i.unique)]
+        return (column,) in keys
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The tables of a database in the order of their names.
+
+    `dialect` is the kind of database; `schemas` are all that the account can see.
+    """
+
+    dialect: str
+    tables: tuple[Table, ...]
+    schemas: tuple[str, ...]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Table]:
+        """The tables by name."""
+        return {table.name: table for table in self.tables}
+
+
+def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue:
+    """Return what the account may read of the default schema, or of the schemas named.
+
+    Raises SourceUnavailableError, and SourceDataError for a schema that is not there.
+    """
+    return database.run(
+        lambda connection: _Reader(connection, database.dialect).catalogue(schemas)
+    )
+
+
+class _Reader:
+    def __init__(self, connection: sa.Connection, dialect: Dialect) -> None:
+        self._inspector: Inspector = sa.inspect(connection)
+        self._connection = connection
+        self._dialect = connection.dialect
+        self._own_dialect = dialect
+
+    def catalogue(self, schemas: Sequence[str]) -> Catalogue:
+        with warnings.catch_warnings():
+            # A type that SQLAlchemy does not know is OTHER here.
+            warnings.simplefilter("ignore", sa.exc.SAWarning)
+            known = tuple(self._inspector.get_schema_names())
+            if unknown := [schema for schema in schemas if schema not in known]:
+                near = did_you_mean(unknown[0], known)
+                raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
+            found = [table for s in schemas or (None,) for table in self._tables(s)]
+        found.sort(key=lambda table: table.name)
+        return Catalogue(self._dialect.name, tuple(found), known)
+
+    def _tables(self, schema: str | None) -> Iterable[Table]:
+        ask = self._inspector
+        of: dict[str, Any] = {"schema": schema, "kind": ObjectKind.ANY}
+        columns = ask.get_multi_columns(**of)
+        keys = ask.get_multi_pk_constraint(**of)
+        foreign = ask.get_multi_foreign_keys(**of)
+        # SQLite makes an index of itself for UNIQUE, and tells of it when asked.
+        indexes = ask.get_multi_indexes(**of, include_auto_indexes=True)
+        unique = ask.get_multi_unique_constraints(**of)
+        views = {*ask.get_view_names(schema), *self._materialized(schema)}
+        readable = self._readable(schema)
+        for place, of_table in columns.items():
+            name = place[1]
+            if readable is not None and name not in readable:
+                continue
+            yield Table(
+                name=f"{schema}.{name}" if schema else name,
+                written=self._written(name, schema),
+                bare=name,
+                schema=schema,
+                columns=tuple(self._column(column) for column in of_table),
+                is_view=name in views,
+                primary_key=_primary_key(keys.get(place)),
+                foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
+                indexes=_indexes(indexes.get(place, ()), unique.get(place, ())),
+            )
+
+    def _readable(self, schema: str | None) -> frozenset[str] | None:
+        """Return the names of what may be read, None where nothing else is visible."""
+        if not self._own_dialect.readable:
+            return None
+        statement = sa.text(self._own_dialect.readable)
+        rows = self._connection.execute(statement, {"schema": schema})
+        return frozenset(row[0] for row in rows)
+
+    def _materialized(self, schema: str | None) -> Sequence[str]:
+        try:
+            return self._inspector.get_materialized_view_names(schema)
+        except NotImplementedError:
+            return ()
+
+    def _column(self, column: Any) -> TableColumn:
+        type_: TypeEngine[Any] = column["type"]
+        length = getattr(type_, "length", None)
+        return TableColumn(
+            name=str(column["name"]),
+            written=self._written(str(column["name"])),
+            type=_described(type_, self._dialect),
+            holds=_holds(type_, self._dialect.name),
+            nullable=bool(column.get("nullable", True)),
+            length=length if isinstance(length, int) else None,
+            choices=tuple(getattr(type_, "enums", ())),
+            comment=column.get("comment") or "",
+        )
+
+    def _written(self, name: str, schema: str | None = None) -> str:
+        preparer = self._dialect.identifier_preparer
+        text = preparer.quote(name)
+        if self._own_dialect.folds_names:
+            plain = name.lower()
+            text = name if preparer.quote(plain) == plain else text
+        return f"{preparer.quote(schema)}.{text}" if schema else text
+
+
+def _described(type_: TypeEngine[Any], dialect: Any) -> str:
+    try:
+        return type_.compile(dialect=dialect)
+    except sa.exc.CompileError:
+        return type(type_).__name__.lower()
+
+
+def _holds(type_: TypeEngine[Any], dialect: str) -> Holds:
+    if getattr(type_, "display_width", None) == 1 or isinstance(type_, sa.Boolean):
+        return Holds.FLAG
+    if isinstance(type_, sa.DateTime):
+        # A TIMESTAMP of MySQL and MariaDB is kept in UTC, whatever is shown.
+        is_instant = type_.timezone or (
+            dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
+        )
+        return Holds.INSTANT if is_instant else Holds.LOCAL_TIME
+    return next(
+        (holds for kind, holds in _HOLDS if isinstance(type_, kind)), Holds.OTHER
+    )
+
+
+_HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
+    (sa.String, Holds.TEXT),
+    (sa.Integer, Holds.INTEGER),
+    (sa.Numeric, Holds.NUMBER),
+    (sa.Date, Holds.DATE),
+    (sa.Time, Holds.CLOCK),
+)
+
+
+def _primary_key(key: Any) -> tuple[str, ...]:
+    return tuple(key["constrained_columns"]) if key else ()
+
+
+def _foreign_key(key: Any) -> ForeignKey:
+    schema, table = key["referred_schema"], key["referred_table"]
+    return ForeignKey(
+        tuple(key["constrained_columns"]),
+        f"{schema}.{table}" if schema else table,
+        tuple(key["referred_columns"]),
+    )
+
+
+def _indexes(indexes: Iterable[Any], unique: Iterable[Any]) -> tuple[TableIndex, ...]:
+    found = {
+        TableIndex(
+            tuple(name or "" for name in index["column_names"]), bool(index["unique"])
+        )
+        for index in indexes
+    }
+    found |= {TableIndex(tuple(key["column_names"]), unique=True) for key in unique}
+    return tuple(sorted(found, key=lambda index: (index.columns, index.unique)))
+
+
+MOST_CODES = 60
+"""A column with more different values holds no codes."""
+
+_FEW, _OFTEN = 5, 3
+"""More different values than a few are codes where each has so many rows."""
+
+_LONG = 60
+"""How much of a text is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCount:
+    """A code of the source and how many rows have it."""
+
+    code: str
+    rows: int
+
+
+def code_counts(
+    database: Database, table: Table, column: str, *, often: bool = False
+) -> tuple[CodeCount, ...] | None:
+    """Return the codes of a column, those with the most rows first.
+
+    None where the column holds something else: too many values, too long ones or, with
+    `often`, too few rows for each; and where the database takes too long to count. Values
+    are counted first: of a column that holds something else none is read.
+    """
+    cell: sa.ColumnElement[Any] = sa.column(column)
+    rows = sa.table(table.bare, schema=table.schema)
+    try:
+        if not _are_codes(database, rows, cell, often=often):
+            return None
+        counted = sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
+        values = database.fetch(counted.limit(MOST_CODES + 2))
+        counts = [
+            CodeCount(as_text(value), n) for value, n in values if value is not None
+        ]
+    except (SourceTimedOutError, SourceDataError, ValueError):
+        return None
+    counts = [count for count in counts if count.code]
+    if len(values) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
+        return None
+    return tuple(sorted(counts, key=lambda count: (-count.rows, count.code)))
+
+
+def _are_codes(
+    database: Database,
+    rows: sa.TableClause,
+    cell: sa.ColumnElement[Any],
+    *,
+    often: bool,
+) -> bool:
+    text = sa.func.rtrim(sa.cast(cell, sa.String(_LONG)))
+    figures = (
+        sa.func.count(cell),
+        sa.func.count(cell.distinct()),
+        sa.func.max(sa.func.char_length(text)),
+    )
+    statement = sa.select(*figures).select_from(rows)
+    ((filled, values, longest),) = database.fetch(statement)
+    is_rare = often and values > _FEW and filled < _OFTEN * values
+    return values <= MOST_CODES and (longest or 0) <= LONGEST_CODE and not is_rare

@@ -1,0 +1,251 @@
+"""One hospital database: its pool of read-only connections, statements run, faults named."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, make_url
+
+from adapters.contract import (
+    AdapterError,
+    SourceBusyError,
+    SourceDataError,
+    SourceTimedOutError,
+    SourceUnavailableError,
+)
+from adapters.instrumentation import Kind, observe
+from adapters.mapping.model import WAIT_SECONDS, SourceConfig
+from adapters.sql.columns import Column
+from adapters.sql.dialects import dialect_of
+from adapters.sql.dialects.base import Limits, Origin, Plan, ServerStatus, Statement
+
+Answer = TypeVar("Answer")
+
+COUNTS = 2
+"""How many counts may run at once: wide ones cost the hospital most."""
+
+_PORTS = 2**16
+
+_REFUSED = (
+    "the database took no connection: it refuses the account, its password or the name of"
+    " the database"
+)
+
+
+class AddressError(SourceDataError):
+    """The address of a database cannot be read, or has an option that is refused."""
+
+
+class StatementRefusedError(SourceDataError):
+    """The database refused a statement: tables or columns are not as the mapping says."""
+
+
+class _ConnectionLostError(SourceUnavailableError):
+    """The connection was lost before or while the statement ran."""
+
+
+class Database:
+    """One hospital database; safe to share between threads.
+
+    Every method raises SourceUnavailableError when the database does not answer,
+    SourceBusyError when no connection becomes free in time, and SourceDataError when the
+    database refuses the statement.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        seconds: float,
+        connections: int,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
+        address = _read_address(url)
+        self._seconds = seconds
+        self.dialect = dialect_of(address)
+        try:
+            self._engine = self.dialect.engine(
+                address, Limits(seconds, connections, wait)
+            )
+        except ImportError as error:
+            raise SourceUnavailableError(
+                f"the driver for {address.get_backend_name()} cannot be loaded: install"
+                f" the extra that docs/operators.md names ({error.msg})"
+            ) from error
+        except (ValueError, sa.exc.ArgumentError) as error:
+            raise _invalid_option() from error
+
+    def fetch(self, statement: Statement | sa.Executable) -> Sequence[Any]:
+        """Return the rows of a statement."""
+        select, values = (
+            statement if isinstance(statement, Statement) else (statement, None)
+        )
+        with observe(Kind.STORE, self._engine.dialect.name, "SELECT"):
+            return self.run(lambda connection: connection.execute(select, values).all())
+
+    def run(self, question: Callable[[sa.Connection], Answer]) -> Answer:
+        """Return what a question finds out over one connection; a stale one is replaced."""
+        began = time.monotonic()
+        try:
+            return self._run_once(question)
+        except _ConnectionLostError:
+            # A database that was restarted fails at once. One that hangs gets no retry.
+            if time.monotonic() - began >= self._seconds:
+                raise
+            return self._run_once(question)
+
+    def columns(self, rows: str) -> tuple[Column, ...]:
+        """Return the columns of a SELECT, without reading a row."""
+        return self.run(lambda connection: self.dialect.columns(connection, rows))
+
+    @property
+    def explains_plans(self) -> bool:
+        """Whether plans of this kind of database can be read."""
+        return self.dialect.plan is not None
+
+    def plan(self, statement: Statement) -> Plan:
+        """Return how the database runs a statement, where it explains plans."""
+        plan = self.dialect.plan
+        assert plan is not None, "callers check explains_plans"
+        text, parameters = self._compiled(statement)
+        return self.run(lambda connection: plan(connection, text, parameters))
+
+    def origins(self, rows: str) -> Mapping[str, Origin]:
+        """Return the tables that columns of a SELECT come from, as far as reported."""
+        origins = self.dialect.origins
+        try:
+            return self.run(lambda c: origins(c, rows)) if origins else {}
+        except SourceDataError:
+            return {}
+
+    def text_index(self, origin: Origin) -> str:
+        """Return the SQL for an index that finds parts of the texts of a column, or ""."""
+        name = origin.index_name(origin.column, "parts")
+        return self.dialect.text_index.format(name=name, **origin._asdict())
+
+    def may_write(self) -> bool:
+        """Return whether the account could change a table by other means."""
+        return self.run(self.dialect.may_write)
+
+    def server_status(self) -> ServerStatus | None:
+        """Return the status of the server, None for a kind that does not report it."""
+        status = self.dialect.status
+        return self.run(status) if status else None
+
+    def text(self, statement: Statement) -> str:
+        """Return the statement as it is sent, values as placeholders."""
+        return self._compiled(statement)[0]
+
+    def legend(self, statement: Statement) -> str:
+        """Return the value of each placeholder of a statement, a line each."""
+        _, parameters = self._compiled(statement)
+        named = (
+            parameters.items()
+            if isinstance(parameters, dict)
+            else enumerate(parameters, 1)
+        )
+        return "\n".join(f"-- {name}: {value!r}" for name, value in named)
+
+    def close(self) -> None:
+        """Close the connections; one that is in use is closed when its answer is in."""
+        self._engine.dispose()
+
+    def _compiled(self, statement: Statement) -> tuple[str, Any]:
+        compiled: Any = statement.select.compile(self._engine)
+        state = compiled.construct_expanded_state(statement.values)
+        if state.positiontup is None:
+            return state.statement, dict(state.parameters)
+        return state.statement, state.positional_parameters
+
+    def _run_once(self, question: Callable[[sa.Connection], Answer]) -> Answer:
+        with self._connecting():
+            connection = self._engine.connect()
+        with connection:
+            try:
+                return question(connection)
+            except sa.exc.DBAPIError as error:
+                if error.connection_invalidated:
+                    lost = _ConnectionLostError("the connection was lost")
+                    raise lost from error.orig
+                fault = self._fault(error.orig or error)
+                if isinstance(fault, SourceUnavailableError):
+                    # Its driver may have given the connection up: no rollback, no reuse.
+                    connection.invalidate()
+                raise fault from error.orig
+            except sa.exc.InvalidRequestError as error:
+                text = "the database has no such table or schema"
+                raise SourceDataError(text) from error
+
+    @contextmanager
+    def _connecting(self) -> Iterator[None]:
+        """Name what keeps a connection from being made."""
+        try:
+            yield
+        except sa.exc.TimeoutError as error:
+            raise SourceBusyError("no connection was free in time") from error
+        except sa.exc.DBAPIError as error:
+            cause = error.orig or error
+            if (option := self.dialect.invalid_option(cause)) is not None:
+                raise _invalid_option(option) from cause
+            is_refused = self.dialect.refuses(cause)
+            text = _REFUSED if is_refused else "the database took no connection"
+            raise SourceUnavailableError(text) from cause
+        except OSError as error:
+            # A certificate may be renewed just now.
+            raise SourceUnavailableError(
+                f"a file that the address names cannot be read ({error.strerror})"
+            ) from error
+        except (AttributeError, TypeError, ValueError) as error:
+            raise _invalid_option() from error
+
+    def _fault(self, error: BaseException) -> AdapterError:
+        kind = type(error).__name__
+        if self.dialect.timed_out(error):
+            return SourceTimedOutError("the statement took too long")
+        if self.dialect.unknown(error):
+            text = f"the database refused the statement ({kind})"
+            return StatementRefusedError(text)
+        return SourceUnavailableError(f"the database failed ({kind})")
+
+
+def open_databases(source: SourceConfig) -> tuple[Database, Database]:
+    """Return the database for pages and that for counts; neither is connected yet.
+
+    Raises SourceDataError, with the place of the source in its file, for an address that
+    cannot be read, of an unknown kind, or whose driver is not installed.
+    """
+    wait = source.wait_seconds
+    try:
+        return (
+            Database(source.url, source.timeout_seconds, source.connections, wait),
+            Database(source.url, source.count_timeout_seconds, COUNTS, wait),
+        )
+    except AdapterError as error:
+        raise SourceDataError(f"{source.mark}: {error}") from error
+
+
+def _read_address(url: str) -> URL:
+    try:
+        address = make_url(url)
+    except (ValueError, sa.exc.ArgumentError):
+        # Their messages may quote a part of a password that contains @ or :.
+        raise AddressError(
+            "the address cannot be read: signs like @ : / in a password are written"
+            " as %40 %3A %2F"
+        ) from None
+    if address.port is not None and not 0 < address.port < _PORTS:
+        raise AddressError(f"the address has a port that is none: 1 to {_PORTS - 1}")
+    return address
+
+
+def _invalid_option(name: str = "") -> AddressError:
+    """Return the error of an address with an option, or a value of it, that is refused.
+
+    Only names that the driver knows are quoted: the rest may be a part of a password.
+    """
+    if name:
+        return AddressError(
+            f"the address has a value of {name} that the driver does not take"
+        )
+    return AddressError("the address has an option that the driver does not take")

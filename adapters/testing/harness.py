@@ -1,0 +1,571 @@
+"""What the contract suite consists of: the adapter under test, searches, and expected rows.
+
+A search that the adapter does not offer skips its test, with the reason. Expected rows are
+named by their number, and so are ids in `_id`, `patient` and the hospital's own patient
+number: the suite writes them as ids of the hospital.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+import pytest
+
+from adapters.contract import (
+    Adapter,
+    Capabilities,
+    Criterion,
+    DateCriterion,
+    DateValue,
+    Limit,
+    NotAskableError,
+    Page,
+    Position,
+    Prefix,
+    Problem,
+    Record,
+    ReferenceCriterion,
+    ResourceCapabilities,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    SourceDataError,
+    StringCriterion,
+    StringMatch,
+    Token,
+    TokenCriterion,
+)
+from adapters.memory import MemoryAdapter
+from adapters.testing.hospital import (
+    IPP_SYSTEM,
+    LARGEST_ID,
+    PARIS,
+    VISIT_SYSTEMS,
+    Hospital,
+)
+
+LARGEST_PAGE = 100
+"""The largest page that the service requests."""
+
+
+class Offered:
+    """An adapter that is called for no more than it offers.
+
+    `columns` maps its names of columns, as in its faults, to those of the suite.
+    """
+
+    def __init__(self, adapter: Adapter, columns: Mapping[str, str]) -> None:
+        self._adapter = adapter
+        self._columns = columns
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the adapter offers."""
+        return self._adapter.capabilities
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of source, rows and order."""
+        return self._adapter.fingerprint
+
+    def search(self, query: SearchQuery) -> Page:
+        """Return the rows of a page, in the service's order where the source has none."""
+        with self._asking(query):
+            page = self._adapter.search(self._as_served(query))
+        rows = tuple(
+            self._named(row) if isinstance(row, RowFault) else row for row in page.rows
+        )
+        return replace(page, rows=rows)
+
+    def count(self, query: SearchQuery) -> int:
+        """Return how many rows match."""
+        with self._asking(query):
+            return self._adapter.count(self._as_served(query))
+
+    def read(self, resource_type: ResourceType, id: str) -> Record:
+        """Return one resource; raises as the adapter does."""
+        if resource_type not in self.capabilities:
+            pytest.skip(f"{resource_type} is not offered")
+        try:
+            return self._adapter.read(resource_type, id)
+        except SourceDataError as error:
+            error.fault = error.fault and self._named(error.fault)
+            raise
+
+    def explain(self, query: SearchQuery) -> str:
+        """Return what would be sent."""
+        with self._asking(query):
+            return self._adapter.explain(self._as_served(query))
+
+    def check(self) -> Iterable[Problem]:
+        """Tell what is wrong with the source."""
+        return self._adapter.check()
+
+    def close(self) -> None:
+        """Give connections back."""
+        self._adapter.close()
+
+    def sorts_by(self, query: SearchQuery) -> bool:
+        """Whether the source can give the order that the query names."""
+        return query.sort.key in self.capabilities[query.resource_type].sorts
+
+    def takes(self, query: SearchQuery) -> bool:
+        """Whether the adapter answers the query at all."""
+        if lack(self.capabilities, query):
+            return False
+        try:
+            self._adapter.count(self._as_served(query))
+        except NotAskableError:
+            return False
+        return True
+
+    @contextmanager
+    def _asking(self, query: SearchQuery) -> Iterator[None]:
+        if reason := lack(self.capabilities, query):
+            pytest.skip(reason)
+        try:
+            yield
+        except NotAskableError as error:
+            search = f"{query.resource_type} by {error.parameter}"
+            pytest.skip(f"{search} {error.limit or 'is not asked for so'}")
+
+    def _as_served(self, query: SearchQuery) -> SearchQuery:
+        served = replace(query, count=min(query.count, LARGEST_PAGE))
+        if self.sorts_by(query):
+            return served
+        sorts = self.capabilities[query.resource_type].sorts
+        key = sorts[0] if sorts else SortKey.ID
+        return replace(served, sort=Sort(key, key is not SortKey.ID))
+
+    def _named(self, fault: RowFault) -> RowFault:
+        return fault._replace(column=self._columns.get(fault.column, fault.column))
+
+
+def lack(capabilities: Capabilities, query: SearchQuery) -> str:
+    """Return what of the query is not offered, "" when all of it is."""
+    offered = capabilities.get(query.resource_type)
+    if offered is None:
+        return f"{query.resource_type} is not offered"
+    if query.after is not None and not offered.paging:
+        return "further pages are not offered"
+    if query.backwards and not (offered.paging and offered.backwards):
+        return "earlier pages are not offered"
+    lacks = (_lack(offered, criterion) for criterion in query.criteria)
+    lacking = next(filter(None, lacks), "")
+    return f"{query.resource_type} by {lacking}" if lacking else ""
+
+
+def _lack(offered: ResourceCapabilities, criterion: Criterion) -> str:
+    name = criterion.parameter
+    able = offered.parameters.get(name)
+    if able is None:
+        return f"{name} is not offered"
+    if isinstance(criterion, StringCriterion) and criterion.match not in able.matches:
+        return f"{name}:{criterion.match} is not offered"
+    dates = criterion.values if isinstance(criterion, DateCriterion) else ()
+    if any(value.prefix not in able.prefixes for value in dates):
+        return f"{name} {Limit.PREFIX}"
+    return ""
+
+
+class Opened:
+    """A hospital, the adapter that is opened on it, and the model of both.
+
+    `columns` says the suite's name of a column (`state`) for the one that the adapter's
+    faults name, where it has another. `model` is worked out where it is not given.
+    """
+
+    def __init__(
+        self,
+        hospital: Hospital,
+        adapter: Adapter,
+        model: MemoryAdapter | None = None,
+        *,
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
+        self.hospital = hospital
+        self.adapter = Offered(adapter, columns or {})
+        self.model = model or hospital.model()
+
+    def id(self, number: int) -> str:
+        """Return the id of a row as clients see it."""
+        return self.hospital.ids.text(number)
+
+    def held(self, kind: ResourceType) -> frozenset[str]:
+        """Return the ids of all rows of the hospital, those that are not served too."""
+        hospital = self.hospital
+        if kind is ResourceType.ORGANIZATION:
+            return frozenset(row.code for row in hospital.organizations)
+        rows = hospital.stays if kind is ResourceType.ENCOUNTER else hospital.patients
+        return frozenset(self.id(row.id) for row in rows)
+
+
+Open: TypeAlias = Callable[[Hospital], Opened]
+"""Opens the adapter under test on a hospital, until the tests of the module are done."""
+
+
+STAY, PATIENT, ORGANIZATION = ResourceType
+
+NEWEST_FIRST = Sort(SortKey.DATE, descending=True)
+EVERY_ROW = 1000
+
+
+def ask(
+    *criteria: Criterion,
+    of: ResourceType = STAY,
+    sort: Sort | None = None,
+    count: int = EVERY_ROW,
+    after: Position | None = None,
+    before: Position | None = None,
+    from_end: bool = False,
+) -> SearchQuery:
+    """Return a search; stays come newest first, other resources by id."""
+    order = sort or (NEWEST_FIRST if of is STAY else Sort(SortKey.ID))
+    return SearchQuery(of, criteria, order, count, after, before, from_end)
+
+
+def token(parameter: str, *values: str) -> TokenCriterion:
+    """Return a criterion of tokens as clients write them: code, system|code, |code."""
+    return TokenCriterion(parameter, tuple(_token(value) for value in values))
+
+
+def _token(text: str) -> Token:
+    system, bar, code = text.rpartition("|")
+    return Token(system if bar else None, code if code or not bar else None)
+
+
+def text(
+    parameter: str, *values: str, match: StringMatch = StringMatch.STARTS_WITH
+) -> StringCriterion:
+    """Return a criterion of texts."""
+    return StringCriterion(parameter, values, match)
+
+
+def patient(*ids: str) -> ReferenceCriterion:
+    """Return a criterion of patients."""
+    return ReferenceCriterion("patient", ids)
+
+
+def dates(*values: str, parameter: str = "date") -> DateCriterion:
+    """Return a criterion of dates as clients write them, prefix included."""
+    return DateCriterion(parameter, tuple(date_value(value) for value in values))
+
+
+def date_value(value: str) -> DateValue:
+    """Read a date text; without an offset it is in the deployment's zone (decision 5)."""
+    has_prefix = value[:2].isalpha()
+    prefix = Prefix(value[:2]) if has_prefix else Prefix.EQ
+    return DateValue(prefix, *_range(value[2:] if has_prefix else value))
+
+
+def _range(text: str) -> tuple[datetime, datetime]:
+    if len(text) <= len("2019-03-14"):
+        year, month, day = (*map(int, text.split("-")), 0, 0)[:3]
+        low = datetime(year, month or 1, day or 1, tzinfo=PARIS)
+        if day:
+            return low, low + timedelta(days=1)
+        if month:
+            return low, low.replace(year=year + month // 12, month=month % 12 + 1)
+        return low, low.replace(year=year + 1)
+    low = datetime.fromisoformat(text)
+    low = low if low.tzinfo else low.replace(tzinfo=PARIS)
+    clock = text[len("2019-03-14T") :].partition("+")[0].rstrip("Z")
+    step = timedelta(minutes=1) if clock.count(":") == 1 else timedelta(seconds=1)
+    if "." in clock:
+        step = timedelta(microseconds=10 ** (6 - len(clock.partition(".")[2])))
+    low = low.astimezone(UTC)
+    return low, low + step
+
+
+def plain(row: Record | RowFault) -> Any:
+    """Return a row in a form whose equality is that of what clients see.
+
+    Times as ISO texts, since Python finds no time of the odd hours equal in two zones;
+    identifiers in any order; of a fault only where it is.
+    """
+    if isinstance(row, RowFault):
+        return ("fault", row.column)
+    values = row._asdict()
+    if "identifiers" in values:
+        values["identifiers"] = sorted(row.identifiers, key=repr)  # type: ignore[union-attr]
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in values.items()
+    }
+
+
+def rows_of(page: Page) -> list[Any]:
+    """Return the rows of a page for comparing."""
+    return [plain(row) for row in page.rows]
+
+
+def ids_of(page: Page) -> list[str]:
+    """Return the ids of a page's rows, `!column` for faults."""
+    return [
+        f"!{row.column}" if isinstance(row, RowFault) else row.id for row in page.rows
+    ]
+
+
+def walk(adapter: Adapter, query: SearchQuery, *, back: bool = False) -> Iterable[Page]:
+    """Yield the pages of a search one by one, from its position on.
+
+    Stops when the adapter says that no row lies beyond, and fails when it goes in circles.
+    """
+    page = adapter.search(query)
+    marks = set()
+    while page.rows:
+        yield page
+        mark = page.first if back else page.last
+        assert mark is not None, "a page with rows says where it stands"
+        assert mark not in marks, "the walk goes in circles"
+        marks.add(mark)
+        after, before = (None, mark) if back else (mark, None)
+        further = ask(
+            *query.criteria,
+            of=query.resource_type,
+            sort=query.sort,
+            count=query.count,
+            after=after,
+            before=before,
+        )
+        following = adapter.search(further)
+        assert page.more is bool(following.rows), "`more` tells whether rows follow"
+        page = following
+
+
+def assert_as_model(opened: Opened, query: SearchQuery) -> None:
+    """Check rows, their number and, where the source can give it, their order."""
+    expected = rows_of(opened.model.search(query))
+    rows = rows_of(opened.adapter.search(query))
+    if not opened.adapter.sorts_by(query):
+        expected, rows = sorted(expected, key=repr), sorted(rows, key=repr)
+    assert rows == expected
+    assert opened.adapter.count(query) == len(expected)
+
+
+def with_ids(opened: Opened, criterion: Criterion) -> Criterion:
+    """Write numbers of rows as the hospital's ids, where ids are asked for."""
+    if isinstance(criterion, ReferenceCriterion):
+        return patient(*(_id(opened, value) for value in criterion.values))
+    if not isinstance(criterion, TokenCriterion):
+        return criterion
+    by_id = criterion.parameter == "_id"
+    values = (
+        Token(t.system, _id(opened, t.code or ""))
+        if by_id or t.system == IPP_SYSTEM
+        else t
+        for t in criterion.values
+    )
+    return TokenCriterion(criterion.parameter, tuple(values))
+
+
+def _id(opened: Opened, value: str) -> str:
+    return opened.id(int(value)) if value.isdecimal() else value
+
+
+H1 = VISIT_SYSTEMS["H1"]
+EXTENSION = "service-provider._extension"
+CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
+
+_MALE = token("gender", "male")
+
+STAYS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
+    ("visit number", (token("identifier", "V1"),), (1,)),
+    ("visit number, other case", (token("identifier", "v1"),), (2,)),
+    ("visit number, part of it", (token("identifier", "V"),), ()),
+    ("visit number, zeros count", (token("identifier", "123"),), (73,)),
+    ("visit number in all systems", (token("identifier", "000123"),), (72, 71, 70)),
+    ("visit number in one", (token("identifier", f"{H1}|000123"),), (70,)),
+    ("visit number in none", (token("identifier", "|000123"),), (72,)),
+    ("visit number in none, ''", (token("identifier", "|123"),), (73,)),
+    ("visit number in an unknown one", (token("identifier", "urn:x|000123"),), ()),
+    (
+        "any visit number of a system",
+        (token("identifier", f"{VISIT_SYSTEMS['H2']}|"),),
+        (71,),
+    ),
+    ("several visit numbers", (token("identifier", "V1", "A_B"),), (75, 1)),
+    ("per cent", (token("identifier", "%"), token("identifier", "100%")), ()),
+    ("a % is a letter", (token("identifier", "100%"),), (74,)),
+    ("a _ is a letter", (token("identifier", "A_B"),), (75,)),
+    ("a \\ is a letter", (token("identifier", "A\\B"),), (77,)),
+    ("a quote is a letter", (token("identifier", "O'B"),), (78,)),
+    ("quotes are letters", (token("identifier", '"'),), (79,)),
+    ("no placeholder", (token("identifier", ":v0", "?"),), (81, 80)),
+    ("no empty number", (token("identifier", "|"),), (73, 72)),
+    ("functional unit", (token(EXTENSION, "0123"),), (6,)),
+    ("functional unit without zeros", (token(EXTENSION, "123"),), (7,)),
+    ("functional unit with accent", (token(EXTENSION, "É"),), (76,)),
+    ("functional unit, %", (token(EXTENSION, "%"),), (74,)),
+    ("functional unit, _", (token(EXTENSION, "_"),), (75,)),
+    ("class", (token("class", "REC"),), (27,)),
+    ("class of several codes", (token("class", "IMP"), patient("4")), (60,)),
+    ("otherwise", (token("class", "UNK"),), (64, 63, 62, 61)),
+    ("class in other case", (token("class", "amb"),), ()),
+    ("a source's code is no class", (token("class", "HC", "URG"),), ()),
+    ("status", (token("status", "in-progress"),), (65, 22)),
+    ("hidden is no status", (token("status", "hidden", "removed"),), ()),
+    ("a source's code is no status", (token("status", "A", "X", "Z", "S"),), ()),
+    (
+        "half a second before midnight",
+        (dates("ge2024-03-13T23:59:59.5+01:00"), dates("lt2024-03-14T00:00+01:00")),
+        (6,),
+    ),
+    (
+        "a microsecond after midnight",
+        (
+            dates("gt2024-03-14T00:00:00.000000+01:00"),
+            dates("lt2024-03-14T00:01+01:00"),
+        ),
+        (7,),
+    ),
+    ("the last microsecond", (dates("2024-03-14T23:59:59.999999+01:00"),), (5,)),
+    ("merged patient", (patient("7"),), (91, 90)),
+    ("survivor", (patient("8"),), (91, 90)),
+    ("both", (patient("7", "8"),), (91, 90)),
+    ("both at once", (patient("7"), patient("8")), (91, 90)),
+    ("both or another at once", (patient("7", "2"), patient("8", "3")), (91, 90)),
+    ("one of them, as of both", (patient("7"), patient("8", "7")), (91, 90)),
+    ("no such patient", (patient("999"),), ()),
+    ("a patient is no id in a url", (patient("Patient/8"),), ()),
+    ("one patient and, no other", (patient("8"), patient("2")), ()),
+    ("one patient or another", (patient("8", "2"),), (91, 90, 42, 27)),
+    ("_id twice is and", (token("_id", "1"), token("_id", "2")), ()),
+    ("no values", (TokenCriterion("_id", ()),), ()),
+    ("before years of four digits", (dates("lt0999-07"),), ()),
+    (
+        "since a year of three digits",
+        (dates("ge0999-07"), patient("4")),
+        (60, 61, 62, 63, 64, 65),
+    ),
+    ("no values of dates", (dates(),), ()),
+    ("no values of patients", (patient(), token("_id", "1")), ()),
+)
+"""Numbers of stays in the order newest first; ids of patients by number."""
+
+
+PATIENTS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
+    ("family", (text("family", "martin"),), (1, 3)),
+    ("family in capitals, cut", (text("family", "MART"),), (1, 3)),
+    ("family with accent for none", (text("family", "mârtin"),), (1, 3)),
+    ("family without accent for one", (text("family", "dupres"),), (1,)),
+    ("inside a word", (text("family", "artin"),), ()),
+    ("inside a word, contains", (text("family", "artin", match=CONTAINS),), (1, 3)),
+    ("a later word", (text("family", "tour"),), (2,)),
+    ("a phrase", (text("family", "de la tour"),), (2,)),
+    ("a phrase, cut", (text("family", "la to"),), (2,)),
+    ("words in another order", (text("family", "tour la"),), ()),
+    ("run together", (text("family", "latour"),), (3,)),
+    ("apostrophe", (text("family", "brien"),), (4,)),
+    ("other apostrophe", (text("family", "l'hermite"),), (4,)),
+    ("blank for apostrophe", (text("family", "l hermite"),), (4,)),
+    ("ligature", (text("family", "boeuf"),), (5,)),
+    ("ligature asked for", (text("family", "BŒUF"),), (5,)),
+    ("sharp s", (text("family", "strauss"),), (5,)),
+    ("hyphen", (text("family", "jean"),), (9,)),
+    ("blank for hyphen", (text("family", "saint jean"),), (9,)),
+    ("hyphen for blank", (text("family", "la-tour"),), (2,)),
+    ("tilde", (text("family", "nunez"),), (9,)),
+    ("stroke", (text("given", "lukasz"),), (9,)),
+    ("diaeresis in two characters", (text("given", "zoé"),), (4,)),
+    ("ligature in capitals", (text("given", "oedipe"),), (5,)),
+    ("given, second", (text("given", "paul"),), (1, 7, 8)),
+    ("given, both", (text("given", "jean paul"),), (1,)),
+    ("given is not family", (text("given", "martin"),), ()),
+    ("name is either", (text("name", "jean"),), (1, 9)),
+    ("name, one of several", (text("name", "nunez", "zoe"),), (4, 9)),
+    ("name, all of several", (text("name", "martin"), text("name", "jean")), (1,)),
+    ("per cent", (text("name", "%"),), ()),
+    ("per cent in it", (text("name", "100%"),), (6,)),
+    ("underscore", (text("name", "_"),), ()),
+    ("underscore in it", (text("name", "a_b"),), (6,)),
+    ("underscore, no wildcard", (text("name", "m_rtin"),), ()),
+    ("backslash", (text("name", "back\\"),), (6,)),
+    ("escape character", (text("name", "ping !", "m!0"),), (13,)),
+    ("escape character, no wildcard", (text("name", "!%", "m!!", "m!_"),), ()),
+    ("quote in SQL", (text("name", "' OR 1=1 --"),), ()),
+    ("nothing but a hyphen", (text("name", "-", match=CONTAINS),), ()),
+    ("nothing but a blank", (text("name", " "),), ()),
+    ("no character", (text("name", "\x00", "mar\x00tin", "\ud83d"),), ()),
+    ("longer than a pattern", (text("name", "a" * 60_000, "nunez"),), (9,)),
+    ("longer than a pattern, words", (text("name", "a " * 30_000),), ()),
+    ("longer than a pattern, within", (text("name", "a" * 60_000, match=CONTAINS),), ()),
+    ("exact", (text("family", "Martin", match=EXACT),), (1,)),
+    ("exact, capitals", (text("family", "MARTIN", match=EXACT),), (3,)),
+    ("exact, part", (text("family", "Mart", match=EXACT),), ()),
+    ("exact, without accent", (text("family", "Dupres", match=EXACT),), ()),
+    ("exact, with accent", (text("family", "Duprès", match=EXACT),), (1,)),
+    ("exact, one of a phrase", (text("family", "Jones", match=EXACT),), ()),
+    ("exact, wildcard", (text("family", "%", "_", match=EXACT),), ()),
+    ("contains, over a blank", (text("family", "e la t", match=CONTAINS),), (2,)),
+    ("contains, two words", (text("name", "th jo", match=CONTAINS),), (12,)),
+    ("gender", (token("gender", "male"),), (1, 7, 8, 9)),
+    ("gender, otherwise", (token("gender", "unknown"), text("name", "b")), (5, 4, 6)),
+    ("a source's code is no gender", (token("gender", "1"),), ()),
+    ("day of birth", (dates("1950-02-28", parameter="birthdate"),), (1,)),
+    ("day of birth, not", (dates("ne1950", parameter="birthdate"), _MALE), (7, 8, 9)),
+    ("year of birth", (dates("1950", parameter="birthdate"),), (1, 2)),
+    ("month of birth", (dates("1950-02", parameter="birthdate"),), (1,)),
+    ("born after", (dates("gt1999-12-31", parameter="birthdate"),), (3, 5)),
+    ("born from", (dates("ge1999-12-31", parameter="birthdate"),), (3, 4, 5)),
+    ("born before years of four digits", (dates("lt0999", parameter="birthdate"),), ()),
+    ("born before", (dates("lt1950-03-01", parameter="birthdate"),), (1,)),
+    ("born up to", (dates("le1950-03-01", parameter="birthdate"),), (1, 2)),
+    ("born in one of", (dates("1950", "2000-02", parameter="birthdate"),), (1, 2, 3)),
+    ("number, any system", (token("identifier", "0042"),), (12, LARGEST_ID)),
+    ("number, one system", (token("identifier", "urn:oid:1.2.3|0042"),), (12,)),
+    ("number, zeros count", (token("identifier", "42", "00042"),), ()),
+    ("number, case counts", (token("identifier", "abc"),), (LARGEST_ID,)),
+    ("number of another's system", (token("identifier", "urn:oid:1.2.3|AbC"),), ()),
+    ("number without system", (token("identifier", "|7"),), (12,)),
+    ("any number of a system", (token("identifier", "urn:oid:1.2.3|"),), (12,)),
+    ("own number", (token("identifier", f"{IPP_SYSTEM}|1"),), (1,)),
+    ("a merged patient is there", (token("_id", "7"),), (7,)),
+)  # fmt: skip
+"""Numbers of patients, in any order."""
+
+
+ORGANIZATIONS_FOUND: tuple[tuple[str, Criterion, tuple[str, ...]], ...] = (
+    ("name", text("name", "hopital"), ("H1", "h2")),
+    ("name after apostrophe", text("name", "ile"), ("H1",)),
+    ("name with ligature", text("name", "coeur"), ("H2",)),
+    ("name with %", text("name", "100%"), ("H-3.b",)),
+    ("exact", text("name", "HOPITAL DU NORD", match=EXACT), ("h2",)),
+    ("id", token("_id", "H1", "042"), ("042", "H1")),
+    ("id in other case", token("_id", "H-3.B"), ()),
+    ("number", token("identifier", "0042"), ("042",)),
+    ("empty number", token("identifier", "urn:oid:1.2.250.1.71.4.2.2|"), ("042", "H1", "H2",)),
+)  # fmt: skip
+
+
+FOUND = [
+    *(pytest.param(STAY, c, f, id=f"Encounter-{name}") for name, c, f in STAYS_FOUND),
+    *(pytest.param(PATIENT, c, f, id=f"Patient-{n}") for n, c, f in PATIENTS_FOUND),
+    *(
+        pytest.param(ORGANIZATION, (c,), f, id=f"Organization-{name}")
+        for name, c, f in ORGANIZATIONS_FOUND
+    ),
+]
+"""All of these, for `pytest.mark.parametrize`."""
+
+
+SOME: tuple[Criterion, ...] = (
+    dates("ge2024-03-14"),
+    dates("lt2024-06-02"),
+    dates("ne2024-03-14"),
+    dates("2024-03-14", "2024-06"),
+    token("status", "finished"),
+    token("status", "planned", "in-progress"),
+    token("class", "IMP", "AMB"),
+    token("class", "UNK", "EMER"),
+    token("identifier", "V1", "000123", "Z1"),
+    token("identifier", f"{H1}|"),
+    token(EXTENSION, "0123", "123"),
+    patient("5", "6", "7"),
+    patient("1", "2"),
+    token("_id", "1", "2", "12", "37", "90"),
+)

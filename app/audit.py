@@ -1,0 +1,374 @@
+"""The audit trail: one AuditEvent for each response, written before the response leaves.
+
+Views note what was requested and what they return (`note_…`); the rest is read from the
+request and its response. Values that a client sent are written as keyed digests, and the
+names of unknown parameters not at all. Events go to stdout or to a file that several
+processes append to; logrotate may rename the file, without a signal to anybody.
+"""
+
+import base64
+import errno
+import fcntl
+import logging
+import os
+import re
+import select
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+from flask import Flask, Response, g, request
+
+from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
+from adapters.parameters import SEARCH_PARAMETERS
+from app.config import AUDIT_OFF, AUDIT_STDOUT, AuditFailure, AuditPatients, Settings
+from app.errors import UnavailableError
+from app.fhir.audit_event import AuditedResponse, audit_event
+from app.middleware import error_response, requesting_address
+from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
+from app.search.parser import PRESENTATION, Parameters
+from app.stages import Stage, request_id, stage
+
+MOST_VALUES = 100
+"""How many values of a request get a digest each; the rest of a list shares one."""
+
+OTHER = "(other)"
+"""Written in place of the name of an unknown parameter."""
+
+TURN_SECONDS = 1.0
+"""How long a line waits for other writers, or for a reader of stdout that has stalled."""
+
+_COMMA = re.compile(r"(?<!\\),")
+_MODIFIERS = frozenset({"", "exact", "contains"})
+_NAMES = frozenset(
+    {
+        *(name for table in SEARCH_PARAMETERS.values() for name in table),
+        *("_id", "_count", "_sort", "_index", "_searchAfter", "_searchBefore"),
+        *PRESENTATION,
+    }
+)
+_INTERACTIONS = {
+    "search": "search-type",
+    "page": "search-type",
+    "read": "read",
+    "metadata": "capabilities",
+    "history": "history-instance",
+}
+"""By the name of the view."""
+
+_log = logging.getLogger(__name__)
+
+
+def open_trail(settings: Settings, *, mapping: str, site: str) -> "Trail | None":
+    """Return the trail of a deployment, None if it has none."""
+    if settings.audit == AUDIT_OFF:
+        return None
+    sink = audit_file(settings) or StreamSink()
+    return Trail(settings, sink, mapping=mapping, site=site)
+
+
+def audit_file(settings: Settings) -> "FileSink | None":
+    """Return the file of a deployment's events, None if they go elsewhere or nowhere."""
+    if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
+        return None
+    return FileSink(Path(settings.audit))
+
+
+def register_audit(app: Flask, trail: "Trail") -> None:
+    """Audit each response of `app`.
+
+    Register it after everything that adds headers: Flask calls these functions in reverse
+    order, so that a refusal gets the headers too.
+    """
+    app.after_request(trail.follow)
+
+
+def note_pairs(pairs: Parameters) -> None:
+    """Note the parameters of a request, as they came."""
+    g.pairs = pairs
+
+
+def note_walk(kind: str, pairs: Parameters) -> None:
+    """Note the parameters of the search that a page belongs to."""
+    g.walked = _Requested(kind, pairs)
+
+
+def note_page(rows: Iterable[Record | RowFault], bundle: str) -> None:
+    """Note the content of a Bundle."""
+    g.shown = _Returned(rows, bundle)
+
+
+def note_record(record: Record) -> None:
+    """Note the one resource that is returned."""
+    g.shown = _Returned((record,))
+
+
+class _Requested(NamedTuple):
+    """Parameters, and the resource type that they search."""
+
+    kind: str
+    pairs: Parameters
+
+    def meaning(self, name: str, value: str) -> str:
+        """Return what is digested: an id as the reference that it stands for."""
+        if name == "_id" and self.kind:
+            return f"{self.kind}/{value}"
+        if name == "patient":
+            return f"Patient/{value.rpartition('/')[2]}"
+        return value
+
+
+class _Returned(NamedTuple):
+    """The rows of a response, and the id of their Bundle."""
+
+    rows: Iterable[Record | RowFault]
+    bundle: str | None = None
+
+    def references(self) -> tuple[list[str], list[str]]:
+        """Return the references of the rows, and those of their patients, each once."""
+        references: list[str] = []
+        patients: dict[str, None] = {}
+        for record in self.rows:
+            if isinstance(record, RowFault):
+                continue
+            if isinstance(record, PatientRecord):
+                patients[f"Patient/{record.id}"] = None
+            elif isinstance(record, EncounterRecord):
+                references.append(f"Encounter/{record.id}")
+                patients[f"Patient/{record.patient_id}"] = None
+            else:
+                references.append(f"Organization/{record.id}")
+        return references, list(patients)
+
+
+class Trail:
+    """Writes the audit events of a deployment. Thread-safe."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        sink: "FileSink | StreamSink",
+        *,
+        mapping: str,
+        site: str,
+    ) -> None:
+        self._sink = sink
+        self._digests = Digests(settings.audit_key or "")
+        self._clear = settings.audit_patients is AuditPatients.CLEAR
+        self._refuse = settings.audit_failure is AuditFailure.REFUSE
+        self._about = (mapping, settings.base_url, site)
+        self._addresses = settings.audit_addresses
+        self._proxies = settings.trusted_proxies
+        self._lock = threading.Lock()
+        self.failures = 0
+
+    def follow(self, response: Response) -> Response:
+        """Write the event of a response; return the response, or a refusal instead."""
+        with stage(Stage.WRITE):
+            event = audit_event(self._described(response.status_code), *self._about)
+            try:
+                self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+                AUDIT_EVENTS.inc()
+            except OSError as error:
+                self._count_failure(error)
+                if self._refuse:
+                    return error_response(
+                        UnavailableError("No answer is given that cannot be audited.")
+                    )
+        return response
+
+    def _count_failure(self, error: OSError) -> None:
+        with self._lock:
+            self.failures += 1
+            data = {"failures": self.failures, "refused": self._refuse}
+        AUDIT_FAILURES.inc()
+        _log.error("audit event not written", exc_info=error, extra={"data": data})
+
+    def _described(self, status: int) -> AuditedResponse:
+        kind, view = _endpoint()
+        returned = _Returned(())
+        if status < HTTPStatus.BAD_REQUEST:
+            returned = g.get("shown", returned)
+        references, patients = returned.references()
+        if not self._clear:
+            patients = [self._digests.remembered(each) for each in patients]
+        address = requesting_address(self._proxies) if self._addresses else None
+        client = g.get("client")
+        return AuditedResponse(
+            recorded=datetime.now(UTC),
+            status=status,
+            request_id=request_id() or "",
+            interaction=_INTERACTIONS.get(view),
+            resource_type=kind,
+            client=None if client is None else client.id,
+            address=None if address is None else str(address),
+            parameters=tuple(self._parameters(kind or "")),
+            references=references,
+            patients=patients,
+            clear=self._clear,
+            bundle=returned.bundle,
+        )
+
+    def _parameters(self, kind: str) -> Iterator[tuple[str, str]]:
+        """Yield the names of parameters with digests of their values."""
+        parts = [_Requested(kind, g.get("pairs", ()))]
+        if id := (request.view_args or {}).get("id"):
+            parts.append(_Requested(kind, (("_id", id),)))
+        if walked := g.get("walked"):
+            parts.append(walked)
+        left = MOST_VALUES
+        for part in parts:
+            for name, text in part.pairs:
+                values = _COMMA.split(text, maxsplit=left) if left else [text]
+                left = max(0, left - len(values))
+                known = _known(name)
+                for value in values:
+                    yield known, self._digests.of(part.meaning(known, value))
+
+
+def _endpoint() -> tuple[str | None, str]:
+    """Return the resource type and the name of the view that responded, "" for none."""
+    blueprint, _, view = (request.endpoint or "").partition(".")
+    if request.method == "OPTIONS":
+        # Flask's own response: nothing was read.
+        view = ""
+    kinds = {"encounter", "patient", "organization", "bundle"}
+    return (blueprint.title() if blueprint in kinds else None), view
+
+
+def _known(name: str) -> str:
+    base, _, modifier = name.partition(":")
+    return name if base in _NAMES and modifier in _MODIFIERS else OTHER
+
+
+class Digests:
+    """Keyed digests: BLAKE2b of 18 bytes as base64, equal for equal texts."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key.encode()
+        # Page after page names the same patients.
+        self.remembered = lru_cache(8192)(self.of)
+
+    def of(self, text: str) -> str:
+        """Return the digest of a text."""
+        encoded = text.encode("utf-8", "backslashreplace")
+        digest = blake2b(encoded, key=self._key, digest_size=18).digest()
+        return base64.b64encode(digest).decode()
+
+
+class FileSink:
+    """Appends to a file; when the file has been renamed, the next line makes a new one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._file: int | None = None
+
+    def write(self, line: bytes) -> None:
+        """Append one line, or nothing of it. Raises OSError."""
+        with _turn(self._lock):
+            file = self._current()
+            with _file_lock(fcntl.flock, file):
+                _append(file, line)
+
+    def check(self) -> None:
+        """Check that there is room for a line. Raises OSError."""
+        with _turn(self._lock):
+            if os.fstatvfs(self._current()).f_bavail == 0:
+                raise _failure(errno.ENOSPC)
+
+    def close(self) -> None:
+        """Close the file; the next line opens it again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _current(self) -> int:
+        if self._file is not None:
+            try:
+                if os.path.samestat(self._path.stat(), os.fstat(self._file)):
+                    return self._file
+            except FileNotFoundError:
+                pass
+            self.close()
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._file = os.open(self._path, flags, 0o640)
+        return self._file
+
+
+def _append(file: int, line: bytes) -> None:
+    end = os.fstat(file).st_size
+    if end and os.pread(file, 1, end - 1) != b"\n":
+        # A process was killed in the middle of a line.
+        line = b"\n" + line
+    if os.write(file, line) < len(line):
+        os.ftruncate(file, end)
+        raise _failure(errno.ENOSPC)
+
+
+class StreamSink:
+    """Writes to a pipe, a socket or a terminal that several processes share."""
+
+    def __init__(self, file: int = 1) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._is_torn = False
+
+    def write(self, line: bytes) -> None:
+        """Write one line. Raises OSError; a reader that stalls may get a torn line."""
+        # Not flock: the workers inherit this file, and would share the lock.
+        with _turn(self._lock), _file_lock(fcntl.lockf, self._file):
+            self._send(b"\n" + line if self._is_torn else line)
+
+    def _send(self, line: bytes) -> None:
+        sent = 0
+        try:
+            while sent < len(line):
+                _, ready, _ = select.select([], [self._file], [], TURN_SECONDS)
+                if not ready:
+                    raise _failure(errno.ETIMEDOUT)
+                # When there is room, this much is written without waiting (POSIX).
+                sent += os.write(self._file, line[sent : sent + select.PIPE_BUF])
+        finally:
+            self._is_torn = sent < len(line) and (sent > 0 or self._is_torn)
+
+
+@contextmanager
+def _turn(lock: threading.Lock) -> Iterator[None]:
+    """Wait for the other threads of this process."""
+    if not lock.acquire(timeout=TURN_SECONDS):
+        raise _failure(errno.ETIMEDOUT)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _file_lock(lock: Callable[[int, int], object], file: int) -> Iterator[None]:
+    """Wait for the other processes."""
+    deadline = time.monotonic() + TURN_SECONDS
+    while True:
+        try:
+            lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise _failure(errno.ETIMEDOUT) from error
+            time.sleep(0.001)
+    try:
+        yield
+    finally:
+        lock(file, fcntl.LOCK_UN)
+
+
+def _failure(number: int) -> OSError:
+    return OSError(number, os.strerror(number))

@@ -1,0 +1,364 @@
+"""The console script `encounters`: its commands and their options.
+
+Exit status: 0 fine, 1 something was found or it could not go on, 2 the command or the
+settings are invalid. A command imports what it needs when it runs, so that no command
+pays for another.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn, TypeVar
+
+import click
+from click.core import ParameterSource
+
+Function = TypeVar("Function", bound=Callable[..., int])
+
+DEFAULT_PORT = 8000
+DEFAULT_STAYS = 2000
+DEFAULT_DIRECTORY = Path(".demo")
+HIGHEST_PORT = 65533
+"""The next two ports are the token server's and, for group A, the hospital's."""
+
+STAYS = (1_000, 10_000_000)
+"""The fewest that contain every special case, and the most that are of any use."""
+
+LONGEST_CHECK_SECONDS = 600
+_STATUSES = "Exit status: 0 fine, 1 something was found, 2 it could not run."
+_PATH = click.Path(path_type=Path)
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    try:
+        status = cli.main(arguments, prog_name="encounters", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    return int(status or 0)
+
+
+@click.group(context_settings=_SETTINGS)
+@click.version_option(
+    package_name="encounters", prog_name="encounters", message="%(prog)s %(version)s"
+)
+def cli() -> None:
+    """A read-only FHIR STU3 service for hospital stays."""
+
+
+def _refuse(error: Exception | str) -> int:
+    click.echo(error, err=True)
+    return 2
+
+
+def _run_tool(module: str, options: dict[str, Any]) -> int:
+    from app.cli.check import CANNOT_RUN, CannotRunError
+
+    try:
+        tool = import_module(f"app.cli.{module}")
+        status: int = tool.run(SimpleNamespace(**options))
+    except CannotRunError as error:
+        click.echo(error, err=True)
+        return CANNOT_RUN
+    except BrokenPipeError:
+        # The reader has enough (`| head`): Python must not flush more into the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CANNOT_RUN
+    return status
+
+
+_json = click.option("--json", is_flag=True, help="Print JSON, for machines.")
+
+
+# The service
+
+
+@cli.command("serve")
+def serve_command() -> NoReturn:
+    """Start the service under gunicorn.
+
+    Environment variables named ENCOUNTERS_… configure it; docs/operators.md lists them.
+    Settings and mapping are checked first. If one is invalid, nothing starts.
+    """
+    from app.server.reload import serve
+
+    serve()
+
+
+@cli.command("settings", epilog=_STATUSES)
+@_json
+def settings_command(**options: Any) -> int:
+    """Print every setting and its origin, without secrets."""
+    return _run_tool("settings", options)
+
+
+@cli.command("doctor", epilog=_STATUSES)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, LONGEST_CHECK_SECONDS, min_open=True),
+    default=20.0,
+    show_default=True,
+    help="The timeout of each check. Checks run at the same time.",
+)
+@_json
+def doctor_command(**options: Any) -> int:
+    """Check everything that the service depends on, and print what to do."""
+    return _run_tool("doctor", options)
+
+
+# The demo
+
+
+def _not_empty(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    if text is not None and not text.strip():
+        raise click.BadParameter("is empty")
+    return text
+
+
+def _place(command: Function) -> Function:
+    """Add the options that say which demo is meant."""
+    group = click.option(
+        "--group",
+        default="",
+        help="a or b: what the service offers this group, with a hospital like the group's. "
+        "Default: everything.",
+    )
+    directory = click.option(
+        "--directory",
+        type=_PATH,
+        default=DEFAULT_DIRECTORY,
+        show_default=True,
+        help="Where the demo keeps its data.",
+    )
+    return group(directory(command))
+
+
+@cli.command("demo")
+@click.option(
+    "--port",
+    type=click.IntRange(1, HIGHEST_PORT),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Where the service listens. The token server uses the next port, the hospital "
+    "of group A the one after it.",
+)
+@click.option(
+    "--stays",
+    type=click.IntRange(*STAYS),
+    default=DEFAULT_STAYS,
+    show_default=True,
+    help="How many stays the hospital has.",
+)
+@click.option(
+    "--mapping",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The mapping file of your own hospital, in place of the invented one. Set the "
+    "variables that it names in the environment.",
+)
+@_place
+@click.pass_context
+def demo_command(
+    context: click.Context,
+    port: int,
+    stays: int,
+    mapping: Path | None,
+    group: str,
+    directory: Path,
+) -> int:
+    """Start the service on this machine with an invented hospital, Redis and tokens.
+
+    Ctrl-C stops everything. The data are kept in one directory and used again by the
+    next start.
+    """
+    from demo import stack
+    from demo.state import DemoError, deployment
+
+    has_stays = context.get_parameter_source("stays") is ParameterSource.COMMANDLINE
+    if mapping and (group or has_stays):
+        other = "--group" if group else "--stays"
+        raise click.UsageError(f"--mapping and {other} exclude each other.")
+    try:
+        chosen = deployment(group, mapping)
+    except DemoError as error:
+        return _refuse(error)
+    return stack.run(chosen, port, stays, directory)
+
+
+@cli.command("token")
+@click.option(
+    "--scope",
+    callback=_not_empty,
+    help="The scopes of the token, separated by blanks. Default: PATIENT_GAM_SEARCH, "
+    "which allows everything.",
+)
+@click.option(
+    "--client", callback=_not_empty, help="The client of the token. Default: demo."
+)
+@_place
+def token_command(
+    scope: str | None, client: str | None, group: str, directory: Path
+) -> int:
+    """Print an access token for the demo of this directory.
+
+    It is signed with the demo's key and valid for one hour.
+    """
+    from demo.issuer import DEFAULT_CLIENT, DEFAULT_SCOPE, issue_token
+    from demo.state import DemoError, deployment
+
+    try:
+        place = deployment(group).directory(directory)
+        text = issue_token(place, scope or DEFAULT_SCOPE, client or DEFAULT_CLIENT)
+    except DemoError as error:
+        return _refuse(error)
+    click.echo(text)
+    return 0
+
+
+# Tools for mapping files
+
+
+@cli.group()
+def mapping() -> None:
+    """Tools for the authors of mapping files."""
+
+
+_file = click.argument("file", type=_PATH)
+_files = click.argument("file", nargs=-1, required=True, type=_PATH)
+
+
+@mapping.command("check", epilog=_STATUSES)
+@_files
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Check the source as well: columns, codes, rows, times, indexes.",
+)
+@_json
+def mapping_check(**options: Any) -> int:
+    """Report everything that is wrong with mapping files."""
+    return _run_tool("check", options)
+
+
+@mapping.command("explain", epilog=_STATUSES)
+@_file
+@click.argument("search", required=False)
+@click.option(
+    "--openapi",
+    metavar="URL",
+    help="Print the offer as an OpenAPI description, for client generators. URL is the "
+    "address of the deployment.",
+)
+@click.option(
+    "--values",
+    is_flag=True,
+    help="Print the value of each placeholder. Without it values are hidden, as they may "
+    "be a patient's.",
+)
+@_json
+def mapping_explain(**options: Any) -> int:
+    """Print what is offered and why, or what a search would send to the source.
+
+    SEARCH is a search such as 'Encounter?patient=42&date=ge2024'.
+    """
+    return _run_tool("explain", options)
+
+
+@mapping.command("test", epilog=_STATUSES)
+@_files
+@click.option("--complete", is_flag=True, help="Fail if coverage is incomplete.")
+@_json
+def mapping_test(**options: Any) -> int:
+    """Run the tests next to mapping files."""
+    return _run_tool("mapping_tests", options)
+
+
+@mapping.command("preview", epilog=_STATUSES)
+@_file
+@click.option("--row", type=_PATH, help="A file of columns and values.")
+@click.option("--live", is_flag=True, help="Read the row from the source.")
+@click.option("--id", help="With --live: the id, as clients see it.")
+@click.option(
+    "--of",
+    type=click.Choice(["encounter", "patient", "organization"]),
+    default="encounter",
+    show_default=True,
+    help="The resource that the row becomes.",
+)
+@click.option(
+    "--source", default="", help="With --row: the source, if there are several."
+)
+@click.option("--redact", is_flag=True, help="Hide what identifies a person.")
+@_json
+def mapping_preview(**options: Any) -> int:
+    """Print what a row becomes, and the origin of each value."""
+    if bool(options["row"]) == options["live"]:
+        raise click.UsageError("One of --row and --live is required.")
+    return _run_tool("preview", options)
+
+
+@mapping.command("schema", epilog=_STATUSES)
+@click.option(
+    "--profile", is_flag=True, help="Print the schema of profile files instead."
+)
+def mapping_schema(**options: Any) -> int:
+    """Print the JSON Schema of mapping files, for editors."""
+    return _run_tool("schema", options)
+
+
+class _ListOptions(click.Command):
+    """A command without arguments whose list options take one or more values each."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Rewrite `--stay A B` as `--stay A --stay B`."""
+        lists = {p.opts[0] for p in self.params if getattr(p, "multiple", False)}
+        rewritten: list[str] = []
+        option, values = "", 0
+        for arg in args:
+            if arg.startswith("-"):
+                option, values = arg, 0
+            else:
+                if option in lists and values:
+                    rewritten.append(option)
+                values += 1
+            rewritten.append(arg)
+        return super().parse_args(ctx, rewritten)
+
+
+@mapping.command("new", cls=_ListOptions, epilog=_STATUSES)
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    metavar="URL",
+    help="The address of the database, or env:NAME for the variable that contains it, "
+    "which hides its password. For an HTTP system: a saved response of its list of stays, "
+    "a file .json; --patient and --organization are then such files, too.",
+)
+@click.option("--stay", multiple=True, metavar="TABLE…", help="The tables of stays.")
+@click.option(
+    "--patient", multiple=True, metavar="TABLE…", help="The tables of patients."
+)
+@click.option(
+    "--organization", multiple=True, metavar="TABLE…", help="The table of hospitals."
+)
+@click.option(
+    "--schema",
+    multiple=True,
+    metavar="NAME…",
+    help="The schemas to inspect, in place of the default one.",
+)
+@click.option("--out", type=_PATH, help="The file to write. Default: standard output.")
+@_json
+def mapping_new(**options: Any) -> int:
+    """Write a first mapping from the catalog of a database or saved responses.
+
+    Reads tables, columns and keys, and how often codes occur; never names, birth dates,
+    numbers and addresses of people. Declared keys become joins and references. Nothing is
+    guessed: comments marked '# ?' are open questions.
+    """
+    return _run_tool("new", options)

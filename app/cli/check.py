@@ -1,0 +1,527 @@
+"""`encounters mapping check`: everything that is wrong with mapping files.
+
+Also what every tool shares: findings and how they are printed, exit statuses, and a
+mapping file that is read together with the places of what it says.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime, timedelta
+from datetime import time as time_of_day
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Self
+
+from adapters import open_adapter
+from adapters.contract import Adapter, AdapterError, ResourceType
+from adapters.inspection import Inspectable, Observation, Weight
+from adapters.mapping.document import read_layers
+from adapters.mapping.load import ProfileGivenError, load_mapping
+from adapters.mapping.model import (
+    KnownFinding,
+    Mark,
+    ResourceMapping,
+    SourceMapping,
+    Step,
+    is_own,
+)
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.profile import load_profile, profile_of
+from adapters.mapping.slots import SECTIONS
+from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
+from adapters.parameters import SEARCH_PARAMETERS
+
+Severity = Weight
+
+FINE, FINDINGS, CANNOT_RUN = 0, 1, 2
+"""The exit statuses of every tool."""
+
+MARK = "# ? "
+"""Stands before a question of `mapping new`."""
+
+LONGEST = 300.0
+"""How many seconds the checks of the source of one file may take."""
+
+_INDEX = "CREATE INDEX"
+
+
+class CannotRunError(Exception):
+    """The tool cannot do its work; the text says what to do about it."""
+
+
+class NoSectionError(Exception):
+    """There is no such section; the text says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to mend or to know, at the line of the file that a person would edit.
+
+    `line` and `column` count from 1, 0 for the file as a whole. `element` is the FHIR
+    element or the path of keys, `source` the column or table.column that it comes from;
+    both are "" where there is none. `remedy` is an SQL statement or a line of the file
+    that would mend it, "" where there is none.
+    """
+
+    file: str
+    line: int
+    column: int
+    text: str
+    element: str = ""
+    source: str = ""
+    severity: Severity = Severity.ERROR
+    remedy: str = ""
+
+    @classmethod
+    def at(
+        cls,
+        mark: Mark,
+        text: str,
+        element: str = "",
+        source: str = "",
+        severity: Severity = Severity.ERROR,
+    ) -> Self:
+        """Return a finding at a place of a file."""
+        return cls(mark.file, mark.line, mark.column, text, element, source, severity)
+
+    @classmethod
+    def of(cls, problem: MappingProblem) -> Self:
+        """Return the finding for a problem of a mapping file."""
+        return cls.at(problem.mark, problem.text, problem.element, problem.column)
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        subject = f"{self.element} ← {self.source}" if self.source else self.element
+        is_error = self.severity is Severity.ERROR
+        text = self.text if is_error else f"{self.severity}: {self.text}"
+        line = ": ".join(part for part in (place, subject, text) if part)
+        remedy = self.remedy.replace("\n", "\n    ")
+        return f"{line}\n    {remedy}" if remedy else line
+
+
+def findings_of(error: MappingError) -> list[Finding]:
+    """Return a finding for each problem of a file."""
+    return [Finding.of(problem) for problem in error.problems]
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document."""
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    print()
+
+
+_CUSTOM = (
+    "a custom adapter makes the resources: the file names no fields, and no row can be"
+    " tried here; its author tests it (docs/own-adapter.md)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MappingFile:
+    """A mapping and its nodes."""
+
+    mapping: SourceMapping
+    root: Table
+
+    @classmethod
+    def open(cls, path: Path, environ: Mapping[str, str] | None = None) -> Self:
+        """Read a file, without its environment if none is given.
+
+        Raises MappingError, also where a custom adapter reads the rows.
+        """
+        mapping = load_mapping(path, environ)
+        if is_own(mapping.source.kind):
+            mark = mapping.source.mark
+            raise MappingError([MappingProblem(mark, "source", _CUSTOM)])
+        root, _ = read_layers(path)
+        return cls(mapping, root)
+
+    def sections(self, kind: ResourceType) -> tuple[ResourceMapping, ...]:
+        """Return the sections of a resource type, one for each source."""
+        return tuple(s for s in self.mapping.sections if s.resource_type is kind)
+
+    def names(self, section: ResourceMapping) -> tuple[str, ...]:
+        """Return what a section of several is called: its prefix, and its source."""
+        sources = [p.name for p in self.mapping.parts if p.section is section]
+        names = (section.fields["id"].prefix, *sources)
+        return tuple(dict.fromkeys(filter(None, names)))
+
+    def section(self, kind: ResourceType, source: str = "") -> ResourceMapping:
+        """Return the one section of a type, or that of the source; raises NoSectionError."""
+        sections, key = self.sections(kind), kind.lower()
+        if not sections:
+            raise NoSectionError(f"the mapping has no section '{key}'")
+        named = [s for s in sections if not source or source in self.names(s)]
+        if len(named) == 1:
+            return named[0]
+        names = list(dict.fromkeys(n for s in sections for n in self.names(s)))
+        if not names:
+            raise NoSectionError(f"'{key}' has one source: leave 'source' out")
+        if source and not named:
+            near = did_you_mean(source, names) or f": use {', '.join(names)}"
+            raise NoSectionError(f"'{key}' has no source '{source}'{near}")
+        choice = f"source: {' or '.join(names)}"
+        raise NoSectionError(f"'{key}' has several sources: say {choice}")
+
+    def source_of(self, section: ResourceMapping) -> SourceMapping:
+        """Return the mapping of the source that a section reads."""
+        parts = (p.mapping for p in self.mapping.parts if p.section is section)
+        return next(parts, self.mapping)
+
+    def of_source(self, section: ResourceMapping) -> str:
+        """Return which one of several sections it is, in words, "" for the only one."""
+        several = len(self.sections(section.resource_type)) > 1
+        return f" of {self.names(section)[0]}" if several else ""
+
+    def offered(self, kind: ResourceType) -> Collection[str]:
+        """Return the search parameters that the profile has for a resource type."""
+        resource = profile_of(self.mapping).resources.get(kind)
+        return resource.parameters if resource else ()
+
+    def code_mark(self, table: str, code: str | None) -> Mark:
+        """Return the place of an entry of a code table; None is for `otherwise`."""
+        entry = ("otherwise",) if code is None else ("table", code)
+        return place(self.root, ("codes", table, *entry), at_key=True)
+
+    def listed_mark(self, section: ResourceMapping, key: str, word: str) -> Mark:
+        """Return the place of a word under `search` or `sort` of a section, or of all."""
+        own: KeyPath = (section.resource_type.lower(),)
+        for path in _section_paths(self.root):
+            if place(self.root, path, True) == section.mark:
+                own = path
+        for path in (own, own[:1]):
+            node = find(self.root, (*path, key))
+            if isinstance(node, Table) and word in node.keys:
+                return node.keys[word]
+            for item in node.items if isinstance(node, Items) else ():
+                if isinstance(item, Scalar) and item.text == word:
+                    return item.mark
+        return section.mark
+
+
+def _section_paths(root: Table) -> Iterator[KeyPath]:
+    for key in SECTIONS:
+        sources = find(root, (key, "sources"))
+        if isinstance(sources, Items):
+            yield from ((key, "sources", at) for at in range(len(sources.items)))
+        else:
+            yield (key,)
+
+
+def run(options: SimpleNamespace) -> int:
+    """Check each file and print the findings."""
+    findings: list[Finding] = []
+    unavailable: list[CannotRunError] = []
+    for file in options.file:
+        own, error = _check_file(file, is_live=options.live)
+        findings += own
+        unavailable += [error] if error else []
+    wrong = any(f.severity is not Severity.NOTE for f in findings)
+    names = ", ".join(map(str, options.file))
+    if options.json:
+        print_json({"findings": [asdict(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            print(finding)
+        if options.live and wrong:
+            print(f"{names}: {_summary(findings)}")
+        elif not (wrong or unavailable):
+            print(f"{names}: nothing to mend")
+    for refusal in unavailable:
+        print(refusal, file=sys.stderr)
+    return CANNOT_RUN if unavailable else (FINDINGS if wrong else FINE)
+
+
+def _check_file(
+    file: Path, *, is_live: bool
+) -> tuple[list[Finding], CannotRunError | None]:
+    """Return the findings of a file, and why its source could not be checked."""
+    findings, error = list(check(file, is_live=is_live)), None
+    if any(f.severity is Severity.ERROR for f in findings):
+        return list(_ranked(findings) if is_live else findings), None
+    if is_live:
+        try:
+            findings += check_live(file)
+        except CannotRunError as unavailable:
+            error = unavailable
+    try:
+        accepted = load_mapping(file, None).known
+    except MappingError:
+        # A profile, or what was read before is gone: a pipe, a file saved meanwhile.
+        accepted = ()
+    settled = list(settle(findings, accepted, all_told=is_live and error is None))
+    return list(_ranked(settled) if is_live else settled), error
+
+
+def _summary(findings: Iterable[Finding]) -> str:
+    counts = Counter(finding.severity for finding in findings)
+    return ", ".join(f"{n} {s}{'s' * (n > 1)}" for s in Severity if (n := counts[s]))
+
+
+def _ranked(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield errors first, indexes last; an index that several findings need once."""
+    ranks = list(Severity)
+    shown: set[str] = set()
+    for finding in sorted(
+        findings,
+        key=lambda f: (ranks.index(f.severity), f.remedy.startswith(_INDEX)),
+    ):
+        remedy = finding.remedy
+        if remedy.startswith(_INDEX) and remedy in shown:
+            name = remedy.removeprefix(_INDEX).split()[:1]
+            finding = replace(finding, remedy=f"the same index as above: {name[0]}")
+        shown.add(remedy)
+        yield finding
+
+
+def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with a file by itself, without its source or environment.
+
+    What a file leaves open is a note, and a warning where it is held against its source.
+    """
+    try:
+        mapping = load_mapping(file, None)
+        yield from _not_offered(mapping)
+        severity = Severity.WARNING if is_live else Severity.NOTE
+        yield from _other_days(mapping, severity)
+        yield from _left_open(file, severity)
+    except ProfileGivenError as error:
+        for finding in findings_of(error):
+            yield replace(finding, severity=Severity.NOTE)
+        try:
+            load_profile(file.name, file.parent)
+        except MappingError as faulty:
+            yield from findings_of(faulty)
+    except MappingError as error:
+        yield from findings_of(error)
+
+
+def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield a note for each parameter of the profile that the file does not offer."""
+    profile = profile_of(mapping)
+    for kind, wanted in profile.resources.items():
+        sections = [s for s in mapping.sections if s.resource_type is kind]
+        listed = {name for section in sections for name in section.parameters}
+        for name in SEARCH_PARAMETERS[kind] if sections else ():
+            if name in wanted.parameters and name not in listed:
+                text = (
+                    f"profile {profile.name} has the parameter '{name}', which is not"
+                    " under search here: a client that sends it gets 400"
+                )
+                mark = sections[0].mark
+                yield Finding.at(mark, text, element=kind, severity=Severity.NOTE)
+
+
+def _other_days(mapping: SourceMapping, severity: Severity) -> Iterator[Finding]:
+    """Yield each HTTP source that compares whole days which begin at another time."""
+    year = [date(2024, 1, 1) + timedelta(days=n) for n in range(366)]
+    for section in mapping.sections:
+        call = section.http.search.get("date") if section.http else None
+        rule = section.fields["start"].time if call else None
+        if call is None or rule is None or call.step is not Step.DAY:
+            continue
+        zone = call.zone or rule.zone
+        begins = (
+            datetime.combine(day, time_of_day(), mapping.time_zone).astimezone(zone)
+            for day in year
+        )
+        if any(begin.time() != time_of_day() for begin in begins):
+            field = section.fields["start"]
+            text = (
+                f"'date' compares days of {zone.key}, and the days of clients are of "
+                f"{mapping.time_zone.key}: a search by day is refused (412). Ask the "
+                "vendor for bounds with a time of day (step: minute), or whose days it "
+                "compares (time_zone of date under search)"
+            )
+            element, source = section.resource_type, ", ".join(field.columns)
+            yield Finding.at(field.mark, text, element, source, severity)
+
+
+_NOBODYS = re.compile(r"""[^#]*(?:["']|[-:,\[{]\s*)https://example\.org/identifiers/""")
+"""A value that begins so: a text that only tells of such a system is none."""
+
+_EXAMPLE_SYSTEM = (
+    "a system under https://example.org/identifiers/ is nobody's (RFC 2606): put the"
+    " hospital's"
+)
+_SHOWN_LINES = 10
+
+
+def marked_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the number, from 1, and the text of each line with an open question."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if MARK in f"{line} ":
+            yield number, line
+
+
+def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
+    """Yield up to two findings: for the marked lines, and for systems of examples."""
+    text = file.read_text(encoding="utf-8-sig")
+    marked = [number for number, _ in marked_lines(text)]
+    several = "questions are" if len(marked) > 1 else "question is"
+    lines = enumerate(text.splitlines(), 1)
+    example = [number for number, line in lines if _NOBODYS.match(line)]
+    for numbers, problem in (
+        (marked, f"{len(marked)} {several} marked '# ?'"),
+        (example, _EXAMPLE_SYSTEM),
+    ):
+        shown = [
+            *map(str, numbers[:_SHOWN_LINES]),
+            *["…"][: len(numbers) > _SHOWN_LINES],
+        ]
+        if numbers:
+            message = f"{problem}: line{'s' * (len(numbers) > 1)} {', '.join(shown)}"
+            yield Finding(str(file), numbers[0], 1, message, severity=severity)
+
+
+def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Finding]:
+    """Yield what is wrong with a file for its source, each thing once.
+
+    Raises CannotRunError where the environment lacks a variable or the source is away.
+    """
+    try:
+        mapping = load_mapping(file, os.environ)
+    except MappingError as error:
+        raise CannotRunError(str(error)) from error
+    try:
+        adapter = open_adapter(mapping)
+    except MappingError as error:
+        yield from findings_of(error)
+        return
+    except AdapterError as error:
+        raise CannotRunError(f"{file}: {error}") from error
+    with closing(adapter):
+        findings = dict.fromkeys(_inspected(file, adapter, seconds))
+    yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
+
+
+def _inspected(file: Path, adapter: Adapter, seconds: float) -> Iterator[Finding]:
+    if not isinstance(adapter, Inspectable):
+        for problem in adapter.check():
+            if problem.outage:
+                raise _away(file, problem.text)
+            severity = Severity.ERROR if problem.serious else Severity.WARNING
+            yield Finding(str(file), 0, 0, problem.text, severity=severity)
+        return
+    deadline = time.monotonic() + seconds
+    for check_of_source in adapter.looks(tuple(adapter.capabilities)):
+        if time.monotonic() > deadline:
+            text = f"the check is not complete: it took longer than {seconds:g} seconds"
+            yield Finding(str(file), 0, 0, text, severity=Severity.WARNING)
+            break
+        _show_progress(f"{file}: {check_of_source.subject} …")
+        try:
+            yield from map(_finding, check_of_source.ask())
+        except AdapterError as error:
+            _show_progress("")
+            raise _away(file, str(error)) from error
+    _show_progress("")
+
+
+def _finding(source: Observation) -> Finding:
+    finding = Finding.at(
+        source.mark, source.text, source.element, source.column, source.weight
+    )
+    return replace(finding, remedy=source.remedy)
+
+
+def _away(file: Path, text: str) -> CannotRunError:
+    question = "is it up, and are address and account right?"
+    return CannotRunError(f"{file}: the source cannot be checked: {text}; {question}")
+
+
+def _show_progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+_COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
+_GONE = "this finding no longer occurs: remove the entry"
+_OF_FILE = (
+    "a finding about the whole file (marks '# ?', systems that are nobody's) cannot be"
+    " accepted: mend the lines that it names, and remove the entry"
+)
+
+
+def settle(
+    findings: Iterable[Finding], accepted: Sequence[KnownFinding], *, all_told: bool
+) -> Iterator[Finding]:
+    """Yield the findings, those that are accepted as notes.
+
+    With `all_told` an entry that fits no finding is a note too: it may hide the next one.
+    """
+    every = tuple(findings)
+    entries = _entries(every, accepted)
+    for number, finding in enumerate(every):
+        entry = entries.get(number)
+        if entry is None:
+            yield finding
+        else:
+            text = f"{finding.text} (known: {entry.because})"
+            yield replace(finding, text=text, severity=Severity.NOTE, remedy="")
+    for entry in accepted if all_told else ():
+        if not any(_fits(entry, finding) for finding in every):
+            is_of_file = any(_is_of_file(f) and _says(entry, f) for f in every)
+            text = _OF_FILE if is_of_file else _GONE
+            yield Finding.at(entry.mark, text, "known", entry.at, Severity.NOTE)
+
+
+def _entries(
+    findings: Sequence[Finding], accepted: Sequence[KnownFinding]
+) -> dict[int, KnownFinding]:
+    """Return the entry of each finding by its number.
+
+    Of several that fit, the one with the same counts comes first, then one that no other
+    finding has.
+    """
+    chosen: dict[int, KnownFinding] = {}
+    fitting = [[entry for entry in accepted if _fits(entry, f)] for f in findings]
+    for number, entries in enumerate(fitting):
+        text = _plain(findings[number].text)
+        for entry in entries:
+            if number not in chosen and _matches(_plain(entry.says), text):
+                chosen[number] = entry
+    for number, entries in enumerate(fitting):
+        if entries and number not in chosen:
+            taken = set(chosen.values())
+            free = (entry for entry in entries if entry not in taken)
+            chosen[number] = next(free, entries[0])
+    return chosen
+
+
+def _fits(entry: KnownFinding, finding: Finding) -> bool:
+    """Tell whether an entry means a finding: its place and its text, whatever it counts.
+
+    The whole text has to fit: a code that is new beside an accepted one is a new finding.
+    """
+    both = f"{finding.element} ← {finding.source}"
+    places = (finding.source, finding.element, both)
+    is_here = any(_matches(entry.at, place) for place in places)
+    return is_here and not _is_of_file(finding) and _says(entry, finding)
+
+
+def _is_of_file(finding: Finding) -> bool:
+    """Tell whether lines of a file are meant, and no element: what it leaves open."""
+    return bool(finding.line) and not (finding.element or finding.source)
+
+
+def _says(entry: KnownFinding, finding: Finding) -> bool:
+    words, text = (_COUNT.sub("#", _plain(t)) for t in (entry.says, finding.text))
+    return _matches(words, text)
+
+
+def _matches(words: str, text: str) -> bool:
+    """Tell whether a text is these words, "…" standing for anything."""
+    pattern = ".*".join(map(re.escape, words.split("…")))
+    return re.fullmatch(pattern, text) is not None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

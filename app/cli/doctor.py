@@ -1,0 +1,581 @@
+"""`encounters doctor`: checks everything that a deployment depends on.
+
+All checks run at the same time, so that one that hangs delays no other. Findings name
+settings, never their values: no host, account or secret is printed. Paths, tables and
+columns of the mapping are, as in `mapping check`.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import ssl
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from email.utils import parsedate_to_datetime
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import redis
+import requests
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+from redis.sentinel import MasterNotFoundError
+
+from adapters import open_source
+from adapters.contract import AdapterError
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceConfig, SourceMapping
+from adapters.mapping.problems import MappingError
+from adapters.sql.engine import COUNTS, Database
+from app.cli.check import (
+    FINDINGS,
+    FINE,
+    CannotRunError,
+    Severity,
+    print_json,
+)
+from app.cli.check import check as check_file
+from app.config import (
+    AUDIT_OFF,
+    AUDIT_STDOUT,
+    SETTINGS,
+    PlainHttp,
+    Settings,
+    SettingsError,
+    is_loopback,
+)
+from app.redis_client import SentinelAddress, connect, is_sentinel
+
+CERTIFICATE_DAYS = 21
+"""A certificate that expires within so many days is a warning."""
+
+CLOCK_SECONDS = 5.0
+"""How far two clocks may differ without a warning, the network delay included."""
+
+TIMEOUT_SECONDS = 5.0
+LEAST_DISK_BYTES = 1_600_000_000
+"""What the audit events of 100,000 pages of 100 stays take."""
+
+LEAST_METRICS_BYTES = 16 * 1024**2
+SENTINELS = 3
+"""Fewer sentinels cannot elect a master safely."""
+
+_MEND = "correct the mapping or the source"
+_GIB, _DAY = 1024**3, 86400
+_EXPIRED = 10  # OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found, and what to do; without a severity it is fine."""
+
+    text: str
+    severity: Severity | None = None
+    remedy: str = ""
+
+
+Findings = Iterator[Finding]
+
+
+def _error(text: str, remedy: str) -> Finding:
+    return Finding(text, Severity.ERROR, remedy)
+
+
+def _warning(text: str, remedy: str) -> Finding:
+    return Finding(text, Severity.WARNING, remedy)
+
+
+def _note(text: str, remedy: str = "") -> Finding:
+    return Finding(text, Severity.NOTE, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One subject, and the function that yields its findings."""
+
+    subject: str
+    run: Callable[[], Findings]
+    findings: list[Finding] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def collect(self) -> None:
+        """Run the check and append each finding as it comes."""
+        for finding in self.run():
+            self.findings.append(finding)
+        self.ended.set()
+
+
+def run(options: SimpleNamespace) -> int:
+    """Run all checks and print their findings."""
+    try:
+        settings = Settings.from_environ(os.environ)
+    except SettingsError as error:
+        raise CannotRunError(f"{error}\nNothing was checked.") from error
+    checks = list(checks_of(settings))
+    run_checks(checks, options.seconds)
+    if options.json:
+        print_json({"checks": [_as_json(check) for check in checks]})
+    else:
+        _print_text(checks)
+    severities = {each.severity for check in checks for each in check.findings}
+    return FINDINGS if severities & {Severity.ERROR, Severity.WARNING} else FINE
+
+
+def run_checks(checks: list[Check], seconds: float) -> None:
+    """Run checks in parallel; a daemon thread that hangs does not keep us from exiting."""
+    deadline = time.monotonic() + seconds
+    threads = [threading.Thread(target=c.collect, daemon=True) for c in checks]
+    for thread in threads:
+        thread.start()
+    for check, thread in zip(checks, threads, strict=True):
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            text = f"did not end within {seconds:g} seconds"
+            check.findings.append(_error(text, "see its log, or raise --seconds"))
+        elif not check.ended.is_set():
+            text = "this check itself failed; its traceback is above"
+            check.findings.append(_error(text, "report this fault of the tool"))
+
+
+def checks_of(settings: Settings) -> Iterator[Check]:
+    """Yield the checks of a deployment."""
+    yield Check("settings", partial(_check_settings, settings))
+    yield Check("disk", partial(_check_disk, settings))
+    yield Check("public address", partial(_check_public_address, settings))
+    if bind := settings.operations_bind:
+        yield Check("operations port", partial(_check_operations, bind))
+    yield from _mapping_checks(settings)
+    yield Check("redis", partial(_check_redis, settings))
+    if url := settings.key_set_url:
+        yield Check("key set", partial(_check_key_set, settings, url))
+    if settings.introspection_url:
+        yield Check("introspection", partial(_check_introspection, settings))
+
+
+def _as_json(check: Check) -> dict[str, object]:
+    findings = [{**asdict(f), "severity": f.severity or "ok"} for f in check.findings]
+    return {"check": check.subject, "seen": findings}
+
+
+def _print_text(checks: list[Check]) -> None:
+    subjects = max(len(check.subject) for check in checks)
+    severities = max(map(len, Severity))
+    for check in checks:
+        for each in check.findings:
+            word = each.severity or "ok"
+            print(f"{check.subject:{subjects}}  {word:{severities}}  {each.text}")
+            if each.remedy:
+                print(f"{'':{subjects}}  {'→':{severities}}  {each.remedy}")
+
+
+# Settings, disk, and the service's own addresses
+
+
+def _check_settings(settings: Settings) -> Findings:
+    yield Finding("are valid")
+    if settings.plain_http is PlainHttp.LOOPBACK:
+        text = "ENCOUNTERS_PLAIN_HTTP accepts requests of this machine without TLS"
+        yield _warning(text, "only for trying out: remove it")
+    elif not settings.trusted_proxies and not settings.bind.startswith("unix:"):
+        text = "no proxy is trusted: all requests get 403"
+        yield _error(text, "ENCOUNTERS_TRUSTED_PROXIES: the address of your TLS proxy")
+    if not settings.operations_bind:
+        text = "there are no probes and no metrics"
+        yield _note(text, "ENCOUNTERS_OPERATIONS_BIND=127.0.0.1:8001")
+    for setting in SETTINGS:
+        file = os.environ.get(f"{setting.name}_FILE", "") if setting.secret else ""
+        if file and stat.S_IMODE(Path(file).stat().st_mode) & stat.S_IROTH:
+            text = f"everybody on this machine may read {setting.name}_FILE"
+            yield _warning(text, "chmod 0640, or 0400")
+
+
+def _check_disk(settings: Settings) -> Findings:
+    yield _writable(Path(tempfile.gettempdir()), "metrics", LEAST_METRICS_BYTES)
+    if settings.state_directory:
+        yield _writable(settings.state_directory, "the state directory", 0)
+    if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
+        yield Finding("audit events need no disk")
+    else:
+        # Without opening it: a file created by root is not writable for the service.
+        audit = Path(os.path.realpath(settings.audit))
+        yield _writable(audit if audit.exists() else audit.parent, "the audit file")
+
+
+def _writable(path: Path, name: str, least: int = LEAST_DISK_BYTES) -> Finding:
+    remedy = f"check owner and disk of {name} (TMPDIR, ENCOUNTERS_AUDIT)"
+    try:
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        return _error(f"{name} cannot be written ({error.strerror})", remedy)
+    if not os.access(path, os.W_OK):
+        return _error(f"{name} cannot be written by this account", remedy)
+    text = f"{free / _GIB:.1f} GiB free for {name}"
+    if free < least:
+        return _warning(text, remedy)
+    return Finding(text)
+
+
+def _request(method: str, url: str, **options: Any) -> requests.Response:
+    with requests.Session() as session:
+        # As the service does it: no proxy and no .netrc of the environment.
+        session.trust_env = False
+        session.verify = os.environ.get("SSL_CERT_FILE") or True
+        options = {"timeout": TIMEOUT_SECONDS, "allow_redirects": False, **options}
+        return session.request(method, url, **options)
+
+
+_PROXY_FINDINGS: Mapping[int, Finding] = {
+    400: _note(
+        "the proxy answers, and may require a client certificate (400)",
+        "test with curl --cert … --key …",
+    ),
+    403: _error(
+        "requests from the proxy are refused (403): they count as plain HTTP",
+        "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md, HTTPS",
+    ),
+    **{
+        status: _error(
+            f"only the proxy answers (status {status})",
+            "start the service, and let the proxy reach ENCOUNTERS_BIND",
+        )
+        for status in (502, 503, 504)
+    },
+}
+
+
+def _check_public_address(settings: Settings) -> Findings:
+    """Request /metadata as a client does, through the proxy."""
+    try:
+        status = _request("GET", f"{settings.base_url}/metadata").status_code
+    except requests.RequestException as error:
+        text = f"cannot be reached from here ({type(error).__name__})"
+        yield _note(text, "fine before the start, or if this machine has no access")
+    else:
+        if status == requests.codes.ok or (
+            status == requests.codes.unauthorized and not settings.open_metadata
+        ):
+            yield Finding("the service answers")
+        else:
+            other = _error(
+                f"something else answers (status {status})",
+                "check ENCOUNTERS_BASE_URL and the paths of the proxy",
+            )
+            yield _PROXY_FINDINGS.get(status, other)
+    yield from check_certificate(settings.base_url, for_us=False)
+
+
+def _check_operations(bind: str) -> Findings:
+    host, _, port = bind.rpartition(":")
+    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104
+    try:
+        response = _request("GET", f"http://{host}:{port}/ready")
+    except requests.RequestException:
+        text = "nothing answers there"
+        yield _note(text, "fine before the start; otherwise see the service's log")
+        return
+    try:
+        parts = response.json()["parts"]
+    except (ValueError, KeyError, TypeError):
+        text = f"something else answers (status {response.status_code})"
+        yield _error(text, "ENCOUNTERS_OPERATIONS_BIND: use a free port")
+        return
+    if response.ok:
+        yield Finding("the service is ready")
+    for name, part in parts.items():
+        for problem in part["problems"]:
+            remedy = "see the check of that part, and docs/runbook.md"
+            yield _error(f"{name}: {problem}", remedy)
+
+
+def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Findings:
+    """Check the certificate of an https address; one not `for_us` may have an own CA."""
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        return
+    try:
+        context = ssl.create_default_context(cafile=cafile or None)
+        address = (parts.hostname or "", parts.port or 443)
+        with (
+            socket.create_connection(address, TIMEOUT_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=parts.hostname) as secure,
+        ):
+            certificate = secure.getpeercert() or {}
+    except ssl.SSLCertVerificationError as error:
+        yield _untrusted(error, for_us=for_us)
+    except OSError as error:
+        yield _note(f"its certificate cannot be checked ({type(error).__name__})")
+    else:
+        ends = ssl.cert_time_to_seconds(str(certificate["notAfter"]))
+        days = int((ends - time.time()) // _DAY)
+        if days < CERTIFICATE_DAYS:
+            yield _warning(f"its certificate expires in {days} days", "renew it")
+        else:
+            yield Finding(f"its certificate is valid for {days} days")
+
+
+def _untrusted(error: ssl.SSLCertVerificationError, *, for_us: bool) -> Finding:
+    # OpenSSL's own message may contain the name of the host.
+    if error.verify_code == _EXPIRED:
+        return _error("its certificate has expired", "renew it")
+    if "ostname" in error.verify_message or "IP address" in error.verify_message:
+        text = "its certificate is for another host"
+        return _error(text, "use a name of the certificate in the setting")
+    text = "its certificate is of an unknown authority"
+    if not for_us:
+        return _note(text, "clients must know your own authority")
+    return _error(text, "send the whole chain; set SSL_CERT_FILE for own authorities")
+
+
+def _compare_clock(ahead: float, leeway: float | None = None) -> Finding:
+    """Return what it means that a clock is so many seconds ahead of ours.
+
+    `leeway` is the difference from which on tokens are refused, if it issues any.
+    """
+    direction = "ahead of" if ahead > 0 else "behind"
+    text = f"its clock is {abs(ahead):.0f} seconds {direction} ours"
+    remedy = "synchronize both machines (chronyc tracking, timedatectl)"
+    if leeway is not None and abs(ahead) > leeway:
+        limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({leeway:g})"
+        return _error(f"{text}, {limit}: tokens may be refused", remedy)
+    if abs(ahead) > CLOCK_SECONDS:
+        return _warning(text, remedy)
+    return Finding("its clock agrees with ours")
+
+
+# Mapping and sources
+
+
+def _mapping_checks(settings: Settings) -> Iterator[Check]:
+    try:
+        mapping = load_mapping(settings.mapping, os.environ)
+    except MappingError as error:
+        problems = [_error(str(p), "correct the mapping") for p in error.problems]
+        yield Check("mapping", lambda: iter(problems))
+        return
+    yield Check("mapping", partial(_check_mapping, settings.mapping))
+    sources: dict[str, list[SourceMapping]] = {}
+    for part in mapping.parts:
+        sources.setdefault(part.name, []).append(part.mapping)
+    for name, parts in (sources or {"": [mapping]}).items():
+        subject = f"source {name}".rstrip()
+        yield Check(subject, partial(_check_source, parts, settings))
+
+
+def _check_mapping(file: Path) -> Findings:
+    yield Finding("fits its format and its profile")
+    for finding in check_file(file):
+        if finding.severity is Severity.NOTE:
+            yield _note(str(finding).replace("note: ", "", 1))
+        else:
+            yield _warning(str(finding), finding.remedy)
+
+
+def _check_source(parts: list[SourceMapping], settings: Settings) -> Findings:
+    """Check a source as a start of the service does, then its limits."""
+    problems: dict[str, str] = {}
+    is_away = False
+    try:
+        for part in parts:
+            with closing(open_source(part)) as adapter:
+                for problem in adapter.check():
+                    is_away = is_away or problem.outage
+                    away = "check its address, its account and firewalls"
+                    problems[problem.text] = away if problem.outage else _MEND
+    except (AdapterError, MappingError) as error:
+        problems[str(error)], is_away = _MEND, True
+    for text, remedy in problems.items():
+        yield _error(text, remedy)
+    if not problems:
+        yield Finding("answers, and has everything that the mapping names")
+    source = parts[0].source
+    if source.kind == "sql" and not is_away:
+        yield from _check_database(source, settings)
+    if source.kind == "http":
+        yield from _check_encryption(source, secure=source.url.startswith("https:"))
+        yield from check_certificate(source.url)
+
+
+def _check_database(source: SourceConfig, settings: Settings) -> Findings:
+    started, now = time.monotonic(), time.time()
+    try:
+        with closing(Database(source.url, source.timeout_seconds, 1)) as database:
+            status = database.server_status()
+    except AdapterError as error:
+        yield _error(f"does not report its state: {error}", _MEND)
+        return
+    if status is None:
+        yield _note("this kind of database reports no version, clock and limits")
+        return
+    yield Finding(f"{status.version}, connects in {time.monotonic() - started:.2f} s")
+    if status.now is not None:
+        yield _compare_clock(status.now.timestamp() - now)
+    needed = settings.workers * (source.connections + COUNTS)
+    need = f"this instance needs up to {needed}"
+    remedy = "fewer ENCOUNTERS_WORKERS or source.connections, or more there"
+    if status.own_most is not None and status.own_most < needed:
+        text = f"the account may have {status.own_most} connections"
+        yield _error(f"{text}, {need}", remedy)
+    others = (status.used or 0) - (status.own_used or 0)
+    if status.most is not None and others + needed > status.most:
+        text = f"allows {status.most} connections, others use {others}"
+        yield _error(f"{text}, {need}", remedy)
+    if status.encrypted is not None:
+        yield from _check_encryption(source, secure=status.encrypted)
+
+
+def _check_encryption(source: SourceConfig, *, secure: bool) -> Findings:
+    host = urlsplit(source.url).hostname
+    if not secure and host is not None and not is_loopback(host):
+        text = "is reached without TLS: patient data cross the network in clear"
+        yield _warning(text, "use TLS in its address (PostgreSQL: sslmode=verify-full)")
+
+
+# Redis
+
+_REDIS_FAULTS: Mapping[type[redis.RedisError], tuple[str, str]] = {
+    redis.AuthenticationError: ("refuses our password", "see ENCOUNTERS_REDIS_URL"),
+    redis.exceptions.NoPermissionError: (
+        "refuses to store pages",
+        "its account must read, write and run scripts on all keys of this database",
+    ),
+    MasterNotFoundError: (
+        "no sentinel answers and names a master: further pages get 503",
+        "ENCOUNTERS_REDIS_URL: check the name of the master and the password",
+    ),
+    redis.ReadOnlyError: (
+        "is a replica and stores no pages",
+        "ENCOUNTERS_REDIS_URL: name the master, or its sentinels",
+    ),
+    redis.exceptions.OutOfMemoryError: (
+        "is full: searches with more than one page get 503",
+        "raise maxmemory: a page takes up to 2 KB",
+    ),
+}
+
+
+def _check_redis(settings: Settings) -> Findings:
+    yield from _check_redis_address(settings.redis_url)
+    try:
+        with connect(settings.redis_url) as client:
+            key = f"page:doctor-{secrets.token_hex(8)}"
+            with client.pipeline(transaction=False) as pipeline:
+                pipeline.hset(key, "page", "")
+                pipeline.expire(key, 10)
+                pipeline.delete(key)
+                pipeline.execute()
+            yield Finding("stores pages")
+            seconds, _ = client.time()
+            yield _compare_clock(seconds + 0.5 - time.time())
+            yield from _check_redis_info(client.info())
+    except redis.RedisError as error:
+        for kind, fault in _REDIS_FAULTS.items():
+            if isinstance(error, kind):
+                yield _error(*fault)
+                return
+        text = f"does not answer ({type(error).__name__}): further pages get 503"
+        yield _error(text, "check ENCOUNTERS_REDIS_URL, the server and firewalls")
+
+
+def _check_redis_address(url: str) -> Findings:
+    parts = urlsplit(url)
+    hosts, secure = [parts.hostname or "localhost"], parts.scheme == "rediss"
+    if is_sentinel(url):
+        address = SentinelAddress.read(url)
+        hosts, secure = [host for host, _ in address.hosts], address.secure
+        if len(hosts) < SENTINELS:
+            text = (
+                f"{len(hosts)} sentinels are named: electing a master takes {SENTINELS}"
+            )
+            yield _warning(text, "name all of them in ENCOUNTERS_REDIS_URL")
+    elif secure:
+        (cafile,) = parse_qs(parts.query).get("ssl_ca_certs", [""])
+        https = f"https://{parts.hostname}:{parts.port or 6379}"
+        yield from check_certificate(https, cafile)
+    if not secure and not all(map(is_loopback, hosts)):
+        text = "is reached without TLS: pages are encrypted, its password is not"
+        yield _warning(text, "ENCOUNTERS_REDIS_URL: rediss://…, or a private network")
+
+
+def _check_redis_info(info: Mapping[str, Any]) -> Findings:
+    # Managed services may leave out any of these.
+    version, policy = info.get("redis_version", ""), info.get("maxmemory_policy")
+    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
+    yield Finding(f"Redis {version}, {used / 1024**2:.1f} MiB in use")
+    if policy not in {None, "noeviction"} and limit:
+        text = f"drops pages when it is full ({policy}): page walks end with 410"
+        yield _warning(text, "CONFIG SET maxmemory-policy noeviction")
+    elif not limit:
+        text = "has no maxmemory: other data in it may use up the machine's memory"
+        yield _note(text, "CONFIG SET maxmemory …: docs/operators.md, Capacity")
+    if limit and used > 0.8 * limit:
+        yield _warning(f"is {used / limit:.0%} full", "raise maxmemory")
+    if lost := int(info.get("evicted_keys", 0)):
+        yield _warning(f"has dropped {lost} keys since its start", "raise maxmemory")
+    if not info.get("aof_enabled"):
+        yield _note("pages end with a restart of Redis", "CONFIG SET appendonly yes")
+
+
+# Identity provider
+
+
+def _check_key_set(settings: Settings, url: str) -> Findings:
+    try:
+        response = _request("GET", url, timeout=settings.identity_timeout_seconds)
+        response.raise_for_status()
+        keys = KeySet.import_key_set(response.json()).keys
+    except requests.HTTPError:
+        yield _no_keys(f"status {response.status_code}")
+    except (requests.RequestException, JoseError, ValueError, KeyError) as error:
+        yield _no_keys(type(error).__name__)
+    else:
+        yield Finding(f"{len(keys)} usable key{'s' * (len(keys) > 1)}")
+        if date := response.headers.get("Date"):
+            # The header has whole seconds.
+            ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
+            yield _compare_clock(ahead, settings.leeway_seconds)
+    yield from check_certificate(url)
+
+
+def _no_keys(reason: str) -> Finding:
+    text = f"cannot be fetched ({reason}): no token can be checked (503)"
+    return _error(text, "check ENCOUNTERS_KEY_SET_URL and firewalls")
+
+
+def _check_introspection(settings: Settings) -> Findings:
+    url = settings.introspection_url or ""
+    account = settings.introspection_client_id, settings.introspection_client_secret
+    try:
+        response = _request(
+            "POST",
+            url,
+            data={"token": secrets.token_urlsafe(), "token_type_hint": "access_token"},
+            auth=(account[0] or "", account[1] or ""),
+            timeout=settings.identity_timeout_seconds,
+        )
+        if response.status_code in {401, 403}:
+            text = f"refuses the service (status {response.status_code})"
+            yield _error(text, "see ENCOUNTERS_INTROSPECTION_CLIENT_ID and …_SECRET")
+        elif not response.ok:
+            yield _no_introspection(f"status {response.status_code}")
+        elif response.json().get("active") is False:
+            yield Finding("accepts the service, and rejects an invented token")
+        else:
+            text = "accepts an invented token"
+            yield _error(text, "do not use it: everybody would have access")
+    except (requests.RequestException, ValueError, AttributeError) as error:
+        yield _no_introspection(type(error).__name__)
+    yield from check_certificate(url)
+
+
+def _no_introspection(reason: str) -> Finding:
+    text = f"does not answer ({reason}): opaque tokens get 503"
+    return _error(text, "check ENCOUNTERS_INTROSPECTION_URL and firewalls")

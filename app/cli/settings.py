@@ -1,0 +1,119 @@
+"""`encounters settings`: every setting of a deployment, its origin, and every fault.
+
+The service refuses to start for the same faults. Secrets and the variables that the
+mapping names are never shown.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from types import SimpleNamespace
+
+from adapters.mapping.document import read_layers, variable
+from adapters.mapping.problems import MappingError
+from adapters.mapping.yaml import Items, Node, Scalar, Table
+from app.cli.check import FINDINGS, FINE, print_json
+from app.config import PREFIX, SETTINGS, Entry, Origin, read_settings
+
+_HIDDEN, _AT_FAULT = "(hidden)", "at fault"
+
+
+def run(options: SimpleNamespace) -> int:
+    """Print every setting and every fault."""
+    reading = read_settings(os.environ)
+    variables = _mapping_variables(reading.values.get("mapping"))
+    missing = [name for name in variables if not variable(name, os.environ)]
+    faults = [
+        *reading.faults,
+        *(f"{name} is missing: the mapping names it." for name in missing),
+    ]
+    unknown = dict(_unknown_names(os.environ))
+    if options.json:
+        print_json(
+            {
+                "settings": [_as_json(entry) for entry in reading.entries],
+                "mapping": {name: name not in missing for name in variables},
+                "faults": faults,
+                "left_alone": list(unknown),
+            }
+        )
+    else:
+        _print_table([*map(_row, reading.entries), *_variable_rows(variables, missing)])
+        for line in (*faults, *unknown.values(), *_overrides()):
+            print(line)
+    return FINDINGS if faults else FINE
+
+
+def _mapping_variables(mapping: Path | None) -> tuple[str, ...]:
+    """Return the variables that the mapping names; `mapping check` reports its faults."""
+    if mapping is None:
+        return ()
+    try:
+        return tuple(dict.fromkeys(_named_in(read_layers(mapping)[0])))
+    except MappingError:
+        return ()
+
+
+def _named_in(node: Node) -> Iterator[str]:
+    match node:
+        case Table(entries={"env": Scalar(text=name), **others}) if not others:
+            yield name
+        case Table(entries=entries):
+            for child in entries.values():
+                yield from _named_in(child)
+        case Items(items=items):
+            for child in items:
+                yield from _named_in(child)
+
+
+def _unknown_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each variable with our prefix that is no setting, and a note about it."""
+    names = [setting.name for setting in SETTINGS]
+    names += [f"{setting.name}_FILE" for setting in SETTINGS if setting.secret]
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in names:
+            similar = get_close_matches(name, names, n=1, cutoff=0.85)
+            hint = f"; did you mean {similar[0]}?" if similar else ""
+            yield name, f"note: {name} is no setting and is ignored{hint}"
+
+
+def _overrides() -> Iterator[str]:
+    if os.environ.get("GUNICORN_CMD_ARGS"):
+        yield "note: GUNICORN_CMD_ARGS is set and overrides workers, threads and bind"
+
+
+def _print_table(rows: list[tuple[str, str, str]]) -> None:
+    width = max(len(name) for name, _, _ in rows)
+    for name, origin, value in rows:
+        print(f"{name:{width}}  {origin:{max(map(len, Origin))}}  {value}".rstrip())
+
+
+def _row(entry: Entry) -> tuple[str, str, str]:
+    value = entry.text or ("none" if entry.origin is Origin.DEFAULT else "")
+    if entry.fault:
+        value = _AT_FAULT
+    elif entry.setting.secret and value:
+        value = _HIDDEN
+    return entry.setting.name, entry.origin, value
+
+
+def _variable_rows(
+    variables: Iterable[str], missing: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    for name in variables:
+        if name in missing:
+            yield name, Origin.NOWHERE, _AT_FAULT
+        else:
+            yield name, Origin.ENVIRONMENT, _HIDDEN
+
+
+def _as_json(entry: Entry) -> dict[str, object]:
+    setting = entry.setting
+    return {
+        "name": setting.name,
+        "from": entry.origin,
+        "value": None if setting.secret else entry.text or None,
+        "secret": setting.secret,
+        "fault": entry.fault or None,
+    }

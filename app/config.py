@@ -1,0 +1,601 @@
+"""The settings of a deployment: one line each, read from environment variables.
+
+The fields of `Settings` are the only list of settings. Parser, `encounters settings`
+and the table in docs/operators.md are derived from it. A secret can also be given as
+NAME_FILE, the path of a file that holds it.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from importlib.util import find_spec
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+import marshmallow as ma
+from cryptography.fernet import Fernet
+
+from app.redis_client import SentinelAddress, is_sentinel
+
+PREFIX = "ENCOUNTERS_"
+BASE_PATH = "/fhir/v3"
+AUDIT_OFF, AUDIT_STDOUT = "off", "stdout"
+DEFAULT_SCOPES = (
+    "PATIENT_GAM_SEARCH=ORGANIZATION_READ PATIENT_READ PATIENT_SEARCH "
+    "ENCOUNTER_READ ENCOUNTER_SEARCH"
+)
+
+Network: TypeAlias = IPv4Network | IPv6Network
+Values: TypeAlias = dict[str, Any]
+
+
+class PlainHttp(StrEnum):
+    """What happens to a request that did not come over HTTPS (decision 24)."""
+
+    REFUSE = "refuse"
+    LOOPBACK = "loopback"
+
+
+class LogLevel(StrEnum):
+    """The lowest level of log lines that are written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class AuditPatients(StrEnum):
+    """How audit events name the patients of a response."""
+
+    DIGEST = "digest"
+    CLEAR = "clear"
+
+
+class AuditFailure(StrEnum):
+    """What happens to a response whose audit event cannot be written."""
+
+    REFUSE = "refuse"
+    COUNT = "count"
+
+
+class SettingsError(Exception):
+    """Invalid settings; `faults` has one sentence for each, without its value."""
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+def is_loopback(host: str | None) -> bool:
+    """Return whether a host name or address is this machine itself."""
+    if host is None:
+        return False
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Parsed(ma.fields.Field[Any]):
+    """A marshmallow field whose values are the results of a function."""
+
+    def __init__(self, parse: Callable[[str], object]) -> None:
+        super().__init__()
+        self._parse = parse
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
+        try:
+            return self._parse(value)
+        except (ValueError, KeyError, OSError) as error:
+            # Without the original message, which may quote a secret.
+            raise ma.ValidationError("invalid") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of setting: its name, the values it takes, and the field that reads it."""
+
+    name: str
+    takes: str
+    field: ma.fields.Field[Any]
+
+    def read(self, text: str) -> Any:
+        """Return the value of a text. Raises marshmallow's ValidationError."""
+        return self.field.deserialize(text)
+
+
+def _kind(name: str, takes: str) -> Callable[[Callable[[str], object]], Kind]:
+    """Make a kind of a function that raises ValueError, KeyError or OSError."""
+    return lambda parse: Kind(name, takes, _Parsed(parse))
+
+
+def _whole(low: int, high: int) -> Kind:
+    span = ma.validate.Range(low, high)
+    return Kind("whole number", f"{low} to {high}", ma.fields.Integer(validate=span))
+
+
+def _whole_or_off(low: int, high: int) -> Kind:
+    number = _whole(low, high)
+
+    @_kind(number.name, f"{number.takes}, or off")
+    def limit(text: str) -> int | None:
+        return None if text.lower() == "off" else number.read(text)
+
+    return limit
+
+
+def _decimal(low: float, high: float) -> Kind:
+    span = ma.validate.Range(low, high)
+    return Kind("number", f"{low} to {high}", ma.fields.Float(validate=span))
+
+
+def _one_of(choices: type[StrEnum]) -> Kind:
+    return _kind("word", " or ".join(choices))(lambda text: choices(text.lower()))
+
+
+@_kind("flag", "true or false")
+def _flag(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
+
+
+_BLANKS_OR_COMMAS = re.compile(r"[\s,]+")
+_SCOPE = re.compile(r"[A-Za-z0-9_.:/-]+")
+_WORD = re.compile(r"[!-~]{1,500}")
+_REDIS_DATABASE = re.compile(r"(/[0-9]{0,9})?")
+
+
+def _require(condition: object) -> None:
+    if not condition:
+        raise ValueError
+
+
+@_kind("text", "printable ASCII without blanks")
+def _word(text: str) -> str:
+    _require(_WORD.fullmatch(text))
+    return text
+
+
+@_kind("path", "a file that can be read")
+def _readable_file(text: str) -> Path:
+    path = Path(text)
+    _require(path.is_file() and os.access(path, os.R_OK))
+    return path
+
+
+@_kind("URL", "https (http for a loopback host), without user name and fragment")
+def _https_url(text: str) -> str:
+    parts = urlsplit(_word.read(text))
+    _require(parts.hostname and parts.port != 0)
+    _require(parts.username is None and "#" not in text)
+    local = parts.scheme == "http" and is_loopback(parts.hostname)
+    _require(parts.scheme == "https" or local)
+    return text
+
+
+@_kind("URL", f"https (http for a loopback host), ending in {BASE_PATH}, without query")
+def _base_url(text: str) -> str:
+    _require(text.endswith(BASE_PATH) and "?" not in text)
+    _https_url.read(text)
+    return text
+
+
+@_kind("URL", "redis://, rediss://, unix:// or redis+sentinel://h:1,h:2/master")
+def _redis_url(text: str) -> str:
+    if is_sentinel(_word.read(text)):
+        SentinelAddress.read(text)
+        return text
+    parts = urlsplit(text)
+    if parts.scheme == "unix":
+        _require(len(parts.path) > 1)
+    else:
+        _require(parts.scheme in {"redis", "rediss"})
+        _require(parts.hostname and parts.port != 0)
+        # A password with an unquoted '/' would end up in the path.
+        _require(_REDIS_DATABASE.fullmatch(parts.path))
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        _check_redis_option(parts.scheme, name, value)
+    return text
+
+
+def _check_redis_option(scheme: str, name: str, value: str) -> None:
+    """Accept options that locate Redis; its timeouts are the service's business."""
+    match name:
+        case "db":
+            _require(value.isascii() and value.isdigit())
+        case "username" | "password":
+            pass
+        case "ssl_ca_certs" | "ssl_certfile" | "ssl_keyfile" if scheme == "rediss":
+            _readable_file.read(value)
+        case _:
+            raise ValueError
+
+
+@_kind("keys", "one or more Fernet keys, separated by a blank or a comma")
+def _fernet_keys(text: str) -> tuple[str, ...]:
+    keys = tuple(filter(None, _BLANKS_OR_COMMAS.split(text)))
+    _require(keys)
+    for key in keys:
+        Fernet(key)
+    return keys
+
+
+@_kind("table", "A=B C D; E=F")
+def _scope_table(text: str) -> Mapping[str, frozenset[str]]:
+    table: dict[str, frozenset[str]] = {}
+    for entry in filter(str.strip, text.split(";")):
+        name, _, granted = entry.partition("=")
+        scopes = frozenset(granted.split())
+        _require(scopes and name.strip() not in table)
+        _require(all(map(_SCOPE.fullmatch, {name.strip(), *scopes})))
+        table[name.strip()] = scopes
+    _require(table)
+    return table
+
+
+@_kind("path", "off, stdout or the path of a file that can be written")
+def _audit_target(text: str) -> str:
+    if text not in {AUDIT_OFF, AUDIT_STDOUT}:
+        path = Path(text)
+        _require(path.is_absolute() and not path.is_dir())
+        _require(os.access(path if path.exists() else path.parent, os.W_OK))
+    return text
+
+
+@_kind("key", "32 to 64 characters of printable ASCII without blanks")
+def _digest_key(text: str) -> str:
+    _require(32 <= len(_word.read(text)) <= 64)
+    return text
+
+
+@_kind("list", "addresses or CIDR networks, separated by a blank or a comma")
+def _networks(text: str) -> tuple[Network, ...]:
+    return tuple(map(ip_network, filter(None, _BLANKS_OR_COMMAS.split(text))))
+
+
+@_kind("path", "an absolute path of a directory")
+def _directory(text: str) -> Path:
+    path = Path(text)
+    _require(path.is_absolute() and (path.is_dir() or not path.exists()))
+    return path
+
+
+@_kind("address", "host:port, or unix:/path of a socket")
+def _address(text: str) -> str:
+    if text.startswith("unix:"):
+        _require(Path(text.removeprefix("unix:")).is_absolute())
+        return text
+    parts = urlsplit(f"//{_word.read(text)}")
+    _require(parts.hostname and parts.port and parts.netloc == text)
+    _require(parts.username is None)
+    return text
+
+
+class Setting(NamedTuple):
+    """One environment variable and the field of `Settings` that it becomes."""
+
+    field: str
+    kind: Kind
+    sentence: str
+    default: str | None
+    required: bool
+    secret: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the variable."""
+        return PREFIX + self.field.upper()
+
+
+_REQUIRED = object()
+
+
+def _setting(
+    kind: Kind, sentence: str, default: object = None, *, secret: bool = False
+) -> Any:
+    """Declare a setting. Without a default it is None where it is not set."""
+    required = default is _REQUIRED
+    values = (kind, sentence, None if required else default, required, secret)
+    return field(repr=not secret, metadata={"setting": values})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The valid settings of one deployment."""
+
+    base_url: str = _setting(
+        _base_url,
+        "The public address of the service. Every link starts with it.",
+        _REQUIRED,
+    )
+    issuer: str = _setting(_word, "The `iss` that access tokens must carry.", _REQUIRED)
+    audience: str = _setting(
+        _word, "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
+    )
+    key_set_url: str | None = _setting(
+        _https_url,
+        "Where the identity provider publishes its keys (JWKS). Required unless "
+        "tokens are introspected.",
+    )
+    key_set_seconds: int = _setting(
+        _whole(10, 86400),
+        "How long a key set is fresh. Then it is fetched again in the background.",
+        "300",
+    )
+    key_set_retry_seconds: int = _setting(
+        _whole(1, 300),
+        "The shortest pause between two fetches of the key set, for tokens with an "
+        "unknown key and after a failed fetch.",
+        "10",
+    )
+    introspection_url: str | None = _setting(
+        _https_url, "Where opaque tokens are introspected (RFC 7662)."
+    )
+    introspection_client_id: str | None = _setting(
+        _word,
+        "The client id of the service at the introspection endpoint. Required with "
+        "its URL.",
+    )
+    introspection_client_secret: str | None = _setting(
+        _word,
+        "The client secret of the service at the introspection endpoint. Required "
+        "with its URL.",
+        secret=True,
+    )
+    identity_timeout_seconds: float = _setting(
+        _decimal(0.1, 30), "The timeout of a request to the identity provider.", "2"
+    )
+    leeway_seconds: int = _setting(
+        _whole(0, 300),
+        "How far the clocks of the identity provider and the service may differ.",
+        "30",
+    )
+    scopes: Mapping[str, frozenset[str]] = _setting(
+        _scope_table,
+        "Which technical scopes a functional scope grants.",
+        DEFAULT_SCOPES,
+    )
+    open_metadata: bool = _setting(
+        _flag, "Whether `/metadata` is answered without a token.", "true"
+    )
+    mapping: Path = _setting(
+        _readable_file, "The mapping file of the hospital system.", _REQUIRED
+    )
+    redis_url: str = _setting(
+        _redis_url, "The Redis that stores searches for paging.", _REQUIRED, secret=True
+    )
+    seal_keys: tuple[str, ...] = _setting(
+        _fernet_keys,
+        "What encrypts stored searches: the first key encrypts, all of them decrypt.",
+        _REQUIRED,
+        secret=True,
+    )
+    page_idle_minutes: int = _setting(
+        _whole(1, 1440), "How long a page is stored after its last use.", "30"
+    )
+    page_life_minutes: int = _setting(
+        _whole(1, 1440), "How long a page is stored at most.", "480"
+    )
+    max_body_bytes: int = _setting(
+        _whole(1024, 1048576), "The longest request body that is accepted.", "65536"
+    )
+    request_seconds: int = _setting(
+        _whole(1, 300),
+        "How long a request waits for a free thread; then it gets 503.",
+        "10",
+    )
+    audit: str = _setting(
+        _audit_target, "Where one AuditEvent per request is written.", AUDIT_OFF
+    )
+    audit_key: str | None = _setting(
+        _digest_key,
+        "The key of the digests in audit events. Required with them.",
+        secret=True,
+    )
+    audit_patients: AuditPatients = _setting(
+        _one_of(AuditPatients),
+        "How audit events name the patients of a response.",
+        "digest",
+    )
+    audit_failure: AuditFailure = _setting(
+        _one_of(AuditFailure),
+        "Whether a response whose event cannot be written is refused (503), or sent "
+        "and counted.",
+        "refuse",
+    )
+    audit_addresses: bool = _setting(
+        _flag, "Whether audit events contain the network address of the client.", "true"
+    )
+    client_requests_per_minute: int | None = _setting(
+        _whole_or_off(1, 100_000_000),
+        "How many requests per minute one client may make.",
+        "60000",
+    )
+    address_requests_per_minute: int | None = _setting(
+        _whole_or_off(1, 100_000_000),
+        "How many requests per minute one address may make without a token that is "
+        "known to be valid.",
+        "6000",
+    )
+    plain_http: PlainHttp = _setting(
+        _one_of(PlainHttp),
+        "Whether requests without HTTPS are refused, or accepted from this machine "
+        "itself.",
+        "refuse",
+    )
+    trusted_proxies: tuple[Network, ...] = _setting(
+        _networks,
+        "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are trusted.",
+        "",
+    )
+    bind: str = _setting(_address, "Where the service listens.", "127.0.0.1:8000")
+    operations_bind: str | None = _setting(
+        _address,
+        "Where `/live`, `/ready` and `/metrics` are answered; nowhere if it is not "
+        "set.",
+    )
+    state_directory: Path | None = _setting(
+        _directory,
+        "Where the last mapping that passed its check is stored, for workers and "
+        "restarts. Default: the `StateDirectory` of systemd, else a temporary one.",
+    )
+    watch_seconds: int = _setting(
+        _whole(5, 3600), "How often everything that `/ready` reports is checked.", "60"
+    )
+    workers: int = _setting(_whole(1, 64), "How many processes answer requests.", "2")
+    threads: int = _setting(
+        _whole(1, 128),
+        "How many threads answer requests in each process. More than a source has "
+        "connections.",
+        "16",
+    )
+    log_level: LogLevel = _setting(
+        _one_of(LogLevel), "The lowest level of log lines that are written.", "info"
+    )
+    tracing: bool = _setting(
+        _flag,
+        "Whether spans of requests are sent (OpenTelemetry). Requires the extra "
+        "`tracing`.",
+        "false",
+    )
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        """Read every setting, or raise SettingsError with every fault at once."""
+        reading = read_settings(environ)
+        if reading.faults:
+            raise SettingsError(reading.faults)
+        return cls(**reading.values)
+
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    Setting(each.name, *each.metadata["setting"]) for each in fields(Settings)
+)
+_SCHEMA = ma.Schema.from_dict({s.field: s.kind.field for s in SETTINGS})()
+
+
+class Origin(StrEnum):
+    """Where the text of a setting comes from."""
+
+    ENVIRONMENT = "environment"
+    FILE = "file"
+    DEFAULT = "default"
+    NOWHERE = "not given"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What an environment contains for a setting; a fault never quotes its text."""
+
+    setting: Setting
+    origin: Origin
+    text: str | None = field(default=None, repr=False)
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All settings of an environment: entries, valid values, and every fault."""
+
+    entries: tuple[Entry, ...]
+    values: Values = field(repr=False)
+    faults: tuple[str, ...]
+
+
+def read_settings(environ: Mapping[str, str]) -> Reading:
+    """Read all settings. Unknown names are ignored: clusters add some of this prefix."""
+    entries = [_entry(setting, environ) for setting in SETTINGS]
+    texts = {e.setting.field: e.text for e in entries if e.text is not None}
+    unreadable = {e.setting.field for e in entries if e.fault}
+    absent = {e.setting.field: None for e in entries if e.text is None}
+    try:
+        values, invalid = _SCHEMA.load(texts), {}
+    except ma.ValidationError as error:
+        values, invalid = error.valid_data, error.messages_dict
+    values = {k: v for k, v in (absent | values).items() if k not in unreadable}
+    entries = [
+        Entry(e.setting, e.origin, None, _invalid(e.setting))
+        if e.setting.field in invalid
+        else e
+        for e in entries
+    ]
+    faults = [e.fault for e in entries if e.fault]
+    return Reading(tuple(entries), values, (*faults, *_conflicts(values)))
+
+
+def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
+    # Compose files write a variable that is not set as an empty one.
+    name, origin = setting.name, Origin.ENVIRONMENT
+    text = environ.get(name, "").strip()
+    path = environ.get(f"{name}_FILE", "").strip() if setting.secret else ""
+    if text and path:
+        return Entry(setting, origin, None, f"{name} and {name}_FILE are both set.")
+    if path:
+        origin = Origin.FILE
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig").strip()
+        except (OSError, ValueError):
+            return Entry(setting, origin, None, f"{name}_FILE is not a readable file.")
+    if text:
+        return Entry(setting, origin, text)
+    if setting.default is not None:
+        return Entry(setting, Origin.DEFAULT, setting.default)
+    missing = f"{name} is missing: {setting.sentence}" if setting.required else ""
+    return Entry(setting, Origin.NOWHERE, None, missing)
+
+
+def _invalid(setting: Setting) -> str:
+    kind = setting.kind
+    return f"{setting.name} cannot be read: expected {kind.takes} ({kind.name})."
+
+
+def _conflicts(values: Values) -> Iterator[str]:
+    """Yield the faults of settings with one another; invalid ones are not in `values`."""
+
+    def is_set(name: str) -> bool:
+        return values.get(name, "invalid") is not None
+
+    if is_set("introspection_url"):
+        for name in ("introspection_client_id", "introspection_client_secret"):
+            if not is_set(name):
+                text = f"is missing: {PREFIX}INTROSPECTION_URL requires it."
+                yield f"{PREFIX}{name.upper()} {text}"
+    elif not is_set("key_set_url"):
+        yield (
+            f"{PREFIX}KEY_SET_URL is missing: it is optional only where "
+            f"{PREFIX}INTROSPECTION_URL is set."
+        )
+    if values.get("audit", AUDIT_OFF) != AUDIT_OFF and not is_set("audit_key"):
+        yield f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT requires it."
+    if values.get("page_idle_minutes", 0) > values.get("page_life_minutes", 1440):
+        yield f"{PREFIX}PAGE_IDLE_MINUTES is longer than {PREFIX}PAGE_LIFE_MINUTES."
+    yield from _service_conflicts(values)
+
+
+def _service_conflicts(values: Values) -> Iterator[str]:
+    bind, operations = values.get("bind"), values.get("operations_bind")
+    if bind and operations and _port(bind) == _port(operations):
+        yield f"{PREFIX}OPERATIONS_BIND requires another port than {PREFIX}BIND."
+    if values.get("tracing") and not _has_tracing():
+        yield (
+            f"{PREFIX}TRACING requires the extra 'tracing', which is not installed: "
+            "see docs/operators.md."
+        )
+    refuses = values.get("plain_http") is PlainHttp.REFUSE
+    if refuses and values.get("base_url", "").startswith("http://"):
+        yield f"{PREFIX}BASE_URL is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."
+
+
+def _port(bind: str) -> str:
+    return bind if bind.startswith("unix:") else bind.rpartition(":")[2]
+
+
+def _has_tracing() -> bool:
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,165 @@
+"""CapabilityStatement: what a deployment offers, derived from its `Offer`."""
+
+from collections.abc import Iterator
+from datetime import date
+from importlib.metadata import version
+
+from adapters.contract import Limit
+from adapters.mapping.profile import MAX_VALUES
+from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from app.fhir.datatypes import Element, filled
+from app.offer import Offer, OfferedParameter, ResourceOffer
+from app.search.parser import modifiers, prefix_list
+
+FHIR_VERSION = "3.0.2"
+FORMATS = ("application/fhir+json", "application/json", "json")
+SOFTWARE = "Encounter Information Service"
+SEARCHING = (
+    "A search is POST [type]/_search with a form, or GET [type]; a page of one, a Bundle, "
+    "is GET alone. A parameter that is not offered is refused; with Prefer: "
+    "handling=lenient it is ignored, and the Bundle says so. Searches and reads take "
+    "_summary and _elements, and a page is cut as its search was; _format and _pretty are "
+    "taken everywhere."
+)
+_SCOPES = (
+    "An access token with the scope PATIENT_GAM_SEARCH, or with those of ORGANIZATION_READ, "
+    "PATIENT_READ, PATIENT_SEARCH, ENCOUNTER_READ and ENCOUNTER_SEARCH that are needed."
+)
+_SECURITY_SERVICE = {
+    "coding": [
+        {
+            "system": "http://hl7.org/fhir/restful-security-service",
+            "code": "OAuth",
+        }
+    ],
+    "text": "OAuth 2.0, bearer token",
+}
+_KEYSET = (
+    "A resource that exists and does not change during the walk through the pages is "
+    "returned exactly once, forwards and backwards."
+)
+
+
+def capability_statement(
+    offer: Offer, base_url: str, title: str, offered_since: date
+) -> Element:
+    """Return the STU3 CapabilityStatement of a deployment, in the order of its definition.
+
+    `offered_since` is the day on which the offer last changed. Resource types that are not
+    served are not in it.
+    """
+    resources = [_resource(each, offer.paging) for each in offer.resources.values()]
+    if any(each.searchable for each in offer.resources.values()):
+        resources.append(_bundle(offer.paging))
+    security = {"cors": False, "service": [_SECURITY_SERVICE], "description": _SCOPES}
+    rest = {
+        "mode": "server",
+        "documentation": SEARCHING,
+        "security": security,
+        "resource": resources,
+    }
+    return {
+        "resourceType": "CapabilityStatement",
+        "name": SOFTWARE,
+        "status": "active",
+        "date": offered_since,
+        "kind": "instance",
+        "software": {"name": SOFTWARE, "version": version("encounters")},
+        "implementation": {"description": title, "url": base_url},
+        "fhirVersion": FHIR_VERSION,
+        "acceptUnknown": "no",
+        "format": list(FORMATS),
+        "rest": [rest],
+    }
+
+
+def _resource(offer: ResourceOffer, paging: bool) -> Element:
+    interactions: list[Element] = [{"code": "read"}]
+    if offer.searchable:
+        text = _search_text(offer, paging)
+        interactions.append({"code": "search-type", "documentation": text})
+    return _resource_element(
+        offer.resource_type,
+        interactions,
+        conditional_read="full-support" if offer.dated else "not-match",
+        parameters=[_parameter(offer, each) for each in offer.parameters.values()],
+    )
+
+
+def _bundle(paging: bool) -> Element:
+    text = "An earlier search again: follow the self link of its result."
+    if paging:
+        text = "Pages of earlier searches: follow the links of a result as they stand."
+    search: Element = {"code": "search-type", "documentation": text}
+    return _resource_element("Bundle", [search], "not-supported", [])
+
+
+def _resource_element(
+    kind: str,
+    interactions: list[Element],
+    conditional_read: str,
+    parameters: list[Element],
+) -> Element:
+    profile = f"http://hl7.org/fhir/StructureDefinition/{kind}"
+    return filled(
+        {
+            "type": kind,
+            "profile": {"reference": profile},
+            "interaction": interactions,
+            "versioning": "no-version",
+            "readHistory": False,
+            "updateCreate": False,
+            "conditionalRead": conditional_read,
+            "referencePolicy": ["literal", "local"],
+            "searchParam": parameters,
+        }
+    )
+
+
+def _search_text(offer: ResourceOffer, paging: bool) -> str:
+    size = f"_count is {offer.count_default} by default and {offer.count_max} at most."
+    default = f"{'-' if offer.default_sort.descending else ''}{offer.default_sort.key}"
+    if offer.order:
+        order = f"Results come in the hospital system's own order: {offer.order}."
+    elif offer.sortable:
+        keys = ", ".join(f"{key}, -{key}" for key in offer.sorts)
+        order = f"_sort is one of {keys}, by default {default}."
+    else:
+        order = f"Results come in the order {default}."
+    if not paging:
+        return f"{size} {order} The first page only; total counts all matches."
+    return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"
+
+
+def _parameter(offer: ResourceOffer, offered: OfferedParameter) -> Element:
+    row = SEARCH_PARAMETERS[offer.resource_type][offered.name]
+    return filled(
+        {
+            "name": row.name,
+            "definition": row.definition,
+            "type": row.type,
+            "documentation": parameter_text(row, offered),
+        }
+    )
+
+
+def parameter_text(row: SearchParameter, offered: OfferedParameter) -> str:
+    """Return what a parameter finds and which values it takes in this deployment."""
+    return " ".join(_sentences(row, offered))
+
+
+def _sentences(row: SearchParameter, offered: OfferedParameter) -> Iterator[str]:
+    capability = offered.capability
+    yield row.documentation
+    if row.type is ParameterType.DATE:
+        if capability.period:
+            yield "It is compared with the whole stay, from its start to its end."
+        yield f"Prefixes {prefix_list(capability.prefixes)}."
+        if capability.finest is Limit.DAY:
+            yield "It takes whole days."
+    if row.type is ParameterType.STRING and (words := modifiers(capability.matches)):
+        yield f"Modifiers {', '.join(words)}."
+    if offered.values == 1:
+        yield "One value."
+    elif offered.values < MAX_VALUES:
+        yield f"At most {offered.values} values."

@@ -1,0 +1,155 @@
+"""The part of a resource that `_summary` and `_elements` select (decision 19)."""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from adapters.contract import ResourceType
+from app.fhir.datatypes import Element
+
+
+class Summary(StrEnum):
+    """The values of `_summary`."""
+
+    TRUE = "true"
+    TEXT = "text"
+    DATA = "data"
+    COUNT = "count"
+    FALSE = "false"
+
+
+class ElementTable(NamedTuple):
+    """Top-level elements of a resource type, as STU3 defines them."""
+
+    all: tuple[str, ...]
+    summary: tuple[str, ...]
+    mandatory: tuple[str, ...]
+    modifier: tuple[str, ...]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_EVERY_RESOURCE = _names(
+    "id meta implicitRules language text contained extension modifierExtension"
+)
+
+TABLES: Mapping[str, ElementTable] = MappingProxyType(
+    {
+        ResourceType.ENCOUNTER: ElementTable(
+            all=_EVERY_RESOURCE
+            + _names(
+                """identifier status statusHistory class classHistory type priority
+                subject episodeOfCare incomingReferral participant appointment period
+                length reason diagnosis account hospitalization location
+                serviceProvider partOf"""
+            ),
+            summary=_names(
+                """id meta implicitRules identifier status class type subject
+                episodeOfCare participant appointment reason diagnosis"""
+            ),
+            mandatory=_names("status"),
+            modifier=_names("implicitRules modifierExtension status"),
+        ),
+        ResourceType.PATIENT: ElementTable(
+            all=_EVERY_RESOURCE
+            + _names(
+                """identifier active name telecom gender birthDate deceased[x] address
+                maritalStatus multipleBirth[x] photo contact animal communication
+                generalPractitioner managingOrganization link"""
+            ),
+            summary=_names(
+                """id meta implicitRules identifier active name telecom gender birthDate
+                deceased[x] address animal managingOrganization link"""
+            ),
+            mandatory=(),
+            modifier=_names(
+                "implicitRules modifierExtension active deceased[x] animal link"
+            ),
+        ),
+        ResourceType.ORGANIZATION: ElementTable(
+            all=_EVERY_RESOURCE
+            + _names(
+                "identifier active type name alias telecom address partOf contact endpoint"
+            ),
+            summary=_names("id meta implicitRules identifier active type name partOf"),
+            mandatory=(),
+            modifier=_names("implicitRules modifierExtension active"),
+        ),
+    }
+)
+
+ELEMENTS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        resource_type: frozenset(name.removesuffix("[x]") for name in table.all)
+        for resource_type, table in TABLES.items()
+    }
+)
+"""The names that `_elements` takes, by resource type."""
+
+_CHOICES = {"deceasedBoolean": "deceased", "deceasedDateTime": "deceased"}
+_ALWAYS = ("resourceType", "id", "meta")
+_NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"Organization": ("identifier", "name")}
+)
+"""Elements of which an invariant requires one (org-1): every part has them."""
+_SUBSETTED = {
+    "system": "http://hl7.org/fhir/v3/ObservationValue",
+    "code": "SUBSETTED",
+}
+
+
+def cut(
+    resource: Element,
+    summary: Summary = Summary.FALSE,
+    elements: Collection[str] = (),
+) -> Element:
+    """Return the part of a resource that `_summary` and `_elements` select.
+
+    `elements` are names of `ELEMENTS`; with both, an element has to be in both. What
+    STU3 makes mandatory stays, by an invariant too, and with `_elements` the modifiers
+    as well: a patient who is no longer active is never shown without saying so. A resource
+    that lost an element carries the tag SUBSETTED. The argument is not changed.
+    """
+    kind = str(resource["resourceType"])
+    table, needed = TABLES[kind], _NEEDED.get(kind, ())
+    part = {
+        name: value
+        for name, value in resource.items()
+        if name in needed
+        or _is_selected(_CHOICES.get(name, name), table, summary, elements)
+    }
+    return part if len(part) == len(resource) else _tagged(part)
+
+
+def _is_selected(
+    name: str, table: ElementTable, summary: Summary, elements: Collection[str]
+) -> bool:
+    if name in _ALWAYS or name in table.mandatory:
+        return True
+    if elements and name not in elements and not _within(name, table.modifier):
+        return False
+    match summary:
+        case Summary.FALSE:
+            return True
+        case Summary.TRUE:
+            return _within(name, table.summary)
+        case Summary.DATA:
+            return name != "text"
+        case Summary.TEXT:
+            return name == "text"
+        case Summary.COUNT:
+            return False
+
+
+def _within(name: str, names: tuple[str, ...]) -> bool:
+    return name in names or f"{name}[x]" in names
+
+
+def _tagged(part: Element) -> Element:
+    meta = part.pop("meta", {})
+    assert isinstance(meta, dict)
+    head = {name: part.pop(name) for name in ("resourceType", "id")}
+    return {**head, "meta": {**meta, "tag": [_SUBSETTED]}, **part}

@@ -1,0 +1,324 @@
+"""The identity provider: requests to it, and its key set.
+
+A key set is fresh for a while; then the next request fetches it again. A token that names
+an unknown key makes its request fetch too, but only so often: forged key names cost the
+provider nothing. While the provider is away the known keys go on being used, and new
+workers start with the keys that others have saved in the state directory.
+"""
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
+from threading import Lock, local
+from typing import Any
+
+import orjson
+import requests
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import JWKRegistry, Key
+from joserfc.jws import JWSRegistry
+from joserfc.util import base64_to_int
+from requests.auth import AuthBase
+from urllib3.exceptions import HTTPError
+
+from adapters.instrumentation import Kind, observe
+from app.errors import UnavailableError
+
+MAX_RESPONSE_BYTES = 262144
+
+MIN_RSA_BITS = 2048
+
+USABLE_SECONDS = 3600
+"""How long past its freshness a key set is used while others fetch it.
+
+Requests keep a key set fresh; only after a time without any is it older. A key that was
+withdrawn in a quiet night must not verify the first token of the morning.
+"""
+
+_CHUNK_BYTES = 16384
+
+_log = logging.getLogger(__name__)
+
+
+class IdentityError(Exception):
+    """The provider did not respond, or not as it should; the text names no host."""
+
+
+class Provider:
+    """One address of the identity provider. Safe to share between threads."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._url = url
+        self._timeout = timeout
+        self._threads = local()
+
+    def get(self) -> dict[str, object]:
+        """Return the object at the address. Raises IdentityError."""
+        return self._request("GET", None, None)
+
+    def post(self, form: dict[str, str], auth: AuthBase) -> dict[str, object]:
+        """Return the response to a form. Raises IdentityError."""
+        return self._request("POST", form, auth)
+
+    def close(self) -> None:
+        """Close the connections of this thread."""
+        self._session().close()
+
+    def _request(
+        self, method: str, form: dict[str, str] | None, auth: AuthBase | None
+    ) -> dict[str, object]:
+        deadline = time.monotonic() + self._timeout
+        try:
+            with (
+                observe(Kind.HTTP, "identity provider", method) as call,
+                self._session().request(
+                    method,
+                    self._url,
+                    data=form,
+                    auth=auth,
+                    timeout=(self._timeout, self._timeout),
+                    allow_redirects=False,
+                    stream=True,
+                ) as response,
+            ):
+                call.answered(response.status_code)
+                if response.status_code != requests.codes.ok:
+                    raise IdentityError(f"status {response.status_code}")
+                return _object(_body(response, deadline))
+        except (requests.RequestException, HTTPError, OSError) as error:
+            raise IdentityError(type(error).__name__) from error
+
+    def _session(self) -> requests.Session:
+        session: requests.Session | None = getattr(self._threads, "session", None)
+        if session is None:
+            session = self._threads.session = requests.Session()
+            # Neither a proxy nor a .netrc from the environment of the process counts.
+            session.trust_env = False
+            session.verify = os.environ.get("SSL_CERT_FILE") or True
+            session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+            session.headers["Accept"] = "application/json"
+            # A compressed response could grow beyond the limit.
+            session.headers["Accept-Encoding"] = "identity"
+        return session
+
+
+def _body(response: requests.Response, deadline: float) -> bytes:
+    body = bytearray()
+    # What has arrived, not whole chunks: each byte of a slow provider starts its own
+    # timeout anew.
+    while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=False):
+        body += chunk
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise IdentityError("response too long")
+        if time.monotonic() > deadline:
+            raise IdentityError("response too slow")
+    return bytes(body)
+
+
+def _object(body: bytes) -> dict[str, object]:
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise IdentityError("response is not JSON") from error
+    if not isinstance(content, dict):
+        raise IdentityError("response is not an object")
+    return content
+
+
+class SavedKeys:
+    """A file with the key set that was fetched last; it holds public keys only."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def save(self, keys: tuple[Key, ...]) -> None:
+        """Save a key set; without room for it new workers have to fetch it."""
+        content = orjson.dumps({"keys": [key.as_dict(private=False) for key in keys]})
+        new = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        with suppress(OSError):
+            new.write_bytes(content)
+            new.replace(self._file)
+
+    def load(self) -> tuple[Key, ...]:
+        """Return the saved keys, none if there are none."""
+        with suppress(OSError, IdentityError):
+            return usable_keys(_object(self._file.read_bytes()))
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The usable keys of one fetch; `version` changes when the keys do."""
+
+    keys: tuple[Key, ...]
+    fetched_at: float
+    version: int
+
+
+class KeySource:
+    """The keys behind one URL. Safe to share between threads.
+
+    `fresh` and `retry` are in seconds, `clock` is monotonic.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        fresh: float,
+        retry: float,
+        clock: Callable[[], float] = time.monotonic,
+        saved: SavedKeys | None = None,
+    ) -> None:
+        self._provider = provider
+        self._saved = saved
+        self._fresh = fresh
+        self._retry = retry
+        self._clock = clock
+        self._keys: KeySet | None = None
+        self._paused_at = -math.inf
+        self._is_away = False
+        self._lock = Lock()
+
+    def freshen(self) -> int:
+        """Fetch the key set if it is no longer fresh; return its version, 0 for none."""
+        keys = self._keys
+        age = math.inf if keys is None else self._clock() - keys.fetched_at
+        if age >= self._fresh:
+            # One request fetches; the others use the keys at hand, unless they are old.
+            is_old = age >= self._fresh + USABLE_SECONDS and not (
+                keys and self._is_away
+            )
+            self._refresh(keys, wait=is_old)
+        return self._keys.version if self._keys else 0
+
+    def find(self, kid: str | None, algorithm: str) -> Key:
+        """Return the key that a token names.
+
+        A token that names none is accepted only if exactly one key fits its algorithm.
+        Raises InvalidKeyIdError if there is no such key, UnavailableError if the provider
+        is away and might have it.
+        """
+        before = self._keys
+        self.freshen()
+        key = _pick(self._current(), kid, algorithm)
+        if key is None and self._keys is before:
+            self._refresh(before, wait=True, unknown=True)
+            key = _pick(self._current(), kid, algorithm)
+        if key is None and self._is_away:
+            raise self._unavailable()
+        if key is None:
+            raise InvalidKeyIdError("no such key")
+        return key
+
+    def _current(self) -> tuple[Key, ...]:
+        if self._keys is None:
+            raise self._unavailable()
+        return self._keys.keys
+
+    def _unavailable(self) -> UnavailableError:
+        pause = self._pause()
+        return UnavailableError(
+            "The token cannot be checked at the moment. Try again later.",
+            retry_after=max(1, math.ceil(pause)),
+        )
+
+    def _pause(self) -> float:
+        return max(0.0, self._paused_at + self._retry - self._clock())
+
+    def _refresh(
+        self, before: KeySet | None, *, wait: bool, unknown: bool = False
+    ) -> None:
+        if self._pause() or not self._lock.acquire(blocking=wait):
+            return
+        try:
+            # Another thread may have fetched while this one waited.
+            if self._keys is before and not self._pause():
+                self._fetch()
+                # After a success for freshness alone there is no pause: the first token
+                # with a new key is checked at once.
+                if unknown or self._keys is before or self._is_away:
+                    self._paused_at = self._clock()
+        finally:
+            self._lock.release()
+
+    def _fetch(self) -> None:
+        try:
+            keys = usable_keys(self._provider.get())
+        except IdentityError as error:
+            self._is_away = True
+            _log.warning("key set not fetched", extra={"data": {"reason": str(error)}})
+            if self._keys is None and self._saved and (keys := self._saved.load()):
+                # They are not fresh: the provider is asked again soon.
+                self._keys = KeySet(keys, self._clock() - self._fresh, 1)
+            return
+        self._is_away = False
+        version = 1
+        if self._keys is not None:
+            version = self._keys.version + (keys != self._keys.keys)
+        self._keys = KeySet(keys, self._clock(), version)
+        if self._saved:
+            self._saved.save(keys)
+
+
+def usable_keys(key_set: dict[str, object]) -> tuple[Key, ...]:
+    """Return the keys of a key set that can check signatures (RFC 7517 section 5).
+
+    Keys of other kinds, for other uses, or too short, are ignored. Raises IdentityError if
+    none is left: then something is wrong with the provider.
+    """
+    listed = key_set.get("keys")
+    entries = listed if isinstance(listed, list) else []
+    keys = tuple(key for entry in entries if (key := _usable(entry)) is not None)
+    if not keys:
+        raise IdentityError("response holds no usable key")
+    return keys
+
+
+def _usable(entry: object) -> Key | None:
+    if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
+        return None
+    try:
+        if not _is_strong(entry):
+            return None
+        key = JWKRegistry.import_key(entry)
+        key.check_key_op("verify")
+    except (JoseError, LookupError, ValueError, TypeError):
+        return None
+    return key
+
+
+def _is_strong(entry: dict[str, Any]) -> bool:
+    match entry.get("kty"):
+        case "RSA":
+            # Before it is imported: joserfc imports a short key, with a warning.
+            return base64_to_int(entry["n"]).bit_length() >= MIN_RSA_BITS
+        case "OKP":
+            return bool(entry["crv"] == "Ed25519")
+        case kind:
+            return bool(kind == "EC")
+
+
+def _pick(keys: tuple[Key, ...], kid: str | None, algorithm: str) -> Key | None:
+    """Return the key, None for an unknown `kid`; InvalidKeyIdError if none fits."""
+    named = [key for key in keys if kid is None or key.kid == kid]
+    fitting = [key for key in named if _fits(key, algorithm)]
+    if kid is not None and not named:
+        return None
+    if not fitting or (kid is None and len(fitting) > 1):
+        raise InvalidKeyIdError("no key fits")
+    return fitting[0]
+
+
+def _fits(key: Key, algorithm: str) -> bool:
+    try:
+        JWSRegistry.algorithms[algorithm].check_key(key)
+    except JoseError:
+        return False
+    return True

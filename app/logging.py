@@ -1,0 +1,201 @@
+"""Log lines: one JSON object each, to stderr, with the request's id and no patient data.
+
+One formatter for every logger of the process keeps them free of data, whoever writes them:
+
+- an exception is written as its type and the places that it went through, never as its
+  message: a database driver quotes values in it;
+- a line of another library is written as its template, never with its arguments, or not at all
+  where the template is filled in already;
+- a request is written as the template of its route, never as its path or query.
+
+What our own code adds goes into `extra={"data": {...}}`.
+"""
+
+import logging
+import logging.config
+import re
+import secrets
+import traceback
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Flask, Response, g, request
+from pythonjsonlogger.json import JsonFormatter
+
+from app.stages import (
+    METHODS,
+    begin_request,
+    end_request,
+    request_id,
+    stage_seconds,
+)
+
+REQUEST_ID_HEADER = "X-Request-Id"
+
+_OURS = ("app.", "adapters.", "demo.")
+_SERVER_SAYS = (
+    "Starting gunicorn",
+    "Listening at",
+    "Using worker",
+    "Booting worker",
+    "Connection in use",
+    "Invalid address",
+    # Of our own address, as a tuple: drivers have such a sentence for others.
+    "connection to ('",
+    "Can't connect to",
+    "Hang up",
+    "Handling signal",
+    "Shutting down",
+    "Worker exiting",
+    "Worker (pid:%s) was sent",
+    "Worker (pid:%s) exited",
+    "WORKER TIMEOUT",
+)
+"""What gunicorn says of itself: addresses of ours, signals and processes, no request."""
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PLACES = 12
+
+_access = logging.getLogger("app.access")
+
+
+class RedactingFormatter(JsonFormatter):
+    """Writes a log record as one JSON object, without data that may be a patient's."""
+
+    def __init__(self) -> None:
+        super().__init__(json_default=_type_name)
+
+    def add_fields(
+        self,
+        log_data: dict[str, Any],
+        record: logging.LogRecord,
+        message_dict: dict[str, Any],
+    ) -> None:
+        """Fill in the members of the line; what the library has formatted holds messages."""
+        del message_dict
+        if isinstance(data := getattr(record, "data", None), dict):
+            log_data.update(data)
+        log_data["time"] = _time(record.created)
+        log_data["level"] = record.levelname.lower()
+        log_data["logger"] = record.name
+        log_data["event"] = _event(record)
+        if (current := request_id()) is not None:
+            log_data.setdefault("request_id", current)
+        if record.exc_info and record.exc_info[1] is not None:
+            log_data["error"] = describe_error(record.exc_info[1])
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """Return a `logging.config` dictionary, also of use to gunicorn's `logconfig_dict`.
+
+    `level` is for our own lines; of other libraries only warnings are written, and of
+    the server what it says about its workers.
+    """
+    ours = {"level": level.upper()}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": RedactingFormatter}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "json",
+                "stream": "ext://sys.stderr",
+            }
+        },
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+        "loggers": {
+            **{prefix.rstrip("."): ours for prefix in _OURS},
+            "gunicorn.error": {"level": "INFO", "handlers": [], "propagate": True},
+            # The application writes its own line a request, without paths or queries.
+            "gunicorn.access": {
+                "level": "CRITICAL",
+                "handlers": [],
+                "propagate": False,
+            },
+        },
+    }
+
+
+def configure_logs(level: str) -> None:
+    """Send every log line of the process to stderr as JSON, ours from `level` up."""
+    # What logging itself prints about a line that fails would hold its arguments.
+    logging.raiseExceptions = False
+    logging.config.dictConfig(logging_config(level))
+
+
+def describe_error(error: BaseException) -> dict[str, object]:
+    """Return the type of an error, where it passed, and its cause; no message."""
+    places = [
+        f"{frame.f_globals.get('__name__')}:{frame.f_code.co_name}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    described: dict[str, object] = {
+        "type": _type_name(error),
+        "places": places[-_PLACES:],
+    }
+    hidden = error.__suppress_context__
+    cause = error.__cause__ or (None if hidden else error.__context__)
+    if cause is not None:
+        described["cause"] = _type_name(cause)
+    return described
+
+
+def register_request_log(app: Flask) -> None:
+    """Give every request an id and every answer that id and one access line.
+
+    To be registered before everything else, so that the id is there for all of it.
+    A view that knows its client leaves it in `flask.g.client`; the line names its id.
+    """
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.teardown_request(_forget)
+
+
+def _begin() -> None:
+    sent = request.headers.get(REQUEST_ID_HEADER, "")
+    begin_request(sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16))
+
+
+def _end(response: Response) -> Response:
+    response.headers[REQUEST_ID_HEADER] = request_id() or ""
+    if _access.isEnabledFor(logging.INFO):
+        _access.info("request", extra={"data": _access_data(response)})
+    return response
+
+
+def _forget(_: BaseException | None) -> None:
+    end_request()
+
+
+def _access_data(response: Response) -> dict[str, object]:
+    client = g.get("client")
+    seconds = stage_seconds()
+    return {
+        "method": request.method if request.method in METHODS else "other",
+        "route": request.url_rule.rule if request.url_rule else None,
+        "status": response.status_code,
+        "duration_ms": round(sum(seconds.values()) * 1000, 1),
+        **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
+        "client": None if client is None else client.id,
+    }
+
+
+def _event(record: logging.LogRecord) -> str:
+    # The logger named just "app" is Flask's own, which quotes the path of a request.
+    is_server = record.name == "gunicorn.error"
+    if record.name.startswith(_OURS) or (
+        is_server and str(record.msg).startswith(_SERVER_SAYS)
+    ):
+        return record.getMessage()
+    if record.args and isinstance(record.msg, str):
+        return record.msg
+    return f"(withheld) {record.module}:{record.lineno}"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"

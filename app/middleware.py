@@ -1,0 +1,275 @@
+"""What applies to every request: HTTPS, content negotiation, error responses, headers.
+
+- Transport: only HTTPS is served, directly or as a trusted proxy reports it (decision 24).
+- Negotiation: JSON is the only format; `_format` wins over `Accept` (FHIR STU3 http).
+- Errors: every status from 400 up is an OperationOutcome, by the tables in `app.errors`
+  (spec 7, decision 20).
+- Headers: no response is stored, framed or sniffed.
+"""
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from http import HTTPStatus
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import NamedTuple, TypeAlias
+
+import orjson
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from adapters.contract import AdapterError, NotAskableError, SourceDataError
+from app.config import Network, PlainHttp, Settings
+from app.errors import (
+    FAULTY_ROW,
+    LIMITS,
+    OUTCOMES,
+    UNEXPECTED,
+    Answer,
+    Headers,
+    NotAcceptableError,
+    SecurityError,
+    ServiceError,
+    answer_for_status,
+)
+from app.fhir.outcome import Issue, outcome_body
+
+CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
+
+SECURITY_HEADERS: Headers = (
+    # Responses are about patients: no cache stores one, nor a 404 or 410 of its own accord
+    # (RFC 9111, 4.2.2). A client may still revalidate its copy by ETag (decision 19).
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    # Shown in a browser, a response loads nothing, runs nothing and reveals no address.
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Referrer-Policy", "no-referrer"),
+)
+"""Headers of every response."""
+
+STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
+"""A year of HTTPS for this host; only sent over HTTPS (RFC 6797, 7.2)."""
+
+_FHIR_JSON = "application/fhir+json"
+_JSON = frozenset(
+    {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
+)
+# A + that was not escaped arrives as a blank.
+_FORMATS = _JSON | {"json", "application/fhir json", "application/json fhir"}
+
+UNIX_SOCKET = ""
+"""The REMOTE_ADDR of a peer on a unix socket: only the proxy can open its file."""
+
+_SITE_BITS = 64
+"""The part of an IPv6 address that one site shares."""
+
+_WITH_PORT = re.compile(r"\[([^]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+"""An address as some proxies write it, with the port of the client."""
+
+
+class Outcome(NamedTuple):
+    """What a client gets for an error."""
+
+    status: int
+    issues: tuple[Issue, ...]
+    headers: Headers
+
+
+_Address: TypeAlias = IPv4Address | IPv6Address
+
+_log = logging.getLogger(__name__)
+
+
+def register_transport(app: Flask, settings: Settings) -> None:
+    """Refuse plain HTTP before anything else is looked at; add the security headers."""
+
+    @app.before_request
+    def refuse_plain_http() -> None:
+        peer = _address(_peer())
+        trusted = _peer() == UNIX_SOCKET or _is_in(peer, settings.trusted_proxies)
+        local = peer is not None and peer.is_loopback
+        g.https = request.scheme == "https" or (trusted and _is_forwarded_https())
+        if not g.https and not (local and settings.plain_http is PlainHttp.LOOPBACK):
+            raise SecurityError("This service is reached over HTTPS only.")
+
+    @app.after_request
+    def add_headers(response: Response) -> Response:
+        response.headers.extend(SECURITY_HEADERS)
+        if g.get("https"):
+            response.headers.extend([STRICT_TRANSPORT])
+        if request.method == "OPTIONS" and not response.calculate_content_length():
+            del response.headers["Content-Type"]
+        return response
+
+
+def requester(proxies: Sequence[Network]) -> str:
+    """Return the client's address for counting requests; of IPv6 its network."""
+    address = requesting_address(proxies)
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, _SITE_BITS), strict=False))
+    return str(address)
+
+
+def requesting_address(proxies: Sequence[Network]) -> _Address | None:
+    """Return the client's address, None where nothing names it.
+
+    Each trusted proxy names whom it speaks for, the nearest one last: the chain ends at
+    the first address that is not a trusted proxy.
+    """
+    forwarded = request.headers.get("X-Forwarded-For", "").split(",")
+    nearest = () if _peer() == UNIX_SOCKET else (_peer(),)
+    client = None
+    for text in (*nearest, *map(_without_port, reversed(forwarded))):
+        address = _address(text)
+        if address is None:
+            break
+        client = address
+        if not _is_in(address, proxies):
+            break
+    return client
+
+
+def _peer() -> str:
+    """Return who is connected to us; who is not named at all is nobody that we trust."""
+    return "unknown" if request.remote_addr is None else request.remote_addr
+
+
+def _is_forwarded_https() -> bool:
+    # The nearest proxy writes last.
+    protocols = request.headers.get("X-Forwarded-Proto", "")
+    return protocols.rpartition(",")[2].strip().lower() == "https"
+
+
+def _is_in(address: _Address | None, networks: Sequence[Network]) -> bool:
+    return address is not None and any(address in network for network in networks)
+
+
+def _without_port(text: str) -> str:
+    match = _WITH_PORT.fullmatch(text.strip())
+    return (match[1] or match[2] or "") if match else text.strip()
+
+
+@lru_cache
+def _address(text: str) -> _Address | None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    # A socket for both protocols writes IPv4 peers as ::ffff:a.b.c.d.
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def check_format(format: str | None, accept: str | None) -> None:
+    """Raise NotAcceptableError unless the client accepts JSON."""
+    if format is not None:
+        if format.partition(";")[0].strip().lower() not in _FORMATS:
+            raise NotAcceptableError(f"Answers are {_FHIR_JSON}.", "http._format")
+    elif accept and accept not in _JSON and not _accepts_json(accept):
+        raise NotAcceptableError(f"Answers are {_FHIR_JSON}.", "http.Accept")
+
+
+@lru_cache
+def _accepts_json(accept: str) -> bool:
+    """Say whether the media ranges accept JSON; the narrowest decides (RFC 9110, 12.5.1).
+
+    Other names of JSON count as ours, and so does `text/*`, which includes one.
+    """
+    accepted = dict(_media_ranges(accept))
+    if _FHIR_JSON in accepted:
+        return accepted[_FHIR_JSON]
+    if any(accepted.get(kind) for kind in (*_JSON, "text/*")):
+        return True
+    return accepted.get("application/*", accepted.get("*/*", False))
+
+
+def _media_ranges(accept: str) -> Iterator[tuple[str, bool]]:
+    """Yield the media ranges of an Accept header, False for those that `q=0` refuses."""
+    for part in accept.split(","):
+        kind, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        weights = [p[2:] for p in parameters if p.startswith("q=")]
+        yield kind, not any(weight.strip("0.") == "" for weight in weights)
+
+
+def register_errors(app: Flask) -> None:
+    """Answer every error of `app` with an OperationOutcome; log those from 500 up."""
+
+    @app.errorhandler(Exception)
+    def handle(error: Exception) -> Response | HTTPException:
+        status = error.code if isinstance(error, HTTPException) else None
+        if isinstance(error, HTTPException) and (status or 0) < HTTPStatus.BAD_REQUEST:
+            # A redirect or a ready response is no error.
+            return error
+        response = error_response(error)
+        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            _log_failure(error, response.status_code)
+        return response
+
+
+def error_response(error: Exception) -> Response:
+    """Return the response to any error."""
+    outcome = outcome_for(error)
+    # A request that is refused before its parameters are read has none.
+    pretty = ("_pretty", "true") in g.get("pairs", ())
+    option = orjson.OPT_INDENT_2 if pretty else 0
+    body = orjson.dumps(outcome_body(outcome.issues), option=option)
+    response = Response(body, outcome.status, content_type=CONTENT_TYPE)
+    for name, value in outcome.headers:
+        response.headers[name] = value
+    return response
+
+
+def outcome_for(error: Exception) -> Outcome:
+    """Return what a client gets for any error."""
+    answer, location = _answer(error)
+    issue = Issue("error", answer.code, answer.text, location)
+    return Outcome(answer.status, (issue,), answer.headers)
+
+
+def _answer(error: Exception) -> tuple[Answer, tuple[str, ...]]:
+    """Return the answer to an error, by the tables of `app.errors`, and its location."""
+    if isinstance(error, HTTPException):
+        return _http_answer(error), ()
+    if isinstance(error, SourceDataError) and error.fault is not None:
+        return FAULTY_ROW, ()
+    bases = type(error).__mro__
+    answer = next((OUTCOMES[base] for base in bases if base in OUTCOMES), UNEXPECTED)
+    if isinstance(error, NotAskableError) and error.limit is not None:
+        text = f"Parameter '{error.parameter}' {LIMITS[error.limit]}."
+        return answer._replace(text=text), (f"http.{error.parameter}",)
+    if isinstance(error, ServiceError):
+        headers = {**dict(answer.headers), **dict(error.headers)}
+        answer = Answer(
+            answer.status,
+            error.code or answer.code,
+            error.text,
+            tuple(headers.items()),
+        )
+        return answer, (error.location,) if error.location else ()
+    return answer, ()
+
+
+def _http_answer(error: HTTPException) -> Answer:
+    # The framework's own description may quote the request: it is never passed on.
+    answer = answer_for_status(error.code or UNEXPECTED.status)
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        allowed = ", ".join(sorted(error.valid_methods))
+        text = f"This method is not offered here; {allowed} are."
+        answer = answer._replace(text=text, headers=(("Allow", allowed),))
+    retry_after = getattr(error, "retry_after", None)
+    if isinstance(retry_after, int):
+        answer = answer._replace(headers=(("Retry-After", str(retry_after)),))
+    return answer
+
+
+def _log_failure(error: Exception, status: int) -> None:
+    data: dict[str, object] = {"status": status}
+    if isinstance(error, ServiceError):
+        data["text"] = error.text
+    if isinstance(error, AdapterError) and error.source:
+        data["source"] = error.source
+    if isinstance(error, SourceDataError) and error.fault is not None:
+        data["fault"] = error.fault._asdict()
+    # The log formatter writes the type and places of `exc_info`, never the message: a
+    # database driver quotes values of the row that it could not read.
+    _log.error("request failed", exc_info=error, extra={"data": data})

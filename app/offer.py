@@ -1,0 +1,103 @@
+"""What a deployment offers: its profile, limited to what mapping and source can do.
+
+Computed once, at start. Parser, error texts, paging and CapabilityStatement read the same
+`Offer`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from adapters.contract import (
+    Capabilities,
+    ParameterCapability,
+    ResourceCapabilities,
+    ResourceType,
+    Sort,
+    SortKey,
+)
+from adapters.mapping.profile import Profile, ResourceProfile
+from adapters.parameters import SORTS
+
+_NOT_OFFERED = {(ResourceType.ENCOUNTER, SortKey.ID)}
+"""Orders that a source can have and `_sort` does not take (decision 8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedParameter:
+    """A search parameter that works here, with at most `values` values."""
+
+    name: str
+    values: int
+    capability: ParameterCapability
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceOffer:
+    """What one resource type offers here; `parameters` are filters, by FHIR name.
+
+    `backwards` says that pages have a `previous` link; `order` describes the source's own
+    order where it cannot sort.
+    """
+
+    resource_type: ResourceType
+    parameters: Mapping[str, OfferedParameter]
+    sorts: tuple[SortKey, ...]
+    default_sort: Sort
+    sortable: bool
+    searchable: bool
+    count_default: int
+    count_max: int
+    unfiltered: bool
+    keyset: bool
+    dated: bool
+    backwards: bool
+    order: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the deployment offers; `paging` says whether results have further pages."""
+
+    resources: Mapping[ResourceType, ResourceOffer]
+    paging: bool
+
+
+def compute_offer(profile: Profile, capabilities: Capabilities) -> Offer:
+    """Return what profile, mapping and source have in common."""
+    resources = {
+        kind: _resource_offer(kind, limits, capabilities[kind])
+        for kind, limits in profile.resources.items()
+        if kind in capabilities
+    }
+    return Offer(resources, profile.paging)
+
+
+def _resource_offer(
+    kind: ResourceType, profile: ResourceProfile, source: ResourceCapabilities
+) -> ResourceOffer:
+    sorts = tuple(
+        SortKey(key)
+        for key in SORTS[kind]
+        if key in source.sorts and (kind, key) not in _NOT_OFFERED
+    )
+    default = sorts[0] if sorts else SortKey.ID
+    parameters = {
+        name: OfferedParameter(name, values, source.parameters[name])
+        for name, values in profile.parameters.items()
+        if name in source.parameters
+    }
+    return ResourceOffer(
+        resource_type=kind,
+        parameters=parameters,
+        sorts=sorts,
+        default_sort=Sort(default, descending=default is not SortKey.ID),
+        sortable="_sort" in profile.parameters and bool(sorts),
+        searchable=bool(profile.parameters),
+        count_default=profile.count_default,
+        count_max=profile.count_max,
+        unfiltered=profile.unfiltered_search,
+        keyset=source.keyset,
+        dated=source.dated,
+        backwards=source.backwards,
+        order=source.order,
+    )

@@ -1,0 +1,434 @@
+"""The pages of searches in Redis: signed ids, encryption, stored format, commands.
+
+Redis holds the question and the positions, never an answer (decisions 11 and 12). The
+question is stored as the client sent it and parsed again for each page; a position is
+stored in the source's full precision.
+
+A page is one hash. Its field `page` holds the search and where the page starts. Each link
+is a field named by a digest of where it leads, which makes a link that is written twice the
+same link; it holds the cursor and the encrypted target. Redis expires a page when its life
+is over.
+
+Everything stored is a JSON array that begins with the version of its format. While a
+deployment is upgraded, workers of two releases share one Redis, so a release writes only
+what the release before it can read (docs/decisions/rolling-upgrades.md).
+"""
+
+import base64
+import hmac
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+import orjson
+import redis
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from adapters.contract import Group, Key, Position, ResourceType
+from adapters.instrumentation import Kind, observe
+from app.errors import GonePageError, UnavailableError, UnknownResourceError
+from app.redis_client import REDIS_ERRORS
+from app.search.parser import Parameters
+from app.stages import Stage, stage
+
+WRITTEN = 1
+"""The format that this release writes."""
+
+READ = frozenset({1})
+"""The formats that it reads: a coming one is read before any release writes it."""
+
+CURSOR_LENGTH = 32
+
+_PAGE = b"page"
+_RANDOM_BYTES = 10
+_TIME_BYTES = 4
+_DIGEST_BYTES = 6
+_NONCE_BYTES = 12
+_SIGNED_ID = re.compile(rf"[a-z2-7]{{{CURSOR_LENGTH}}}", re.ASCII)
+
+# One script: a page is never stored without its expiry, nor a link without its page.
+_STORE_PAGE = """
+redis.call('HSET', KEYS[1], 'page', ARGV[1])
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+local links = {}
+for at = 3, #ARGV, 2 do
+  redis.call('HSETNX', KEYS[1], ARGV[at], ARGV[at + 1])
+  table.insert(links, redis.call('HGET', KEYS[1], ARGV[at]))
+end
+return links
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class Direction(StrEnum):
+    """On which side of its position a page lies."""
+
+    AFTER = "after"
+    BEFORE = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a page starts: beside a position, or without one at an end of the result.
+
+    `index` is the page's number, the first is 1.
+    """
+
+    index: int = 1
+    direction: Direction = Direction.AFTER
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSearch:
+    """A search whose pages can be followed: whose it is, its question and its total.
+
+    `created` is in seconds since 1970.
+    """
+
+    client: str
+    resource_type: ResourceType
+    parameters: Parameters
+    lenient: bool
+    total: int
+    fingerprint: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """A page of a search, as Redis holds it."""
+
+    id: str
+    search: StoredSearch
+    start: Start
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link to another page; `direction` says on which side of the cursor it lies."""
+
+    direction: Direction
+    index: int
+    cursor: str
+
+
+class PageStore:
+    """Stores pages and their links; `idle` and `life` are in seconds."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        keys: Sequence[str],
+        *,
+        idle: int,
+        life: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._redis = client
+        self._encryption = Encryption(keys)
+        self._signatures = Signatures(keys, clock)
+        self._field_key = derived_key(keys[0], b"link")
+        self._idle = idle
+        self._life = life
+        self._clock = clock
+
+    def new_id(self, client: str) -> str:
+        """Return the id of a page that only `client` may request."""
+        return self._signatures.issue("page", client)
+
+    def now(self) -> int:
+        """Return the time, in seconds since 1970."""
+        return int(self._clock())
+
+    def save(self, page: StoredPage, targets: Sequence[Start]) -> tuple[PageLink, ...]:
+        """Store a page with a link to each target; an existing link stays as it is.
+
+        Raises UnavailableError when Redis is away, GonePageError when the life of the
+        search is over.
+        """
+        life = self._remaining_life(page.search)
+        content = self._encryption.encrypt(page.id, _PAGE, _pack_page(page))
+        links = [part for target in targets for part in self._new_link(page, target)]
+        with self._calling_redis("keep"):
+            fields: list[bytes] = self._redis.eval(
+                _STORE_PAGE, 1, _key(page.id), content, life, *links
+            )
+            if not isinstance(fields, list):
+                raise redis.InvalidResponse
+            cursors = [str(field[:CURSOR_LENGTH], "ascii") for field in fields]
+            return tuple(
+                PageLink(target.direction, target.index, cursor)
+                for target, cursor in zip(targets, cursors, strict=True)
+            )
+
+    def load(self, page_id: str, client: str) -> StoredPage:
+        """Return a page of `client`, and count it as used.
+
+        Raises UnknownResourceError for an id that was not issued to this client,
+        GonePageError for one that is no longer stored, UnavailableError.
+        """
+        return self._load(page_id, client)[0]
+
+    def follow(self, page_id: str, client: str, link: PageLink) -> StoredPage:
+        """Return the page that a link of the page `page_id` leads to.
+
+        Raises as `load` does; a link that this page never had is unknown too.
+        """
+        signed = client, page_id, link.direction, str(link.index)
+        if not self._signatures.is_valid(link.cursor, *signed):
+            raise _unknown_page()
+        page, links = self._load(page_id, client)
+        for field, value in links.items():
+            if value.startswith(link.cursor.encode()):
+                values = self._decrypt(page_id, field, value[CURSOR_LENGTH:])
+                target_id, start = values[0], _unpack_start(values[1])
+                if (start.direction, start.index) != (link.direction, link.index):
+                    # Somebody has exchanged the links of a page in Redis.
+                    raise gone_page()
+                return StoredPage(target_id, page.search, start)
+        raise gone_page()
+
+    def _load(
+        self, page_id: str, client: str
+    ) -> tuple[StoredPage, Mapping[bytes, bytes]]:
+        if not self._signatures.is_valid(page_id, "page", client):
+            raise _unknown_page()
+        with self._calling_redis("load"):
+            pipeline = self._redis.pipeline(transaction=False)
+            pipeline.hgetall(_key(page_id))
+            pipeline.expire(_key(page_id), self._idle)
+            fields: dict[bytes, bytes] = pipeline.execute()[0]
+            if not isinstance(fields, dict):
+                raise redis.InvalidResponse
+        content = fields.pop(_PAGE, None)
+        if content is None:
+            raise gone_page()
+        page = _unpack_page(page_id, self._decrypt(page_id, _PAGE, content))
+        if (life := self._remaining_life(page.search)) < self._idle:
+            with self._calling_redis("load"):
+                self._redis.expire(_key(page_id), life)
+        return page, fields
+
+    def _remaining_life(self, search: StoredSearch) -> int:
+        life = min(self._idle, search.created + self._life - self.now())
+        if life <= 0:
+            raise gone_page()
+        return life
+
+    def _new_link(self, page: StoredPage, target: Start) -> tuple[bytes, bytes]:
+        """Return the field and the value of a link."""
+        client, start = page.search.client, _pack_start(target)
+        # The same in every format: links are recognised by it.
+        place = orjson.dumps(["", start])
+        field = blake2b(place, key=self._field_key, digest_size=16).digest()
+        signed = client, page.id, target.direction, str(target.index)
+        cursor = self._signatures.issue(*signed).encode()
+        content = orjson.dumps([WRITTEN, self.new_id(client), start])
+        return field, cursor + self._encryption.encrypt(page.id, field, content)
+
+    def _decrypt(self, page_id: str, field: bytes, content: bytes) -> list[Any]:
+        """Return what stands behind the version in a field."""
+        try:
+            raw = self._encryption.decrypt(page_id, field, content)
+        except DecryptionError as error:
+            raise gone_page() from error
+        values: list[Any]
+        version, *values = orjson.loads(raw)
+        if version not in READ:
+            data = {"format": version, "reads": sorted(READ)}
+            _log.warning("page of another format", extra={"data": data})
+            raise GonePageError(
+                "This page was kept by another version of the service: search again."
+            )
+        return values
+
+    @contextmanager
+    def _calling_redis(self, step: str) -> Iterator[None]:
+        try:
+            with stage(Stage.REDIS), observe(Kind.STORE, "redis", step):
+                yield
+        except REDIS_ERRORS as error:
+            raise UnavailableError(
+                "The pages of searches cannot be reached at present."
+            ) from error
+
+
+def gone_page() -> GonePageError:
+    """Return the answer to pages that are no longer stored (decision 14)."""
+    return GonePageError("This page is no longer kept: search again.")
+
+
+def _unknown_page() -> UnknownResourceError:
+    """Return the one answer to ids and cursors that are not this client's (decision 14)."""
+    return UnknownResourceError("There is no such page of a search.")
+
+
+def _key(page_id: str) -> str:
+    return f"page:{page_id}"
+
+
+def derived_key(key: str, purpose: bytes) -> bytes:
+    """Return a key for one purpose, derived from a key of the settings."""
+    return blake2b(key.encode(), digest_size=32, person=purpose).digest()
+
+
+class Signatures:
+    """Issues and verifies ids and cursors; the first of `keys` signs, all of them verify.
+
+    An id is random bytes, the time of issue and a short keyed digest of both and of what
+    the id belongs to: it reveals nothing, always has the same length and cannot be forged.
+    """
+
+    def __init__(self, keys: Sequence[str], clock: Callable[[], float]) -> None:
+        self._keys = tuple(derived_key(key, b"signature") for key in keys)
+        self._clock = clock
+
+    def issue(self, *belonging: str) -> str:
+        """Return a new id of 32 characters a-z and 2-7 that belongs to these."""
+        issued = int(self._clock()).to_bytes(_TIME_BYTES)
+        body = secrets.token_bytes(_RANDOM_BYTES) + issued
+        digest = _signature(self._keys[0], body, belonging)
+        return base64.b32encode(body + digest).decode().lower()
+
+    def is_valid(self, id: str, *belonging: str) -> bool:
+        """Whether the id was issued here, for these."""
+        raw = base64.b32decode(id.upper())
+        body, digest = raw[:-_DIGEST_BYTES], raw[-_DIGEST_BYTES:]
+        return any(
+            hmac.compare_digest(_signature(key, body, belonging), digest)
+            for key in self._keys
+        )
+
+
+def is_well_formed(id: str) -> bool:
+    """Whether the text has the length and the alphabet of a signed id."""
+    return _SIGNED_ID.fullmatch(id) is not None
+
+
+def _signature(key: bytes, body: bytes, belonging: Sequence[str]) -> bytes:
+    parts = [part.encode() for part in belonging]
+    text = b"".join(len(part).to_bytes(4) + part for part in parts)
+    return blake2b(body + text, key=key, digest_size=_DIGEST_BYTES).digest()
+
+
+class DecryptionError(ValueError):
+    """The content belongs elsewhere, was changed, or its key left the settings."""
+
+
+class Encryption:
+    """Encrypts a field of a page; the first of `keys` encrypts, all of them decrypt.
+
+    AES-256-GCM (NIST SP 800-38D), with a key per page: random nonces under a single key
+    would be too few in the end.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = tuple(derived_key(key, b"encryption") for key in keys)
+
+    def encrypt(self, page_id: str, field: bytes, raw: bytes) -> bytes:
+        """Return `raw`, encrypted for this field of this page."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + _cipher(self._keys[0], page_id).encrypt(nonce, raw, field)
+
+    def decrypt(self, page_id: str, field: bytes, content: bytes) -> bytes:
+        """Return what was encrypted for this field of this page. Raises DecryptionError."""
+        nonce, text = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
+        for key in self._keys:
+            # ValueError: too short to hold a nonce.
+            with suppress(InvalidTag, ValueError):
+                return _cipher(key, page_id).decrypt(nonce, text, field)
+        raise DecryptionError
+
+
+# A page and each of its links are encrypted one after the other.
+@lru_cache
+def _cipher(key: bytes, page_id: str) -> AESGCM:
+    return AESGCM(blake2b(page_id.encode(), key=key, digest_size=32).digest())
+
+
+def _pack_page(page: StoredPage) -> bytes:
+    search = page.search
+    return orjson.dumps(
+        [
+            WRITTEN,
+            search.client,
+            search.resource_type,
+            search.parameters,
+            search.lenient,
+            search.total,
+            search.fingerprint,
+            search.created,
+            _pack_start(page.start),
+        ]
+    )
+
+
+def _unpack_page(page_id: str, values: list[Any]) -> StoredPage:
+    client, kind, parameters, lenient, total, fingerprint, created, start = values
+    search = StoredSearch(
+        client,
+        ResourceType(kind),
+        tuple((name, text) for name, text in parameters),
+        lenient,
+        total,
+        fingerprint,
+        created,
+    )
+    return StoredPage(page_id, search, _unpack_start(start))
+
+
+def _pack_start(start: Start) -> list[Any]:
+    at = start.position
+    if at is None:
+        return [start.index, start.direction, None]
+    keys = [_pack_key(key) for key in (at.key, at.id, at.moment)]
+    return [start.index, start.direction, [at.group, *keys, at.source]]
+
+
+def _unpack_start(values: list[Any]) -> Start:
+    index, direction, position = values
+    if position is None:
+        return Start(index, Direction(direction))
+    group, key, id, packed, source = position
+    moment = datetime.fromisoformat(packed[1]) if packed else None
+    at = Position(Group(group), _unpack_key(key), _unpack_key(id), moment, source)
+    return Start(index, Direction(direction), at)
+
+
+# JSON has text, numbers and null; values of these types are stored with their type.
+_KEY_TYPES: Mapping[str, Callable[[str], Key]] = {
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "Decimal": Decimal,
+    "UUID": UUID,
+}
+
+
+def _pack_key(key: Key) -> Any:
+    name = type(key).__name__
+    if name not in _KEY_TYPES:
+        return key
+    return [name, key.isoformat() if isinstance(key, date) else str(key)]
+
+
+def _unpack_key(packed: Any) -> Key:
+    if isinstance(packed, list):
+        name, text = packed
+        return _KEY_TYPES[name](text)
+    key: Key = packed
+    return key

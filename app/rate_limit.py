@@ -1,0 +1,97 @@
+"""The rate limit: requests a minute of one client, or of one address without a token.
+
+Counted in Redis, for all workers and instances together; while Redis is away each process
+counts for itself (decision 25). Minutes are those of the clock, so that `Retry-After` is
+the rest of the minute.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from hashlib import blake2b
+
+import redis
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage, RedisStorage
+from limits.strategies import FixedWindowRateLimiter
+from werkzeug.exceptions import TooManyRequests
+
+from adapters.instrumentation import Kind, observe
+from app.observability import THROTTLED
+from app.redis_client import REDIS_ERRORS
+
+WINDOW_SECONDS = 60
+
+AWAY_SECONDS = 5.0
+"""How long a Redis that failed is not called again: a timeout delays each request."""
+
+_KEY_PREFIX = "throttle"
+
+_log = logging.getLogger(__name__)
+
+
+class Throttle:
+    """Counts requests against the limits of a minute. Safe to share between threads.
+
+    `clients` and `addresses` are requests a minute, None for no limit. Redis holds digests
+    under `key` in place of names. `clock` gives seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        *,
+        clients: int | None,
+        addresses: int | None,
+        key: bytes,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clients, self._addresses = _item(clients), _item(addresses)
+        pool = client.connection_pool
+        storage = RedisStorage("redis://", connection_pool=pool, key_prefix=_KEY_PREFIX)
+        self._shared = FixedWindowRateLimiter(storage)
+        self._own = FixedWindowRateLimiter(MemoryStorage())
+        self._key = key
+        self._clock, self._monotonic = clock, monotonic
+        self._retry_at: float | None = None
+
+    def count_client(self, id: str) -> None:
+        """Count a request of a client; raises TooManyRequests."""
+        self._count(self._clients, "client", id)
+
+    def count_address(self, address: str) -> None:
+        """Count a request without a verified token; raises TooManyRequests."""
+        self._count(self._addresses, "address", address)
+
+    def _count(self, item: RateLimitItemPerMinute | None, kind: str, who: str) -> None:
+        if item is None:
+            return
+        minute, elapsed = divmod(int(self._clock()), WINDOW_SECONDS)
+        digest = blake2b(who.encode(), key=self._key, digest_size=12).hexdigest()
+        if not self._hit(item, kind, digest, str(minute)):
+            THROTTLED.labels(kind).inc()
+            raise TooManyRequests(retry_after=WINDOW_SECONDS - elapsed)
+
+    def _hit(self, item: RateLimitItemPerMinute, *names: str) -> bool:
+        """Count one request, in Redis if it responds; return whether it is allowed."""
+        if self._retry_at is None or self._monotonic() >= self._retry_at:
+            try:
+                with observe(Kind.STORE, "redis", "throttle"):
+                    is_allowed = self._shared.hit(item, *names)
+            except REDIS_ERRORS as error:
+                if self._retry_at is None:
+                    data = {"reason": type(error).__name__}
+                    text = "requests are counted in the process"
+                    _log.warning(text, extra={"data": data})
+                self._retry_at = self._monotonic() + AWAY_SECONDS
+            else:
+                if self._retry_at is not None:
+                    _log.warning("requests are counted in Redis again")
+                self._retry_at = None
+                return is_allowed
+        return self._own.hit(item, *names)
+
+
+def _item(limit: int | None) -> RateLimitItemPerMinute | None:
+    return None if limit is None else RateLimitItemPerMinute(limit)

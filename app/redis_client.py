@@ -1,0 +1,95 @@
+"""The client of Redis: one server, a socket, TLS, or a master behind Sentinel.
+
+    redis://, rediss://, unix://      as redis-py documents them
+    redis+sentinel://[[user]:password@]host:port[,host:port…]/master[/number]
+
+`rediss+sentinel://` is the same over TLS. The password is that of Redis and its sentinels.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+SCHEMES = ("redis+sentinel", "rediss+sentinel")
+REDIS_SECONDS = 0.25
+"""How long a call to Redis may take; the library's own defaults are several seconds."""
+
+REDIS_ERRORS = (redis.RedisError, ValueError, TypeError, RecursionError)
+"""What a client raises: Redis is away, or its response makes no sense to redis-py."""
+
+_USUAL_PORT = 26379
+
+
+@dataclass(frozen=True, slots=True)
+class SentinelAddress:
+    """Where the sentinels are, and the name by which they know the master."""
+
+    hosts: tuple[tuple[str, int], ...]
+    master: str
+    number: int
+    secure: bool
+    user: str | None
+    password: str | None = field(repr=False)
+
+    @classmethod
+    def read(cls, url: str) -> Self:
+        """Read an address. Raises ValueError for one that is none."""
+        parts = urlsplit(url)
+        who, _, hosts = parts.netloc.rpartition("@")
+        user, _, password = who.partition(":")
+        master, _, number = parts.path.strip("/").partition("/")
+        if parts.scheme not in SCHEMES or not master or parts.query or parts.fragment:
+            raise ValueError
+        if number and not (number.isascii() and number.isdigit()):
+            raise ValueError
+        return cls(
+            hosts=tuple(_host(text) for text in hosts.split(",")),
+            master=unquote(master),
+            number=int(number or 0),
+            secure=parts.scheme == "rediss+sentinel",
+            user=unquote(user) or None,
+            password=unquote(password) or None,
+        )
+
+    def client(self, **options: Any) -> redis.Redis:
+        """Return a client of the present master; `options` are its connections'."""
+        options |= {"username": self.user, "password": self.password}
+        options |= {"ssl": self.secure}
+        sentinel = Sentinel(  # type: ignore[no-untyped-call]
+            self.hosts, sentinel_kwargs=options, **options
+        )
+        master: redis.Redis = sentinel.master_for(  # type: ignore[no-untyped-call]
+            self.master, db=self.number
+        )
+        return master
+
+
+def is_sentinel(url: str) -> bool:
+    """Tell whether an address is that of sentinels."""
+    return url.partition("://")[0] in SCHEMES
+
+
+def connect(url: str) -> redis.Redis:
+    """Return a client of the Redis at `url` that never waits long and never repeats."""
+    options: dict[str, Any] = {
+        "socket_timeout": REDIS_SECONDS,
+        "socket_connect_timeout": REDIS_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+        "health_check_interval": 30,
+        "protocol": 2,
+    }
+    if is_sentinel(url):
+        return SentinelAddress.read(url).client(**options)
+    return redis.Redis.from_url(url, **options)
+
+
+def _host(text: str) -> tuple[str, int]:
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname or parts.port == 0 or parts.netloc != text:
+        raise ValueError
+    return parts.hostname, parts.port or _USUAL_PORT

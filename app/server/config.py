@@ -1,0 +1,89 @@
+"""gunicorn's configuration, for `-c python:app.server.config` and `gunicorn.conf.py`.
+
+Every lower-case name below is a setting or a hook of gunicorn, as its documentation
+describes them. What a deployment chooses comes from the environment (`app.config`), and
+`GUNICORN_CMD_ARGS` overrides it. Invalid settings, and a mapping that cannot be served,
+end the start with status 2 before anything listens.
+"""
+
+import os
+import sys
+from typing import Any
+
+from adapters import read_in
+from adapters.mapping.load import load_mapping
+from app.config import Settings, SettingsError
+from app.logging import configure_logs, logging_config
+from app.server import SPARE_THREADS, WAITING_PER_THREAD
+from app.server.reload import RefusedError, Reload, occupy_closed_streams
+
+try:
+    occupy_closed_streams()
+    _settings = Settings.from_environ(os.environ)
+    configure_logs(_settings.log_level)
+    _reload = Reload(_settings)
+    _reload.start()
+except (SettingsError, RefusedError) as error:
+    print(error, file=sys.stderr)
+    sys.exit(2)
+
+# Workers are forked with the code that they need: they share its memory.
+import app.audit
+import app.views.resources  # noqa: F401 - once PROMETHEUS_MULTIPROC_DIR is set
+
+read_in(load_mapping(_reload.state.mapping, os.environ))
+
+proc_name = "encounters"
+wsgi_app = "wsgi:application"
+# Workers answer probes themselves, on an address that no client reaches: a probe that
+# another process answered would stay green while the workers are dead.
+bind = [_settings.bind]
+if _settings.operations_bind:
+    bind.append(_settings.operations_bind)
+# A unix socket is for the owner and the group: who opens it counts as the proxy.
+umask = 0o117
+
+worker_class = "gthread"
+workers = _settings.workers
+threads = _settings.threads * (1 + WAITING_PER_THREAD) + SPARE_THREADS
+# A worker that hangs as a whole; a slow request has timeouts of its own.
+timeout = 60
+graceful_timeout = 30
+# Longer than a proxy keeps an idle connection (60 s), so that the proxy closes first.
+keepalive = 75
+# Fewer than the file descriptors that a process usually may have (1024).
+worker_connections = 768
+# Heartbeats in memory: on a slow disk they would have healthy workers killed.
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+
+# Wider than the proxy's (deploy/compose/nginx.conf), so that it is the proxy who
+# refuses: gunicorn's own refusals are HTML.
+limit_request_line = 8190
+limit_request_fields = 8192
+limit_request_field_size = 16384
+# gunicorn believes no X-Forwarded header: the application knows its proxies
+# (decision 24), gunicorn would trust every client on the loopback interface.
+forwarded_allow_ips = ""
+
+accesslog = None  # The application writes its own, without paths or queries.
+logconfig_dict = logging_config(_settings.log_level)
+# No control socket in the home directory of the account.
+control_socket_disable = True
+
+
+def on_reload(_arbiter: object) -> None:
+    """Check the changed mapping: gunicorn replaces the workers afterwards (SIGHUP)."""
+    _reload.check()
+
+
+def child_exit(_arbiter: object, worker: Any) -> None:
+    """Drop the gauges of a worker that has ended."""
+    # Not at the top: it reads PROMETHEUS_MULTIPROC_DIR once, when it is imported.
+    from prometheus_client import multiprocess
+
+    multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+
+
+def on_exit(_arbiter: object) -> None:
+    """Remove what only this run needed."""
+    _reload.remove_temporary()

@@ -1,0 +1,328 @@
+"""What keeps a worker observable: probes, metrics, and threads that are free for them.
+
+`/live`, `/ready` and `/metrics` are answered by the workers themselves, on a second bind
+that only orchestrators and Prometheus reach: no token, plain HTTP (decisions 24 and 31).
+Clients of the service never reach these paths, and probes never reach the service.
+
+A worker works on a limited number of requests at a time and lets a limited number wait;
+further ones get 503 "busy". So threads are left for probes however many clients come.
+
+Each part that the service depends on is checked in the background, and `/ready` reports
+the last results: a slow source does not delay a probe.
+"""
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any, NoReturn
+
+import orjson
+import redis
+from flask import Flask, Request, Response, g
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    generate_latest,
+    multiprocess,
+)
+
+from adapters.contract import Adapter
+from app.audit import FileSink, audit_file
+from app.config import AuditFailure, Settings
+from app.errors import UnavailableError
+from app.jwks import KeySource
+from app.observability import PART_READY, SOURCE_HELD_BACK
+from app.redis_client import connect
+from app.server import WAITING_PER_THREAD
+from app.server.reload import StateDirectory
+from app.service import EXTENSION, Service
+
+PATHS = ("/live", "/ready", "/metrics")
+
+STUCK_SECONDS = 60.0
+"""How long all threads may work without one that finishes: then `/live` fails."""
+
+LEAST_ROOM = 1024 * 1024
+"""With fewer bytes left, metrics of a new process may find no room."""
+
+OPTIONAL = frozenset({"redis", "mapping", "guard", "counts"})
+"""Parts that `/ready` reports but does not depend on.
+
+Without Redis reads go on (decision 25); a source whose breaker is open has a part itself.
+"""
+
+Check = Callable[[], tuple[str, ...]]
+"""Checks one part; returns its problems, in words for an operator."""
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """The WSGI application of a worker: the service, and the probes on their own bind."""
+
+    def __init__(self, app: Flask, settings: Settings) -> None:
+        self._app = app
+        self._bind = settings.operations_bind or ""
+        self._limit = RequestLimit(
+            settings.threads,
+            settings.threads * WAITING_PER_THREAD,
+            settings.request_seconds,
+        )
+        self._limit.register(app)
+        self.watch = Watch(checks(settings, app.extensions[EXTENSION]))
+        self._seconds = settings.watch_seconds
+
+    def start(self) -> "Worker":
+        """Begin to check the parts, in a thread of this process."""
+        Thread(target=self.watch.run, args=(self._seconds,), daemon=True).start()
+        return self
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Answer a request, as the address that it arrived on says."""
+        if not self._is_operations(environ):
+            return self._app(environ, start_response)
+        response = self._probe(Request(environ).path)
+        response.headers["Cache-Control"] = "no-store"
+        return response(environ, start_response)
+
+    def _is_operations(self, environ: Mapping[str, Any]) -> bool:
+        # Not SERVER_PORT: on a unix socket gunicorn takes it from the Host header.
+        connection = environ.get("gunicorn.socket")
+        if connection is None or not self._bind:
+            return False
+        address = connection.getsockname()
+        if isinstance(address, tuple):
+            return str(address[1]) == self._bind.rpartition(":")[2]
+        return f"unix:{address}" == self._bind
+
+    def _probe(self, path: str) -> Response:
+        match path:
+            case "/live":
+                is_live = not self._limit.is_stuck
+                return _json({"live": is_live}, 200 if is_live else 503)
+            case "/ready":
+                readiness = self.watch.readiness
+                return _json(readiness.body(), 200 if readiness.ready else 503)
+            case "/metrics":
+                return Response(metrics(), content_type=CONTENT_TYPE_LATEST)
+        return _json({"paths": PATHS}, 404)
+
+
+def _json(body: object, status: int) -> Response:
+    return Response(orjson.dumps(body), status, content_type="application/json")
+
+
+def metrics() -> bytes:
+    """Return the metrics of all workers, in the format of Prometheus."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
+
+
+class RequestLimit:
+    """Limits how many requests a worker works on, and how many wait for their turn."""
+
+    def __init__(
+        self,
+        running: int,
+        waiting: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most_running, self._most_waiting = running, waiting
+        self._seconds = seconds
+        self._clock = clock
+        self._changed = Condition()
+        self._running = self._waiting = 0
+        self._progress = clock()
+
+    def register(self, app: Flask) -> None:
+        """Apply the limit to every request of `app`."""
+        app.before_request(self.enter)
+        app.teardown_request(self._leave_once)
+
+    def enter(self) -> None:
+        """Wait for a turn. Raises UnavailableError (503) if none comes in time."""
+        with self._changed:
+            if not self._wait():
+                raise UnavailableError("The service is busy. Try again later.")
+            if not self._running:
+                self._progress = self._clock()
+            self._running += 1
+        g.has_turn = True
+
+    def leave(self) -> None:
+        """Pass the turn on."""
+        with self._changed:
+            self._running -= 1
+            self._progress = self._clock()
+            self._changed.notify()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether every turn is taken, and none has been passed on for a long time."""
+        with self._changed:
+            idle = self._clock() - self._progress
+            return self._running == self._most_running and idle >= STUCK_SECONDS
+
+    def _wait(self) -> bool:
+        if self._running < self._most_running:
+            return True
+        if self._waiting >= self._most_waiting:
+            return False
+        self._waiting += 1
+        try:
+            return self._changed.wait_for(
+                lambda: self._running < self._most_running, self._seconds
+            )
+        finally:
+            self._waiting -= 1
+
+    def _leave_once(self, _: BaseException | None) -> None:
+        if g.pop("has_turn", False):
+            self.leave()
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The results of the last checks: the problems of each part, none where it is fine."""
+
+    problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def ready(self) -> bool:
+        """Whether every part that is required has been checked and is fine."""
+        required = self.problems.keys() - OPTIONAL
+        return bool(required) and not any(self.problems[name] for name in required)
+
+    def body(self) -> dict[str, object]:
+        """Return the body of `/ready`."""
+        parts = {
+            name: {"ready": not problems, "problems": list(problems)}
+            for name, problems in self.problems.items()
+        }
+        return {"ready": self.ready, "parts": parts}
+
+
+class Watch:
+    """Runs the checks again and again, and logs what changes."""
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = checks
+        self.readiness = Readiness()
+
+    def look(self) -> Readiness:
+        """Run every check now."""
+        problems = {name: check() for name, check in self._checks.items()}
+        for name, now in problems.items():
+            _log_change(name, self.readiness.problems.get(name, ()), now)
+            PART_READY.labels(name).set(not now)
+        self.readiness = Readiness(problems)
+        return self.readiness
+
+    def run(self, seconds: float) -> NoReturn:
+        """Run every check each so many seconds."""
+        while True:
+            self.look()
+            time.sleep(seconds)
+
+
+def _log_change(name: str, before: tuple[str, ...], now: tuple[str, ...]) -> None:
+    for problem in sorted(set(now) - set(before)):
+        data = {"part": name, "problem": problem}
+        _log.error("not ready", extra={"data": data})
+    if before and not now:
+        _log.warning("ready again", extra={"data": {"part": name}})
+
+
+def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
+    """Return the checks of a deployment, by the part that they check."""
+    found: dict[str, Check] = {
+        "source": lambda: check_source(service.adapter),
+        "redis": lambda: check_redis(client),
+        "guard": check_breakers,
+    }
+    client = connect(settings.redis_url)
+    if settings.state_directory:
+        state = StateDirectory(settings.state_directory)
+        found["mapping"] = lambda: check_refused(state.refused)
+    if directory := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        found["counts"] = lambda: check_room(Path(directory))
+    if keys := service.authenticator.keys:
+        found["identity"] = lambda: check_keys(keys)
+    file = audit_file(settings)
+    if file and settings.audit_failure is AuditFailure.REFUSE:
+        found["audit"] = lambda: check_audit(file)
+    return found
+
+
+def check_source(adapter: Adapter) -> tuple[str, ...]:
+    """Check that the source answers and still has what the mapping names."""
+    texts = (problem.text for problem in adapter.check() if problem.serious)
+    # Where nobody answers, each section reports the same.
+    return tuple(dict.fromkeys(texts))
+
+
+def check_breakers() -> tuple[str, ...]:
+    """Check whether the circuit breaker of a source is open in this process."""
+    return tuple(
+        f"source {sample.labels['source']} did not answer: its breaker is open"
+        for metric in SOURCE_HELD_BACK.collect()
+        for sample in metric.samples
+        if sample.value
+    )
+
+
+def check_refused(file: Path) -> tuple[str, ...]:
+    """Check whether the last mapping that was to be served has been refused."""
+    try:
+        problems = file.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return ()
+    return ("refused; the one before is served", *problems)
+
+
+def check_room(directory: Path) -> tuple[str, ...]:
+    """Check that there is room for metrics."""
+    try:
+        left = shutil.disk_usage(directory).free
+    except OSError as error:
+        return (f"metrics cannot be written ({error.strerror})",)
+    if left < LEAST_ROOM:
+        # Without the number: whenever it changed, the log would report it anew.
+        room = LEAST_ROOM // 1024
+        return (f"less than {room} KiB left for metrics: some may be missing",)
+    return ()
+
+
+def check_redis(client: redis.Redis) -> tuple[str, ...]:
+    """Check that Redis answers."""
+    try:
+        client.ping()
+    except redis.RedisError as error:
+        return (f"does not answer ({type(error).__name__})",)
+    return ()
+
+
+def check_audit(file: FileSink) -> tuple[str, ...]:
+    """Check that audit events can be written: else every request is refused."""
+    try:
+        file.check()
+    except OSError as error:
+        return (f"the audit file cannot be written ({error.strerror})",)
+    return ()
+
+
+def check_keys(keys: KeySource) -> tuple[str, ...]:
+    """Check that there are keys for tokens: once fetched, they go on being used."""
+    if keys.freshen():
+        return ()
+    return ("no key set has been fetched: no token can be checked",)

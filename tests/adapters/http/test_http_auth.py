@@ -1,0 +1,215 @@
+"""How the service authenticates to a source, and logins and token servers that fail."""
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import responses
+from werkzeug.wrappers import Request, Response
+
+from adapters.contract import AdapterError, SourceDataError, SourceUnavailableError
+from adapters.http import client
+from adapters.http.auth import Credentials
+from adapters.testing.harness import STAY
+from adapters.testing.hospital import EDGES
+from tests.adapters.http_cases import opened_at
+from tests.hospital_http import SECRETS, Api, serving
+
+URL = "http://pas.invalid/api"
+ONE = f"{URL}/sejours/1"
+PATIENCE = 60.0
+SECRET = "Canari Jeanne"
+WORD = f'{{"erreur": "{SECRET}"}}'
+STAY_1 = {
+    "id": 1,
+    "patient": {"ipp": 1},
+    "etat": "S",
+    "etablissement": {"id": "H1"},
+}
+
+
+@pytest.fixture
+def source() -> Iterator[responses.RequestsMock]:
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+def _fails(kind: type[AdapterError], call: Callable[[], Any]) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert type(caught.value) is kind
+    assert SECRET not in str(caught.value)
+    assert "pas.invalid" not in str(caught.value)
+
+
+def _bearer(api: Any) -> Callable[[Request], bool]:
+    return lambda r: r.headers.get("Authorization") == f"Bearer {api.sessions[-1]}"
+
+
+def _session(api: Any) -> Callable[[Request], bool]:
+    return lambda r: r.headers.get("X-Session") == f"Session {api.sessions[-1]}"
+
+
+@pytest.mark.parametrize(
+    ("source", "guard"),
+    [
+        (
+            "headers: {X-Api-Key: {env: PAS_KEY}}",
+            lambda _: lambda r: r.headers.get("X-Api-Key") == SECRETS["PAS_KEY"],
+        ),
+        (
+            "auth: {basic: {user: {env: PAS_USER}, password: {env: PAS_PASSWORD}}}",
+            lambda _: (
+                lambda r: (
+                    r.authorization is not None
+                    and r.authorization.password == SECRETS["PAS_PASSWORD"]
+                )
+            ),
+        ),
+        (
+            "auth: {oauth2: {token_url: 'URL/token', client_id: c, "
+            "client_secret: {env: PAS_PASSWORD}, scope: lire, audience: pas}}",
+            _bearer,
+        ),
+        (
+            "auth: {session: {path: /session, body: {nom: {env: PAS_USER}}, "
+            "token: jeton.valeur, header: X-Session, format: 'Session {token}'}}",
+            _session,
+        ),
+        (
+            "auth: {session: {path: /session, form: {nom: {env: PAS_USER}}, "
+            "token: jeton.valeur, header: X-Session, format: 'Session {token}'}}",
+            _session,
+        ),
+    ],
+)
+def test_the_source_is_shown_who_asks(
+    tmp_path: Path, source: str, guard: Callable[[Any], Callable[[Request], bool]]
+) -> None:
+    api = Api(EDGES)
+    api.guard = guard(api)
+    with serving(api) as url:
+        adapter = opened_at(url, tmp_path, source=f", {source.replace('URL', url)}")
+        assert adapter.read(STAY, "1").id == "1"
+        # A token that the source has forgotten is renewed, once.
+        api.sessions.append("other")
+        assert adapter.read(STAY, "2").id == "2"
+        logins = [r for r in api.requests if r.path in ("/session", "/token")]
+        assert len(logins) == (2 if "sess" in source or "oauth2" in source else 0)
+        api.guard = lambda _: False
+        with pytest.raises(SourceDataError, match="refuses who asks"):
+            adapter.read(STAY, "1")
+        adapter.close()
+
+
+def test_a_login_that_fails(tmp_path: Path, source: responses.RequestsMock) -> None:
+    auth = ", auth: {session: {path: /in, body: {}, token: jeton, header: X-S}}"
+    adapter = opened_at(URL, tmp_path, source=auth)
+    source.post(f"{URL}/in", body=WORD, status=500)
+    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+    for status in (200, 400, 401, 403):
+        source.replace("POST", f"{URL}/in", body=WORD, status=status)
+        _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+    source.replace("POST", f"{URL}/in", body=WORD, status=429)
+    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+
+
+OAUTH2 = (
+    ", auth: {oauth2: {token_url: 'http://id.invalid/token', client_id: c, "
+    "client_secret: {env: PAS_PASSWORD}}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ({"status": 500}, SourceUnavailableError),
+        ({"json": {}}, SourceUnavailableError),
+        ({"body": "x"}, SourceUnavailableError),
+        ({"json": {"error": "no"}}, SourceUnavailableError),
+        ({"json": {"error": ["no"]}, "status": 400}, SourceUnavailableError),
+        ({"json": {"error": {"code": 7}}, "status": 400}, SourceUnavailableError),
+        ({"body": "[" * 100_000, "status": 400}, SourceUnavailableError),
+        ({"body": "[]", "status": 400}, SourceUnavailableError),
+        ({"body": "null", "status": 400}, SourceUnavailableError),
+        ({"body": '"x"', "status": 400}, SourceUnavailableError),
+        ({"json": {"error": "invalid_client"}, "status": 401}, SourceDataError),
+        ({"json": {"error": "unauthorized_client"}, "status": 401}, SourceDataError),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_a_token_server_that_fails(
+    tmp_path: Path,
+    source: responses.RequestsMock,
+    fault: Any,
+    error: type[AdapterError],
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    source.post("http://id.invalid/token", **fault)
+    _fails(error, lambda: adapter.read(STAY, "1"))
+
+
+@pytest.mark.parametrize(
+    ("life", "logins"),
+    [("3600", 1), (3600.0, 1), ("0", 2), ("soon", 1), (None, 1), (10**400, 1)],
+    ids=lambda value: str(value)[:10],
+)
+def test_life_of_a_token(
+    tmp_path: Path, source: responses.RequestsMock, life: object, logins: int
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    body = json.dumps({"access_token": "a", "expires_in": life})
+    tokens = source.post("http://id.invalid/token", body=body)
+    source.get(ONE, json=STAY_1)
+    for _ in range(2):
+        adapter.read(STAY, "1")
+    assert tokens.call_count == logins
+
+
+TOKENS = {
+    "a sign that no header holds": {"access_token": "\u20ac"},
+    "an end of line": {"access_token": "a\r\nX-Y: b"},
+    "no sign": {"access_token": ""},
+    "a life without an end": {"access_token": "a", "expires_in": 1e308 * 10},
+}
+
+
+@pytest.mark.parametrize("fields", TOKENS.values(), ids=TOKENS)
+def test_a_token_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any]) -> None:
+    @Request.application
+    def token(request: Request) -> Response:
+        more = {"token_type": "Bearer"} if request.path == "/token" else {}
+        return Response(json.dumps(fields | more), mimetype="application/json")
+
+    session = ", auth: {session: {path: /in, body: {}, token: access_token, header: X}}"
+    with serving(token) as url:
+        oauth2 = OAUTH2.replace("http://id.invalid", url)
+        adapter = opened_at(url, tmp_path, source=oauth2)
+        _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+        if "expires_in" not in fields:
+            adapter = opened_at(url, tmp_path, source=session)
+            _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+def test_who_is_refused_does_not_wait_for_the_login_of_another() -> None:
+    sent, answered = Event(), Event()
+
+    def fetch(_: client.Deadline) -> tuple[dict[str, str], float]:
+        sent.set()
+        assert answered.wait(PATIENCE)
+        return {"X-Session": "new"}, PATIENCE
+
+    credentials = Credentials(fetch=fetch)
+    with ThreadPoolExecutor(2) as threads:
+        login = threads.submit(credentials.headers, client.Deadline(PATIENCE))
+        assert sent.wait(PATIENCE)
+        refused = threads.submit(credentials.renew, {"X-Session": "old"})
+        try:
+            assert refused.result(5)
+        finally:
+            answered.set()
+        assert login.result() == {"X-Session": "new"}

@@ -1,0 +1,306 @@
+"""Requests over real sockets and mocked answers: retries, limits, failures, connections."""
+
+import socket
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+import requests
+import responses
+from werkzeug.wrappers import Request, Response
+
+from adapters.contract import (
+    SourceDataError,
+    SourceTimedOutError,
+    SourceUnavailableError,
+)
+from adapters.http import client
+from adapters.http.client import Call, Client, Deadline
+from tests.adapters.http_cases import socket_server
+from tests.hospital_http import answer, serving
+from tests.live import HOST, free_ports
+
+URL = "http://pas.invalid/api"
+LIST = f"{URL}/list"
+LONG = 60.0
+SHORT = 0.3
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Do not wait between attempts; return how long the client would have."""
+    waited: list[float] = []
+    monkeypatch.setattr(client.time, "sleep", waited.append)
+    return waited
+
+
+@pytest.fixture
+def source() -> Iterator[responses.RequestsMock]:
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+def send(
+    url: str = URL, path: str = "/list", method: str = "GET", seconds: float = LONG
+) -> client.Answer:
+    opened = Client(url)
+    try:
+        return opened.send(Call(method, path, (("a", "1"),)), {}, Deadline(seconds))
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": 502},
+        {"status": 503},
+        {"status": 504},
+        {"status": 429, "headers": {"Retry-After": "0"}},
+        {"status": 429, "headers": {"Retry-After": "soon"}},
+        {"status": 503, "headers": {"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"}},
+        {"status": 503, "headers": {"Retry-After": "Sun, 06 Nov 1994 08:49:37 -0000"}},
+        {"status": 503, "headers": {"Retry-After": "Sun, 31 Feb 1994 08:49:37 GMT"}},
+        {"status": 503, "headers": {"Retry-After": f"6 Nov 94 8:49:37 +{10**30}"}},
+        {"body": requests.ConnectionError("Jeanne")},
+        {"body": requests.exceptions.ChunkedEncodingError("Jeanne")},
+    ],
+)
+def test_get_is_sent_again(
+    source: responses.RequestsMock, pauses: list[float], fault: Any
+) -> None:
+    source.get(LIST, **fault)
+    source.get(LIST, json={"it": "answers"})
+    assert send().json() == {"it": "answers"}
+    assert pauses == [client._PAUSES[0]]
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 404, 500, 501])
+def test_other_answers_are_final(source: responses.RequestsMock, status: int) -> None:
+    sent = source.get(LIST, json={}, status=status)
+    assert send().status == status
+    assert sent.call_count == 1
+
+
+def test_get_is_given_up_after_three_attempts(source: responses.RequestsMock) -> None:
+    sent = source.get(LIST, status=503)
+    assert send().status == 503
+    assert sent.call_count == 3
+
+
+def test_a_form_is_never_sent_twice(source: responses.RequestsMock) -> None:
+    sent = source.post(LIST, status=503)
+    assert send(method="POST").status == 503
+    assert sent.call_count == 1
+    assert sent.calls[0].request.body == "a=1"
+
+
+def test_retry_after_is_respected(
+    source: responses.RequestsMock, pauses: list[float]
+) -> None:
+    moment = datetime.now(UTC) + timedelta(seconds=20)
+    date = {"Retry-After": format_datetime(moment, usegmt=True)}
+    source.get(LIST, status=503, headers={"Retry-After": "7"})
+    source.get(LIST, status=503, headers=date)
+    source.get(LIST, json={})
+    assert send().status == 200
+    assert pauses[0] == 7
+    assert 0 < pauses[1] <= 20
+
+
+@pytest.mark.parametrize(
+    "pause",
+    ["3600", "Fri, 31 Dec 9999 23:59:59 GMT", f"Sun, {10**30} Nov 94 8:49:37 Z"],
+)
+def test_a_pause_beyond_the_deadline_is_not_waited_for(
+    source: responses.RequestsMock, pauses: list[float], pause: str
+) -> None:
+    sent = source.get(LIST, status=429, headers={"Retry-After": pause})
+    assert send().status == 429
+    assert (pauses, sent.call_count) == ([], 1)
+
+
+def test_an_expired_deadline_sends_nothing(source: responses.RequestsMock) -> None:
+    with pytest.raises(SourceTimedOutError):
+        send(seconds=0)
+    assert not source.calls
+
+
+def test_a_redirect_is_not_followed(source: responses.RequestsMock) -> None:
+    source.get(LIST, status=302, headers={"Location": "http://other.invalid/"})
+    assert send().status == 302
+
+
+def test_an_answer_without_end_is_refused(
+    source: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MAX_BYTES", 1000)
+    source.get(LIST, body=b" " * 1001)
+    with pytest.raises(SourceDataError, match="too large"):
+        send()
+
+
+def test_a_wrong_content_encoding(source: responses.RequestsMock) -> None:
+    source.get(LIST, body="{}", headers={"Content-Encoding": "gzip"})
+    with pytest.raises(SourceDataError):
+        send()
+
+
+def test_a_byte_order_mark_is_skipped(source: responses.RequestsMock) -> None:
+    source.get(LIST, body=b"\xef\xbb\xbf{}")
+    assert send().json() == {}
+
+
+@pytest.mark.parametrize("text", ["\u20ac", "a\n", " a"])
+def test_a_header_that_cannot_be_sent(text: str) -> None:
+    with (
+        serving(lambda *_: pytest.fail("it was sent")) as url,
+        pytest.raises(SourceDataError, match="header"),
+    ):
+        Client(url).send(Call("GET", "/"), {"X-Y": text}, Deadline(LONG))
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        *("http://other.invalid/x", "//other.invalid/x", "file:///etc/passwd"),
+        *("https://pas.invalid/api/2", "http://pas.invalid:81/", "http://[x", "//:x/"),
+    ],
+)
+def test_a_link_to_another_server_is_refused(link: str) -> None:
+    with pytest.raises(SourceDataError):
+        Client(URL).resolve(link, "/list")
+
+
+@pytest.mark.parametrize(
+    ("link", "address"),
+    [
+        ("/api/list?page=2", "/api/list?page=2"),
+        ("/elsewhere?page=2", "/elsewhere?page=2"),
+        ("?page=2", "/api/list?page=2"),
+        ("page/2", "/api/page/2"),
+        ("../list?page=2", "/list?page=2"),
+        ("//pas.invalid/api/2", "/api/2"),
+        ("HTTP://PAS.invalid:80/api/2", "/api/2"),
+    ],
+)
+def test_a_link_is_relative_to_its_page(link: str, address: str) -> None:
+    assert Client(URL).resolve(link, "/list") == f"http://pas.invalid{address}"
+
+
+def _hang(_: socket.socket, ended: Event) -> None:
+    ended.wait(LONG)
+
+
+def _drip(connection: socket.socket, ended: Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while not ended.wait(0.05):
+        connection.sendall(b" ")
+
+
+def _half(connection: socket.socket, _: Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}")
+
+
+def _cut_chunk(connection: socket.socket, _: Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{")
+
+
+def _noise(connection: socket.socket, _: Event) -> None:
+    connection.sendall(b"\x00\x01 this is no HTTP\r\n\r\n")
+
+
+def _contradiction(connection: socket.socket, _: Event) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n"
+    connection.sendall(head + b"{} ")
+
+
+@pytest.mark.parametrize(
+    ("serve", "seconds", "error"),
+    [
+        (_hang, SHORT, SourceTimedOutError),
+        (_drip, SHORT, SourceTimedOutError),
+        (_half, LONG, SourceUnavailableError),
+        (_cut_chunk, LONG, SourceUnavailableError),
+        (_noise, LONG, SourceUnavailableError),
+        (_contradiction, LONG, SourceDataError),
+    ],
+)
+def test_broken_connections(
+    serve: Callable[[socket.socket, Event], None],
+    seconds: float,
+    error: type[Exception],
+) -> None:
+    with socket_server(serve) as url, pytest.raises(error) as caught:
+        send(url, seconds=seconds)
+    assert type(caught.value) is error
+    assert HOST not in str(caught.value)
+
+
+def test_nobody_listens() -> None:
+    with pytest.raises(SourceUnavailableError):
+        send(f"http://{HOST}:{free_ports()}")
+
+
+class _KeepAlive(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    body = b'{"resultats": []}' * 9000
+
+    def setup(self) -> None:
+        self.server.connections += 1  # type: ignore[attr-defined]
+        super().setup()
+
+    def do_GET(self) -> None:
+        self.send_response(404 if self.path.startswith("/missing") else 200)
+        if self.path.startswith("/chunked"):
+            self.send_header("Transfer-Encoding", "chunked")
+            body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(self.body), self.body)
+        else:
+            self.send_header("Content-Length", str(len(self.body)))
+            body = self.body
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("path", ["/counted", "/chunked", "/missing"])
+def test_one_connection_carries_all_requests(path: str) -> None:
+    with ThreadingHTTPServer((HOST, 0), _KeepAlive) as server:
+        server.connections = 0  # type: ignore[attr-defined]
+        Thread(target=server.serve_forever, daemon=True).start()
+        opened = Client(f"http://{HOST}:{server.server_port}")
+        for _ in range(5):
+            sent = opened.send(Call("GET", path), {}, Deadline(LONG))
+            assert sent.body == _KeepAlive.body
+        opened.close()
+        server.shutdown()
+        assert server.connections == 1  # type: ignore[attr-defined]
+
+
+def test_cookies_proxies_and_password_files_are_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text(f"machine {HOST} login a password b")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("http_proxy", "http://proxy.invalid")
+    headers = []
+
+    @Request.application
+    def api(request: Request) -> Response:
+        headers.append(request.headers)
+        return answer({}, **{"Set-Cookie": "who=other"})
+
+    with serving(api) as url:
+        opened = Client(url)
+        for _ in range(2):
+            opened.send(Call("GET", "/"), {}, Deadline(LONG))
+        opened.close()
+    assert len(headers) == 2
+    assert not any({"Cookie", "Authorization"} & set(each.keys()) for each in headers)

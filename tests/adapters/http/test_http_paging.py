@@ -1,0 +1,165 @@
+"""Pages of an HTTP source: by offset, number, link and token; lists that contradict themselves."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.contract import SourceDataError
+from adapters.testing.harness import STAY, ask, patient, token, walk
+from adapters.testing.hospital import EDGES
+from tests.adapters.http_cases import api_and_adapter, rows_of
+from tests.hospital_http import answer
+from tests.hospital_http_rows import stay
+
+MODEL = EDGES.model()
+COUNTED = "counting: {path: /sejours/nombre, total: nombre}"
+BOTH_WAYS = ("{offset: debut}", "{page: page}", "{page: page, first: 1}")
+FORWARDS = ("{next: suite.lien}", "{token: {send: curseur, path: suite.curseur}}")
+TOTALS = ("total: nombre", COUNTED)
+
+
+def _everything() -> list[Any]:
+    return rows_of(MODEL.search(ask()))
+
+
+@pytest.mark.parametrize("total", TOTALS)
+@pytest.mark.parametrize("paging", BOTH_WAYS)
+def test_numbered_pages_go_both_ways(tmp_path: Path, paging: str, total: str) -> None:
+    with api_and_adapter(tmp_path, paging=paging, total=total) as (_, adapter):
+        assert adapter.capabilities[STAY].backwards
+        assert adapter.count(ask()) == len(_everything())
+        for size in (1, 7, len(_everything()), 200):
+            pages = list(walk(adapter, ask(count=size)))
+            assert [row for page in pages for row in rows_of(page)] == _everything()
+            ahead = ask(count=size, before=pages[-1].first)
+            back = [rows_of(page) for page in walk(adapter, ahead, back=True)]
+            assert back == [rows_of(page) for page in pages[-2::-1]]
+
+
+@pytest.mark.parametrize("total", TOTALS)
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_onward_pages_go_forwards(tmp_path: Path, paging: str, total: str) -> None:
+    with api_and_adapter(tmp_path, paging=paging, total=total) as (_, adapter):
+        offered = adapter.capabilities[STAY]
+        assert (offered.paging, offered.backwards, offered.keyset) == (
+            True,
+            False,
+            False,
+        )
+        for size in (1, 7, 200):
+            query = ask(token("status", "finished"), count=size)
+            pages = list(walk(adapter, query))
+            expected = rows_of(MODEL.search(ask(token("status", "finished"))))
+            assert [row for page in pages for row in rows_of(page)] == expected
+
+
+@pytest.mark.parametrize("paging", BOTH_WAYS[:2])
+def test_the_last_page_is_found(tmp_path: Path, paging: str) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (_, adapter):
+        page = adapter.search(replace(ask(count=5), from_end=True))
+        assert rows_of(page) == _everything()[-5:]
+        assert page.more
+        # Its rows are those of no page of the API's own, nor are those before it.
+        before = adapter.search(ask(count=5, before=page.first))
+        assert rows_of(before) == _everything()[-10:-5]
+
+
+@pytest.mark.parametrize("total", TOTALS)
+def test_source_that_cannot_page_gives_the_first_rows(
+    tmp_path: Path, total: str
+) -> None:
+    with api_and_adapter(tmp_path, paging="", total=total) as (api, adapter):
+        assert not adapter.capabilities[STAY].paging
+        page = adapter.search(ask(count=10))
+        assert (rows_of(page), page.more) == (_everything()[:10], True)
+        whole = adapter.search(ask(patient("8"), count=2))
+        assert (len(whole.rows), whole.more) == (2, False)
+        assert not any("debut" in request.args for request in api.requests)
+
+
+ROWS = [stay(EDGES, each) for each in EDGES.stays]
+
+
+@pytest.mark.parametrize("rows", [ROWS[:3], []], ids=["few", "none"])
+@pytest.mark.parametrize("paging", ["", BOTH_WAYS[1], *FORWARDS])
+def test_a_list_that_ends_before_its_total_is_noticed(
+    tmp_path: Path, paging: str, rows: list[Any]
+) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": rows, "nombre": len(ROWS)})
+        for placed in (False, True):
+            with pytest.raises(SourceDataError, match="shorter than its total"):
+                adapter.search(replace(ask(), placed=placed))
+
+
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_a_list_in_parts_that_ends_before_its_total_is_noticed(
+    tmp_path: Path, paging: str
+) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        api.most = 4
+        # The third part tells no way on.
+        api.strange = lambda _: (
+            answer({"resultats": ROWS[8:12], "nombre": len(ROWS)})
+            if len(api.requests) == 3
+            else None
+        )
+        with pytest.raises(SourceDataError, match="shorter than its total"):
+            adapter.search(replace(ask(count=40), placed=True))
+
+
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_a_page_that_leads_nowhere_new_is_noticed(tmp_path: Path, paging: str) -> None:
+    """A client would follow such links without an end."""
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        rows = ROWS[:2]
+        api.strange = lambda request: answer(
+            {
+                "resultats": rows,
+                "nombre": len(ROWS),
+                "suite": {"lien": f"{request.base_url}?same=1", "curseur": "same"},
+            }
+        )
+        query = ask(count=2)
+        onward = replace(query, after=adapter.search(query).last)
+        with pytest.raises(SourceDataError, match="the same page"):
+            adapter.search(onward)
+        rows = []
+        with pytest.raises(SourceDataError, match="an empty page leads on"):
+            adapter.search(query)
+
+
+@pytest.mark.parametrize("paging", FORWARDS)
+def test_where_nothing_matches_there_is_no_way_on(tmp_path: Path, paging: str) -> None:
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        page = adapter.search(ask())
+        assert (page.rows, page.more, page.first, page.last) == ((), False, None, None)
+
+
+@pytest.mark.parametrize("end", [None, False, 0, 0.0, ""], ids=str)
+def test_a_last_page_leads_nowhere_however_it_says_so(
+    tmp_path: Path, end: object
+) -> None:
+    """A cursor of 0 would be the first page again, and the walk without an end."""
+    with api_and_adapter(tmp_path, paging=FORWARDS[1]) as (api, adapter):
+        first = {"resultats": ROWS[:2], "nombre": 4, "suite": {"curseur": 2}}
+        last = {"resultats": ROWS[2:4], "nombre": 4, "suite": {"curseur": end}}
+        api.strange = lambda request: answer(
+            last if request.args.get("curseur") == "2" else first
+        )
+        query = ask(count=2)
+        last_page = adapter.search(replace(query, after=adapter.search(query).last))
+        assert (len(last_page.rows), last_page.more) == (2, False)
+
+
+@pytest.mark.parametrize("total", TOTALS)
+def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> None:
+    with api_and_adapter(tmp_path, total=total) as (api, adapter):
+        api.strange = lambda request: answer(
+            {"resultats": ROWS[: min(4, int(request.args["nb"]))], "nombre": len(ROWS)}
+        )
+        with pytest.raises(SourceDataError, match="holds a row twice"):
+            adapter.search(ask(count=10))

@@ -1,0 +1,196 @@
+"""Searches as the parameters that an HTTP source is sent, and what it cannot be sent."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.contract import Limit, NotAskableError, Prefix, StringMatch
+from adapters.testing.harness import (
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    text,
+    token,
+)
+from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
+from tests.adapters.http_cases import api_and_adapter, opened_at, rows_of
+from tests.hospital_http import answer
+
+MODEL = EDGES.model()
+BOTH = ("entreeDu", "entreeAvant")
+BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
+SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
+DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
+DAYS_IN_UTC = ((BOUNDS, "date: {from: entreeDu, step: day, time_zone: UTC}"),)
+ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
+SYSTEMS = tuple(VISIT_SYSTEMS.values())
+FORM = "%Y-%m-%dT%H:%M:%S"
+OFFSETS = (
+    (BOUNDS, f'date: {{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'),
+)
+IN_UTC = ((BOUNDS, f'date: {{from: entreeDu, format: "{FORM}", time_zone: UTC}}'),)
+OFFSETS_IN_UTC = (
+    (BOUNDS, f'date: {{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'),
+)
+UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked", "sent"),
+    [
+        (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
+        (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
+        (DAYS, "le2024-03-14", {"entreeAvant": "2024-03-15"}),
+        (DAYS, "ge2024-03-14T23:00Z", {"entreeDu": "2024-03-15"}),
+        (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
+        (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
+        (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
+        ((), "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
+        (
+            OFFSETS,
+            "2024-10-27T02:30:00+01:00",
+            {
+                "entreeDu": "2024-10-27T02:30:00+0100",
+                "entreeAvant": "2024-10-27T02:30:00+0100",
+            },
+        ),
+        (IN_UTC, "ge2024-10-27T02:30:00+01:00", {"entreeDu": "2024-10-27T01:30:00"}),
+        (
+            OFFSETS_IN_UTC,
+            "ge2024-10-27T02:30:00+01:00",
+            {"entreeDu": "2024-10-27T01:30:00+0000"},
+        ),
+    ],
+)
+def test_bounds_are_written_as_the_source_takes_them(
+    tmp_path: Path, changes: Any, asked: str, sent: dict[str, str]
+) -> None:
+    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        adapter.search(ask(dates(asked)))
+        (request,) = api.requests
+        assert {k: v for k, v in request.args.items() if k in BOTH} == sent
+
+
+@pytest.mark.parametrize(
+    ("changes", "criterion", "limit"),
+    [
+        (DAYS, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
+        (DAYS, dates("2024-03-14T00:00"), Limit.DAY),
+        (DAYS_IN_UTC, dates("ge2024-03-14"), Limit.OTHER_DAYS),
+        (DAYS_IN_UTC, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
+        (UNTIL, dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
+        ((), dates("ne2024-03-14"), Limit.PREFIX),
+        ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
+        (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
+        ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
+        ((), token("class", "UNK"), Limit.CODE),
+        ((), token("identifier", "|1"), Limit.SYSTEM),
+        ((), token("identifier", "a,b"), Limit.SIGN),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    tmp_path: Path, changes: Any, criterion: Any, limit: Limit
+) -> None:
+    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+        for call in (adapter.search, adapter.count, adapter.explain):
+            with pytest.raises(NotAskableError) as caught:
+                call(ask(criterion))
+            assert caught.value.limit is limit
+            assert caught.value.parameter == criterion.parameter
+        assert api.requests == []
+
+
+@pytest.mark.parametrize(
+    ("values", "sent"),
+    [
+        # Patient 7 was merged into 8, as the source alone knows.
+        ((("7",), ("8",)), None),
+        ((("7", "2"), ("8", "2")), None),
+        ((("7",), ("8", "7")), "7"),
+        ((("8", "7"), ("7", "8")), "8,7"),
+    ],
+)
+def test_patients_who_may_be_one_are_not_taken_for_two(
+    tmp_path: Path, values: tuple[tuple[str, ...], ...], sent: str | None
+) -> None:
+    with api_and_adapter(tmp_path) as (api, adapter):
+        query = ask(*(patient(*each) for each in values))
+        if sent is None:
+            with pytest.raises(NotAskableError) as caught:
+                adapter.search(query)
+            assert caught.value.limit is Limit.ONCE
+            assert api.requests == []
+        else:
+            assert ids_of(adapter.search(query)) == ["91", "90"]
+            assert api.requests[0].args["ipp"] == sent
+
+
+def test_capabilities_say_what_can_be_asked(tmp_path: Path) -> None:
+    change = ((BOUNDS, "date: {from: entreeDu}"),)
+    adapter = opened_at("http://pas.invalid", tmp_path, changes=change)
+    able = adapter.capabilities
+    assert able[STAY].parameters["date"].prefixes == {Prefix.GE, Prefix.GT}
+    assert able[PATIENT].parameters["name"].matches == frozenset(StringMatch)
+
+
+def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
+    own = (
+        "visit_number_system: {from: etablissement.id, codes: systems}",
+        "visit_number_system: {value: 'urn:oid:1.2.3'}",
+    )
+    with api_and_adapter(tmp_path, changes=(own,)) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        for other in ("urn:oid:1.2.4|V1", "|V1"):
+            assert adapter.count(ask(token("identifier", other))) == 0
+        assert api.requests == []
+        for value in ("V1", "urn:oid:1.2.3|V1"):
+            adapter.search(ask(token("identifier", value)))
+        sent = [set(request.args) & {"venues", "etabs"} for request in api.requests]
+        assert sent == [{"venues"}, {"venues"}]
+        assert [request.args["venues"] for request in api.requests] == ["V1", "V1"]
+
+
+def test_several_values_repeat_the_parameter(tmp_path: Path) -> None:
+    change = (
+        (
+            "status: {send: etats, several: comma}",
+            "status: {send: etats, several: repeat}",
+        ),
+    )
+    with api_and_adapter(tmp_path, changes=change) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        adapter.search(ask(token("status", "finished", "planned")))
+        assert api.requests[0].args.getlist("etats") == ["S", "C", "P"]
+
+
+def test_post_sends_a_form(tmp_path: Path) -> None:
+    change = (("rows: resultats", "rows: resultats, method: post"),)
+    with api_and_adapter(tmp_path, changes=change) as (api, adapter):
+        assert rows_of(adapter.search(ask())) == rows_of(MODEL.search(ask()))
+        assert (api.requests[-1].method, api.requests[-1].query_string) == ("POST", b"")
+
+
+def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
+    with api_and_adapter(tmp_path) as (api, adapter):
+        for criteria in (
+            (token("status", "hidden"),),
+            (token("_id", "1"), token("_id", "2")),
+            (dates("ge2024-05-01"), dates("lt2024-04-01")),
+            (token("_id"),),
+            (token("_id", "1" * 65),),
+            (token("identifier", "V1\0"),),
+            (token("identifier", "V1\ud800"),),
+        ):
+            assert adapter.search(ask(*criteria)).rows == ()
+            assert adapter.count(ask(*criteria)) == 0
+        assert api.requests == []
+
+
+def test_texts_reach_patients(tmp_path: Path) -> None:
+    with api_and_adapter(tmp_path) as (_, adapter):
+        assert ids_of(adapter.search(ask(text("name", "tour"), of=PATIENT))) == ["2"]

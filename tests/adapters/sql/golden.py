@@ -1,0 +1,161 @@
+"""Statements for Oracle and SQL Server, for which no test has a server.
+
+`python -m tests.adapters.sql.golden` writes the files of tests/golden/sql anew; somebody who
+knows the database reviews the change.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.engine import make_url
+
+from adapters.contract import StringMatch
+from adapters.mapping.model import FieldMapping, Mark
+from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects import dialect_named
+from adapters.sql.dialects.base import Statement
+from adapters.sql.query import (
+    ALWAYS,
+    NEVER,
+    Columns,
+    Condition,
+    KeyColumn,
+    Order,
+    Survivors,
+    all_of,
+    any_of,
+    in_rows,
+)
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "sql"
+
+DRIVERS: Mapping[str, tuple[str, str]] = {
+    "mssql": ("mssql+pyodbc", "qmark"),
+    "oracle": ("oracle+oracledb", "named"),
+}
+"""Each database's driver and how its placeholders look (PEP 249)."""
+
+KINDS: Mapping[str, tuple[Kind, Kind, Kind]] = {
+    "mssql": (Kind.FOLDING, Kind.FOLDING, Kind.TICK_TIME),
+    "oracle": (Kind.FILLED, Kind.PADDED, Kind.SECOND_TIME),
+}
+"""What an old table has for names, for codes and for times."""
+
+SELECTED = ("id", "patient", "state", "began")
+
+
+def statements(database: str) -> Mapping[str, Statement]:
+    """Return the statements by name, with the kinds of column of one database."""
+    text, code, time = KINDS[database]
+    dialect = dialect_named(database)
+
+    def columns(rows: str, alias: str, **kinds: Kind) -> Columns:
+        described = [Column(name, kind) for name, kind in kinds.items()]
+        return Columns(dialect, rows, described, alias)
+
+    stays = columns(
+        "SELECT id, patient, state, began FROM stays -- all",
+        "pas",
+        id=Kind.INTEGER,
+        patient=Kind.INTEGER,
+        state=code,
+        began=time,
+        name=text,
+        colour=Kind.OTHER,
+    )
+    people = columns(
+        "SELECT id, name, merged FROM patients WHERE note <> ':x'",
+        "patients",
+        id=Kind.INTEGER,
+        code=text,
+        name=text,
+        merged=Kind.INTEGER,
+        survivor=text,
+    )
+    numbers = columns(
+        "SELECT patient, digits FROM numbers",
+        "items",
+        patient=Kind.INTEGER,
+        digits=text,
+        code=text,
+        uuid=Kind.UUID,
+    )
+    id_, patient = stays.column("id"), stays.column("patient")
+    state, began, name = map(stays.column, ("state", "began", "name"))
+    newest: Order = ((began, True), (id_, True))
+    past = any_of([began.compare("<", 1), id_.compare("<", 2)])
+    numbered = numbers.column("digits").is_in(["1"])
+    merged = KeyColumn(people.column("merged"))
+    survivor = KeyColumn(people.column("survivor"))
+    shown = FieldMapping("name", Mark("", 1, 1), ("name",))
+    folded = FieldMapping("name", Mark("", 1, 1), ("name",), search_column="name")
+
+    def page(condition: Condition, *order: Any) -> Statement:
+        limit = 7 if order else None
+        return stays.select(SELECTED, condition, order, limit=limit)
+
+    def of_patient(id: str, key: str) -> Statement:
+        column, key_column = people.column(id), numbers.column(key)
+        return people.select(["id"], in_rows(column, numbers, key_column, numbered))
+
+    def named(field: FieldMapping, match: StringMatch) -> Statement:
+        return people.select(["id"], people.matching(field, "Le_b", match))
+
+    return {
+        "always": page(ALWAYS),
+        "count": stays.count(any_of([state.is_in(["S"]), state.is_null])),
+        "never": page(NEVER),
+        "one-row": stays.select(SELECTED, id_.is_in([1]), limit=1),
+        "first-page": page(began.is_not_null, *newest),
+        "few-rows": stays.select(
+            SELECTED, patient.is_in([1]), newest, limit=7, nulls_last=True
+        ),
+        "next-page": page(
+            all_of([began.compare("<=", 1), past, state.is_in(["S"])]), *newest
+        ),
+        "without-key": page(all_of([began.is_null, id_.compare("<", 1)]), (id_, True)),
+        "codes-counted": stays.count_by(state, state.is_in(["S"]), 7),
+        "oldest-first": page(began.compare(">=", 1), (began, False), (id_, False)),
+        "by-text-id": page(name.compare(">", "a"), (name, False)),
+        "in-codes": page(state.is_in(["S", "T"])),
+        "not-in-codes": page(state.not_in(["S", "T"])),
+        "in-other-type": page(stays.column("colour").is_in(["red"])),
+        "ends-in-blanks": stays.count(name.ends_in_blanks),
+        "merged-patient": page(
+            Survivors(people, people.column("id"), merged).of(patient, [(1, 1), (2, 2)])
+        ),
+        "merged-patient-by-text": page(
+            Survivors(people, people.column("code"), survivor).of(patient, [(1, "1")])
+        ),
+        "of-second-select": of_patient("id", "patient"),
+        "of-second-select-by-text-id": of_patient("code", "code"),
+        "of-second-select-by-number": of_patient("code", "patient"),
+        "of-second-select-by-text": of_patient("id", "code"),
+        "of-second-select-by-uuid": of_patient("code", "uuid"),
+        "name-starts": named(shown, StringMatch.STARTS_WITH),
+        "name-is": named(shown, StringMatch.EXACT),
+        "folded-name-contains": named(folded, StringMatch.CONTAINS),
+    }
+
+
+def compiled(database: str, statement: Statement) -> Any:
+    """Return a statement in the SQL of one database, whether its driver is there or not."""
+    driver, style = DRIVERS[database]
+    dialect: Any = make_url(f"{driver}://").get_dialect()
+    sql = statement.select.compile(dialect=dialect(paramstyle=style))
+    return sql.construct_expanded_state(statement.values)
+
+
+def main() -> None:
+    """Write all files."""
+    for database in DRIVERS:
+        folder = GOLDEN / database
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, statement in statements(database).items():
+            text = compiled(database, statement).statement
+            (folder / f"{name}.sql").write_text(f"{text}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Searches of a service that runs on while its tables are altered, or offers more."""
+
+import pytest
+
+from adapters.contract import (
+    Criterion,
+    NotFoundError,
+    ReferenceCriterion,
+    ResourceType,
+    SourceDataError,
+    Token,
+    TokenCriterion,
+)
+from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.testing.harness import PATIENT, STAY, ask, dates, ids_of, text, token
+from tests.adapters.emptied import Opened
+from tests.databases import writing
+
+STAYS = """\
+encounter:
+  rows: SELECT id, person, began FROM stays
+  fields:
+    id: {from: id}
+    patient_id: {from: person}
+    status: finished
+    start: {from: began}
+  search: [_id, patient, date]
+  sort: [date]
+"""
+
+
+def alter(url: str, *statements: str) -> None:
+    engine = writing(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_column_of_another_type_is_read_anew_within_the_request(
+    opened: Opened, url: str
+) -> None:
+    adapter = opened(
+        STAYS,
+        (
+            "CREATE TABLE stays (id BIGINT, person BIGINT, began TIMESTAMP)",
+            "INSERT INTO stays VALUES (1, 7, '2024-03-14 10:00:00'), (2, 8, NULL)",
+        ),
+    )
+    by_id, by_date = ask(token("_id", "1")), ask(dates("2024-03-14"))
+    for _ in range(9):
+        # As often as a driver needs to prepare a statement.
+        assert ids_of(adapter.search(by_id)) == ["1"]
+        assert ids_of(adapter.search(by_date)) == ["1"]
+    for type_ in ("text", "bigint", "text"):
+        alter(url, f"ALTER TABLE stays ALTER id TYPE {type_} USING id::{type_}")
+        assert ids_of(adapter.search(by_id)) == ["1"]
+        assert adapter.read(STAY, "2").id == "2"
+    alter(url, "ALTER TABLE stays ALTER began TYPE text")
+    assert ids_of(adapter.search(by_date)) == ["1"]
+    assert adapter.count(by_date) == 1
+    alter(url, "ALTER TABLE stays ALTER person TYPE text", "UPDATE stays SET id = 'x'")
+    with pytest.raises(NotFoundError):
+        adapter.read(STAY, "1")
+
+
+def test_a_column_that_goes_is_an_error_until_it_is_back(
+    opened: Opened, url: str
+) -> None:
+    create = "CREATE TABLE stays (id INTEGER, person INTEGER, began DATE)"
+    insert = "INSERT INTO stays VALUES (1, 7, NULL)"
+    adapter = opened(STAYS.replace("began}", 'began, at: "00:00"}'), (create, insert))
+    assert ids_of(adapter.search(ask())) == ["1"]
+    alter(url, "ALTER TABLE stays DROP COLUMN began")
+    for _ in range(2):
+        with pytest.raises(SourceDataError):
+            adapter.search(ask())
+    alter(url, "DROP TABLE stays", create, insert)
+    assert ids_of(adapter.search(ask())) == ["1"]
+
+
+PEOPLE = """\
+codes: {sexes: {table: {F: female, M: male}}}
+encounter:
+  rows: SELECT id, person, unit, house, ended FROM stays
+  fields:
+    id: {from: id}
+    patient_id: {from: person}
+    status: finished
+    functional_unit: {from: unit}
+    organization_id: {from: house}
+    end: {from: ended}
+patient:
+  rows: SELECT id, alive, sex, family, house, city, seen FROM people
+  fields:
+    id: {from: id}
+    active: {from: alive}
+    gender: {from: sex, codes: sexes}
+    names: [{family: {from: family}}]
+    addresses: [{city: {from: city}, lines: [{from: house}]}]
+    telecoms:
+      - {rows: "SELECT person, number FROM phones", key: person, system: phone,
+         value: {from: number}}
+    organization_id: {from: house}
+    last_updated: {from: seen, time_zone: UTC}
+  search: [_id]
+"""
+
+PEOPLE_ROWS = (
+    "CREATE TABLE stays"
+    " (id INTEGER, person INTEGER, unit VARCHAR(9), house VARCHAR(9), ended VARCHAR(19))",
+    "CREATE TABLE people (id INTEGER, alive INTEGER, sex VARCHAR(1), family VARCHAR(9),"
+    " house VARCHAR(9), city VARCHAR(9), seen VARCHAR(19))",
+    "CREATE TABLE phones (person INTEGER, number VARCHAR(9))",
+    "INSERT INTO stays VALUES (1, 1, 'U1', 'H1', '2024-03-14 10:00:00'),"
+    " (2, 2, 'Unit 2', 'H2', NULL)",
+    "INSERT INTO people VALUES"
+    " (1, 1, 'F', 'Morel', 'H1', 'Lyon', '2024-03-14 10:00:00'),"
+    " (2, 0, 'M', 'Petit', 'H2', 'Paris', NULL)",
+    "INSERT INTO phones VALUES (1, '0123'), (2, '0456')",
+)
+
+
+def _tokens(code: str, system: str | None = None) -> Criterion:
+    return TokenCriterion("fictional", (Token(system, code),))
+
+
+def _reference(id: str) -> Criterion:
+    return ReferenceCriterion("fictional", (id,))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("kind", "type_", "slot", "criterion"),
+    [
+        (STAY, ParameterType.STRING, "functional_unit", text("fictional", "u1")),
+        (STAY, ParameterType.REFERENCE, "organization_id", _reference("H1")),
+        (STAY, ParameterType.DATE, "end", dates("2024-03", parameter="fictional")),
+        (PATIENT, ParameterType.TOKEN, "active", _tokens("true")),
+        (PATIENT, ParameterType.TOKEN, "gender", _tokens("female")),
+        (PATIENT, ParameterType.TOKEN, "names.family", _tokens("Morel")),
+        (PATIENT, ParameterType.TOKEN, "telecoms.value", _tokens("0123")),
+        (PATIENT, ParameterType.STRING, "names.family", text("fictional", "mor")),
+        (PATIENT, ParameterType.STRING, "addresses.city", text("fictional", "ly")),
+        (PATIENT, ParameterType.STRING, "addresses.lines", text("fictional", "h1")),
+        (PATIENT, ParameterType.STRING, "telecoms.value", text("fictional", "012")),
+        (PATIENT, ParameterType.REFERENCE, "organization_id", _reference("H1")),
+        (
+            PATIENT,
+            ParameterType.DATE,
+            "last_updated",
+            dates("2024-03-14T10:00Z", parameter="fictional"),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_parameter_is_answered_by_its_row_of_the_table(
+    opened: Opened,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: ResourceType,
+    type_: ParameterType,
+    slot: str,
+    criterion: Criterion,
+) -> None:
+    row = SearchParameter("fictional", type_, (slot,), "Of a test.")
+    rows = {**SEARCH_PARAMETERS[kind], "fictional": row}
+    monkeypatch.setitem(SEARCH_PARAMETERS, kind, rows)
+    adapter = opened(PEOPLE, PEOPLE_ROWS)
+    query = ask(criterion, of=kind)
+    assert ids_of(adapter.search(query)) == ["1"]
+    assert adapter.count(query) == 1

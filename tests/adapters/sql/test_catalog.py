@@ -1,0 +1,167 @@
+"""What a database says of itself, and small looks into its tables, on three kinds of them."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from adapters.contract import SourceDataError, SourceUnavailableError
+from adapters.sql.catalog import (
+    Catalogue,
+    CodeCount,
+    ForeignKey,
+    Holds,
+    TableIndex,
+    code_counts,
+    read_catalogue,
+)
+from adapters.sql.engine import Database
+from tests.databases import NewDatabase
+from tests.mariadb_server import MariaServer
+
+TABLES = """
+CREATE TABLE wards (ward_id INTEGER PRIMARY KEY, code VARCHAR(4) NOT NULL UNIQUE);
+CREATE TABLE stays (
+  house CHAR(2) NOT NULL, number INTEGER NOT NULL, ward_id INTEGER, state VARCHAR(3),
+  began TIME_, born DATE, noted VARCHAR(200), "Select" VARCHAR(9),
+  PRIMARY KEY (house, number), FOREIGN KEY (ward_id) REFERENCES wards (ward_id));
+CREATE TABLE seldom (code VARCHAR(3));
+CREATE INDEX stays_began ON stays (began, number);
+CREATE VIEW open_stays AS SELECT number, state FROM stays WHERE state = 'E';
+INSERT INTO wards VALUES (1, '0123');
+INSERT INTO seldom VALUES ('a'), ('b'), ('c'), ('d'), ('e'), ('f');
+INSERT INTO stays VALUES
+  ('H1', 1, 1, 'E', '2024-03-30 08:15:00', '1957-12-24', 'a text that is much too long', NULL),
+  ('H1', 2, 1, 'S', '2024-03-31 08:15:00', '1957-12-25', 'x', NULL),
+  ('H1', 3, NULL, 'S', '2999-12-31 00:00:00', '1957-12-26', NULL, NULL),
+  ('H1', 4, NULL, NULL, NULL, NULL, NULL, NULL)
+"""
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def url(
+    kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    if kind == "postgresql":
+        make: NewDatabase = request.getfixturevalue("new_postgresql")
+        return make("unicode")
+    if kind == "mariadb":
+        server: MariaServer = request.getfixturevalue("mariadb_server")
+        return server.new_database()
+    return f"sqlite:///{tmp_path_factory.mktemp('catalogue') / 'pas.sqlite'}"
+
+
+@pytest.fixture(scope="module")
+def database(url: str, kind: str) -> Iterator[Database]:
+    time = "TIMESTAMP" if kind == "postgresql" else "DATETIME"
+    quoted = "`Select`" if kind == "mariadb" else '"Select"'
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for statement in TABLES.split(";\n"):
+            text = statement.replace("TIME_", time).replace('"Select"', quoted)
+            connection.exec_driver_sql(text)
+    engine.dispose()
+    with closing(Database(url, 5, 1)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def catalogue(database: Database) -> Catalogue:
+    return read_catalogue(database)
+
+
+def test_tables_views_and_keys(catalogue: Catalogue, kind: str) -> None:
+    names = [table.name for table in catalogue.tables]
+    assert names == ["open_stays", "seldom", "stays", "wards"]
+    assert catalogue.dialect == ("mysql" if kind == "mariadb" else kind)
+    stays = catalogue.by_name["stays"]
+    assert [t.is_view for t in catalogue.tables] == [True, False, False, False]
+    assert stays.primary_key == ("house", "number")
+    assert stays.foreign_keys == (ForeignKey(("ward_id",), "wards", ("ward_id",)),)
+    assert TableIndex(("began", "number"), unique=False) in stays.indexes
+    wards = catalogue.by_name["wards"]
+    assert wards.is_unique("code")
+    assert wards.is_unique("ward_id")
+    assert not stays.is_unique("number")
+
+
+def test_columns(catalogue: Catalogue) -> None:
+    stays = catalogue.by_name["stays"].by_name
+    held = {name: column.holds for name, column in stays.items()}
+    assert held == {
+        "house": Holds.TEXT,
+        "number": Holds.INTEGER,
+        "ward_id": Holds.INTEGER,
+        "state": Holds.TEXT,
+        "began": Holds.LOCAL_TIME,
+        "born": Holds.DATE,
+        "noted": Holds.TEXT,
+        "Select": Holds.TEXT,
+    }
+    assert [stays[n].nullable for n in ("house", "state")] == [False, True]
+    assert stays["state"].length == 3
+    assert stays["state"].type.startswith("VARCHAR(3)")
+
+
+def test_names_are_written_as_a_statement_needs_them(
+    database: Database, catalogue: Catalogue
+) -> None:
+    stays = catalogue.by_name["stays"]
+    columns = ", ".join(column.written for column in stays.columns)
+    found = database.columns(f"SELECT {columns} FROM {stays.written}")
+    assert [column.name for column in found] == list(stays.by_name)
+    assert stays.by_name["state"].written == "state"
+
+
+def test_codes_are_counted_and_texts_are_not(
+    database: Database, catalogue: Catalogue
+) -> None:
+    stays = catalogue.by_name["stays"]
+    assert code_counts(database, stays, "state") == (
+        CodeCount("S", 2),
+        CodeCount("E", 1),
+    )
+    assert code_counts(database, stays, "noted") is None
+    # Three values in three rows come back too seldom to be codes, if there were more.
+    assert code_counts(database, stays, "state", often=True) is not None
+
+
+def test_values_that_hardly_come_back_are_no_codes(
+    database: Database, catalogue: Catalogue
+) -> None:
+    stays = catalogue.by_name["seldom"]
+    assert code_counts(database, stays, "code", often=True) is None
+    assert len(code_counts(database, stays, "code") or ()) == 6
+
+
+def test_what_is_not_there_is_no_outage(database: Database) -> None:
+    with pytest.raises(SourceDataError, match="there is no schema 'nowhere'"):
+        read_catalogue(database, ["nowhere"])
+
+
+def test_nobody_there_is_an_outage(tmp_path: Path) -> None:
+    with (
+        closing(Database(f"sqlite:///{tmp_path / 'none.sqlite'}", 5, 1)) as database,
+        pytest.raises(SourceUnavailableError),
+    ):
+        read_catalogue(database)
+
+
+def test_a_look_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    file = tmp_path / "slow.sqlite"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(
+            "CREATE VIEW endless AS WITH RECURSIVE n(i) AS"
+            " (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i % 3 AS code FROM n"
+        )
+    with closing(Database(f"sqlite:///{file}", 0.1, 1)) as database:
+        (endless,) = read_catalogue(database).tables
+        assert code_counts(database, endless, "code") is None

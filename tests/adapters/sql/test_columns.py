@@ -1,0 +1,280 @@
+"""Values as columns of each kind hold them, and the instants at which they stand."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from adapters.mapping.model import Never, TimeRule, Twice
+from adapters.sql.columns import (
+    FIRST,
+    LAST,
+    TICK,
+    Kind,
+    can_hold,
+    day_bound,
+    held,
+    instant_of,
+    time_bound,
+)
+from adapters.testing.hospital import PARIS
+
+A_UUID = "2d1c2b1e-0000-4000-8000-00000000000a"
+MIDNIGHT = datetime(2024, 3, 14)  # noqa: DTZ001 - as the column is
+TEN = datetime(2024, 3, 14, 10)  # noqa: DTZ001
+
+HELD: dict[Kind, dict[str, object]] = {
+    Kind.INTEGER: {
+        "0": 0,
+        "42": 42,
+        "-42": -42,
+        str(2**63 - 1): 2**63 - 1,
+        str(-(2**63)): -(2**63),
+    },
+    Kind.WIDE: {"-42": -42, "42": 42, str(2**64 - 1): 2**64 - 1},
+    Kind.NUMBER: {
+        "0": Decimal(0),
+        "-0.5": Decimal("-0.5"),
+        "10.05": Decimal("10.05"),
+        "9" * 30: Decimal("9" * 30),
+    },
+    Kind.BOOLEAN: {"true": True, "false": False},
+    Kind.UUID: {A_UUID: UUID(A_UUID)},
+    Kind.DATE: {"2024-03-14": date(2024, 3, 14), "2024-03-14 00:00": date(2024, 3, 14)},
+    Kind.LOCAL_TIME: {"2024-03-14": MIDNIGHT, "2024-03-14T10:00": TEN},
+    Kind.TICK_TIME: {"2024-03-14 10:00:00": TEN},
+    Kind.SECOND_TIME: {"2024-03-14 10:00:00": TEN},
+    Kind.INSTANT: {"2024-03-14T10:00:00+00:00": TEN.replace(tzinfo=UTC)},
+    Kind.TEXT: {"a b": "a b", "": "", "042": "042"},
+    Kind.FOLDING: {"\u0416": "\u0416", "": ""},
+    Kind.WESTERN: {"\u00e9": "\u00e9", "\u20ac": "\u20ac", "": ""},
+    Kind.FILLED: {"a": "a", "a ": "a "},
+    Kind.PADDED: {"a": "a"},
+    Kind.OTHER: {"a ": "a ", "": ""},
+}
+"""What a column of a kind can equal."""
+
+NOT_HELD: dict[Kind, tuple[str, ...]] = {
+    Kind.INTEGER: (
+        *("", "-0", "007", "+7", "4.0", "1e3", "abc", " 7", "7 ", "7\n", "\u0663"),
+        *(str(2**63), str(-(2**63) - 1), "9" * 5000),
+    ),
+    Kind.WIDE: ("", "-0", "007", str(2**64), str(-(2**63) - 1), "9" * 5000),
+    Kind.NUMBER: ("", "-0", "007", "1.50", "1.", ".5", "1e3", "NaN", "Infinity", "7\n"),
+    Kind.BOOLEAN: ("", "True", "1", "yes"),
+    Kind.UUID: ("", "abc", A_UUID.upper(), A_UUID.replace("-", ""), f"{{{A_UUID}}}"),
+    Kind.DATE: ("", "abc", "2024-02-30", "2024-03-14T10:00", "2024-03-14T00:00+00:00"),
+    Kind.LOCAL_TIME: ("", "abc", "2024-03-14T10:00Z", "2024-03-14T25:00"),
+    Kind.TICK_TIME: ("", "2024-03-14T10:00Z"),
+    Kind.SECOND_TIME: ("", "2024-03-14T10:00Z"),
+    Kind.INSTANT: ("", "2024-03-14T10:00", "2024-03-14"),
+    # A cell never has them, and some databases find that they make no difference.
+    Kind.TEXT: ("a ", " "),
+    Kind.FOLDING: ("a ", " "),
+    Kind.WESTERN: ("a ", "\u0416", "\u2192"),
+    Kind.FILLED: ("",),
+    Kind.PADDED: ("", "a "),
+}
+"""What none can."""
+
+
+def _cases(table: dict[Kind, tuple[str, ...]]) -> list[tuple[Kind, str]]:
+    return [(kind, text) for kind, texts in table.items() for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), _cases({kind: (*texts,) for kind, texts in HELD.items()})
+)
+def test_a_value_is_found_as_its_column_holds_it(kind: Kind, text: str) -> None:
+    (value,) = held(kind, text)
+    assert value == HELD[kind][text]
+    assert type(value) is type(HELD[kind][text])
+
+
+@pytest.mark.parametrize(("kind", "text"), _cases(NOT_HELD))
+def test_a_value_that_no_such_column_holds_is_none(kind: Kind, text: str) -> None:
+    assert held(kind, text) == ()
+
+
+def test_a_column_without_a_type_holds_a_number_and_its_text() -> None:
+    assert held(Kind.LOOSE, "42") == ("42", 42)
+    assert held(Kind.LOOSE, "042") == ("042",)
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("text", ["4\0002", "\ud800", "a\udfff"])
+def test_what_no_database_can_hold_is_in_no_column(kind: Kind, text: str) -> None:
+    assert can_hold(text) is False
+    assert held(kind, text) == ()
+
+
+def test_every_kind_holds_something() -> None:
+    assert {*HELD, Kind.LOOSE} == {*Kind}
+    assert can_hold("a \u0416 \U0001f600\uffff\ue000\ud7ff") is True
+
+
+UTC_ZONE = ZoneInfo("UTC")
+RULES = [
+    TimeRule(PARIS, PARIS, twice=twice, never=never, at=time())
+    for twice in Twice
+    for never in Never
+]
+# Clock times of the two nights on which the clocks change.
+NIGHTS = ("2024-03-31", "2024-10-27")
+HOURS = st.builds(
+    lambda night, ticks: datetime.fromisoformat(night) + ticks * TICK,
+    st.sampled_from(NIGHTS),
+    st.integers(0, 5 * 3600 * 10**6),
+)
+
+
+@given(local=HOURS, rule=st.sampled_from(RULES), as_text=st.booleans())
+def test_bounds_see_a_value_at_its_place(
+    local: datetime, rule: TimeRule, as_text: bool
+) -> None:
+    kind = Kind.TEXT if as_text else Kind.LOCAL_TIME
+    value: Any = f"{local:%Y-%m-%d %H:%M:%S.%f}" if as_text else local
+    at = instant_of(kind, rule, value)
+    here: Any = time_bound(kind, rule, at)
+    beyond: Any = time_bound(kind, rule, at + TICK)
+    assert here <= value < beyond
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2024-03-14 10:00:00", datetime(2024, 3, 14, 9, tzinfo=UTC)),
+        ("2024-03-14 10:00:00.500000", datetime(2024, 3, 14, 9, 0, 0, 500000, UTC)),
+        # Shorter texts are compared as texts are.
+        ("2024-03-14 10:00", datetime(2024, 3, 14, 9, tzinfo=UTC) - TICK),
+        ("2024-03-31 02:30:00", datetime(2024, 3, 31, 1, tzinfo=UTC) - TICK),
+        ("none", LAST),
+        ("!", FIRST),
+        (20240314, FIRST),
+    ],
+)
+def test_texts(value: object, expected: datetime) -> None:
+    rule = TimeRule(PARIS, PARIS)
+    assert instant_of(Kind.LOOSE, rule, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (202403141000, datetime(2024, 3, 14, 9, tzinfo=UTC)),
+        (Decimal(202403141000), datetime(2024, 3, 14, 9, tzinfo=UTC)),
+        # An hour that never happens, a day that no calendar has.
+        (202403310230, datetime(2024, 3, 31, 1, tzinfo=UTC) - TICK),
+        (202402301000, datetime(2024, 2, 29, 22, 59, tzinfo=UTC)),
+        (0, FIRST),
+        (999999999999, LAST),
+        ("none", LAST),
+    ],
+)
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.NUMBER])
+def test_numbers(kind: Kind, value: object, expected: datetime) -> None:
+    rule = TimeRule(PARIS, PARIS, format="%Y%m%d%H%M")
+    assert instant_of(kind, rule, value) == expected
+
+
+def test_instants_are_what_they_are() -> None:
+    rule = TimeRule(UTC_ZONE, PARIS)
+    moment = datetime(2024, 3, 14, 10, tzinfo=PARIS)
+    assert instant_of(Kind.INSTANT, rule, moment) == moment
+    assert instant_of(Kind.INSTANT, rule, datetime.max.replace(tzinfo=UTC)) == LAST
+
+
+UTC_ZONE = ZoneInfo("UTC")
+RULE = TimeRule(UTC_ZONE, UTC_ZONE)
+NOON = datetime(2024, 3, 14, 12)  # noqa: DTZ001 - as the column is
+SECOND = 10**6
+
+
+def _ticks(moment: datetime) -> int:
+    """Cast to DATETIME as SQL Server does: the nearest 1/300 second since noon."""
+    exact = Fraction((moment - NOON) // TICK * 300, SECOND)
+    return (exact + Fraction(1, 2)) // 1
+
+
+def _shown(ticks: int) -> datetime:
+    """Return what the driver hands over of so many 1/300 seconds: .000, .003 or .007."""
+    return NOON + timedelta(milliseconds=round(Fraction(ticks * 10, 3)))
+
+
+def _cut(moment: datetime) -> int:
+    """Cast to DATE as Oracle does today: the fraction is cut off."""
+    return (moment - NOON) // timedelta(seconds=1)
+
+
+def _nearest(moment: datetime) -> int:
+    """Cast to DATE as Oracle did once: to the nearest second."""
+    return (moment - NOON + timedelta(milliseconds=500)) // timedelta(seconds=1)
+
+
+def _whole(seconds: int) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+CASTS = {
+    "datetime": (Kind.TICK_TIME, _ticks, _shown),
+    "date-cut": (Kind.SECOND_TIME, _cut, _whole),
+    "date-nearest": (Kind.SECOND_TIME, _nearest, _whole),
+}
+"""Kind, how the server casts what it is sent, and how what it holds comes back."""
+
+Cast = Callable[[datetime], int]
+Show = Callable[[int], datetime]
+NUMBERS = st.integers(-1000, 1000)
+
+
+@pytest.mark.parametrize(("kind", "cast", "show"), CASTS.values(), ids=CASTS)
+@given(number=NUMBERS, off=st.integers(-SECOND, SECOND))
+@example(number=0, off=1)
+@example(number=0, off=SECOND // 2)
+def test_a_bound_holds_for_exactly_the_values_not_before_it(
+    kind: Kind, cast: Cast, show: Show, number: int, off: int
+) -> None:
+    asked = (show(number) + off * TICK).replace(tzinfo=UTC)
+    bound = time_bound(kind, RULE, asked)
+    assert isinstance(bound, datetime)
+    assert (number >= cast(bound)) is (off <= 0)
+
+
+@pytest.mark.parametrize(("kind", "cast", "show"), CASTS.values(), ids=CASTS)
+@given(number=NUMBERS)
+def test_a_walk_goes_on_behind_a_value_and_at_the_next(
+    kind: Kind, cast: Cast, show: Show, number: int
+) -> None:
+    """Of several sources each is asked from the instant of another's row."""
+    at = instant_of(kind, RULE, show(number))
+    here, beyond = (time_bound(kind, RULE, moment) for moment in (at, at + TICK))
+    assert isinstance(here, datetime)
+    assert isinstance(beyond, datetime)
+    assert cast(here) == number
+    assert cast(beyond) == number + 1
+
+
+@pytest.mark.parametrize(("kind", "cast", "show"), CASTS.values(), ids=CASTS)
+@given(number=NUMBERS)
+def test_a_key_comes_back_as_itself(
+    kind: Kind, cast: Cast, show: Show, number: int
+) -> None:
+    assert cast(show(number)) == number
+
+
+def test_bounds_stay_inside_what_the_column_holds() -> None:
+    """SQL Server's DATETIME starts in 1753, and a CAST of anything else is an error."""
+    first, last = datetime(1753, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 997000)  # noqa: DTZ001
+    ancient = datetime.min.replace(tzinfo=UTC)
+    distant = datetime.max.replace(tzinfo=UTC)
+    assert time_bound(Kind.TICK_TIME, RULE, ancient) == first
+    assert time_bound(Kind.TICK_TIME, RULE, distant) == last
+    assert day_bound(Kind.TICK_TIME, RULE, ancient) == first
+    assert time_bound(Kind.SECOND_TIME, RULE, distant) == last.replace(microsecond=0)

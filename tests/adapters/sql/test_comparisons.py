@@ -1,0 +1,384 @@
+"""Columns are compared exactly, whatever their collations and types."""
+
+import re
+from contextlib import closing
+from itertools import product
+
+import pytest
+
+from adapters.contract import (
+    Adapter,
+    Criterion,
+    NotFoundError,
+    PatientRecord,
+    Sort,
+    SortKey,
+    StringMatch,
+)
+from adapters.sql.columns import Kind
+from adapters.sql.engine import Database
+from adapters.testing.harness import (
+    PATIENT,
+    STAY,
+    ask,
+    ids_of,
+    patient,
+    text,
+    token,
+    walk,
+)
+from tests.adapters.emptied import NUMBERED, Opened
+
+CAPITALS = """\
+codes:
+  states: {table: {S: finished, A: hidden}}
+  kinds: {table: {HC: IMP}, otherwise: UNK}
+encounter:
+  rows: SELECT s.id, s.person, s.state, s.kind, s.number FROM stays s
+  fields:
+    id: {from: id}
+    patient_id: {from: person}
+    status: {from: state, codes: states}
+    class: {from: kind, codes: kinds}
+    visit_number: {from: number}
+  search: [_id, patient, identifier, status, class]
+patient:
+  rows: SELECT id, merged, family FROM people
+  fields:
+    id: {from: id}
+    replaced_by: {from: merged}
+    names: [{family: {from: family}}]
+    identifiers:
+      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
+  search: [_id, family, identifier]
+  sort: [_id]
+"""
+
+CITEXT = (
+    "CREATE TYPE citext",
+    *(
+        f"CREATE FUNCTION citext{way}({takes}) RETURNS {makes} AS 'text{way}'"
+        " LANGUAGE internal IMMUTABLE STRICT"
+        for way, takes, makes in (
+            ("in", "cstring", "citext"),
+            ("out", "citext", "cstring"),
+        )
+    ),
+    "CREATE TYPE citext (INPUT = citextin, OUTPUT = citextout, LIKE = text,"
+    " COLLATABLE = true, CATEGORY = 'S')",
+    "CREATE CAST (citext AS text) WITHOUT FUNCTION AS IMPLICIT",
+    "CREATE CAST (text AS citext) WITHOUT FUNCTION AS ASSIGNMENT",
+    "CREATE FUNCTION citext_eq(citext, citext) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT"
+    " AS 'SELECT lower($1::text) = lower($2::text)'",
+    "CREATE OPERATOR = (LEFTARG = citext, RIGHTARG = citext, FUNCTION = citext_eq)",
+)
+"""The type as its extension makes it, which not every server of the tests has."""
+
+NOT_EXACT = (
+    'CREATE COLLATION ci FROM "C"',
+    "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ci'",
+)
+"""A collation of which PostgreSQL says that it may take texts for the same that are not."""
+
+TYPES = {
+    "TEXT COLLATE NOCASE": ("sqlite", ()),
+    "citext": ("postgresql", CITEXT),
+    "TEXT COLLATE ci": ("postgresql", NOT_EXACT),
+    "VARCHAR(20)": ("mariadb", ()),
+    "VARCHAR(20) COLLATE utf8mb4_unicode_nopad_ci": ("mariadb", ()),
+}
+
+
+@pytest.fixture
+def adapter(opened: Opened, type_: str) -> Adapter:
+    """Return an adapter on columns of a type whose own comparison is not exact."""
+    of_stays = ", ".join(
+        f"{name} {type_}" for name in ("id", "person", "state", "kind", "number")
+    )
+    return opened(
+        CAPITALS,
+        (
+            *TYPES[type_][1],
+            f"CREATE TABLE stays ({of_stays})",
+            f"CREATE TABLE people (id {type_}, merged {type_}, family {type_})",
+            f"CREATE TABLE numbers (person {type_}, number {type_})",
+            "INSERT INTO stays VALUES ('A', 'P', 'S', 'HC', 'V1'),"
+            " ('a', 'P', 'S', 'hc', 'V1'), ('b', 'p', 's', 'hc', 'v1'),"
+            " ('c', 'Q', 'a', NULL, NULL), ('d', 'Q', 'A', 'HC', 'V1')",
+            "INSERT INTO people VALUES"
+            " ('P', NULL, 'Dupont'), ('p', NULL, 'DUPONT'),"
+            " ('M', 'P', '\u00c9a'), ('m', 'p', 'ea')",
+            "INSERT INTO numbers VALUES ('P', 'N1'), ('p', 'n1')",
+        ),
+    )
+
+
+ON_EACH = pytest.mark.parametrize(
+    ("url", "type_"),
+    [(url, type_) for type_, (url, _) in TYPES.items()],
+    indirect=["url"],
+)
+
+
+@ON_EACH
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [
+        (token("_id", "a"), ["a"]),
+        (patient("p"), ["!state"]),
+        (patient("m"), ["!state"]),
+        (patient("M"), ["A", "a"]),
+        (token("identifier", "v1"), ["!state"]),
+        (token("status", "finished"), ["A", "a"]),
+        (token("class", "IMP"), ["A"]),
+        # A code that no entry names, as it is shown (decision 17).
+        (token("class", "UNK"), ["!state", "!state", "a"]),
+        # The code of hidden stays in small letters is another one, and is told of.
+        (None, ["!state", "!state", "A", "a"]),
+    ],
+    ids=str,
+)
+def test_capitals_count_in_what_a_stay_is_found_by(
+    adapter: Adapter, type_: str, criterion: Criterion | None, found: list[str]
+) -> None:
+    query = ask(*[criterion] if criterion else [])
+    rows = adapter.search(query)
+    assert adapter.count(query) == len(rows.rows)
+    assert sorted(ids_of(rows)) == found
+
+
+@ON_EACH
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [
+        (token("_id", "m", "P"), ["P", "m"]),
+        (token("identifier", "N1"), ["P"]),
+        (token("identifier", "n1"), ["p"]),
+        (text("family", "Dupont", match=StringMatch.EXACT), ["P"]),
+        # Of names alone case and accents do not count (decision 9).
+        (text("family", "dup"), ["P", "p"]),
+        (text("family", "ea"), ["M", "m"]),
+    ],
+    ids=str,
+)
+def test_capitals_count_in_what_a_patient_is_found_by_but_for_names(
+    adapter: Adapter, type_: str, criterion: Criterion, found: list[str]
+) -> None:
+    query = ask(criterion, of=PATIENT, sort=Sort(SortKey.ID))
+    rows = adapter.search(query)
+    assert adapter.count(query) == len(rows.rows)
+    assert ids_of(rows) == found
+
+
+@ON_EACH
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_walk_tells_ids_apart_that_differ_in_capitals(
+    adapter: Adapter, type_: str, size: int
+) -> None:
+    """Each once (decision 12), each with what is its own."""
+    query = ask(of=PATIENT, sort=Sort(SortKey.ID), count=size)
+    people = [row for page in walk(adapter, query) for row in page.rows]
+    numbers = {
+        person.id: [each.value for each in person.identifiers]
+        for person in people
+        if isinstance(person, PatientRecord)
+    }
+    assert numbers == {"M": [], "P": ["N1"], "m": [], "p": ["n1"]}
+    assert len(people) == 4
+
+
+@ON_EACH
+def test_a_database_tells_that_a_column_compares_so(
+    adapter: Adapter, url: str, type_: str
+) -> None:
+    """Whatever its name in the SELECT is."""
+    quote = "`" if url.startswith("mysql") else '"'
+    rows = f"SELECT id, state AS {quote}it's{quote}, 1 AS one FROM stays"
+    with closing(Database(url, 5, 1)) as database:
+        kinds = [column.kind for column in database.columns(rows)]
+    assert kinds[:2] == [Kind.FOLDING] * 2
+    assert kinds[2] is not Kind.FOLDING
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_texts_without_a_collation_are_texts(opened: Opened, url: str) -> None:
+    """The type "char" of PostgreSQL's own tables, in which codes stand here and there."""
+    opened(
+        CAPITALS, ('CREATE TABLE codes (code "char", whole name, few character(2))',)
+    )
+    with closing(Database(url, 5, 1)) as database:
+        columns = database.columns("SELECT * FROM codes")
+    assert {column.kind for column in columns} == {Kind.TEXT}
+
+
+MERGED = """\
+encounter:
+  rows: SELECT id, person FROM stays
+  fields: {id: {from: id}, patient_id: {from: person}, status: finished}
+  search: [_id, patient]
+patient:
+  rows: SELECT id, merged FROM people
+  fields:
+    id: {from: id}
+    replaced_by: {from: merged}
+  search: [_id]
+"""
+
+UUIDS = [f"2d1c2b1e-0000-4000-8000-00000000000{end}" for end in "abc"]
+LARGE = ["42", "9007199254740993", "9007199254740992"]
+
+ODD = ("abc", "042", "-0", UUIDS[0].upper(), UUIDS[0][:-1], "9" * 19, "1.5")
+"""Texts that are neither a number of 64 bits as it is written nor a UUID."""
+
+
+UNLIKE = {
+    "sqlite": {"BIGINT": LARGE},
+    "postgresql": {"UUID": UUIDS, "BIGINT": LARGE, "NUMERIC": LARGE},
+    # Decimals it compares with texts to fifteen digits.
+    "mariadb": {
+        "BIGINT": LARGE,
+        "BIGINT UNSIGNED": ["42", str(2**63 - 1), str(2**63 - 2)],
+    },
+}
+"""Types of each database that do not compare with texts by themselves, and three ids."""
+
+ON_UNLIKE = pytest.mark.parametrize(
+    ("url", "kind"),
+    [(url, kind) for url, kinds in UNLIKE.items() for kind in kinds],
+    indirect=["url"],
+)
+
+
+def _ids(kind: str) -> list[str]:
+    return next(ids[kind] for ids in UNLIKE.values() if kind in ids)
+
+
+@ON_UNLIKE
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_patient_is_found_by_a_number_whose_key_is_of_another_type(
+    opened: Opened, kind: str, swapped: bool
+) -> None:
+    (one, other, third) = _ids(kind)
+    types = [kind, "VARCHAR(40)" if swapped else "CHAR(40)"]
+    id_type, key_type = types[::-1] if swapped else types
+    odd = [key for key in ODD if "CHAR" in key_type]
+    adapter = opened(
+        NUMBERED,
+        (
+            f"CREATE TABLE people (id {id_type})",
+            f"CREATE TABLE numbers (person {key_type}, number VARCHAR(8))",
+            *(f"INSERT INTO people VALUES ('{id}')" for id in (one, other, third)),
+            f"INSERT INTO numbers VALUES ('{one}', 'N1'), ('{third}', 'N3')",
+            *(f"INSERT INTO numbers VALUES ('{key}', 'ODD')" for key in odd),
+        ),
+    )
+    for number, found in {"N1": [one], "N3": [third], "ODD": []}.items():
+        query = ask(token("identifier", number), of=PATIENT)
+        assert ids_of(adapter.search(query)) == found
+        assert adapter.count(query) == len(found)
+    for id in ODD:
+        assert ids_of(adapter.search(ask(token("_id", id), of=PATIENT))) == []
+        with pytest.raises(NotFoundError):
+            adapter.read(PATIENT, id)
+
+
+@ON_UNLIKE
+@pytest.mark.parametrize("places", [*product((0, 1), repeat=3)][1:-1])
+def test_stays_of_a_survivor_are_found_whatever_types_their_patients_have(
+    opened: Opened, kind: str, places: tuple[int, int, int]
+) -> None:
+    old, survivor, other = _ids(kind)
+    types = [kind, "CHAR(40)" if places[0] else "VARCHAR(40)"]
+    person, id_, merged = (types[place] for place in places)
+    odd = [key for key in ODD if "CHAR" in merged and "CHAR" in id_]
+    adapter = opened(
+        MERGED,
+        (
+            f"CREATE TABLE stays (id INTEGER, person {person})",
+            f"CREATE TABLE people (id {id_}, merged {merged})",
+            f"INSERT INTO stays VALUES (1, '{old}'), (2, '{survivor}'), (3, '{other}')",
+            f"INSERT INTO people VALUES ('{old}', '{survivor}'), ('{survivor}', NULL)",
+            *(f"INSERT INTO people VALUES ('P{n}', '{k}')" for n, k in enumerate(odd)),
+        ),
+    )
+    asked = {(old,): "12", (survivor,): "2", (other,): "3", ("abc", old): "12"}
+    asked |= {(f"P{n}",): "" for n in range(len(odd))}
+    for ids, found in asked.items():
+        query = ask(patient(*ids))
+        assert sorted(ids_of(adapter.search(query))) == [*found], ids
+        assert adapter.count(query) == len(found)
+    assert adapter.read(STAY, "1").id == "1"
+
+
+def test_an_index_leads_to_such_stays_and_patients(opened: Opened) -> None:
+    """What is indexed is compared as it is: the other column is made to fit."""
+    adapter = opened(
+        MERGED,
+        (
+            "CREATE TABLE stays (id INTEGER, person BIGINT)",
+            "CREATE TABLE people (id VARCHAR(20), merged VARCHAR(20))",
+        ),
+    )
+    told = adapter.explain(ask(patient("1")))
+    assert re.search(r"WHERE pas\.person IN \(", told), told
+
+
+@pytest.mark.parametrize(
+    ("id_type", "id", "key_type", "key"),
+    [
+        ("BIGINT", "42", "UUID", UUIDS[0]),
+        ("UUID", UUIDS[0], "BIGINT", "42"),
+        ("CHAR(8)", "A1", "BIGINT", "42"),
+        ("CHAR(8)", "A1", "UUID", UUIDS[0]),
+        ("BIGINT", "42", "CHAR(8)", "A1"),
+    ],
+)
+def test_an_id_that_no_key_can_be_has_nothing_there(
+    opened: Opened, url: str, id_type: str, id: str, key_type: str, key: str
+) -> None:
+    if "UUID" in (id_type, key_type) and url.startswith("sqlite"):
+        pytest.skip("has no such type")
+    adapter = opened(
+        NUMBERED,
+        (
+            f"CREATE TABLE people (id {id_type})",
+            f"CREATE TABLE numbers (person {key_type}, number VARCHAR(8))",
+            f"INSERT INTO people VALUES ('{id}')",
+            f"INSERT INTO numbers VALUES ('{key}', 'N1')",
+        ),
+    )
+    assert getattr(adapter.read(PATIENT, id), "identifiers", None) == ()
+    query = ask(token("identifier", "N1"), of=PATIENT)
+    assert ids_of(adapter.search(query)) == []
+
+
+MIXED = {
+    "mariadb": ("COLLATE utf8mb4_unicode_ci", "COLLATE utf8mb4_general_ci"),
+    "postgresql": ('COLLATE "C"', 'COLLATE "POSIX"'),
+}
+"""Collations that one server has in tables of different years, and will not compare."""
+
+
+@pytest.mark.parametrize(
+    ("url", "one", "other"),
+    [(server, *pair[::way]) for server, pair in MIXED.items() for way in (1, -1)]
+    + [("mariadb", "CHARACTER SET latin1", "COLLATE utf8mb4_bin")],
+    indirect=["url"],
+)
+def test_texts_of_two_collations_compare(opened: Opened, one: str, other: str) -> None:
+    adapter = opened(
+        MERGED.removesuffix("  search: [_id]\n")
+        + NUMBERED[NUMBERED.index("    iden") :],
+        (
+            f"CREATE TABLE stays (id VARCHAR(9), person VARCHAR(9) {one})",
+            f"CREATE TABLE people (id VARCHAR(9) {one}, merged VARCHAR(9) {other})",
+            f"CREATE TABLE numbers (person VARCHAR(9) {other}, number VARCHAR(9))",
+            "INSERT INTO stays VALUES ('1', 'a'), ('2', 'A'), ('3', 'b')",
+            "INSERT INTO people VALUES ('a', 'b'), ('A', NULL), ('b', NULL)",
+            "INSERT INTO numbers VALUES ('a', 'N1')",
+        ),
+    )
+    assert {*ids_of(adapter.search(ask(patient("a"))))} == {"1", "3"}
+    assert ids_of(adapter.search(ask(patient("A")))) == ["2"]
+    query = ask(token("identifier", "N1"), of=PATIENT)
+    assert ids_of(adapter.search(query)) == ["a"]

@@ -1,0 +1,360 @@
+"""What is particular to a database: MariaDB's texts and times, drivers' errors, folding."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from adapters import open_adapter
+from adapters.contract import (
+    Adapter,
+    NotFoundError,
+    RowFault,
+    Sort,
+    SortKey,
+    SourceUnavailableError,
+    StringMatch,
+)
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import FieldMapping, Mark
+from adapters.sql.columns import Column, Kind, held
+from adapters.sql.dialects import dialect_named
+from adapters.sql.dialects.oracle import _column
+from adapters.sql.dialects.sqlserver import _kind
+from adapters.sql.engine import Database
+from adapters.sql.query import Columns, KeyColumn
+from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
+from tests.databases import writing
+from tests.mariadb_server import MariaServer
+
+TABLE = """CREATE TABLE {database}.stays (
+  id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20),
+  state CHAR(3) CHARACTER SET latin1, began DATETIME, ended DATETIME,
+  visit VARCHAR(20) CHARACTER SET latin1, unit VARCHAR(10) COLLATE utf8mb4_bin,
+  changed TIMESTAMP(6) NULL)"""
+
+ROWS = """INSERT INTO {database}.stays VALUES
+  ('A1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'é', 'U', '2024-03-14 10:00:00.5'),
+  ('a1', 'p', 'E', '2024-03-14 10:00:00', NULL, 'E', 'u', '2024-03-14 10:00:00.5'),
+  ('Á1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'É', 'U ', NULL),
+  ('b-1', 'P ', 'e', '2024-03-14 10:00:01', '2024-03-14 12:00:00', 'a~b', 'x', NULL),
+  ('B-1', 'P', 'é', '2024-03-14 10:00:01', '0000-00-00', 'a\\\\b', 'x', NULL)"""
+
+MAPPING = """\
+mapping: 1
+name: Tables as they were made in 2005
+profile: full
+time_zone: Europe/Paris
+constants:
+  visit_number_system: urn:oid:1.2
+  functional_unit_extension: https://example.org/unit
+source: {kind: sql, url: {env: PAS_URL}, may_write: true}
+codes:
+  states: {table: {é: finished, E: planned, e: in-progress}}
+encounter:
+  rows: SELECT *, CONCAT(id, 'a\\b') || 'c' AS joined FROM stays WHERE id NOT LIKE '%:z%'
+  fields:
+    id: {from: id}
+    patient_id: {from: patient}
+    status: {from: state, codes: states}
+    start: {from: began}
+    end: {from: ended}
+    visit_number: {from: visit}
+    functional_unit: {from: unit}
+    last_updated: {from: changed}
+  search: [_id, patient, date, status, identifier, service-provider._extension]
+  sort: [date, _lastUpdated]
+"""
+
+
+@pytest.fixture(scope="module")
+def adapter(
+    mariadb_server: MariaServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Adapter]:
+    url = mariadb_server.new_database()
+    database = make_url(url).database
+    mariadb_server.run(
+        "SET SESSION sql_mode = ''",
+        "SET SESSION time_zone = '+00:00'",
+        TABLE.format(database=database),
+        ROWS.format(database=database),
+        "COMMIT",
+    )
+    file = tmp_path_factory.mktemp("mysql") / "hospital.yaml"
+    file.write_text(MAPPING, encoding="utf-8")
+    opened = open_adapter(load_mapping(file, {"PAS_URL": url}))
+    yield opened
+    opened.close()
+
+
+ALL = {"A1", "a1", "Á1", "b-1", "B-1"}
+
+
+@pytest.mark.parametrize("id", ["A1", "a1", "b-1"])
+def test_ids_are_told_apart_by_case_and_accent(adapter: Adapter, id: str) -> None:
+    assert adapter.read(STAY, id).id == id
+    assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
+
+
+@pytest.mark.parametrize("id", ["à1", "A1 ", "😀", "A\u03b11"])
+def test_an_id_that_is_only_alike_is_not_there(adapter: Adapter, id: str) -> None:
+    with pytest.raises(NotFoundError):
+        adapter.read(STAY, id)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "found"),
+    [
+        ("status", "planned", {"a1"}),
+        ("status", "in-progress", {"b-1"}),
+        ("identifier", "é", {"A1"}),
+        ("identifier", "e", set()),
+        ("identifier", "a~b", {"b-1"}),
+        ("identifier", "a\\b", {"!ended"}),
+        ("identifier", "😀", set()),
+        ("identifier", "\u03b1", set()),
+        ("service-provider._extension", "u", {"a1"}),
+    ],
+)
+def test_codes_and_numbers_are_exact(
+    adapter: Adapter, parameter: str, value: str, found: set[str]
+) -> None:
+    query = ask(token(parameter, value))
+    assert set(ids_of(adapter.search(query))) == found
+    assert adapter.count(query) == len(found)
+
+
+def test_trailing_blanks_that_nobody_sees_make_no_difference(adapter: Adapter) -> None:
+    assert adapter.count(ask(patient("P"))) == 4
+    assert adapter.count(ask(patient("p"))) == 1
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("key", [SortKey.DATE, SortKey.ID, SortKey.LAST_UPDATED])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_id_is_lost_between_pages(
+    adapter: Adapter, key: SortKey, descending: bool, size: int
+) -> None:
+    query = ask(sort=Sort(key, descending), count=size)
+    pages = list(walk(adapter, query))
+    rows = [row for page in pages for row in page.rows]
+    assert len(rows) == len(ALL)
+    assert [isinstance(row, RowFault) for row in rows].count(True) == 2
+
+
+def test_a_fraction_is_not_rounded_away(adapter: Adapter) -> None:
+    at = "2024-03-14T10:00:00"
+    assert adapter.count(ask(dates(f"lt{at}+01:00"))) == 0
+    assert adapter.count(ask(dates(f"lt{at}.000001+01:00"))) == 3
+    assert adapter.count(ask(dates(f"lt{at}.999999+01:00"))) == 3
+
+
+def test_a_timestamp_is_an_instant_in_any_zone(adapter: Adapter) -> None:
+    changed = adapter.read(STAY, "A1").last_updated
+    assert changed is not None
+    assert changed.isoformat() == "2024-03-14T11:00:00.500000+01:00"
+
+
+def test_a_date_of_zeros_is_a_fault_of_its_row(adapter: Adapter) -> None:
+    rows = adapter.search(ask(token("identifier", "a\\b"))).rows
+    assert [row.column for row in rows if isinstance(row, RowFault)] == ["ended"]
+
+
+def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) -> None:
+    with closing(Database(mariadb_server.new_database(), 5, 1)) as database:
+        columns = database.columns(
+            "SELECT 'a' COLLATE utf8mb4_bin AS `bin`, 'a' AS folding, 1 AS one,"
+            " CONVERT('a' USING latin1) AS western, NOW(6) AS now_, 0x61 AS raw_"
+        )
+    assert {column.name: column.kind for column in columns} == {
+        "bin": Kind.TEXT,
+        "folding": Kind.FOLDING,
+        "one": Kind.WIDE,
+        "western": Kind.WESTERN,
+        "now_": Kind.LOCAL_TIME,
+        "raw_": Kind.OTHER,
+    }
+
+
+def test_a_connection_that_was_closed_meanwhile_is_replaced(
+    adapter: Adapter, mariadb_server: MariaServer
+) -> None:
+    assert len(ids_of(adapter.search(ask()))) == len(ALL)
+    mariadb_server.kill_connections()
+    assert len(ids_of(adapter.search(ask()))) == len(ALL)
+
+
+def test_it_tells_how_it_is(mariadb_server: MariaServer) -> None:
+    with closing(Database(mariadb_server.new_database(), 2.5, 1)) as database:
+        told = database.server_status()
+    assert told is not None
+    assert told.version.startswith("MariaDB 1")
+    assert told.now is not None
+    assert abs(told.now.timestamp() - time.time()) < 60
+    assert told.statement_seconds == 2.5
+    assert told.most is not None
+    assert told.used is not None
+    assert 1 <= told.used <= told.most
+    assert (told.own_most, told.encrypted) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "value", ["o'neil", 'a"b', "a\\b", "a\\\\'b", "a\tb\nc", "a\\u12"]
+)
+@pytest.mark.parametrize("match", [StringMatch.CONTAINS, StringMatch.EXACT])
+def test_a_plan_is_read_whatever_the_value_is(
+    mariadb_server: MariaServer, value: str, match: StringMatch
+) -> None:
+    """MariaDB writes what is no JSON: the values of conditions with the escapes of SQL."""
+    url = mariadb_server.new_database()
+    name = make_url(url).database
+    mariadb_server.run(TABLE.format(database=name), ROWS.format(database=name))
+    with closing(Database(url, 5, 1)) as database:
+        rows = "SELECT id, patient FROM stays"
+        columns = Columns(database.dialect, rows, database.columns(rows))
+        field = FieldMapping("name", Mark("", 1, 1), ("id",))
+        statement = columns.select(["id"], columns.matching(field, value, match))
+        assert database.plan(statement).scans == ("stays",)
+
+
+UNSIGNED = """\
+mapping: 1
+name: Numbers without a sign
+profile: full
+time_zone: Europe/Paris
+constants: {visit_number_system: "urn:oid:1.2"}
+source: {kind: sql, url: {env: PAS_URL}, may_write: true}
+encounter:
+  rows: SELECT id, visit FROM numbers
+  fields: {id: {from: id}, patient_id: {from: id}, status: finished, visit_number: {from: visit}}
+  search: [_id, patient, identifier]
+"""
+
+
+def test_a_number_without_sign_is_found_as_it_is_shown(
+    mariadb_server: MariaServer, tmp_path: Path
+) -> None:
+    """Up to 2^64; nothing is found for what is beyond, nor for what is below nought."""
+    url = mariadb_server.new_database()
+    large = [2**64 - 1, 2**63, 2**63 - 1, 0]
+    engine = writing(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE numbers (id BIGINT UNSIGNED, visit BIGINT)"
+        )
+        for id in large:
+            values = f"({id}, {id - 2**63})"
+            connection.exec_driver_sql(f"INSERT INTO numbers VALUES {values}")
+    engine.dispose()
+    file = tmp_path / "hospital.yaml"
+    file.write_text(UNSIGNED, encoding="utf-8")
+    with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
+        by_id = Sort(SortKey.ID, descending=True)
+        pages = list(walk(adapter, ask(sort=by_id, count=1)))
+        assert [id for page in pages for id in ids_of(page)] == [*map(str, large)]
+        for id in map(str, large):
+            assert adapter.read(STAY, id).id == id
+            assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
+            assert ids_of(adapter.search(ask(patient(id)))) == [id]
+        number = token("identifier", str(-(2**63)))
+        assert ids_of(adapter.search(ask(number))) == ["0"]
+        for other in (str(2**64), "-1", "9" * 40):
+            assert ids_of(adapter.search(ask(token("_id", other)))) == []
+            with pytest.raises(NotFoundError):
+                adapter.read(STAY, other)
+
+
+@pytest.mark.parametrize(
+    ("type_", "scale", "kind"),
+    [
+        ("DB_TYPE_NUMBER", 0, Kind.INTEGER),
+        ("DB_TYPE_NUMBER", -127, Kind.NUMBER),
+        ("DB_TYPE_VARCHAR", None, Kind.FILLED),
+        ("DB_TYPE_CHAR", None, Kind.PADDED),
+        ("DB_TYPE_DATE", None, Kind.SECOND_TIME),
+        ("DB_TYPE_TIMESTAMP", None, Kind.LOCAL_TIME),
+        ("DB_TYPE_CLOB", None, Kind.OTHER),
+    ],
+)
+def test_columns_of_oracle(type_: str, scale: int | None, kind: Kind) -> None:
+    described = (SimpleNamespace(name=type_), 10, None, 10, scale)
+    assert _column("STAY_ID", *described[:5]) == Column("stay_id", kind)
+
+
+def test_a_quoted_name_of_oracle_is_kept() -> None:
+    described = (SimpleNamespace(name="DB_TYPE_VARCHAR"), 10, None, None, None)
+    assert _column("stayId", *described).name == "stayId"
+
+
+def test_the_empty_text_of_oracle_is_null() -> None:
+    """`x NOT IN ('')` holds for no row there: '' must not be bound."""
+    for kind in (Kind.FILLED, Kind.PADDED):
+        columns = Columns(dialect_named("oracle"), "", [Column("visit", kind)])
+        key = KeyColumn(columns.column("visit"), frozenset({"-"}))
+        assert key.present.values in ((["-"],), ("-",))
+        assert held(kind, "") == ()
+
+
+@pytest.mark.parametrize(
+    ("type_", "collation", "kind"),
+    [
+        ("nvarchar(40)", "French_CI_AS", Kind.FOLDING),
+        ("char(6)", "Latin1_General_100_BIN2", Kind.TEXT),
+        ("bigint", None, Kind.INTEGER),
+        ("decimal(10,2)", None, Kind.NUMBER),
+        ("datetime", None, Kind.TICK_TIME),
+        ("datetime2(7)", None, Kind.LOCAL_TIME),
+        ("datetimeoffset(7)", None, Kind.OTHER),
+        ("uniqueidentifier", None, Kind.UUID),
+    ],
+)
+def test_columns_of_sql_server(type_: str, collation: str | None, kind: Kind) -> None:
+    assert _kind(type_, collation) is kind
+
+
+class _OracleError(Exception):
+    def __init__(self, full_code: str) -> None:
+        super().__init__(SimpleNamespace(full_code=full_code))
+
+
+@pytest.mark.parametrize(
+    ("database", "error", "timed_out", "unknown"),
+    [
+        ("oracle", _OracleError("DPY-4024"), True, False),
+        ("oracle", _OracleError("ORA-00942"), False, True),
+        ("oracle", _OracleError("ORA-00904"), False, True),
+        ("oracle", _OracleError("ORA-12541"), False, False),
+        ("mssql", Exception("HYT00", "timeout"), True, False),
+        ("mssql", Exception("42S02", "no table"), False, True),
+        ("mssql", Exception("08S01", "link"), False, False),
+        ("mysql", Exception(3024, "MySQL's own time-out"), True, False),
+        ("mysql", Exception(1054, "no column"), False, True),
+        ("mysql", Exception(2003, "no server"), False, False),
+    ],
+    ids=str,
+)
+def test_faults_are_told_apart(
+    database: str, error: Exception, timed_out: bool, unknown: bool
+) -> None:
+    dialect = dialect_named(database)
+    assert dialect.timed_out(error) is timed_out
+    assert dialect.unknown(error) is unknown
+
+
+@pytest.mark.parametrize(
+    ("url", "driver"),
+    [("oracle://u@h/s", "oracledb"), ("mssql://u@h/d", "pyodbc")],
+)
+def test_a_driver_that_is_not_there_is_said(url: str, driver: str) -> None:
+    try:
+        import_module(driver)
+    except ImportError:
+        with pytest.raises(SourceUnavailableError, match=r"driver .* extra"):
+            Database(url, 1, 1)
+    else:
+        pytest.skip(f"{driver} is installed here")

@@ -1,0 +1,134 @@
+"""How names are compared, and that databases fold them as Python does."""
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.folding import BLANKS, LETTERS, UNSEEN, contains, fold, starts_a_word
+from adapters.sql.dialects import dialect_named
+from tests.databases import LOCALES, NewDatabase
+from tests.mariadb_server import MariaServer
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Martin", "martin"),
+        ("ÉLÉONORE", "eleonore"),
+        ("E\u0301le\u0301onore", "eleonore"),
+        ("Le Bœuf", "le boeuf"),
+        ("ŒDIPE", "oedipe"),
+        ("Æther", "aether"),
+        ("Strauß", "strauss"),
+        ("STRAUẞ", "strauss"),
+        ("Łukasz Øre Đorđe", "lukasz ore dorde"),
+        ("İIıi", "iiii"),
+        ("Saint-Jean", "saint jean"),
+        ("Saint\u2010Jean\u2011de\u2013Luz", "saint jean de luz"),
+        ("L'Hermite", "l hermite"),
+        ("L\u2019Hermite L\u02bcH L`H L\u00b4H", "l hermite l h l h l h"),
+        ("  de \t la\u00a0\u202fTour\n", "de la tour"),
+        ("Mar\u00adtin", "martin"),
+        ("ﬁlip", "filip"),
+        ("АНДРЕЙ Андрей Ёлкин", "андреи андреи елкин"),
+        ("ΣΊΣΥΦΟΣ Σίσυφος", "σισυφοσ σισυφοσ"),
+        ("أَحْمَد آدم", "احمد ادم"),
+        ("שָׁלוֹם", "שלום"),
+        ("\u304b\u3099 が か", "か か か"),
+        ("김철수", "김철수"),
+        ("\u1100\u1175\u11b7", "김"),
+        # Marks that make another letter.
+        ("ติ๋ม तृप्ति", "ติ๋ม तृप्ति"),
+        ("100%_\\", "100%_\\"),
+        ("-", ""),
+        ("", ""),
+    ],
+)
+def test_fold(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@given(st.text())
+def test_folding_again_changes_nothing(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+@given(st.text(), st.text())
+def test_words_are_folded_apart(one: str, other: str) -> None:
+    assert fold(f"{one} {other}") == f"{fold(one)} {fold(other)}".strip()
+
+
+@pytest.mark.parametrize(
+    ("haystack", "needle", "starts", "inside"),
+    [
+        ("de la tour", "de", True, True),
+        ("de la tour", "la", True, True),
+        ("de la tour", "de la tour", True, True),
+        ("de la tour", "la to", True, True),
+        ("de la tour", "our", False, True),
+        ("de la tour", "a tour", False, True),
+        ("de la tour", "de tour", False, False),
+        ("de la tour", "de la tours", False, False),
+        ("de la tour", "", False, False),
+        ("", "", False, False),
+    ],
+)
+def test_matching(haystack: str, needle: str, starts: bool, inside: bool) -> None:
+    assert starts_a_word(haystack, needle) is starts
+    assert contains(haystack, needle) is inside
+
+
+PRINTED = (
+    *(
+        chr(code)
+        for code in (*range(0x20, 0x7F), *range(0xA0, 0xB5), *range(0xB6, 0x180))
+    ),
+    *(chr(code) for code in range(0x1E00, 0x1EFA)),
+    *(*"\u2002\u2009\u202f\u3000\t\n", *BLANKS, *UNSEEN, *LETTERS),
+    *(chr(code) for code in (*range(0x386, 0x38B), *range(0x391, 0x3A2))),
+    *(chr(code) for code in (*range(0x3A3, 0x3CF), *range(0x400, 0x460))),
+    *(chr(code) for code in (*range(0x531, 0x557), *range(0x561, 0x588))),
+    *(chr(code) for code in (*range(0x591, 0x5C8), *range(0x5D0, 0x5EB))),
+    *(chr(code) for code in (*range(0x610, 0x61B), *range(0x620, 0x6EE))),
+    *(chr(code) for code in (*range(0x901, 0x960), *range(0xE01, 0xE3B))),
+    *(chr(code) for code in (*range(0x3041, 0x3097), *range(0x30A1, 0x30FB))),
+    *(chr(code) for code in range(0xAC00, 0xD7A4, 97)),
+)
+"""What names are written in, Latin or not, and what parts words."""
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_postgresql_folds_alike(new_postgresql: NewDatabase, locale: str) -> None:
+    engine = sa.create_engine(new_postgresql(locale))
+    texts = [f"a{character}b{character.upper()}" for character in PRINTED]
+    given_text = sa.func.unnest(sa.literal(texts, sa.ARRAY(sa.Text))).column_valued("t")
+    folded = dialect_named("postgresql").fold(given_text)
+    with engine.connect() as connection:
+        rows = connection.execute(sa.select(given_text, folded)).all()
+    engine.dispose()
+    assert len(rows) == len(texts)
+    assert {text: made for text, made in rows if made != fold(text)} == {}
+
+
+def test_mariadb_finds_alike(mariadb_server: MariaServer) -> None:
+    """Its accents are told by a collation, so what is compared is what a LIKE finds."""
+    engine = sa.create_engine(mariadb_server.new_database())
+    texts = [f"a{character}b{character.upper()}" for character in PRINTED]
+    folded = dialect_named("mysql").fold(sa.column("t"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE names (t VARCHAR(20), needle TEXT)")
+        connection.execute(
+            sa.text("INSERT INTO names VALUES (:t, :needle)"),
+            [{"t": text, "needle": _pattern(fold(text))} for text in texts],
+        )
+        found = folded.like(sa.column("needle"), escape="!")
+        query = sa.select(sa.column("t"), found).select_from(sa.table("names"))
+        rows = connection.execute(query).all()
+    engine.dispose()
+    assert len(rows) == len(texts)
+    assert [text for text, is_found in rows if not is_found] == []
+
+
+def _pattern(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

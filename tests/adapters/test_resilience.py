@@ -1,0 +1,205 @@
+"""Bulkheads and circuit breakers: a source that hangs or fails holds up nobody else."""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Barrier, Event
+
+import pytest
+
+from adapters.contract import (
+    AdapterError,
+    GoneError,
+    NotAskableError,
+    NotFoundError,
+    SourceBusyError,
+    SourceDataError,
+    SourceUnavailableError,
+    TooCostlyError,
+)
+from adapters.instrumentation import Kind, Recorder, record_with, recorder
+from adapters.resilience import FAILURES, Breaker, Bulkhead
+
+PATIENCE = 60.0
+
+
+@dataclass
+class Recorded(Recorder):
+    """What is recorded of the source `pas`."""
+
+    under_way: int = 0
+    answered: list[bool] = field(default_factory=list)
+    breaker: list[bool] = field(default_factory=list)
+
+    def started(self, kind: Kind, name: str) -> None:
+        assert (kind, name) == (Kind.SOURCE, "pas")
+        self.under_way += 1
+
+    def finished(
+        self,
+        kind: Kind,
+        name: str,
+        operation: str,
+        seconds: float,
+        error: BaseException | None,
+    ) -> None:
+        assert (kind, name, operation) == (Kind.SOURCE, "pas", "read")
+        self.under_way -= 1
+        self.answered.append(not isinstance(error, SourceUnavailableError))
+
+    def breaker_changed(self, source: str, *, is_open: bool) -> None:
+        assert source == "pas"
+        self.breaker.append(is_open)
+
+
+@pytest.fixture
+def recorded() -> Iterator[Recorded]:
+    """Record what happens to the source."""
+    before, made = recorder(), Recorded()
+    record_with(made)
+    yield made
+    record_with(before)
+
+
+def failing(error: AdapterError) -> Callable[[], str]:
+    def call() -> str:
+        raise error
+
+    return call
+
+
+def fail(breaker: Breaker, times: int) -> None:
+    for _ in range(times):
+        with pytest.raises(SourceUnavailableError, match=r"^away$"):
+            breaker.run("read", failing(SourceUnavailableError("away")))
+
+
+def never() -> str:
+    pytest.fail("the source was called")
+
+
+def assert_open(breaker: Breaker) -> None:
+    with pytest.raises(SourceUnavailableError, match="breaker open"):
+        breaker.run("read", never)
+
+
+@contextmanager
+def under_way(run: Callable[[Callable[[], str]], str]) -> Iterator[None]:
+    """Have a call of another thread under way, which is answered at the end."""
+    began, ends = Event(), Event()
+
+    def slow() -> str:
+        began.set()
+        assert ends.wait(PATIENCE)
+        return "42"
+
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(run, slow)
+        assert began.wait(PATIENCE)
+        try:
+            yield
+        finally:
+            ends.set()
+        assert call.result(PATIENCE) == "42"
+
+
+def test_after_failures_in_a_row_the_breaker_opens(
+    recorded: Recorded, caplog: pytest.LogCaptureFixture
+) -> None:
+    breaker = Breaker("pas", pause=3600)
+    fail(breaker, FAILURES)
+    for _ in range(3):
+        assert_open(breaker)
+    assert recorded == Recorded(0, [False] * FAILURES, [True])
+    (line,) = caplog.records
+    assert line.levelno == logging.ERROR
+    assert line.data == {"source": "pas"}  # type: ignore[attr-defined]
+
+
+def test_a_success_in_between_starts_the_row_again() -> None:
+    breaker = Breaker("pas", pause=3600)
+    for _ in range(3):
+        fail(breaker, FAILURES - 1)
+        assert breaker.run("read", lambda: "42") == "42"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotFoundError("x"),
+        GoneError("x"),
+        SourceDataError("x"),
+        TooCostlyError("x"),
+        NotAskableError("x"),
+        SourceBusyError("x"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_source_answers_and_our_own_queue_are_no_failures(
+    recorded: Recorded, error: AdapterError
+) -> None:
+    breaker = Breaker("pas", pause=3600)
+    for _ in range(3 * FAILURES):
+        with pytest.raises(type(error)):
+            breaker.run("read", failing(error))
+    assert recorded.breaker == []
+
+
+def test_a_full_queue_hides_no_failures(recorded: Recorded) -> None:
+    breaker = Breaker("pas", pause=3600)
+    for _ in range(FAILURES):
+        fail(breaker, 1)
+        with pytest.raises(SourceUnavailableError):
+            breaker.run("read", failing(SourceBusyError("x")))
+    assert_open(breaker)
+
+
+def test_a_full_queue_closes_no_open_breaker(recorded: Recorded) -> None:
+    breaker = Breaker("pas", pause=0)
+    fail(breaker, FAILURES)
+    with pytest.raises(SourceBusyError):
+        breaker.run("read", failing(SourceBusyError("x")))
+    assert recorded.breaker == [True]
+
+
+def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker(
+    recorded: Recorded,
+) -> None:
+    breaker = Breaker("pas", pause=0)
+    fail(breaker, FAILURES)
+    with under_way(lambda call: breaker.run("read", call)):
+        assert_open(breaker)
+    assert breaker.run("read", lambda: "43") == "43"
+    assert recorded.breaker == [True, False]
+
+
+def test_a_trial_that_fails_keeps_the_breaker_open(recorded: Recorded) -> None:
+    breaker = Breaker("pas", pause=0)
+    fail(breaker, FAILURES + 3)
+    assert recorded.breaker == [True]
+    assert breaker.run("read", lambda: "42") == "42"
+    fail(breaker, FAILURES - 1)
+    assert breaker.run("read", lambda: "42") == "42"
+    assert recorded.breaker == [True, False]
+
+
+def test_calls_of_a_closed_breaker_run_at_the_same_time() -> None:
+    breaker, together = Breaker("pas"), Barrier(4)
+
+    def call() -> int:
+        return together.wait(PATIENCE)
+
+    with ThreadPoolExecutor(4) as threads:
+        calls = [threads.submit(breaker.run, "read", call) for _ in range(4)]
+        assert sorted(each.result(PATIENCE) for each in calls) == [0, 1, 2, 3]
+
+
+def test_a_full_bulkhead_is_busy_and_frees_its_slots() -> None:
+    bulkhead = Bulkhead(1, wait=0)
+    with under_way(bulkhead.run), pytest.raises(SourceBusyError):
+        bulkhead.run(never)
+    with pytest.raises(NotFoundError):
+        bulkhead.run(failing(NotFoundError("x")))
+    assert bulkhead.run(lambda: "43") == "43"

@@ -1,0 +1,247 @@
+"""`encounters mapping check`: findings, their places, and those that a file accepts."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from adapters.mapping.model import KnownFinding, Mark
+from app.cli import main
+from app.cli.check import Finding, Severity, settle
+from tests.app.cli.live_hospital import FIRST, checked, fill, written
+
+MAPPINGS = Path(__file__).parents[3] / "mappings"
+DEMO = MAPPINGS / "demo" / "demo.yaml"
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    file = tmp_path / "faulty.yaml"
+    text = DEMO.read_text().replace("profile: full", "profile: ful")
+    file.write_text(text.replace("codes: status", "codes: statu", 1))
+    return file
+
+
+def test_a_file_is_fine_without_its_environment(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PAS_URL", raising=False)
+    assert main(["mapping", "check", str(DEMO)]) == 0
+    assert capsys.readouterr().out.startswith(f"{DEMO}: ")
+
+
+def test_a_pipe_is_read_once_and_fine(capsys: Capture) -> None:
+    reads, writes = os.pipe()
+    os.write(writes, DEMO.read_bytes())
+    os.close(writes)
+    try:
+        assert main(["mapping", "check", f"/dev/fd/{reads}"]) == 0
+    finally:
+        os.close(reads)
+
+
+def test_every_problem_is_reported_at_its_place(faulty: Path, capsys: Capture) -> None:
+    assert main(["mapping", "check", str(DEMO), str(faulty)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith(f"{faulty}:") for line in lines)
+    assert "'full'" in lines[0]
+    assert any("Encounter.status" in line and "'statu'" in line for line in lines)
+
+
+def test_json_has_the_same_findings(faulty: Path, capsys: Capture) -> None:
+    assert main(["mapping", "check", "--json", str(faulty)]) == 1
+    first, *_ = json.loads(capsys.readouterr().out)["findings"]
+    assert list(first) == [
+        *("file", "line", "column", "text", "element", "source", "severity", "remedy")
+    ]
+    assert (first["element"], first["column"], first["severity"]) == (
+        *("profile", 10, "error"),
+    )
+    assert faulty.read_text().splitlines()[first["line"] - 1] == "profile: ful"
+
+
+def test_a_parameter_of_the_profile_that_the_file_lacks_is_a_note(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "narrow.yaml"
+    file.write_text(DEMO.read_text().replace("[_id, patient, date,", "[_id, patient,"))
+    assert main(["mapping", "check", str(file)]) == 0
+    note, _ = capsys.readouterr().out.splitlines()
+    assert ": note: " in note
+    assert "'date'" in note
+
+
+def test_open_questions_are_one_note_with_their_lines(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "open.yaml"
+    lines = ["# ? a question", *DEMO.read_text().splitlines()]
+    at = next(n for n, text in enumerate(lines) if "IPP-CHU: urn" in text)
+    lines[at] = "      IPP-CHU: https://example.org/identifiers/patient"
+    lines += ["# not https://example.org/identifiers/other", *["# ? more"] * 20]
+    file.write_text("\n".join(lines))
+    assert main(["mapping", "check", str(file)]) == 0
+    marks, system, _ = capsys.readouterr().out.splitlines()
+    assert marks.startswith(f"{file}:1:1: note: 21 ")
+    assert marks.count(", ") == 10
+    assert marks.endswith("…")
+    assert system.startswith(f"{file}:{at + 1}:1: note: ")
+
+
+@pytest.mark.parametrize(
+    ("zone", "step", "notes"),
+    [("UTC", "day", 1), ("Europe/Berlin", "day", 0), ("UTC", "minute", 0)],
+)
+def test_days_of_an_api_that_are_not_those_of_clients(
+    tmp_path: Path, capsys: Capture, zone: str, step: str, notes: int
+) -> None:
+    form = "%d/%m/%Y" + " %H:%M" * (step == "minute")
+    file = tmp_path / "mapping.yaml"
+    old = 'step: day, format: "%d/%m/%Y"'
+    new = f'step: {step}, format: "{form}", time_zone: {zone}'
+    text = (MAPPINGS / "group-a" / "group-a.yaml").read_text("utf-8")
+    file.write_text(text.replace(old, new), "utf-8")
+    assert main(["mapping", "check", str(file)]) == 0
+    assert capsys.readouterr().out.count(f"days of {zone}") == notes
+
+
+# ------------------------------------------------------------------ accepted findings
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = f"sqlite:///{tmp_path}/pas.sqlite"
+    monkeypatch.setenv("PAS_URL", url)
+    return url
+
+
+def accepting(folder: Path, at: str, says: str, *changes: tuple[str, str]) -> Path:
+    """Write the mapping of the sound hospital with one accepted finding."""
+    entry = f"known:\n  - at: {at}\n    says: {json.dumps(says)}\n    because: so\n"
+    return written(folder, (FIRST, FIRST + entry), *changes)
+
+
+def test_an_accepted_finding_is_a_note_with_its_reason(
+    url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, "sqlite", ("UPDATE stays SET state = 'Q7' WHERE stay_id < 3",))
+    (error,) = [
+        f for f in checked(written(tmp_path), capsys) if f["severity"] == "error"
+    ]
+    says = error["text"].replace("(2 rows)", "(17 rows)")
+    file = accepting(tmp_path, error["source"], says)
+    assert main(["mapping", "check", "--live", str(file)]) == 0
+    assert "(known: so)" in capsys.readouterr().out
+
+
+def test_an_entry_without_its_finding_is_a_note_of_live_checks(
+    url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, "sqlite")
+    file = accepting(tmp_path, "stays.state", "'Q7' (1 row)")
+    (one,) = [f for f in checked(file, capsys) if f["element"] == "known"]
+    assert one["severity"] == "note"
+    assert "at: stays.state" in file.read_text().splitlines()[int(one["line"]) - 1]
+    # Without the source nobody can say.
+    assert main(["mapping", "check", str(file)]) == 0
+    assert "known" not in capsys.readouterr().out
+
+
+def test_an_error_of_the_file_itself_cannot_be_accepted(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    file = accepting(
+        tmp_path, "E…", "…e…", ("codes: kinds", "codes: kind"), ("M: male", "M: man")
+    )
+    for options in ([], ["--live"]):
+        assert main(["mapping", "check", *options, str(file)]) == 1
+        printed = capsys.readouterr().out
+        assert "'kind'" in printed
+        assert "'man'" in printed
+        assert "(known: " not in printed
+
+
+def test_what_a_file_leaves_open_is_a_warning_for_its_source(
+    url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, "sqlite")
+    old = "gender: {from: sex, codes: sexes}"
+    system = ("urn:oid:1.2.4", "https://example.org/identifiers/patient")
+    file = written(tmp_path, (old, f"{old} # ?"), system)
+    assert main(["mapping", "check", str(file)]) == 0
+    capsys.readouterr()
+    severities = [f["severity"] for f in checked(file, capsys) if not f["element"]]
+    assert severities == ["warning", "warning"]
+    # It cannot be accepted either.
+    file = accepting(tmp_path, '"E…"', "a system under … nobody's …", system)
+    assert [f["severity"] for f in checked(file, capsys) if not f["element"]] == [
+        "warning"
+    ]
+
+
+def test_an_index_of_somebody_elses_database_can_be_accepted(
+    url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, "sqlite", ("DROP INDEX stays_visit",))
+    found = checked(written(tmp_path), capsys)
+    (one,) = [f for f in found if f["severity"] == "warning"]
+    file = accepting(tmp_path, f"{one['element']} ← {one['source']}", one["text"])
+    assert main(["mapping", "check", "--live", str(file)]) == 0
+    assert "CREATE INDEX" not in capsys.readouterr().out
+
+
+def finding(text: str) -> Finding:
+    return Finding("f", 1, 1, text, "Encounter.status", "t.c")
+
+
+@pytest.mark.parametrize(
+    ("at", "says", "fits"),
+    [
+        ("t.c", "12 of 1,000 rows are odd", True),
+        ("Encounter.status", "7 of 20 rows are odd", True),
+        ("Encounter.status ← t.c", "7 of 20 rows  are odd", True),
+        ("t.d", "12 of 1,000 rows are odd", False),
+        ("t.c", "rows are odd", False),
+        ("t.c", "… are odd", True),
+        ("…", "… rows …", True),
+        ("u.…", "… rows …", False),
+        ("t.c", "12 of 1,000 rows are odd: 'X1'", False),
+    ],
+)
+def test_what_an_entry_means(at: str, says: str, fits: bool) -> None:
+    entry = KnownFinding(at, says, "so", Mark("f", 9, 3))
+    (one,) = settle([finding("3 of 5 rows are odd")], [entry], all_told=False)
+    assert (one.severity is Severity.NOTE) is fits
+
+
+@pytest.mark.parametrize("code", ["7", "Q7"])
+def test_a_code_is_no_count(code: str) -> None:
+    entry = KnownFinding("t.c", "names no '8' (1 row)", "so", Mark("f", 9, 3))
+    (one,) = settle([finding(f"names no '{code}' (1 row)")], [entry], all_told=False)
+    assert one.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    ("counts", "reasons"),
+    [
+        # The entry with the same counts; with other counts, each entry one; none is stale.
+        ((5, 3), ["two", "one"]),
+        ((6, 5), ["one", "two"]),
+        ((6,), ["one"]),
+    ],
+)
+def test_of_several_entries_the_one_with_the_same_counts_comes_first(
+    counts: tuple[int, ...], reasons: list[str]
+) -> None:
+    entries = [
+        KnownFinding("t.c", f"{n} of 9 rows are odd", reason, Mark("f", 9, 3))
+        for n, reason in ((3, "one"), (5, "two"))
+    ]
+    findings = [finding(f"{n} of 9 rows are odd") for n in counts]
+    texts = [one.text for one in settle(findings, entries, all_told=True)]
+    assert [text.partition("(known: ")[2] for text in texts] == [
+        f"{reason})" for reason in reasons
+    ]

@@ -1,0 +1,278 @@
+"""`encounters mapping check --live` on databases: each planted defect is found."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from app.cli.check import check_live
+from tests.app.cli.live_hospital import (
+    MAPPING,
+    checked,
+    defects,
+    fill,
+    findings_of,
+    run,
+    written,
+)
+from tests.mariadb_server import MariaServer
+
+DEFECTS = defects("sql")
+SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
+"""Ahead of the clock by less than the zone is from UTC."""
+
+Capture = pytest.CaptureFixture[str]
+NewUrl = Callable[[str], str]
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = new_url(kind)
+    monkeypatch.setenv("PAS_URL", url)
+    return url
+
+
+@pytest.fixture
+def sqlite(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = new_url("sqlite")
+    monkeypatch.setenv("PAS_URL", url)
+    return url
+
+
+def test_nothing_is_wrong_with_a_sound_hospital(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, kind)
+    file = written(tmp_path)
+    assert {one["severity"] for one in checked(file, capsys)} <= {"note"}
+    assert main(["mapping", "check", "--live", str(file)]) == 0
+
+
+def is_found(
+    defect: dict[str, Any], kind: str, url: str, folder: Path, capsys: Capture
+) -> bool:
+    """Whether a defect is reported, and gone once a proposed index is there."""
+    fill(url, kind, [sql.replace("SOON", SOON) for sql in defect.get("sql", ())])
+    file = written(folder, *defect.get("changes", ()))
+    findings = findings_of(defect, file, checked(file, capsys))
+    if not findings or not findings[0]["remedy"].startswith("CREATE INDEX"):
+        return bool(findings)
+    run(url, findings[0]["remedy"])
+    return findings[0] not in checked(file, capsys)
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_found_in_sqlite(
+    name: str, sqlite: str, tmp_path: Path, capsys: Capture
+) -> None:
+    if "sqlite" in DEFECTS[name].get("databases", ("sqlite",)):
+        assert is_found(DEFECTS[name], "sqlite", sqlite, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
+def test_defects_are_found_in_other_databases(
+    kind: str,
+    new_url: NewUrl,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    missed = []
+    for name, defect in DEFECTS.items():
+        if kind in defect.get("databases", (kind,)):
+            monkeypatch.setenv("PAS_URL", url := new_url(kind))
+            if not is_found(defect, kind, url, tmp_path, capsys):
+                missed.append(name)
+    assert missed == []
+
+
+def test_blanks_that_a_database_does_not_count_are_no_finding(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    """A CHAR of PostgreSQL, and all texts of MariaDB as it is made."""
+    if kind == "sqlite":
+        return
+    blanks = "ALTER TABLE stays MODIFY visit CHAR(20)"
+    if kind == "postgresql":
+        blanks = "ALTER TABLE stays ALTER COLUMN visit TYPE CHAR(20)"
+    fill(url, kind, (blanks,))
+    found = checked(written(tmp_path), capsys)
+    assert {one["severity"] for one in found} <= {"note"}
+
+
+def test_a_far_day_that_the_file_declares_absent_is_no_finding(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    far = "UPDATE stays SET ended = '2999-12-31 00:00:00' WHERE stay_id > 60"
+    fill(url, kind, (far,))
+    (one,) = [f for f in checked(written(tmp_path), capsys) if "absent:" in f["remedy"]]
+    file = written(tmp_path, ("{from: ended}", f"{{from: ended, {one['remedy']}}}"))
+    assert not any("absent:" in f["remedy"] for f in checked(file, capsys))
+
+
+def test_codes_and_counts_alone_are_quoted(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, kind, ("UPDATE patients SET sex = substr(family, 1, 4)",))
+    file = written(tmp_path, ("M: male", "M: male, F2: female"))
+    assert any("'Ljun' (120 rows)" in f["text"] for f in checked(file, capsys))
+
+
+def test_an_index_for_words_within_texts_is_of_what_is_compared(
+    new_url: NewUrl,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PAS_URL", url := new_url("postgresql"))
+    fill(url, "postgresql")
+    file = written(tmp_path)
+    (remedy,) = {one["remedy"] for one in checked(file, capsys)} - {""}
+    extension, index = remedy.split("\n")
+    assert extension == "CREATE EXTENSION IF NOT EXISTS pg_trgm;"
+    # The server of the tests lacks the extension; what is indexed it can index plainly.
+    run(url, index.replace("USING gin ", "").replace(" gin_trgm_ops", ""))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////none/such.sqlite",
+        "postgresql://eve:hush@127.0.0.1:9/secret_pas",
+        "mysql://eve:hush@127.0.0.1:9/secret_pas",
+        None,
+    ],
+    ids=["sqlite", "postgresql", "mariadb", "unset"],
+)
+def test_a_source_that_is_away_cannot_be_checked(
+    url: str | None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PAS_URL", raising=False)
+    if url:
+        monkeypatch.setenv("PAS_URL", url)
+    assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert ("PAS_URL" in printed.err) is (url is None)
+    assert printed.err.count("\n") == 1
+    assert not any(word in printed.err for word in ("eve", "hush", "secret_pas"))
+
+
+def test_an_account_that_is_refused_cannot_check(
+    mariadb_server: MariaServer,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    database = mariadb_server.new_database().rpartition("/")[2].partition("?")[0]
+    monkeypatch.setenv("PAS_URL", mariadb_server.url(database, account="eve:hush"))
+    assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 2
+    printed = capsys.readouterr().err
+    assert "account" in printed
+    assert not any(secret in printed for secret in ("eve", "hush", database))
+
+
+def test_a_file_with_errors_is_not_held_against_its_source(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAS_URL", "sqlite:////none/such.sqlite")
+    file = written(tmp_path, ("codes: states", "codes: state"))
+    assert main(["mapping", "check", "--live", str(file)]) == 1
+    printed = capsys.readouterr()
+    assert "'state'" in printed.out
+    assert printed.err == ""
+
+
+def test_an_account_that_may_write_is_an_error_of_the_source(
+    new_url: NewUrl, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAS_URL", url := new_url("postgresql"))
+    fill(url, "postgresql")
+    file = written(tmp_path, (", may_write: true", ""))
+    (one,) = [one for one in checked(file, capsys) if one["severity"] == "error"]
+    assert file.read_text().splitlines()[int(one["line"]) - 1].startswith("source:")
+
+
+def test_each_table_of_several_is_checked(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, kind, ("CREATE TABLE more AS SELECT * FROM stays",))
+    fields = MAPPING.partition("  fields:")[2].partition("  search:")[0]
+    entry = "    - prefix: {0}-\n      rows: SELECT * FROM {1}\n      fields:{2}"
+    entries = "".join(
+        entry.format(prefix, table, fields.replace("\n", "\n    ").rstrip(" "))
+        for prefix, table in (("a", "stays"), ("b", "more"))
+    )
+    own = f"  rows: SELECT * FROM stays\n  fields:{fields}"
+    file = written(tmp_path, (own, f"  sources:\n{entries}"))
+    found = checked(file, capsys)
+    assert {one["source"] for one in found if one["severity"] == "warning"} == {
+        f"more.{column}"
+        for column in ("stay_id", "patient_id", "began", "visit", "unit", "changed")
+    }
+
+
+def test_people_read_a_line_a_finding_and_how_many_there_are(
+    sqlite: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(sqlite, "sqlite", ("UPDATE stays SET state = 'Z' WHERE stay_id = 1",))
+    file = written(tmp_path)
+    assert main(["mapping", "check", "--live", str(file)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{file}:10:3: Encounter.status ← stays.state: ")
+    assert lines[1].startswith("    Z: '?'   # 1 row; ")
+    assert lines[-1] == f"{file}: 1 error, 2 notes"
+
+
+def test_errors_come_first_and_an_index_is_proposed_once(
+    sqlite: str, tmp_path: Path, capsys: Capture
+) -> None:
+    dropped = ("stays_began", "stays_changed", "patients_changed", "patients_born")
+    faulty = "UPDATE patients SET sex = 'Z' WHERE patient_id = 1"
+    fill(sqlite, "sqlite", [*(f"DROP INDEX {name}" for name in dropped), faulty])
+    found = checked(written(tmp_path), capsys)
+    order = ["error", "warning", "note"]
+    again = "the same index as above: "
+
+    def rank(one: dict[str, str]) -> tuple[int, bool]:
+        is_index = one["remedy"].startswith(("CREATE INDEX", again))
+        return order.index(one["severity"]), is_index
+
+    assert [rank(one) for one in found] == sorted(map(rank, found))
+    indexes = [one["remedy"] for one in found if "CREATE INDEX" in one["remedy"]]
+    assert len(indexes) == len(set(indexes)) > 0
+    names = {index.split()[2] for index in indexes}
+    repeated = [o["remedy"] for o in found if o["remedy"].startswith(again)]
+    assert {remedy.removeprefix(again) for remedy in repeated} <= names
+    assert repeated
+
+
+def test_rows_between_the_newest_and_the_oldest_are_examined(
+    sqlite: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(sqlite, "sqlite")
+    many = "WITH RECURSIVE n(i) AS (SELECT 121 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)"
+    run(
+        sqlite,
+        f"INSERT INTO stays {many} SELECT i, 1, 'S', 'HC',"
+        " datetime('2020-06-10', '+' || i || ' hours'), NULL, 'V' || i, 'U1',"
+        " '2021-06-01 00:00:00' FROM n",
+        "UPDATE stays SET ended = '2001-01-01 00:00:00' WHERE stay_id > 2500"
+        " AND stay_id < 3500",
+    )
+    found = checked(written(tmp_path), capsys)
+    assert [o["severity"] for o in found if o["source"] == "stays.ended"] == ["error"]
+
+
+def test_a_check_ends_in_time(sqlite: str, tmp_path: Path) -> None:
+    fill(sqlite, "sqlite")
+    (finding,) = check_live(written(tmp_path), seconds=0)
+    assert (finding.line, finding.severity) == (0, "warning")

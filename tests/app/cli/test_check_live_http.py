@@ -1,0 +1,220 @@
+"""`encounters mapping check --live` on an HTTP API: each planted defect is found."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapters.testing.hospital import Hospital, OrganizationRow, PatientRow, StayRow
+from app.cli import main
+from tests.app.cli.live_hospital import (
+    Findings,
+    checked,
+    defects,
+    findings_of,
+    written,
+)
+from tests.hospital_http import SECRETS, Api, answer, serving
+from tests.hospital_http_mapping import http_mapping_text
+
+DEFECTS = defects("http")
+Check = Callable[..., Findings]
+Capture = pytest.CaptureFixture[str]
+
+SOUND = Hospital(
+    stays=tuple(
+        StayRow(
+            n,
+            patient=n,
+            kind=("HC", "URG")[n % 2],
+            began=f"2024-05-{n % 28 + 1:02} 08:{n:02}:00",
+            ended=f"2024-06-{n % 28 + 1:02} 09:00:00",
+            visit=f"V{n}",
+            unit=f"U{n % 3}",
+            changed=f"2024-06-{n % 28 + 1:02} 10:00:00",
+        )
+        for n in range(1, 31)
+    ),
+    patients=tuple(
+        PatientRow(
+            n,
+            used_name=f"Ljungqvist{n}",
+            birth_name=f"Ljungqvist{n}",
+            given=f"Siri{n}",
+            sex="2",
+            born=f"19{n + 30}-01-02",
+            changed="2024-06-01 10:00:00",
+            numbers=((f"N{n}", "urn:oid:1.2"),),
+        )
+        for n in range(1, 31)
+    ),
+    organizations=(
+        OrganizationRow("H1", "General", "750000001", "2024-06-01 10:00:00"),
+    ),
+)
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    served = Api(SOUND)
+    with serving(served) as url:
+        for name, value in {"PAS_URL": url, **SECRETS}.items():
+            monkeypatch.setenv(name, value)
+        yield served
+
+
+@pytest.fixture
+def check(tmp_path: Path, capsys: Capture) -> Check:
+    """Return what changes the mapping file and returns the findings."""
+    text = http_mapping_text(SOUND, source=", timeout_seconds: 60")
+    return lambda *changes: checked(written(tmp_path, *changes, text=text), capsys)
+
+
+def line_of(one: dict[str, str], folder: Path) -> str:
+    return (folder / "hospital.yaml").read_text().splitlines()[int(one["line"]) - 1]
+
+
+@pytest.mark.usefixtures("api")
+def test_nothing_is_wrong_with_a_sound_api(check: Check) -> None:
+    findings = check()
+    assert {one["severity"] for one in findings} == {"note"}
+    assert any("30 rows" in one["text"] for one in findings)
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_found(name: str, tmp_path: Path, check: Check) -> None:
+    findings = check(*DEFECTS[name]["changes"])
+    assert findings_of(DEFECTS[name], tmp_path / "hospital.yaml", findings)
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize("system", ["urn:oid:1.9", "urn:oid:1.2"])
+def test_codes_count_only_in_items_that_count(system: str, check: Check) -> None:
+    item = (
+        "value: {from: valeur}\n",
+        "value: {from: valeur}\n"
+        "        use: {from: domaine, codes: uses}\n"
+        f"        only_if: {{from: domaine, in: [{system}]}}\n",
+    )
+    findings = check(item, ("codes:\n", "codes:\n  uses: {table: {X: usual}}\n"))
+    is_counted = any("'urn:oid:1.2' (30 rows)" in one["text"] for one in findings)
+    assert is_counted is (system == "urn:oid:1.2")
+
+
+def test_a_filter_is_tried_with_a_value_that_can_be_searched(
+    check: Check, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The newest stays have no class: they become what no code of the API stands for.
+    stays = tuple(
+        stay._replace(kind=None) if stay.id in (27, 26) else stay
+        for stay in SOUND.stays
+    )
+    with serving(Api(replace(SOUND, stays=stays))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        findings = check(("class: {send: types,", "class: {send: typ,"))
+    assert [o["severity"] for o in findings if "'class'" in o["text"]] == ["error"]
+
+
+@pytest.mark.usefixtures("api")
+def test_ends_that_stand_for_none(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays = tuple(s._replace(ended="2999-12-31 00:00:00") for s in SOUND.stays)
+    with serving(Api(replace(SOUND, stays=stays))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        (one,) = [one for one in check() if "absent:" in one["remedy"]]
+    assert "30 rows end on 2999-12-31" in one["text"]
+    assert '"31/12/2999 00:00' in one["remedy"]
+
+
+def test_a_refused_page_size_is_one_error_at_its_line(
+    api: Api, tmp_path: Path, check: Check
+) -> None:
+    api.strange = lambda request: (
+        None
+        if "nb" in request.args or request.path.count("/") > 1
+        else answer({"erreur": "nb"}, 400)
+    )
+    old = "path: /sejours, rows: resultats, count: nb,"
+    findings = check((old, old.replace("nb,", "nbr,")))
+    (one,) = [one for one in findings if one["severity"] == "error"]
+    assert (one["element"], one["source"]) == ("Encounter.list.count", "nbr")
+    assert "list: {path: /sejours" in line_of(one, tmp_path)
+
+
+@pytest.mark.parametrize("most", [20, 100])
+def test_an_api_that_keeps_rows_back_is_found(
+    api: Api, check: Check, most: int
+) -> None:
+    api.most = most
+    counted = "counting: {path: /sejours/nombre, total: nombre}"
+    changes = ("total: nombre", counted), ("{offset: debut}", "{page: page}")
+    findings = [o for o in check(*changes) if o["element"] == "Encounter.list"]
+    assert bool(findings) is (most < 30)
+
+
+@pytest.mark.parametrize("paging", ["page: page", "offset: debut", "next: suite.lien"])
+def test_pages_that_are_smaller_than_asked_matter_where_they_are_counted(
+    api: Api, check: Check, paging: str
+) -> None:
+    api.most = 20
+    findings = check(("{offset: debut}", f"{{{paging}}}"))
+    severities = [o["severity"] for o in findings if o["element"] == "Encounter.list"]
+    assert severities == (["warning"] if paging == "page: page" else [])
+
+
+def test_an_api_that_refuses_so_many_rows_is_asked_for_fewer(
+    api: Api, check: Check
+) -> None:
+    api.strange = lambda request: (
+        answer({"erreur": "nb"}, 400) if request.args.get("nb") == "2000" else None
+    )
+    findings = check()
+    assert {one["severity"] for one in findings} == {"note"}
+    assert any("30 rows" in one["text"] for one in findings)
+
+
+def test_a_read_that_is_refused_is_an_error_at_its_line(
+    api: Api, tmp_path: Path, check: Check
+) -> None:
+    api.strange = lambda request: (
+        answer({}, 418) if request.path.startswith("/sejours/") else None
+    )
+    (one,) = [one for one in check() if one["severity"] == "error"]
+    assert one["element"] == "Encounter.read"
+    assert 'read: {path: "/sejours/{id}"}' in line_of(one, tmp_path)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_file_without_credentials_is_one_error_at_its_source(
+    status: int, api: Api, tmp_path: Path, check: Check
+) -> None:
+    api.strange = lambda _: answer({}, status)
+    (one,) = check()
+    assert one["element"] == "source"
+    assert line_of(one, tmp_path).startswith("source:")
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        "headers: {X-Key: {env: PAS_KEY}}",
+        "auth: {oauth2: {token_url: 'URL/token', client_id: c,"
+        " client_secret: {env: PAS_PASSWORD}}}",
+        "auth: {session: {path: /session, form: {u: {env: PAS_USER}}, token: t,"
+        " header: X-Session}}",
+    ],
+    ids=["headers", "oauth2", "session"],
+)
+def test_credentials_that_are_refused_cannot_check(
+    credentials: str, api: Api, tmp_path: Path, capsys: Capture
+) -> None:
+    api.strange = lambda _: answer({"error": "invalid_client"}, 401)
+    file = tmp_path / "hospital.yaml"
+    source = f", {credentials.replace('URL', os.environ['PAS_URL'])}"
+    file.write_text(http_mapping_text(SOUND, source=source))
+    assert main(["mapping", "check", "--live", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"{file}: ")

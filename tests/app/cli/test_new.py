@@ -1,0 +1,372 @@
+"""`encounters mapping new`: what the structure of a source says, and what is left open."""
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import yaml
+
+from adapters import open_adapter
+from adapters.contract import EncounterRecord, ResourceType, SearchQuery, Sort, SortKey
+from adapters.mapping.load import load_mapping
+from app.cli import main
+from app.cli.new import read_answer
+from tests.databases import writing
+
+Capture = pytest.CaptureFixture[str]
+NewUrl = Callable[[str], str]
+
+# Columns that are named as slots are, with declared keys.
+PLAIN = """
+CREATE TABLE organization (id INTEGER PRIMARY KEY, name VARCHAR(40));
+CREATE TABLE unit (unit_id INTEGER PRIMARY KEY, code VARCHAR(4), name VARCHAR(40));
+CREATE TABLE staff (staff_id INTEGER PRIMARY KEY, {many});
+CREATE TABLE patient (id INTEGER PRIMARY KEY, gender VARCHAR(10), birth_date DATE,
+  surname VARCHAR(20), merged INTEGER REFERENCES patient (id));
+CREATE TABLE phone (phone_id INTEGER PRIMARY KEY, number VARCHAR(20), owner INTEGER,
+  FOREIGN KEY (owner) REFERENCES patient (id));
+CREATE TABLE encounter (id INTEGER PRIMARY KEY, patient INTEGER, hospital INTEGER, unit INTEGER,
+  last_unit INTEGER REFERENCES unit (unit_id),
+  doctor INTEGER, status VARCHAR(12), kind VARCHAR(4), name VARCHAR(20), start {time},
+  FOREIGN KEY (patient) REFERENCES patient (id),
+  FOREIGN KEY (hospital) REFERENCES organization (id),
+  FOREIGN KEY (unit) REFERENCES unit (unit_id),
+  FOREIGN KEY (doctor) REFERENCES staff (staff_id));
+INSERT INTO organization VALUES (1, 'North');
+INSERT INTO unit VALUES (1, '0123', 'Cardiology');
+"""
+TIMES = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP", "mariadb": "DATETIME"}
+
+# Names that say nothing here, and no declared key.
+SILENT = """
+CREATE TABLE malade (no INTEGER, nom VARCHAR(20), ne_le VARCHAR(10));
+CREATE TABLE sejour (numero VARCHAR(9) UNIQUE, malade INTEGER, etat VARCHAR(4), entree DATE);
+"""
+
+
+def made(url: str, text: str, kind: str = "sqlite") -> str:
+    """Make tables in an empty database and return its URL."""
+    many = ", ".join(f"column_{n} VARCHAR(10)" for n in range(20))
+    engine = writing(url)
+    with engine.begin() as connection:
+        for statement in text.format(time=TIMES[kind], many=many).split(";\n"):
+            if statement.strip():
+                connection.execute(sa.text(statement))
+        if "CREATE TABLE patient" in text:
+            for n in range(1, 41):
+                surname = "Ljungqvist" if n < 4 else f"Okafor{n}"
+                connection.execute(
+                    sa.text(
+                        "INSERT INTO patient VALUES (:n, 'female', NULL, :s, NULL)"
+                    ),
+                    {"n": n, "s": surname},
+                )
+                status = "Finished" if n > 6 else "planned"
+                connection.execute(
+                    sa.text(
+                        "INSERT INTO encounter VALUES (:n, :n, 1, 1, 1, NULL, :status, :kind,"
+                        " 'x', '2024-03-30 08:15:00')"
+                    ),
+                    {"n": n, "status": status, "kind": "HC" if n > 3 else f"Q{n}"},
+                )
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def url(new_url: NewUrl) -> str:
+    return made(new_url("sqlite"), PLAIN)
+
+
+def new(url: str, folder: Path, *options: str) -> tuple[int, str]:
+    """Return the exit status and the file that is written."""
+    file = folder / "new.yaml"
+    file.unlink(missing_ok=True)
+    status = main(["mapping", "new", "--from", url, "--out", str(file), *options])
+    return status, file.read_text("utf-8")
+
+
+def test_a_structure_that_says_everything_is_served(
+    kind: str, new_url: NewUrl, tmp_path: Path, capsys: Capture
+) -> None:
+    url = made(new_url(kind), PLAIN, kind)
+    status, _ = new(url, tmp_path)
+    assert status == 0, capsys.readouterr().err
+    file = tmp_path / "new.yaml"
+    assert main(["mapping", "check", str(file)]) == 0
+    mapping = load_mapping(file, {"PAS_URL": url})
+    with closing(open_adapter(mapping)) as adapter:
+        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 3)
+        first, *_ = adapter.search(query).rows
+    assert isinstance(first, EncounterRecord)
+    assert (first.id, first.patient_id, first.organization_id, first.status) == (
+        *("1", "1", "1", "planned"),
+    )
+    assert str(first.start) == "2024-03-30 08:15:00+01:00"
+
+
+def test_declared_keys_are_joins_and_references(url: str, tmp_path: Path) -> None:
+    _, text = new(url, tmp_path)
+    mapping = yaml.safe_load(text)
+    rows = mapping["encounter"]["rows"]
+    joins = re.findall(r"LEFT JOIN unit \w+ ON \w+\.unit_id = e\.(\w+)", rows)
+    assert sorted(joins) == ["last_unit", "unit"]
+    # A name that is there twice has the column of its key in front.
+    assert "name AS unit_name" in rows
+    assert "name AS last_unit_name" in rows
+    assert "JOIN patient" not in rows
+    # A large table is no list of codes, and a question.
+    assert "JOIN staff" not in rows
+    assert "# ? doctor refers to staff" in text
+    fields = mapping["encounter"]["fields"]
+    assert fields["patient_id"] == {"from": "patient"}
+    assert fields["organization_id"] == {"from": "hospital"}
+    assert mapping["patient"]["fields"]["replaced_by"] == {"from": "merged"}
+    assert "rows of phone refer to patient" in text
+    assert "tables that nothing reads: phone, staff" in text
+
+
+def test_codes_are_counted_and_their_meaning_is_asked(url: str, tmp_path: Path) -> None:
+    _, text = new(url, tmp_path)
+    # FHIR's own words are filled in.
+    assert "Finished: finished  # 34 rows" in text
+    assert yaml.safe_load(text)["codes"]["status_encounter"]["table"] == {
+        "Finished": "finished",
+        "planned": "planned",
+    }
+    # A code that few rows have may be anything, and so may the names of people.
+    assert "encounter.kind: HC: 37, 3 more" in text
+    assert "Q1" not in text
+    assert "Ljungqvist" not in text
+    assert "Okafor" not in text
+
+
+def test_what_the_structure_does_not_say_is_a_question(
+    new_url: NewUrl, tmp_path: Path, capsys: Capture
+) -> None:
+    url = made(new_url("sqlite"), SILENT)
+    status, text = new(url, tmp_path, "--stay", "Sejour", "--patient", "malade")
+    assert status == 1
+    assert "Encounter.status" in capsys.readouterr().err
+    mapping = yaml.safe_load(text)
+    assert mapping["encounter"]["fields"] == {"id": {"from": "numero"}}
+    assert mapping["encounter"]["search"] == ["_id"]
+    assert "# ? start: which column? entree" in text
+    assert "# ? patient_id: which column? numero, malade" in text
+    assert "# status: {from: …, codes: status_sejour}" in text
+    assert "# ? no key is declared" in text
+    # The line of a candidate is the field once its column is chosen.
+    file = tmp_path / "new.yaml"
+    for slot, column in (("status", "etat"), ("patient_id", "malade")):
+        text = re.sub(rf"# ({slot}: {{from: )…", rf"\1{column}", text)
+    text = text.replace(
+        "\nencounter:", "\ncodes: {status_sejour: {table: {}}}\nencounter:"
+    )
+    file.write_text(text, "utf-8")
+    assert main(["mapping", "check", str(file)]) == 0
+
+
+def test_a_time_without_a_zone_asks_for_its_clock(url: str, tmp_path: Path) -> None:
+    _, text = new(url, tmp_path)
+    (line,) = [line for line in text.splitlines() if " start: {" in line]
+    assert "# ? by whose clock" in line
+
+
+def test_several_tables_of_stays_are_sources(
+    url: str, tmp_path: Path, new_url: NewUrl
+) -> None:
+    _, text = new(url, tmp_path, "--stay", "encounter", "phone")
+    sources = yaml.safe_load(text)["encounter"]["sources"]
+    assert [source["prefix"] for source in sources] == ["enc1-", "pho2-"]
+    assert "FROM phone p" in sources[1]["rows"]
+
+
+def test_persons_are_joined_to_patients(new_url: NewUrl, tmp_path: Path) -> None:
+    text = PLAIN.replace("merged INTEGER REFERENCES patient (id)", "person INTEGER")
+    person = (
+        "CREATE TABLE person (id INTEGER PRIMARY KEY, family VARCHAR(20), {many});\n"
+    )
+    text = text.replace("person INTEGER", "person INTEGER REFERENCES person (id)")
+    url = made(new_url("sqlite"), person + text)
+    _, text = new(url, tmp_path, "--patient", "patient", "person")
+    rows = yaml.safe_load(text)["patient"]["rows"]
+    assert "LEFT JOIN person p2 ON p2.id = p.person" in rows
+    _, text = new(url, tmp_path, "--patient", "patient", "unit")
+    assert "no declared key of patient leads to unit" in text
+
+
+def test_tables_of_another_schema(
+    new_url: NewUrl, tmp_path: Path, capsys: Capture
+) -> None:
+    url = new_url("postgresql")
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA pas")
+        connection.exec_driver_sql("CREATE TABLE pas.stays (id INTEGER PRIMARY KEY)")
+    engine.dispose()
+    assert main(["mapping", "new", "--from", url]) == 2
+    assert "pas" in capsys.readouterr().err
+    _, text = new(url, tmp_path, "--schema", "pas", "--stay", "pas.stays")
+    assert "FROM pas.stays s" in text
+
+
+def test_it_prints_the_file_or_json(url: str, tmp_path: Path, capsys: Capture) -> None:
+    _, text = new(url, tmp_path)
+    capsys.readouterr()
+    assert main(["mapping", "new", "--from", url]) == 0
+    assert capsys.readouterr().out == text
+    assert main(["mapping", "new", "--json", "--from", url]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["file"], printed["mapping"], printed["warnings"]) == ("", text, [])
+    lines = text.splitlines()
+    assert len(printed["questions"]) == text.count("# ? ") > 5
+    for question in printed["questions"]:
+        assert question["text"] in lines[question["line"] - 1]
+
+
+def test_the_address_is_written_nowhere(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIS_URL", url)
+    _, text = new("env:HIS_URL", tmp_path)
+    assert "url: {env: HIS_URL}" in text
+    assert url.removeprefix("sqlite:///") not in text
+
+
+def test_the_database_and_an_existing_file_are_left_alone(
+    url: str, tmp_path: Path
+) -> None:
+    database = Path(url.removeprefix("sqlite:///"))
+    before = database.read_bytes()
+    _, text = new(url, tmp_path)
+    assert database.read_bytes() == before
+    again = ["mapping", "new", "--from", url, "--out", str(tmp_path / "new.yaml")]
+    assert main([*again, "--stay", "phone"]) == 2
+    assert (tmp_path / "new.yaml").read_text("utf-8") == text
+
+
+def test_an_account_that_may_write_is_warned_of(
+    new_url: NewUrl, tmp_path: Path, capsys: Capture
+) -> None:
+    new(made(new_url("postgresql"), PLAIN, "postgresql"), tmp_path)
+    assert "warning: this account may change tables" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--from", "env:PAS_NOWHERE"], "PAS_NOWHERE"),
+        (["--from", "env:1"], "env:NAME"),
+        (["--from", "https://pas.example.org"], "'A hospital behind an HTTP API'"),
+        (["--from", "nonsense"], "postgresql://host/database"),
+        (["--from", "postgresql://u:secret@127.0.0.1:1/db?sslmode=secret"], "sslmode"),
+        (["--from", "db2://secret@host/x"], "db2"),
+        (["--from", "sqlite:////nowhere/x.sqlite"], "catalogue"),
+        (["--from", "URL", "--stay", "encounters"], "'encounter'"),
+        (["--from", "URL", "--stay", "q"], "organization, patient, phone"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(
+    options: list[str], says: str, url: str, capsys: Capture
+) -> None:
+    arguments = [url if option == "URL" else option for option in options]
+    assert main(["mapping", "new", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert says in printed.err
+    assert "secret" not in printed.err
+
+
+def test_a_database_without_a_table_of_stays_lists_its_tables(
+    new_url: NewUrl, capsys: Capture
+) -> None:
+    url = made(new_url("sqlite"), SILENT)
+    assert main(["mapping", "new", "--from", url]) == 2
+    assert "malade, sejour" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- saved answers
+
+ROW = {"id": 1, "ipp": "7", "status": "finished", "entree": "31/01/2024 10:00"}
+
+
+def saved(folder: Path, answer: Any, name: str = "sejours") -> Path:
+    file = folder / f"{name}.json"
+    file.write_text(answer if isinstance(answer, str) else json.dumps(answer))
+    return file
+
+
+def test_answers_become_a_mapping_of_an_api(tmp_path: Path) -> None:
+    stays = [
+        {**ROW, "id": n, "uf": {"code": "0123"}, "start": "2024-01-31", "actes": [{}]}
+        for n in range(1, 20)
+    ]
+    stays[0]["uf"] = None
+    patients = [{"id": n, "birth_date": "19570124", "sexe": "F"} for n in range(1, 20)]
+    file = saved(tmp_path, {"total": 400, "data": {"rows": stays}})
+    people = saved(tmp_path, patients, "patients")
+    status, text = new(str(file), tmp_path, "--patient", str(people))
+    # Whose stays they are is not in the names of the fields.
+    assert status == 1
+    mapping = yaml.safe_load(text)
+    assert mapping["source"] == {"kind": "http", "url": {"env": "PAS_URL"}}
+    assert mapping["encounter"]["list"] == {
+        "path": "/sejours",
+        "rows": "data.rows",
+        "total": "total",
+        "count": "count",
+    }
+    fields = mapping["encounter"]["fields"]
+    assert fields["start"] == {"from": "start", "at": "00:00"}
+    assert fields["status"] == {"from": "status", "codes": "status_sejours"}
+    assert mapping["codes"]["status_sejours"]["table"] == {"finished": "finished"}
+    birth_date = mapping["patient"]["fields"]["birth_date"]
+    assert birth_date == {"from": "birth_date", "format": "%Y%m%d"}
+    assert re.search(r"patient_id: which column\? .*ipp", text)
+    assert "# ? actes is a list" in text
+    assert "patients.sexe" not in text
+    assert "sexe: F: 19" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "rows", "total"),
+    [
+        ({"total": 3, "data": {"rows": [ROW]}}, "data.rows", "total"),
+        ({"page": {"count": 9, "size": 0}, "items": [ROW]}, "items", "page.count"),
+        ([ROW], ".", ""),
+        ({"hits": [ROW, {**ROW, "id": 2}], "n": 1}, "hits", ""),
+    ],
+)
+def test_where_rows_and_total_are(
+    answer: Any, rows: str, total: str, tmp_path: Path
+) -> None:
+    read = read_answer(saved(tmp_path, answer))
+    assert (read.rows_path, read.total) == (rows, total)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("nonsense", ()),
+        ('{"id": 1}', ()),
+        ('{"ids": [1, 2]}', ()),
+        (json.dumps([ROW]), ("--stay", "sejour")),
+        (json.dumps([ROW]), ("--patient", "none.json")),
+    ],
+)
+def test_what_is_no_answer_is_an_error(
+    text: str, options: tuple[str, ...], tmp_path: Path, capsys: Capture
+) -> None:
+    file = saved(tmp_path, text)
+    assert main(["mapping", "new", "--from", str(file), *options]) == 2
+    assert capsys.readouterr().out == ""

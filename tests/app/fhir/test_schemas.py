@@ -1,0 +1,525 @@
+"""Schemas: records as STU3 resources, from a whole record down to the barest one."""
+
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from marshmallow import Schema, fields
+
+from adapters.contract import (
+    AddressRecord,
+    EncounterRecord,
+    IdentifierRecord,
+    NameRecord,
+    OrganizationRecord,
+    PatientRecord,
+    Record,
+    ResourceType,
+    TelecomRecord,
+)
+from adapters.mapping.model import Constants
+from app.fhir.bundle import Link, match_entries, outcome_entry, searchset
+from app.fhir.datatypes import compiled
+from app.fhir.encounter import CLASS_LABELS
+from app.fhir.outcome import Issue, outcome_body
+from app.fhir.resources import resource_schemas
+from tests.validity import validate
+from tests.validity.schema import codes
+
+PARIS = ZoneInfo("Europe/Paris")
+UNIT_URL = "https://example.org/fhir/StructureDefinition/functional-unit"
+TYPES = "https://example.org/fhir/identifier-types"
+CONSTANTS = Constants(
+    functional_unit_extension=UNIT_URL,
+    patient_identifier_type_system=TYPES,
+    organization_identifier_type_system=TYPES,
+)
+KINDS = {
+    EncounterRecord: ResourceType.ENCOUNTER,
+    PatientRecord: ResourceType.PATIENT,
+    OrganizationRecord: ResourceType.ORGANIZATION,
+}
+
+BARE = EncounterRecord(id="e-1", status="planned", patient_id="p-1")
+ENCOUNTER = EncounterRecord(
+    id="e-1",
+    status="finished",
+    patient_id="p-1",
+    visit_number="000123456",
+    visit_number_system="urn:oid:1.2.250.1.999.1.1",
+    class_code="IMP",
+    start=datetime(2024, 3, 30, 8, 15, tzinfo=PARIS),
+    end=datetime(2024, 3, 31, 17, 0, tzinfo=PARIS),
+    functional_unit="0123",
+    organization_id="o-1",
+    last_updated=datetime(2024, 4, 1, 6, 0, 0, 120_000, tzinfo=UTC),
+)
+PATIENT = PatientRecord(
+    id="p-1",
+    active=True,
+    identifiers=(
+        IdentifierRecord("42", "urn:oid:1.2.250.1", "PI", "usual", "o-1"),
+        IdentifierRecord("1840", "urn:oid:1.2.250.1.213.1.4.10", "INS-NIR", "official"),
+    ),
+    names=(
+        NameRecord("official", "Noël", ("Zoé", "Anne"), "Dr"),
+        NameRecord(use="usual", text="Zoé N."),
+    ),
+    telecoms=(TelecomRecord("0102030405", "phone", "home"),),
+    gender="female",
+    birth_date=date(1984, 2, 29),
+    addresses=(
+        AddressRecord("home", ("1 rue Haute", "Bât. B"), "Lyon", "69001", "FR"),
+    ),
+    organization_id="o-1",
+    last_updated=datetime(2024, 4, 1, tzinfo=UTC),
+)
+ORGANIZATION = OrganizationRecord(
+    id="uf-0123",
+    active=True,
+    identifiers=(IdentifierRecord("690000001", "urn:oid:1.2.250.1", "FINEG"),),
+    name="Cardiologie",
+    telecoms=(TelecomRecord("0102030405", "phone", "work"),),
+    addresses=(AddressRecord(lines=("1 rue Haute",), city="Lyon"),),
+    part_of="o-1",
+    last_updated=datetime(2024, 4, 1, tzinfo=UTC),
+)
+
+
+def written(record: Record, constants: Constants = CONSTANTS) -> Any:
+    """Return the resource as a client reads it, valid by STU3 and the spec.
+
+    The compiled function writes what `dump` writes, in the same order.
+    """
+    schema = resource_schemas(constants)[KINDS[type(record)]]
+    resource = compiled(schema)(record)
+    assert [*resource.items()] == [*schema.dump(record).items()]
+    body = orjson.loads(orjson.dumps(resource))
+    validate(body)
+    return body
+
+
+def test_a_field_that_cannot_be_compiled_is_refused() -> None:
+    with pytest.raises(AssertionError):
+        compiled(Schema.from_dict({"id": fields.String()})())
+
+
+WHOLE = {
+    "resourceType": "Encounter",
+    "id": "e-1",
+    "meta": {"lastUpdated": "2024-04-01T06:00:00.120000+00:00"},
+    "identifier": [
+        {
+            "use": "official",
+            "type": {
+                "coding": [
+                    {
+                        "system": CONSTANTS.identifier_type_system,
+                        "version": "3.0.1",
+                        "code": "VN",
+                        "display": "Visit Number",
+                    }
+                ]
+            },
+            "system": "urn:oid:1.2.250.1.999.1.1",
+            "value": "000123456",
+            "assigner": {"reference": "Organization/o-1"},
+        }
+    ],
+    "status": "finished",
+    "subject": {"reference": "Patient/p-1"},
+    "period": {
+        "start": "2024-03-30T08:15:00+01:00",
+        "end": "2024-03-31T17:00:00+02:00",
+    },
+    "serviceProvider": {
+        "extension": [{"url": UNIT_URL, "valueString": "0123"}],
+        "reference": "Organization/o-1",
+    },
+    "class": {
+        "code": "IMP",
+        "display": "inpatient encounter",
+        "system": "http://hl7.org/fhir/v3/ActCode",
+    },
+}
+WHOLE_PATIENT = {
+    "resourceType": "Patient",
+    "id": "p-1",
+    "meta": {"lastUpdated": "2024-04-01T00:00:00+00:00"},
+    "identifier": [
+        {
+            "use": "usual",
+            "type": {"coding": [{"system": TYPES, "code": "PI"}]},
+            "system": "urn:oid:1.2.250.1",
+            "value": "42",
+            "assigner": {"reference": "Organization/o-1"},
+        },
+        {
+            "use": "official",
+            "type": {"coding": [{"system": TYPES, "code": "INS-NIR"}]},
+            "system": "urn:oid:1.2.250.1.213.1.4.10",
+            "value": "1840",
+        },
+    ],
+    "active": True,
+    "name": [
+        {
+            "use": "official",
+            "family": "Noël",
+            "given": ["Zoé", "Anne"],
+            "prefix": ["Dr"],
+        },
+        {"use": "usual", "text": "Zoé N."},
+    ],
+    "telecom": [{"system": "phone", "value": "0102030405", "use": "home"}],
+    "gender": "female",
+    "birthDate": "1984-02-29",
+    "address": [
+        {
+            "use": "home",
+            "line": ["1 rue Haute", "Bât. B"],
+            "city": "Lyon",
+            "postalCode": "69001",
+            "country": "FR",
+        }
+    ],
+    "managingOrganization": {"reference": "Organization/o-1"},
+}
+WHOLE_ORGANIZATION = {
+    "resourceType": "Organization",
+    "id": "uf-0123",
+    "meta": {"lastUpdated": "2024-04-01T00:00:00+00:00"},
+    "identifier": [
+        {
+            "type": {"coding": [{"system": TYPES, "code": "FINEG"}]},
+            "system": "urn:oid:1.2.250.1",
+            "value": "690000001",
+        }
+    ],
+    "active": True,
+    "name": "Cardiologie",
+    "telecom": [{"system": "phone", "value": "0102030405", "use": "work"}],
+    "address": [{"line": ["1 rue Haute"], "city": "Lyon"}],
+    "partOf": {"reference": "Organization/o-1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("record", "resource"),
+    [
+        (ENCOUNTER, WHOLE),
+        (PATIENT, WHOLE_PATIENT),
+        (ORGANIZATION, WHOLE_ORGANIZATION),
+        (
+            BARE,
+            {
+                "resourceType": "Encounter",
+                "id": "e-1",
+                "status": "planned",
+                "subject": {"reference": "Patient/p-1"},
+            },
+        ),
+        (PatientRecord("p-1"), {"resourceType": "Patient", "id": "p-1"}),
+        (
+            OrganizationRecord("o-1", active=False, name="CHU"),
+            {
+                "resourceType": "Organization",
+                "id": "o-1",
+                "active": False,
+                "name": "CHU",
+            },
+        ),
+    ],
+    ids=lambda value: getattr(value, "id", ""),
+)
+def test_a_record_is_the_whole_resource_in_its_order(
+    record: Record, resource: dict[str, object]
+) -> None:
+    assert [*written(record).items()] == [*resource.items()]
+
+
+DIED = datetime(2024, 1, 2, 3, 4, 5, tzinfo=PARIS)
+MERGED = [{"other": {"reference": "Patient/p-2"}, "type": "replaced-by"}]
+
+
+def _period(**period: datetime | None) -> EncounterRecord:
+    return ENCOUNTER._replace(**period)
+
+
+def _patient(**values: Any) -> PatientRecord:
+    return PatientRecord("p-1", **values)
+
+
+@pytest.mark.parametrize(
+    ("record", "element", "value"),
+    [
+        (_period(end=None), "period", {"start": WHOLE["period"]["start"]}),
+        (_period(start=None), "period", {"end": WHOLE["period"]["end"]}),
+        (_period(start=None, end=None), "period", None),
+        (ENCOUNTER._replace(visit_number=None), "identifier", None),
+        (ENCOUNTER._replace(class_code=None), "class", None),
+        (
+            ENCOUNTER._replace(organization_id=None),
+            "serviceProvider",
+            {"extension": [{"url": UNIT_URL, "valueString": "0123"}]},
+        ),
+        (
+            ENCOUNTER._replace(functional_unit=None),
+            "serviceProvider",
+            {"reference": "Organization/o-1"},
+        ),
+        *(
+            (
+                BARE._replace(start=datetime(2024, *time, tzinfo=zone, fold=fold)),
+                "period",
+                {"start": text},
+            )
+            for time, zone, fold, text in (
+                ((10, 27, 2, 30), PARIS, 0, "2024-10-27T02:30:00+02:00"),
+                ((10, 27, 2, 30), PARIS, 1, "2024-10-27T02:30:00+01:00"),
+                (
+                    (1, 1),
+                    timezone(-timedelta(hours=3, minutes=30)),
+                    0,
+                    "2024-01-01T00:00:00-03:30",
+                ),
+                ((1, 1, 0, 0, 0, 1), PARIS, 0, "2024-01-01T00:00:00.000001+01:00"),
+            )
+        ),
+        (
+            _patient(identifiers=(IdentifierRecord("42"),)),
+            "identifier",
+            [{"value": "42"}],
+        ),
+        (
+            _patient(names=(NameRecord(), NameRecord(family="A", given=("", "B")))),
+            "name",
+            [{"family": "A", "given": ["B"]}],
+        ),
+        (_patient(addresses=(AddressRecord(lines=("", "")),)), "address", None),
+        (
+            _patient(telecoms=(TelecomRecord("0102030405"),)),
+            "telecom",
+            [{"system": "other", "value": "0102030405"}],
+        ),
+        (_patient(deceased=False), "deceasedBoolean", False),
+        (_patient(deceased=True), "deceasedBoolean", True),
+        (_patient(deceased=True, deceased_at=DIED), "deceasedBoolean", None),
+        *(
+            (
+                _patient(deceased=known, deceased_at=DIED),
+                "deceasedDateTime",
+                "2024-01-02T03:04:05+01:00",
+            )
+            for known in (None, True)
+        ),
+        (_patient(active=False), "active", False),
+        *(
+            (PATIENT._replace(active=active, replaced_by="p-2"), "active", False)
+            for active in (None, True, False)
+        ),
+        (PATIENT._replace(replaced_by="p-2"), "link", MERGED),
+    ],
+)
+def test_an_element_holds_what_the_record_knows(
+    record: Record, element: str, value: object
+) -> None:
+    assert written(record).get(element) == value
+
+
+def test_a_visit_number_without_a_system_names_none() -> None:
+    schema = resource_schemas(CONSTANTS)[ResourceType.ENCOUNTER]
+    resource: Any = compiled(schema)(ENCOUNTER._replace(visit_number_system=None))
+    assert [*resource["identifier"][0]] == ["use", "type", "value", "assigner"]
+
+
+def test_without_an_extension_url_there_is_no_unit() -> None:
+    body = written(ENCOUNTER, Constants())
+    assert body["serviceProvider"] == {"reference": "Organization/o-1"}
+
+
+@pytest.mark.parametrize("code", CLASS_LABELS)
+def test_a_class_has_the_systems_of_the_mapping(code: str) -> None:
+    """Decision 18."""
+    act_code, local = "http://hl7.org/fhir/v3/ActCode", "https://example.org/fhir/class"
+    record = ENCOUNTER._replace(class_code=code)
+    coding = {"code": code, "display": CLASS_LABELS[code], "system": act_code}
+    assert written(record)["class"] == coding
+    systems = Constants(class_systems=MappingProxyType({"REC": local}))
+    schema = resource_schemas(systems)[ResourceType.ENCOUNTER]
+    own: Any = compiled(schema)(record)["class"]
+    assert own["system"] == (local if code == "REC" else act_code)
+
+
+def test_class_labels_are_those_of_the_code_system() -> None:
+    known = codes("v3-ActCode")
+    assert {code: label for code, label in CLASS_LABELS.items() if code in known} == {
+        code: known[code] for code in ("EMER", "IMP", "PRENC", "AMB")
+    }
+
+
+TEXTS = st.text(
+    st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12
+).filter(lambda text: text == text.strip())
+MAYBE = st.none() | st.just("") | TEXTS
+IDS = st.from_regex(r"[A-Za-z0-9\-.]{1,64}", fullmatch=True)
+MAYBE_ID = st.none() | st.just("") | IDS
+TIMES = st.none() | st.datetimes(
+    min_value=datetime(1950, 1, 1),  # noqa: DTZ001 - the zone is drawn beside it
+    max_value=datetime(2100, 1, 1),  # noqa: DTZ001
+    timezones=st.sampled_from([PARIS, UTC, ZoneInfo("America/Cayenne")]),
+)
+ENCOUNTERS = st.builds(
+    EncounterRecord,
+    id=IDS,
+    status=st.sampled_from(["planned", "in-progress", "finished"]),
+    patient_id=IDS,
+    visit_number=MAYBE,
+    visit_number_system=st.sampled_from([None, "", "urn:oid:1.2.250.1"]),
+    class_code=st.none() | st.sampled_from(list(CLASS_LABELS)),
+    start=TIMES,
+    end=st.none(),
+    functional_unit=MAYBE,
+    organization_id=MAYBE_ID,
+    last_updated=TIMES,
+)
+USES = st.sampled_from([None, "", "home"])
+PATIENTS = st.builds(
+    PatientRecord,
+    id=IDS,
+    active=st.sampled_from([None, True, False]),
+    identifiers=st.lists(
+        st.builds(
+            IdentifierRecord,
+            value=TEXTS,
+            system=MAYBE,
+            type=MAYBE,
+            use=st.sampled_from([None, "usual"]),
+            assigner_id=MAYBE_ID,
+        ),
+        max_size=3,
+    ).map(tuple),
+    names=st.lists(
+        st.builds(
+            NameRecord,
+            use=st.sampled_from([None, "official", "old"]),
+            family=MAYBE,
+            given=st.lists(st.sampled_from(["", "Zoé"])).map(tuple),
+            prefix=MAYBE,
+            text=MAYBE,
+        ),
+        max_size=3,
+    ).map(tuple),
+    telecoms=st.lists(
+        st.builds(
+            TelecomRecord,
+            value=MAYBE.map(lambda text: text or ""),
+            system=st.sampled_from([None, "", "phone"]),
+            use=USES,
+        ),
+        max_size=2,
+    ).map(tuple),
+    gender=st.sampled_from([None, "male", "unknown"]),
+    birth_date=st.none() | st.dates(min_value=date(1900, 1, 1)),
+    deceased=st.sampled_from([None, True, False]),
+    deceased_at=st.sampled_from([None, DIED]),
+    addresses=st.lists(
+        st.builds(
+            AddressRecord,
+            use=USES,
+            lines=st.lists(st.sampled_from(["", "1 rue"])).map(tuple),
+            city=MAYBE,
+            postal_code=MAYBE,
+            country=MAYBE,
+        ),
+        max_size=2,
+    ).map(tuple),
+    organization_id=MAYBE_ID,
+    replaced_by=MAYBE_ID,
+    last_updated=TIMES,
+)
+
+
+@given(ENCOUNTERS, st.none() | st.integers(min_value=2, max_value=10_000))
+def test_every_encounter_is_valid(record: EncounterRecord, hours: int | None) -> None:
+    if record.start and hours:
+        record = record._replace(end=record.start + timedelta(hours=hours))
+    assert ("identifier" in written(record)) == bool(record.visit_number)
+
+
+@given(PATIENTS)
+def test_every_patient_is_valid(record: PatientRecord) -> None:
+    assert written(record)["id"] == record.id
+
+
+BASE = "https://example.org/fhir/v3"
+SELF = Link("self", f"{BASE}/Bundle?_id=abc2")
+STAY: dict[str, object] = json.loads(
+    '{"resourceType": "Encounter", "id": "e-1", "status": "finished",'
+    ' "subject": {"reference": "Patient/p-1"}}'
+)
+WARNING = Issue("warning", "not-supported", "foo was ignored", ("http.foo",))
+
+
+def test_a_page_in_the_order_of_the_spec() -> None:
+    """Spec 2.5."""
+    links = (SELF, Link("next", f"{BASE}/Bundle?_id=abc2&_index=2&_searchAfter=x"))
+    uuid = UUID("6f1d0a52-2f7b-4c36-9a1f-5d9b6c1e8f10")
+    entries = [*match_entries(BASE, [STAY]), outcome_entry(uuid, [WARNING])]
+    body: Any = searchset("abc2", 11, links, entries)
+    validate(body)
+    assert [*body.items()] == [
+        ("resourceType", "Bundle"),
+        ("id", "abc2"),
+        ("type", "searchset"),
+        ("total", 11),
+        ("link", [{"relation": each.relation, "url": each.url} for each in links]),
+        (
+            "entry",
+            [
+                {
+                    "fullUrl": f"{BASE}/Encounter/e-1",
+                    "resource": STAY,
+                    "search": {"mode": "match"},
+                },
+                {
+                    "fullUrl": f"urn:uuid:{uuid}",
+                    "resource": outcome_body([WARNING]),
+                    "search": {"mode": "outcome"},
+                },
+            ],
+        ),
+    ]
+
+
+def test_an_empty_page_has_a_total_of_zero_and_no_entry() -> None:
+    body: Any = searchset("abc2", 0, [SELF], [])
+    validate(body)
+    assert body["total"] == 0
+    assert "entry" not in body
+
+
+def test_an_outcome_in_the_order_of_the_spec() -> None:
+    """Spec 2.6."""
+    error = Issue("error", "value", "bad date", ("http.date",))
+    body: Any = outcome_body([error, Issue("fatal", "invalid")])
+    validate(body)
+    assert body == {
+        "resourceType": "OperationOutcome",
+        "issue": [
+            {
+                "severity": "error",
+                "code": "value",
+                "diagnostics": "bad date",
+                "location": ["http.date"],
+            },
+            {"severity": "fatal", "code": "invalid"},
+        ],
+    }

@@ -1,0 +1,469 @@
+"""Decisions 10, 12 to 15: pages, their links and cursors in both directions, totals."""
+
+import re
+import string
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import responses
+
+from adapters.testing.hospital import EDGES
+from tests.app.answers import body, messages, pages, parameters, raw, refused
+from tests.app.changing import NEWEST_FIRST, Changing
+from tests.hospital_sql import mapping_text
+from tests.redis_server import RedisServer
+from tests.serving import BASE_URL, Served, ids, link, relations, serve
+
+UNKNOWN = "There is no such page of a search."
+GROUPS = pytest.mark.parametrize("group", ["group-a", "group-b"])
+
+
+def _numbers(bundle: Any) -> list[int]:
+    return [int(id) for id in ids(bundle)]
+
+
+def _first(hospital: Changing, **params: str) -> Any:
+    return hospital.served.search("Encounter", {"_count": "7", **params})
+
+
+def _second(hospital: Changing) -> Any:
+    return hospital.served.follow(_first(hospital), "next")
+
+
+def test_every_page_has_an_id_and_answers_its_self_link(hospital: Changing) -> None:
+    """Decision 10."""
+    forwards = list(pages(hospital.served, _first(hospital)))
+    backwards = list(pages(hospital.served, forwards[-1], "previous"))
+    page_ids = {page["id"] for page in forwards}
+    assert len(page_ids) == len(forwards) == 5
+    assert all(re.fullmatch(r"[a-z2-7]{32}", id) for id in page_ids)
+    for page in (*forwards, *backwards):
+        assert hospital.served.follow(page, "self") == page
+        assert link(page, "self") == f"{BASE_URL}/Bundle?_id={page['id']}"
+
+
+def test_links_name_their_page_and_the_number_they_lead_to(hospital: Changing) -> None:
+    """Decision 10: there are links only to pages that exist."""
+    every = list(pages(hospital.served, _first(hospital)))
+    assert [relations(page) for page in every] == [
+        ["self", "next"],
+        *[["self", "previous", "next"]] * 3,
+        ["self", "previous"],
+    ]
+    assert relations(_first(hospital, _count="100")) == ["self"]
+    for number, page in enumerate(every, 1):
+        for relation, name, index in (
+            ("next", "_searchAfter", number + 1),
+            ("previous", "_searchBefore", number - 1),
+        ):
+            if relation in relations(page):
+                carried = parameters(link(page, relation))
+                assert re.fullmatch(r"[a-z2-7]{32}", carried.pop(name))
+                assert carried == {"_id": page["id"], "_index": str(index)}
+
+
+@pytest.mark.parametrize("relation", ["next", "previous"])
+def test_following_one_link_twice_gives_one_page(
+    hospital: Changing, relation: str
+) -> None:
+    """Decision 10."""
+    second = _second(hospital)
+    once, again = (hospital.served.follow(second, relation) for _ in range(2))
+    assert once == again
+    assert once["id"] != second["id"]
+
+
+def test_previous_leads_to_a_new_page_that_ends_where_it_did(
+    hospital: Changing,
+) -> None:
+    """Decision 10."""
+    first = _first(hospital)
+    second = hospital.served.follow(first, "next")
+    back = hospital.served.follow(second, "previous")
+    assert ids(back) == ids(first)
+    assert back["id"] != first["id"]
+    # It stays "before K": a row that is added ahead of it does not move its end.
+    hospital.put(90, "2024-06-01 10:00:00")
+    again = hospital.served.follow(back, "self")
+    assert ids(again) == ids(first)
+    assert relations(again) == ["self", "previous", "next"]
+    assert ids(hospital.served.follow(again, "previous")) == ["90"]
+    assert _numbers(hospital.served.follow(first, "self"))[0] == 90
+
+
+def test_a_self_that_ends_on_the_same_rows_keeps_its_cursors(
+    hospital: Changing,
+) -> None:
+    """Decision 10."""
+    second = _second(hospital)
+    hospital.put(_numbers(second)[3], "2024-05-02 13:30:00")
+    hospital.put(91, "2024-06-01 10:00:00")
+    hospital.delete(NEWEST_FIRST[-1], NEWEST_FIRST[0])
+    assert hospital.served.follow(second, "self")["link"] == second["link"]
+
+
+def test_a_self_that_ends_elsewhere_has_new_cursors_and_the_old_stay_valid(
+    hospital: Changing,
+) -> None:
+    """Decision 10."""
+    second = _second(hospital)
+    third = hospital.served.follow(second, "next")
+    hospital.delete(_numbers(second)[-1])
+    again = hospital.served.follow(second, "self")
+    assert again["id"] == second["id"]
+    assert _numbers(again) == [*_numbers(second)[:-1], _numbers(third)[0]]
+    assert link(again, "next") != link(second, "next")
+    assert link(again, "previous") == link(second, "previous")
+    assert hospital.served.follow(second, "next") == third
+    assert _numbers(hospital.served.follow(again, "next"))[0] == _numbers(third)[1]
+
+
+def test_backwards_the_number_stops_at_1_and_the_first_page_may_be_short(
+    hospital: Changing,
+) -> None:
+    """Decision 10."""
+    second = _second(hospital)
+    for id in (91, 92, 93):
+        hospital.put(id, f"2024-06-01 {id - 80}:00:00")
+    back = list(pages(hospital.served, second, "previous"))
+    assert [_numbers(page) for page in back[1:]] == [NEWEST_FIRST[:7], [93, 92, 91]]
+    numbers = [parameters(link(page, "previous"))["_index"] for page in back[:-1]]
+    assert numbers == ["1", "1"]
+    assert parameters(link(back[-1], "next"))["_index"] == "2"
+    onwards = [n for page in pages(hospital.served, back[-1]) for n in _numbers(page)]
+    assert onwards == [93, 92, 91, *NEWEST_FIRST]
+
+
+def test_an_emptied_page_keeps_a_link_back(hospital: Changing) -> None:
+    """Decision 10."""
+    first = _first(hospital)
+    hospital.delete(*NEWEST_FIRST[7:])
+    empty = hospital.served.follow(first, "next")
+    assert "entry" not in empty
+    assert relations(empty) == ["self", "previous"]
+    assert ids(hospital.served.follow(empty, "previous")) == ids(first)
+    assert hospital.served.follow(empty, "self") == empty
+    hospital.delete(*NEWEST_FIRST[:7])
+    back = hospital.served.follow(empty, "previous")
+    assert relations(back) == ["self"]
+    assert back["total"] == first["total"]
+
+
+def test_an_emptied_page_on_the_way_back_keeps_a_link_on(hospital: Changing) -> None:
+    """Decision 10."""
+    second = _second(hospital)
+    hospital.delete(*NEWEST_FIRST[:7])
+    empty = hospital.served.follow(second, "previous")
+    assert "entry" not in empty
+    assert relations(empty) == ["self", "next"]
+    assert parameters(link(empty, "next"))["_index"] == "1"
+    assert ids(hospital.served.follow(empty, "next")) == ids(second)
+
+
+def test_links_start_with_the_configured_base_whatever_the_host(served: Served) -> None:
+    """Decision 10."""
+    headers = {
+        "X-Forwarded-Host": "evil.example.org",
+        "X-Forwarded-Prefix": "/evil",
+        "Forwarded": "host=evil.example.org",
+    }
+    host = "https://10.0.0.1:8443"
+    path = "Encounter?_count=3"
+    bundle = body(raw(served, "GET", path, base_url=host, headers=headers))
+    urls = [each["url"] for each in bundle["link"]]
+    urls += [each["fullUrl"] for each in bundle["entry"]]
+    assert len(urls) == 5
+    assert all(url.startswith(f"{BASE_URL}/") for url in urls)
+
+
+@pytest.mark.parametrize("count", ["1", "7", "29", "30", "31"])
+@pytest.mark.parametrize("sort", ["date", "-date", "_lastUpdated", "-_lastUpdated"])
+def test_pages_return_every_stay_once_forwards_and_backwards(
+    hospital: Changing, sort: str, count: str
+) -> None:
+    """Decision 12."""
+    first = _first(hospital, _sort=sort, _count=count)
+    forwards = list(pages(hospital.served, first))
+    backwards = list(pages(hospital.served, forwards[-1], "previous"))
+    there = [id for page in forwards for id in ids(page)]
+    assert there == [id for page in reversed(backwards) for id in ids(page)]
+    assert sorted(map(int, there)) == sorted(NEWEST_FIRST)
+    assert {page["total"] for page in forwards + backwards} == {len(NEWEST_FIRST)}
+    assert all(len(ids(page)) == int(count) for page in forwards[:-1])
+
+
+def test_a_stay_that_does_not_change_is_returned_once(hospital: Changing) -> None:
+    """Decision 12."""
+    steady = {25, 24, 20, 15, 11, 6, 5, 1, 30, 27}
+    returned = _numbers(page := _first(hospital, _count="4"))
+    changes = iter(
+        (
+            lambda: hospital.delete(23, 22),
+            lambda: hospital.put(100, "2024-06-01 10:00:00"),
+            lambda: hospital.put(7, "2024-04-01 10:00:00"),
+            lambda: hospital.put(101, "2024-05-02 03:30:00"),
+            lambda: hospital.put(28, "2024-05-02 10:30:00"),
+            lambda: hospital.delete(29),
+        )
+    )
+    while "next" in relations(page):
+        next(changes, lambda: None)()
+        page = hospital.served.follow(page, "next")
+        returned += _numbers(page)
+    assert sorted(id for id in returned if id in steady) == sorted(steady)
+
+
+def test_pages_meet_at_rows_that_start_together(served: Served) -> None:
+    """Decision 12."""
+    params = {"patient": "5", "date": "2024-03-14", "_count": "4"}
+    every = list(pages(served, served.search("Encounter", params)))
+    numbers = [int(id) for page in every for id in ids(page)]
+    assert all(before > after for before, after in pairwise(numbers))
+    assert len(numbers) == every[0]["total"] > 12
+
+
+@pytest.mark.parametrize(
+    ("matches", "sizes"), [(0, [0]), (1, [1]), (3, [3]), (4, [3, 1]), (6, [3, 3])]
+)
+def test_pages_at_their_edges(served: Served, matches: int, sizes: list[int]) -> None:
+    """Decision 12."""
+    some = ",".join(["999998", *(str(id) for id in range(1, matches + 1))])
+    first = served.search("Encounter", {"_id": some, "_count": "3"})
+    forwards = list(pages(served, first))
+    assert [len(ids(page)) for page in forwards] == sizes
+    backwards = list(pages(served, forwards[-1], "previous"))
+    assert [ids(page) for page in reversed(backwards)] == [ids(p) for p in forwards]
+    assert {page["total"] for page in forwards + backwards} == {matches}
+
+
+@pytest.fixture
+def two(served: Served) -> tuple[Any, Any]:
+    """Return the first two pages of a search."""
+    first = served.search("Encounter", {"_count": "5"})
+    return first, served.follow(first, "next")
+
+
+def _changed(text: str) -> list[str]:
+    """Return the text with one character changed, at every place."""
+    letters = string.ascii_lowercase
+    return [
+        text[:place] + letters[(letters.find(letter) + 7) % 26] + text[place + 1 :]
+        for place, letter in enumerate(text)
+    ]
+
+
+def _bundle(served: Served, **params: str) -> Any:
+    query = "&".join(f"{name}={value}" for name, value in params.items())
+    return served.get(f"Bundle?{query}")
+
+
+def test_what_was_tampered_with_is_one_and_the_same_404(
+    served: Served, two: tuple[Any, Any]
+) -> None:
+    """Decision 14."""
+    carried = parameters(link(two[1], "previous"))
+    tampered = [
+        {**carried, name: text}
+        for name in ("_id", "_searchBefore")
+        for text in _changed(carried[name])
+    ]
+    tampered += [
+        {**carried, "_index": "7"},
+        {**carried, "_id": two[0]["id"]},
+        {"_id": two[1]["id"], "_index": "1", "_searchAfter": carried["_searchBefore"]},
+        {"_id": "a" * 32},
+        {"_id": carried["_searchBefore"]},
+        {**carried, "_searchBefore": carried["_id"]},
+    ]
+    answers = [_bundle(served, **params) for params in tampered]
+    assert {refused(answer, 404, "not-found") for answer in answers} == {UNKNOWN}
+
+
+def test_a_link_requires_the_token_of_its_client(
+    served: Served, two: tuple[Any, Any]
+) -> None:
+    """Decision 14: another client's page is the same 404."""
+    for page in two:
+        for relation in relations(page):
+            address = link(page, relation)
+            assert served.get(address).status_code == 200
+            anonymous = Served(served.app).get(address)
+            refused(anonymous, 401, "login", "Authorization")
+            stranger = served.as_client("client-2").get(address)
+            assert refused(stranger, 404, "not-found") == UNKNOWN
+
+
+def test_a_page_that_is_no_longer_stored_is_410(
+    served: Served, two: tuple[Any, Any], redis_server: RedisServer
+) -> None:
+    """Decision 14."""
+    with redis_server.client() as redis:
+        redis.delete(f"page:{two[0]['id']}")
+        refused(served.get(link(two[0], "next")), 410, "not-found")
+        assert served.follow(two[1], "self") == two[1]
+        redis.flushall()
+    for page in two:
+        for relation in relations(page):
+            answer = served.get(link(page, relation))
+            assert "search again" in refused(answer, 410, "not-found")
+
+
+ID = "a" * 32
+AFTER = {"_id": ID, "_index": "2", "_searchAfter": ID}
+
+
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        *(
+            ({"_id": id}, "_id")
+            for id in ("a" * 31, "a" * 33, "A" * 32, "1" * 32, "é" * 32, "")
+        ),
+        ({**AFTER, "_searchAfter": "a" * 16}, "_searchAfter"),
+        ({**AFTER, "_searchAfter": ""}, "_searchAfter"),
+        (
+            {"_id": ID, "_index": "2", "_searchBefore": "a" * 31 + "="},
+            "_searchBefore",
+        ),
+        *(({**AFTER, "_index": i}, "_index") for i in ("-1", "0", "x", "9" * 10)),
+        ({**AFTER, "_searchBefore": ID}, "_searchBefore"),
+    ],
+    ids=str,
+)
+def test_wrong_length_or_alphabet_or_both_cursors_is_412(
+    served: Served, params: Mapping[str, str], name: str
+) -> None:
+    """Decision 14."""
+    refused(_bundle(served, **params), 412, "value", name)
+
+
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ({}, "_id"),
+        ({"_index": "2", "_searchAfter": ID}, "_id"),
+        ({"_id": ID, "_searchAfter": ID}, "_index"),
+        ({"_id": ID, "_index": "2"}, "_searchAfter"),
+    ],
+    ids=str,
+)
+def test_what_a_link_carries_is_required(
+    served: Served, params: Mapping[str, str], name: str
+) -> None:
+    """Decision 14."""
+    refused(_bundle(served, **params), 400, "required", name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scope", "other"),
+    [
+        ("Encounter", "ENCOUNTER_SEARCH", "PATIENT_SEARCH ENCOUNTER_READ"),
+        ("Patient", "PATIENT_SEARCH", "ENCOUNTER_SEARCH PATIENT_READ"),
+        ("Organization", "ORGANIZATION_READ", "PATIENT_SEARCH ENCOUNTER_SEARCH"),
+    ],
+)
+def test_a_page_requires_the_scope_of_its_search(
+    served: Served, kind: str, scope: str, other: str
+) -> None:
+    """Decision 14."""
+    client = served.as_client("searcher", scope)
+    bundle = client.search(kind, {"_id": "1,2,3,H1,H2", "_count": "1"})
+    assert client.follow(bundle, "self") == bundle
+    reduced = served.as_client("searcher", other)
+    for relation in ("self", "next"):
+        answer = reduced.get(link(bundle, relation))
+        assert scope in refused(answer, 403, "processing", "Authorization")
+
+
+def test_the_total_is_counted_once_and_stored(hospital: Changing) -> None:
+    """Decision 13."""
+    first = _first(hospital)
+    hospital.put(90, "2024-05-01 10:00:00")
+    hospital.delete(26, 27)
+    second = hospital.served.follow(first, "next")
+    again = hospital.served.follow(first, "self")
+    back = hospital.served.follow(second, "previous")
+    totals = {page["total"] for page in (first, second, again, back)}
+    assert totals == {len(NEWEST_FIRST)}
+    assert hospital.served.search("Encounter")["total"] == len(NEWEST_FIRST) - 1
+
+
+def test_a_page_that_has_grown_raises_the_total(hospital: Changing) -> None:
+    """Decision 13."""
+    first = hospital.served.search("Encounter", {"date": "2024-05-03"})
+    assert first["total"] == len(ids(first)) == 2
+    hospital.put(90, "2024-05-03 10:00:00")
+    again = hospital.served.follow(first, "self")
+    assert (again["total"], len(ids(again))) == (3, 3)
+
+
+SLOW = """
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900000)
+    SELECT s.stay_id, s.patient_id, s.state, s.kind, s.began, s.ended, s.visit,
+           s.hospital, s.unit, s.changed
+    FROM stays s, (SELECT MAX(i) AS most FROM n) WHERE most > 0
+"""
+"""Stays that take the database a few tenths of a second to find."""
+
+
+@pytest.fixture
+def slow(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> Served:
+    """Return a service that has the time for pages and not for counts."""
+    text = mapping_text(EDGES, f"sqlite:///{tmp_path / 'pas.db'}")
+    head, opening, rest = text.partition("encounter:\n  rows: |\n")
+    _, fields, rest = rest.partition("  fields:\n    id: {from: stay_id}")
+    assert fields
+    budgets = "timeout_seconds: 60, count_timeout_seconds: 0.1"
+    head = head.replace("connections: 2", budgets)
+    mapping = head + opening + SLOW + fields + rest
+    return serve(EDGES, tmp_path, redis_server.url, mapping=mapping)
+
+
+def test_a_page_that_is_not_full_is_not_counted(slow: Served) -> None:
+    """Decision 13."""
+    bundle = slow.search("Encounter", {"date": "2024-05-01", "_count": "1"})
+    assert (bundle["total"], ids(bundle), relations(bundle)) == (1, ["60"], ["self"])
+
+
+def test_a_count_over_budget_says_how_to_narrow_the_search(slow: Served) -> None:
+    """Decision 13."""
+    for params in ({"_count": "1", "date": "2024-05"}, {"_summary": "count"}):
+        answer = slow.post("Encounter/_search", params)
+        text = refused(answer, 422, "too-costly")
+        assert "patient" in text
+        assert "date" in text
+
+
+@GROUPS
+def test_groups_have_a_self_link_that_works_and_no_other(
+    groups: Mapping[str, Served], group: str
+) -> None:
+    """Decision 15."""
+    served = groups[group]
+    for params in ({}, {"_count": "3"}, {"patient": "2"}, {"patient": "999"}):
+        bundle = served.search("Encounter", params)
+        assert relations(bundle) == ["self"]
+        again = served.follow(bundle, "self")
+        assert (again["id"], ids(again)) == (bundle["id"], ids(bundle))
+    invented = f"Bundle?_id={bundle['id']}&_index=2&_searchAfter={ID}"
+    refused(served.get(invented), 404, "not-found")
+
+
+@GROUPS
+def test_totals_of_groups_count_all_and_a_message_says_that_more_matched(
+    groups: Mapping[str, Served], served: Served, group: str
+) -> None:
+    """Decision 15."""
+    params = {"patient": "6", "_count": "3"}
+    bundle = groups[group].search("Encounter", params)
+    assert bundle["total"] == served.search("Encounter", params)["total"] > 3
+    assert len(ids(bundle)) == 3
+    assert messages(bundle) == [("information", "incomplete", None)]
+    assert messages(groups[group].follow(bundle, "self")) == messages(bundle)
+    whole = groups[group].search("Encounter", {"patient": "6", "_count": "100"})
+    assert messages(whole) == []

@@ -1,0 +1,543 @@
+"""Decisions 11 and 25: what Redis stores of a search, how long, and what works without it."""
+
+import base64
+import json
+import logging
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import redis
+import responses
+from cryptography.fernet import Fernet
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY
+
+from adapters.contract import Group, Position, ResourceType
+from adapters.mapping.load import load_mapping
+from adapters.testing.hospital import EDGES
+from app.errors import UnavailableError
+from app.paging import store as stored_format
+from app.paging.store import (
+    READ,
+    WRITTEN,
+    DecryptionError,
+    Direction,
+    Encryption,
+    PageLink,
+    PageStore,
+    Start,
+    StoredPage,
+    StoredSearch,
+)
+from app.redis_client import connect
+from app.service import EXTENSION
+from tests.app import provider
+from tests.app.answers import body, messages, pages, parameters, refused
+from tests.app.changing import DATED, NEWEST_FIRST, SEAL_KEYS, Changing
+from tests.docs.pages import OPERATORS, section, table
+from tests.hospital_sql import mapping_text
+from tests.redis_server import RedisServer
+from tests.serving import Served, ids, link, relations, serve
+
+OLD, NEW = SEAL_KEYS
+SEARCH = StoredSearch("client-1", ResourceType.ENCOUNTER, (), False, 9, "f", 0)
+
+
+def page_store(url: str, *keys: str, **changed: Any) -> PageStore:
+    """Return a store with the usual lifetimes."""
+    lifetimes = {"idle": 1800, "life": 28800}
+    return PageStore(connect(url), keys or [OLD], **{**lifetimes, **changed})
+
+
+def use_store(served: Served, store: PageStore) -> Served:
+    """Let a service use another store, as after a restart with other settings."""
+    service = served.app.extensions[EXTENSION]
+    sessions = replace(service.sessions, store=store)
+    served.app.extensions[EXTENSION] = replace(service, sessions=sessions)
+    return served
+
+
+def stored_pages(redis: RedisServer) -> Mapping[bytes, Mapping[bytes, bytes]]:
+    """Return all pages in Redis."""
+    with redis.client() as client:
+        return {key: client.hgetall(key) for key in client.scan_iter("page:*")}
+
+
+def test_nothing_that_identifies_a_patient_is_in_clear(
+    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    """Decision 11."""
+    served = serve(EDGES, tmp_path, own_redis.url).as_client("hopital-nord")
+    for kind, params in (
+        ("Encounter", {"patient": "9223372036854775807,5", "_count": "2"}),
+        ("Encounter", {"identifier": "000123", "_count": "1"}),
+        ("Encounter", {"date": "2024-03-14", "_count": "4"}),
+        ("Patient", {"name": "éléonore,martin", "_count": "1"}),
+        ("Patient", {"birthdate": "ge1900-01-02", "_count": "1"}),
+    ):
+        forwards = list(pages(served, served.search(kind, params)))
+        list(pages(served, forwards[-1], "previous"))
+    content = stored_pages(own_redis)
+    assert len(content) > 20
+    pieces = [
+        *content,
+        *(p for page in content.values() for f in page.items() for p in f),
+    ]
+    with own_redis.client() as client:
+        counters = [key for key in client.scan_iter() if key not in content]
+        assert all(key.startswith(b"throttle:") for key in counters)
+        # A counter that has just expired has no value.
+        assert all((client.get(key) or b"0").isdigit() for key in counters)
+    everything = b"\0".join([*pieces, *counters])
+    # None so short that encrypted bytes could hold it by chance.
+    for text in (
+        *("9223372036854775807", "000123", "2024-03-14", "1900-01-02", "hopital-nord"),
+        *("éléonore", "%C3%A9l", "martin", "Martin", "Latour", "Patient", "Encounter"),
+        *("patient", "identifier", "birthdate", "finished", "_count"),
+    ):
+        assert text.encode() not in everything, text
+    # All of it is encrypted with the key of the settings, for its place.
+    encryption = Encryption(served.app.extensions[EXTENSION].settings.seal_keys)
+    for key, fields in content.items():
+        page_id = key.removeprefix(b"page:").decode()
+        for field, value in fields.items():
+            encrypted = value if field == b"page" else value[32:]
+            assert json.loads(encryption.decrypt(page_id, field, encrypted))
+
+
+@given(st.binary(), st.binary(), st.text())
+def test_decryption_returns_what_was_encrypted(
+    raw: bytes, field: bytes, page_id: str
+) -> None:
+    """Decision 11."""
+    encryption = Encryption([OLD])
+    encrypted = encryption.encrypt(page_id, field, raw)
+    assert encryption.decrypt(page_id, field, encrypted) == raw
+    assert encryption.encrypt(page_id, field, raw) != encrypted
+
+
+def test_what_was_moved_changed_or_cut_is_not_decrypted() -> None:
+    """Decision 11."""
+    raw, encryption = b'[1,"client"]', Encryption([OLD])
+    encrypted = encryption.encrypt("a", b"page", raw)
+    places = range(len(encrypted))
+    changed = [
+        encrypted[:at] + bytes([encrypted[at] ^ 1]) + encrypted[at + 1 :]
+        for at in places
+    ]
+    broken = [("a", b"page", text) for text in (*changed, encrypted + b"\0")]
+    broken += [("a", b"page", encrypted[:length]) for length in places]
+    broken += [("b", b"page", encrypted), ("a", b"link", encrypted)]
+    broken += [("a", b"page", Fernet(OLD).encrypt(raw))]
+    for place in broken:
+        with pytest.raises(DecryptionError):
+            encryption.decrypt(*place)
+
+
+def test_the_first_key_encrypts_and_all_of_them_decrypt() -> None:
+    """Decision 11."""
+    old, both, new = (Encryption(keys) for keys in ([OLD], [NEW, OLD], [NEW]))
+    assert both.decrypt("a", b"page", old.encrypt("a", b"page", b"x")) == b"x"
+    assert new.decrypt("a", b"page", both.encrypt("a", b"page", b"x")) == b"x"
+    with pytest.raises(DecryptionError):
+        new.decrypt("a", b"page", old.encrypt("a", b"page", b"x"))
+
+
+def test_what_is_moved_between_pages_leads_nowhere(
+    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    """Decision 11."""
+    served = serve(EDGES, tmp_path, own_redis.url)
+    theirs = served.as_client("theirs").search("Encounter", {"_count": "1"})
+    first = served.search("Encounter", {"_count": "1"})
+    page, other = (f"page:{bundle['id']}" for bundle in (first, theirs))
+    with own_redis.client() as client:
+        (field, value), (_, other_value) = (
+            next((n, v) for n, v in client.hgetall(key).items() if n != b"page")
+            for key in (page, other)
+        )
+        for content, status in ((value[:32] + other_value[32:], 410), (value, 200)):
+            client.hset(page, field, content)
+            assert served.get(link(first, "next")).status_code == status
+        client.hset(page, b"page", client.hget(other, b"page"))
+        assert served.get(link(first, "self")).status_code == 410
+
+
+def test_links_that_are_exchanged_lead_nowhere(
+    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    """Decision 11."""
+    served = serve(EDGES, tmp_path, own_redis.url)
+    second = served.follow(served.search("Encounter", {"_count": "1"}), "next")
+    key = f"page:{second['id']}"
+    with own_redis.client() as client:
+        (one, this), (other, that) = (
+            each for each in client.hgetall(key).items() if each[0] != b"page"
+        )
+        exchanged = {one: that[:32] + this[32:], other: this[:32] + that[32:]}
+        for fields, status in ((exchanged, 410), ({one: this, other: that}, 200)):
+            client.hset(key, mapping=fields)  # type: ignore[arg-type]
+            for relation in ("previous", "next"):
+                assert served.get(link(second, relation)).status_code == status
+
+
+class Recording(redis.Redis):
+    """A client that sends nothing; `command` is what it would have sent last."""
+
+    def eval(self, *args: Any) -> Any:
+        """Record the command and fail."""
+        self.command = b"".join(redis.Connection().pack_command("EVAL", *args))
+        raise redis.ConnectionError
+
+
+def test_a_page_is_stored_with_its_expiry_or_not_at_all(own_redis: RedisServer) -> None:
+    """Decision 11: whatever part of the command arrives."""
+    search = replace(SEARCH, created=int(time.time()))
+    targets = [Start(index, position=Position(Group.KEYED, 1, "1")) for index in (1, 2)]
+    client = Recording()
+    store = PageStore(client, [OLD], idle=60, life=28800)
+    with pytest.raises(UnavailableError):
+        store.save(StoredPage(store.new_id("client-1"), search, Start()), targets)
+    sent = client.command
+    path = own_redis.url.removeprefix("unix://")
+    for cut in (*range(0, len(sent), 20), len(sent) - 1, len(sent)):
+        with socket.socket(socket.AF_UNIX) as broken, own_redis.client() as client:
+            broken.connect(path)
+            broken.sendall(sent[:cut])
+            broken.shutdown(socket.SHUT_WR)
+            while broken.recv(65536):
+                pass
+            keys = list(client.scan_iter("page:*"))
+            assert len(keys) == (cut == len(sent))
+            assert all(0 < client.ttl(key) <= 60 for key in keys)
+            assert all(client.hlen(key) == 3 for key in keys)
+
+
+def test_ids_and_cursors_always_have_the_same_length(served: Served) -> None:
+    """Decision 11: and two of one search share no part."""
+    bundles = [
+        served.search("Encounter", {"_count": "1", **params})
+        for params in (
+            {},
+            {},
+            {"patient": ",".join(str(n) for n in range(1, 100))},
+            {"identifier": "0" * 500 + ",V1,v1"},
+        )
+    ]
+    links = [parameters(link(bundle, "next")) for bundle in bundles]
+    assert {len(each["_id"]) for each in links} == {32}
+    assert {len(each["_searchAfter"]) for each in links} == {32}
+    assert len({len(link(bundle, "next")) for bundle in bundles}) == 1
+    # Ten random bytes are the first sixteen characters.
+    first, second = (bundle["id"] for bundle in bundles[:2])
+    assert first[:16] != second[:16]
+    assert first[-8:] != second[-8:]
+
+
+def test_the_question_is_stored_and_not_the_answer(own: Changing) -> None:
+    """Decision 11."""
+    first = own.served.search("Encounter", {"_count": "3"})
+    own.put(int(ids(first)[1]), state="E")
+    again = own.served.follow(first, "self")
+    states = [each["resource"]["status"] for each in again["entry"]]
+    assert states == ["finished", "in-progress", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "profile", "status"),
+    [
+        ("name: Tiny hospital", "name: Renamed", "full", 200),
+        ("FROM stays s", "FROM stays AS s", "full", 410),
+        ("name: Tiny hospital", "name: Tiny hospital", "group-b", 410),
+    ],
+)
+def test_a_mapping_that_asks_otherwise_ends_the_searches_on_the_old_one(
+    own: Changing,
+    own_redis: RedisServer,
+    tmp_path: Path,
+    old: str,
+    new: str,
+    profile: str,
+    status: int,
+) -> None:
+    """Decision 11: so does a profile that no longer offers the search."""
+    first = own.served.search("Encounter", {"class": "IMP,AMB,UNK", "_count": "2"})
+    mapping = (tmp_path / "mapping.yaml").read_text("utf-8").replace(old, new, 1)
+    restarted = serve(
+        EDGES,
+        tmp_path,
+        own_redis.url,
+        mapping=mapping,
+        profile=profile,
+        SEAL_KEYS=OLD,
+    )
+    for relation in ("self", "next"):
+        assert restarted.get(link(first, relation)).status_code == status
+
+
+def test_keys_are_rotated_without_losing_a_page(
+    own: Changing, own_redis: RedisServer
+) -> None:
+    """Decision 11."""
+    first = own.served.search("Encounter", {"_count": "3"})
+    second = own.served.follow(first, "next")
+    served = use_store(own.served, page_store(own_redis.url, NEW, OLD))
+    assert ids(served.follow(second, "previous")) == ids(first)
+    third = served.follow(second, "next")
+    assert served.follow(second, "self")["id"] == second["id"]
+    fourth = served.follow(third, "next")
+    # Pages issued with the new key need no other; the rest goes with the old one.
+    use_store(served, page_store(own_redis.url, NEW))
+    assert ids(served.follow(fourth, "self")) == ids(fourth)
+    assert len(ids(served.follow(fourth, "next"))) == 3
+    refused(served.get(link(first, "self")), 404, "not-found")
+    use_store(served, page_store(own_redis.url, OLD))
+    refused(served.get(link(fourth, "next")), 404, "not-found")
+
+
+def test_a_page_lives_30_minutes_after_its_last_use(
+    own: Changing, own_redis: RedisServer
+) -> None:
+    """Decision 11."""
+    first = own.served.search("Encounter", {"_count": "3"})
+    key = f"page:{first['id']}"
+    with own_redis.client() as client:
+        assert 1790 < client.ttl(key) <= 1800
+        for relation in ("self", "next"):
+            client.expire(key, 100)
+            own.served.follow(first, relation)
+            assert 1790 < client.ttl(key) <= 1800
+
+
+@pytest.mark.parametrize("seconds", [28800, 3600])
+def test_a_search_lives_8_hours_at_most(
+    own: Changing, own_redis: RedisServer, seconds: int
+) -> None:
+    """Decision 11."""
+    clock = provider.Clock()
+    use_store(own.served, page_store(own_redis.url, life=seconds, clock=clock))
+    first = own.served.search("Encounter", {"_count": "3"})
+    second = own.served.follow(first, "next")
+    clock.now += seconds - 60
+    third = own.served.follow(second, "next")
+    keys = [f"page:{page['id']}" for page in (first, second, third)]
+    with own_redis.client() as client:
+        assert 0 < client.ttl(keys[2]) <= 61
+        # A page that is used does not outlive its search.
+        for key in keys[:2]:
+            client.expire(key, 1000)
+        own.served.follow(second, "self")
+        own.served.follow(first, "next")
+        assert all(0 < client.ttl(key) <= 61 for key in keys)
+    clock.now += 61
+    for page in (first, second, third):
+        refused(own.served.get(link(page, "self")), 410, "not-found")
+    refused(own.served.get(link(second, "next")), 410, "not-found")
+
+
+def test_both_lifetimes_are_settings(tmp_path: Path) -> None:
+    """Decision 11."""
+    (tmp_path / "m.yaml").write_text("mapping: 1\n")
+    changed = {"PAGE_IDLE_MINUTES": "5", "PAGE_LIFE_MINUTES": "60"}
+    for settings, expected in (({}, (30, 480)), (changed, (5, 60))):
+        read = provider.settings(tmp_path / "m.yaml", **settings)
+        assert (read.page_idle_minutes, read.page_life_minutes) == expected
+
+
+AT = datetime(2024, 3, 14, 9, 0, 0, 1, UTC)
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        None,
+        Position(Group.KEYED, "2024-03-14 10:00:00.000001", 42),
+        Position(Group.KEYED, "2024-03-14 10:00:00.000001", 42, AT, 3),
+        Position(Group.KEYED, AT, "a", AT),
+        Position(Group.KEYED, date(2024, 3, 14), Decimal("4.20"), AT, 1),
+        Position(Group.UNKEYED, None, UUID(int=1), None, 2),
+    ],
+    ids=str,
+)
+def test_positions_are_stored_in_full_precision(
+    position: Position | None, redis_server: RedisServer
+) -> None:
+    """Decision 12."""
+    store = page_store(redis_server.url)
+    search = replace(SEARCH, created=store.now())
+    start = Start(3, Direction.BEFORE, position)
+    page = StoredPage(store.new_id("client-1"), search, start)
+    (target,) = store.save(page, [start])
+    assert store.load(page.id, "client-1") == page
+    assert store.follow(page.id, "client-1", target).start == start
+
+
+SAMPLES = sorted(Path(__file__).parent.glob("format-*.json"))
+
+
+@pytest.mark.parametrize("file", SAMPLES, ids=[file.stem for file in SAMPLES])
+def test_pages_of_every_known_format_are_read(
+    file: Path, redis_server: RedisServer
+) -> None:
+    """Decision 11: two releases share one Redis."""
+    sample = json.loads(file.read_text("utf-8"))
+    store = page_store(
+        redis_server.url, sample["seal_key"], clock=lambda: sample["now"]
+    )
+    fields = {
+        base64.b64decode(name): base64.b64decode(value)
+        for name, value in sample["fields"].items()
+    }
+    with redis_server.client() as client:
+        client.hset(f"page:{sample['page']}", mapping=fields)  # type: ignore[arg-type]
+    page = store.load(sample["page"], "client-1")
+    assert page.search.parameters == (("patient", "Patient/42"), ("_count", "2"))
+    assert page.start == Start()
+    # The same link, whichever release writes it again, and it leads to the same page.
+    start = Start(2, Direction.AFTER, Position(Group.KEYED, AT, 42))
+    (again,) = store.save(page, [start])
+    assert again == PageLink(Direction.AFTER, 2, sample["cursor"])
+    target = store.follow(sample["page"], "client-1", again)
+    assert (target.start, target.search) == (start, page.search)
+
+
+def test_the_formats_are_those_of_the_documentation() -> None:
+    """Decision 11."""
+    assert WRITTEN in READ
+    assert f"format-{WRITTEN}" in {file.stem for file in SAMPLES}
+    releases = table(section(OPERATORS.read_text("utf-8"), "Upgrading"), "Release")
+    formats = [(int(row[2]), {int(n) for n in row[3].split(",")}) for row in releases]
+    assert formats[-1] == (WRITTEN, READ)
+    for (before, could), (after, can) in pairwise(formats):
+        assert after in could
+        assert before in can
+
+
+def test_a_search_goes_on_through_workers_of_two_releases(
+    own: Changing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 11: the coming format is read before any release writes it."""
+    monkeypatch.setattr(stored_format, "READ", {WRITTEN, WRITTEN + 1})
+    bundle = own.served.search("Encounter", {"_count": "4"})
+    found, steps = ids(bundle), 0
+    while "next" in relations(bundle):
+        monkeypatch.setattr(stored_format, "WRITTEN", WRITTEN + steps % 2)
+        again = own.served.follow(bundle, "self")
+        assert link(again, "next") == link(bundle, "next")
+        bundle = own.served.follow(bundle, "next")
+        found += ids(bundle)
+        steps += 1
+        assert steps < DATED, "the links go in circles"
+    assert found == [str(id) for id in NEWEST_FIRST]
+    backwards = [ids(page) for page in pages(own.served, bundle, "previous")]
+    assert [id for page in reversed(backwards) for id in page] == found
+
+
+def test_pages_and_links_of_an_unknown_format_are_410(
+    own: Changing, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Decision 11."""
+    first = own.served.search("Encounter", {"_count": "4"})
+    monkeypatch.setattr(stored_format, "WRITTEN", WRITTEN + 1)
+    newer = own.served.search("Encounter", {"_count": "4"})
+    service = own.served.app.extensions[EXTENSION]
+    # The page is stored again by this release, its link is of the newer one.
+    monkeypatch.undo()
+    page = service.sessions.store.load(first["id"], "client-1")
+    service.sessions.store.save(replace(page, id=newer["id"]), ())
+    assert own.served.follow(newer, "self")["id"] == newer["id"]
+    monkeypatch.setattr(stored_format, "WRITTEN", WRITTEN + 1)
+    own.served.follow(first, "self")
+    monkeypatch.undo()
+    for address in (
+        link(newer, "next"),
+        *(link(first, relation) for relation in ("self", "next")),
+    ):
+        text = refused(own.served.get(address), 410, "not-found")
+        assert "another version" in text
+    warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert {r.getMessage() for r in warnings} == {"page of another format"}
+    data = {"format": WRITTEN + 1, "reads": sorted(READ)}
+    assert all(r.data == data for r in warnings)  # type: ignore[attr-defined]
+
+
+def test_the_fingerprint_of_an_unchanged_mapping_stays(tmp_path: Path) -> None:
+    """Decision 11: another one would end every search at an upgrade."""
+    file = tmp_path / "hospital.yaml"
+    file.write_text(mapping_text(EDGES, "sqlite:///pas.db"), "utf-8")
+    assert load_mapping(file, None).fingerprint == "07c1724294e042a0"
+
+
+@pytest.fixture
+def without_redis(own: Changing, own_redis: RedisServer) -> Served:
+    """Return a service whose Redis is away."""
+    own_redis.stop()
+    return own.served
+
+
+def test_reads_and_searches_that_fit_one_page_go_on_without_redis(
+    without_redis: Served, own_redis: RedisServer
+) -> None:
+    """Decision 25: their self link then is 410; what Redis failed at is counted."""
+
+    def count() -> float:
+        step = {"step": "keep"}
+        return REGISTRY.get_sample_value("encounters_store_errors_total", step) or 0.0
+
+    before = count()
+    assert body(without_redis.get("Encounter/1"))["id"] == "1"
+    assert without_redis.get("metadata").status_code == 200
+    assert without_redis.search("Encounter", {"_id": "99"})["total"] == 0
+    bundle = without_redis.search("Encounter", {"_id": "1,2,3"})
+    assert (bundle["total"], relations(bundle)) == (3, ["self"])
+    assert count() == before + 2
+    refused(without_redis.get(link(bundle, "self")), 503, "transient")
+    own_redis.start()
+    refused(without_redis.get(link(bundle, "self")), 410, "not-found")
+
+
+def test_a_search_that_needs_a_second_page_is_503_without_redis(
+    without_redis: Served, own_redis: RedisServer
+) -> None:
+    """Decision 25."""
+    answer = without_redis.post("Encounter/_search", {"_count": "3"})
+    refused(answer, 503, "transient")
+    assert int(answer.headers["Retry-After"]) > 0
+    own_redis.start()
+    bundle = without_redis.search("Encounter", {"_count": "3"})
+    assert relations(bundle) == ["self", "next"]
+
+
+def test_a_link_is_503_while_redis_is_away_and_works_again(
+    own: Changing, own_redis: RedisServer
+) -> None:
+    """Decision 25."""
+    first = own.served.search("Encounter", {"_count": "3"})
+    with own_redis.client() as client:
+        client.config_set("save", "1 1")
+        client.save()
+    own_redis.stop()
+    refused(own.served.get(link(first, "next")), 503, "transient")
+    own_redis.start()
+    assert len(ids(own.served.follow(first, "next"))) == 3
+
+
+def test_groups_cut_a_result_short_without_redis(
+    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    """Decision 25."""
+    served = serve(EDGES, tmp_path, own_redis.url, profile="group-a")
+    own_redis.stop()
+    bundle = served.search("Encounter", {"_count": "3"})
+    assert len(ids(bundle)) == 3
+    assert messages(bundle) == [("information", "incomplete", None)]

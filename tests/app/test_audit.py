@@ -1,0 +1,662 @@
+"""The audit trail: one AuditEvent a response, what it never holds, and where it goes."""
+
+import base64
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import responses
+from prometheus_client import REGISTRY
+
+from adapters.testing.hospital import EDGES
+from app.audit import FileSink, StreamSink
+from tests.app.answers import raw
+from tests.live import ROOT, wait_until
+from tests.redis_server import RedisServer
+from tests.serving import Served, ids, serve
+from tests.validity import fhir_faults
+
+KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
+Event = dict[str, Any]
+
+
+class Audited(NamedTuple):
+    """A service and the file of its events."""
+
+    served: Served
+    file: Path
+
+    def events(self) -> list[Event]:
+        """Return the events written so far, each a valid AuditEvent."""
+        text = self.file.read_text() if self.file.exists() else ""
+        assert not text or text.endswith("\n")
+        events = [json.loads(line) for line in text.splitlines()]
+        for event in events:
+            assert event["resourceType"] == "AuditEvent"
+            assert not list(fhir_faults(event))
+        return events
+
+    def last(self) -> Event:
+        return self.events()[-1]
+
+
+Audit = Callable[..., Audited]
+
+
+@pytest.fixture
+def audit(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> Audit:
+    """Return a function that serves the edge-case hospital with an audit trail."""
+
+    def made(**settings: str) -> Audited:
+        file = tmp_path / "audit.jsonl"
+        given = {"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
+        return Audited(serve(EDGES, tmp_path, redis_server.url, **given), file)
+
+    return made
+
+
+@pytest.fixture
+def audited(audit: Audit) -> Audited:
+    """Return one with the settings that a deployment has by itself."""
+    return audit()
+
+
+def digest(text: str) -> str:
+    hashed = blake2b(text.encode(), key=KEY.encode(), digest_size=18)
+    return base64.b64encode(hashed.digest()).decode()
+
+
+def asked(event: Event) -> list[tuple[str, str]]:
+    """Return names of parameters and digests of values."""
+    return [
+        (each["type"], each["value"])
+        for entity in event["entity"]
+        for each in entity.get("detail", ())
+    ]
+
+
+def shown(event: Event) -> list[str]:
+    """Return the references of the resources that were returned."""
+    return [
+        each["reference"]["reference"]
+        for each in event["entity"]
+        if "reference" in each and "role" not in each
+    ]
+
+
+def patients(event: Event) -> list[str]:
+    """Return how the event names the patients of the answer."""
+    return [
+        each["identifier"]["value"]
+        if "identifier" in each
+        else each["reference"]["reference"]
+        for each in event["entity"]
+        if each.get("role", {}).get("code") == "1"
+    ]
+
+
+def identified(event: Event, code: str) -> str:
+    """Return the identifier of the entity of this type."""
+    (found,) = [
+        str(each["identifier"]["value"])
+        for each in event["entity"]
+        if each.get("type", {}).get("code") == code and "identifier" in each
+    ]
+    return found
+
+
+def brief(event: Event) -> tuple[str | None, str, str, str | None]:
+    """Return interaction, outcome, status and client."""
+    subtype = event.get("subtype", [{}])[0].get("code")
+    client = event["agent"][0].get("userId", {}).get("value")
+    return subtype, event["outcome"], event["outcomeDesc"], client
+
+
+def test_a_search(audited: Audited) -> None:
+    bundle = audited.served.search(
+        "Encounter", {"patient": "Patient/1,3", "date": "ge2024-03-14", "_count": "100"}
+    )
+    (event,) = audited.events()
+    assert brief(event) == ("search-type", "0", "200 OK", "client-1")
+    assert event["action"] == "E"
+    assert event["recorded"].endswith("+00:00")
+    assert asked(event) == [
+        ("patient", digest("Patient/1")),
+        ("patient", digest("Patient/3")),
+        ("date", digest("ge2024-03-14")),
+        ("_count", digest("100")),
+    ]
+    assert shown(event) == [f"Encounter/{id}" for id in ids(bundle)]
+    assert len(shown(event)) > 5
+    assert sorted(patients(event)) == sorted([digest("Patient/1"), digest("Patient/3")])
+    assert identified(event, "Bundle") == bundle["id"]
+    assert event["source"]["identifier"]["value"].startswith("https://")
+
+
+def test_a_page_tells_the_question_of_its_search(audited: Audited) -> None:
+    first = audited.served.search("Encounter", {"patient": "Patient/5", "_count": "3"})
+    second = audited.served.follow(first, "next")
+    event = audited.last()
+    assert brief(event) == ("search-type", "0", "200 OK", "client-1")
+    names = [name for name, _ in asked(event)]
+    assert names == ["_id", "_index", "_searchAfter", "patient", "_count"]
+    assert ("_id", digest(f"Bundle/{first['id']}")) in asked(event)
+    assert ("patient", digest("Patient/5")) in asked(event)
+    assert identified(event, "Bundle") == second["id"]
+    assert shown(event) == [f"Encounter/{id}" for id in ids(second)]
+
+
+def test_the_request_id_and_the_mapping(audited: Audited) -> None:
+    response = audited.served.get("Encounter/1")
+    event = audited.last()
+    assert identified(event, "XrequestId") == response.headers["X-Request-Id"]
+    (adapter,) = [each.adapter for each in audited.served.app.extensions.values()]
+    assert identified(event, "2") == adapter.fingerprint
+
+
+def test_reads(audited: Audited) -> None:
+    for path in ("Encounter/1", "Patient/12", "Organization/H1"):
+        assert audited.served.get(path).status_code == 200
+    stay, patient, organization = audited.events()
+    assert (shown(stay), patients(stay)) == (["Encounter/1"], [digest("Patient/1")])
+    assert (shown(patient), patients(patient)) == ([], [digest("Patient/12")])
+    assert shown(organization) == ["Organization/H1"]
+    assert asked(patient) == [("_id", digest("Patient/12"))]
+    assert asked(organization) == [("_id", digest("Organization/H1"))]
+    assert {event["action"] for event in audited.events()} == {"R"}
+
+
+def test_patients_in_clear_by_policy(audit: Audit) -> None:
+    audited = audit(AUDIT_PATIENTS="clear")
+    audited.served.get("Encounter/1")
+    audited.served.get("Patient/12")
+    stay, patient = audited.events()
+    assert (patients(stay), patients(patient)) == (["Patient/1"], ["Patient/12"])
+
+
+def test_one_digest_for_a_patient_wherever_it_stands(audited: Audited) -> None:
+    base = audited.served.app.extensions["encounters"].settings.base_url
+    for value in ("1", "Patient/1", f"{base}/Patient/1"):
+        audited.served.search("Encounter", {"patient": value})
+    audited.served.search("Patient", {"_id": "1"})
+    audited.served.get("Patient/1")
+    for event in audited.events():
+        assert digest("Patient/1") in [value for _, value in asked(event)]
+        assert patients(event) == [digest("Patient/1")]
+
+
+BAD_TOKEN = {"Authorization": "Bearer Canarivel"}
+ANSWERS = [
+    ("GET Encounter?patient=1&date=never", {}, ("search-type", "4", 412, "client-1")),
+    ("GET Encounter?_id=1&Canarivel=2", {}, ("search-type", "4", 400, "client-1")),
+    ("GET Encounter/Canarivel", {}, ("read", "4", 404, "client-1")),
+    ("GET Encounter/37", {}, ("read", "8", 500, "client-1")),
+    ("GET Canarivel?Canarivel=Canarivel", {}, (None, "4", 404, None)),
+    ("GET Encounter/1/_history", {}, ("history-instance", "4", 404, None)),
+    ("DELETE Encounter/1", {}, (None, "4", 405, None)),
+    ("OPTIONS Encounter/1", {}, (None, "0", 200, None)),
+    ("GET Encounter/1", BAD_TOKEN, ("read", "4", 401, None)),
+    ("GET metadata", {}, ("capabilities", "0", 200, None)),
+]
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers", "told"),
+    ANSWERS,
+    ids=[f"{row[0]} {row[2][2]}" for row in ANSWERS],
+)
+def test_every_answer_has_one_event(
+    audited: Audited, sent: str, headers: dict[str, str], told: tuple[Any, ...]
+) -> None:
+    raw(audited.served, *sent.split(), headers=headers)
+    (event,) = audited.events()
+    interaction, outcome, described, client = brief(event)
+    assert (interaction, outcome, int(described[:3]), client) == told
+    assert shown(event) == patients(event) == []
+    assert "Canarivel" not in audited.file.read_text()
+
+
+def test_plain_http_is_audited_too(audited: Audited) -> None:
+    raw(audited.served, "GET", "Encounter/1", base_url="http://encounters.example.org")
+    assert brief(audited.last())[2] == "403 Forbidden"
+
+
+def test_a_name_that_is_no_parameter_is_not_written(audited: Audited) -> None:
+    raw(audited.served, "GET", "Patient?Canarivel=1&family:Canarivel=2&family:exact=3")
+    assert asked(audited.last()) == [
+        ("(other)", digest("1")),
+        ("(other)", digest("2")),
+        ("family:exact", digest("3")),
+    ]
+
+
+def test_a_search_without_rows_counts_and_names_nobody(audited: Audited) -> None:
+    audited.served.search("Encounter", {"patient": "1", "_summary": "count"})
+    assert shown(audited.last()) == patients(audited.last()) == []
+
+
+def test_a_row_that_cannot_be_shown_was_not_shown(audited: Audited) -> None:
+    bundle = audited.served.search("Encounter", {"_id": "1,37"})
+    assert bundle["total"] == 2
+    assert shown(audited.last()) == ["Encounter/1"]
+
+
+def test_many_values_have_one_digest_together(audited: Audited) -> None:
+    many = ",".join(map(str, range(5_000)))
+    audited.served.post("Encounter/_search", [("_id", many), ("patient", "1,2")])
+    event = audited.last()
+    assert brief(event)[2] == "412 Precondition Failed"
+    found = asked(event)
+    assert len(found) == 102
+    assert found[0] == ("_id", digest("Encounter/0"))
+    assert found[100][1] == digest("Encounter/" + many.split(",", 100)[100])
+    assert found[101] == ("patient", digest("Patient/1,2"))
+
+
+def test_values_of_all_parameters_count_together(audited: Audited) -> None:
+    sixty = ",".join(map(str, range(60)))
+    asking = [("patient", sixty), ("identifier", sixty)]
+    audited.served.post("Encounter/_search", asking)
+    found = asked(audited.last())
+    assert found[59:61] == [
+        ("patient", digest("Patient/59")),
+        ("identifier", digest("0")),
+    ]
+    rest = sixty.split(",", 40)[40]
+    assert found[100:] == [("identifier", digest(rest))]
+
+
+def test_texts_that_are_no_unicode_are_audited(audited: Audited) -> None:
+    response = raw(audited.served, "GET", "Encounter/%ed%a0%80?x=%ff")
+    assert response.status_code == 400
+    assert brief(audited.last())[2] == "400 Bad Request"
+
+
+def test_another_key_makes_other_digests(audit: Audit) -> None:
+    first, second = audit(), audit(AUDIT_KEY="k" * 32)
+    first.served.get("Patient/1")
+    second.served.get("Patient/1")
+    one, other = first.events()
+    assert patients(one) == [digest("Patient/1")] != patients(other)
+
+
+def test_events_go_to_stdout_where_that_is_the_choice(
+    audit: Audit, capfd: pytest.CaptureFixture[str]
+) -> None:
+    audited = audit(AUDIT="stdout")
+    assert audited.served.get("Encounter/1").status_code == 200
+    (line,) = capfd.readouterr().out.splitlines()
+    assert shown(json.loads(line)) == ["Encounter/1"]
+    assert not audited.file.exists()
+
+
+def test_no_audit_unless_it_is_set(audit: Audit) -> None:
+    audited = audit(AUDIT="off")
+    assert audited.served.get("Encounter/1").status_code == 200
+    assert not audited.file.exists()
+
+
+PROXY, CLIENT, CLIENT_6 = "10.1.0.7", "192.0.2.7", "2001:db8::7:1"
+WAYS = [
+    (CLIENT, None, CLIENT),
+    # Nobody is believed who is no trusted proxy.
+    (CLIENT, "198.51.100.1", CLIENT),
+    (PROXY, CLIENT, CLIENT),
+    (PROXY, f"198.51.100.1, {CLIENT}", CLIENT),
+    (PROXY, f"{CLIENT}, 10.1.0.8", CLIENT),
+    # All of it: only limits count networks.
+    (PROXY, CLIENT_6, CLIENT_6),
+    # Some proxies write the port of their client, too.
+    (PROXY, f"198.51.100.1:443, {CLIENT}:50123", CLIENT),
+    (PROXY, f"[{CLIENT_6}]:50123, 10.1.0.8:80", CLIENT_6),
+    (PROXY, f"[{CLIENT_6}]", CLIENT_6),
+    (PROXY, f"{CLIENT}:port", PROXY),
+    (PROXY, "[]:80", PROXY),
+    (f"::ffff:{CLIENT}", None, CLIENT),
+    (PROXY, None, PROXY),
+    (PROXY, "a name", PROXY),
+    # A unix socket has no address, and only the proxy opens it.
+    ("", CLIENT, CLIENT),
+    ("", None, None),
+]
+
+
+def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
+    audited = audit(TRUSTED_PROXIES="10.1.0.0/16")
+    for peer, told, _ in WAYS:
+        _ask_from(audited.served, peer, told)
+    networks = [event["agent"][0].get("network") for event in audited.events()]
+    assert networks == [
+        known and {"address": known, "type": "2"} for _, _, known in WAYS
+    ]
+
+
+def test_the_address_can_be_left_out(audit: Audit) -> None:
+    audited = audit(AUDIT_ADDRESSES="false")
+    _ask_from(audited.served, CLIENT, None)
+    assert audited.last()["agent"] == [
+        {"userId": {"value": "client-1"}, "requestor": True}
+    ]
+    assert CLIENT not in audited.file.read_text()
+
+
+def _ask_from(served: Served, peer: str, told: str | None) -> None:
+    named = {} if told is None else {"X-Forwarded-For": told}
+    served.http.get(
+        "/fhir/v3/Encounter/1",
+        base_url="https://encounters.example.org",
+        headers={**served.headers, **named},
+        environ_base={"REMOTE_ADDR": peer},
+    )
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
+    def data() -> list[Any]:
+        told = [
+            each for each in caplog.records if each.msg == "audit event not written"
+        ]
+        return [each.data for each in told]  # type: ignore[attr-defined]
+
+    return data
+
+
+def counted(name: str) -> float:
+    return REGISTRY.get_sample_value(f"encounters_audit_{name}_total") or 0.0
+
+
+def test_events_are_counted_and_so_are_those_that_were_not_written(
+    audited: Audited, audit: Audit
+) -> None:
+    events, failures = counted("events"), counted("failures")
+    audited.served.get("Encounter/1")
+    assert (counted("events"), counted("failures")) == (events + 1, failures)
+    audit(AUDIT="/dev/full").served.get("Encounter/1")
+    assert (counted("events"), counted("failures")) == (events + 1, failures + 1)
+
+
+def test_a_full_disk_refuses_every_answer(
+    audit: Audit, lines: Callable[[], list[Any]]
+) -> None:
+    served = audit(AUDIT="/dev/full").served
+    for path in ("Encounter/1", "metadata", "nothing"):
+        response = served.get(path)
+        assert response.status_code == 503
+        assert response.headers["Retry-After"]
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["X-Request-Id"]
+        (issue,) = response.get_json(force=True)["issue"]
+        assert issue["code"] == "transient"
+        assert set(response.get_json(force=True)) == {"resourceType", "issue"}
+    assert lines() == [{"failures": n, "refused": True} for n in (1, 2, 3)]
+
+
+def test_a_full_disk_is_counted_where_that_is_the_choice(
+    audit: Audit, lines: Callable[[], list[Any]]
+) -> None:
+    served = audit(AUDIT="/dev/full", AUDIT_FAILURE="count").served
+    assert served.get("Encounter/1").get_json(force=True)["id"] == "1"
+    assert served.get("Encounter/2").status_code == 200
+    assert lines() == [{"failures": n, "refused": False} for n in (1, 2)]
+
+
+def test_answers_go_on_when_the_disk_has_room_again(
+    audit: Audit, tmp_path: Path
+) -> None:
+    target = tmp_path / "link.jsonl"
+    target.symlink_to("/dev/full")
+    served = audit(AUDIT=str(target)).served
+    assert served.get("Encounter/1").status_code == 503
+    target.unlink()
+    assert served.get("Encounter/1").status_code == 200
+    assert len(target.read_text().splitlines()) == 1
+
+
+WRITERS, LINES = 3, 400
+
+FILE_WRITER = """
+import sys
+import time
+from pathlib import Path
+from app import audit
+from app.audit import FileSink
+audit.TURN_SECONDS = 60
+sink, name, lines = FileSink(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])
+for number in range(lines):
+    sink.write(f"{name}:{number}:{name * 20_000}\\n".encode())
+"""
+PAUSE = """
+    while number == 9 and not Path({renamed!r}).exists():
+        time.sleep(0.001)
+"""
+STREAM_WRITER = FILE_WRITER.replace(
+    "FileSink(Path(sys.argv[1]))", "StreamSink()"
+).replace("FileSink", "StreamSink")
+
+
+def start(script: str, *arguments: str, **options: object) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.Popen(command, cwd=ROOT, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def expected(writers: int = WRITERS) -> set[str]:
+    names = "abcd"[:writers]
+    return {f"{name}:{n}:{name * 20_000}" for name in names for n in range(LINES)}
+
+
+def test_long_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
+    file = tmp_path / "audit"
+    processes = [
+        start(FILE_WRITER, str(file), "abcd"[n], str(LINES)) for n in range(WRITERS)
+    ]
+    assert [process.wait(60) for process in processes] == [0] * WRITERS
+    lines = file.read_text().splitlines()
+    assert len(lines) == WRITERS * LINES
+    assert set(lines) == expected()
+
+
+def test_long_lines_of_several_processes_stay_whole_in_a_pipe() -> None:
+    reading, writing = os.pipe()
+    processes = [
+        start(STREAM_WRITER, "-", "abcd"[n], str(LINES), stdout=writing)
+        for n in range(WRITERS)
+    ]
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        lines = pipe.read().splitlines()
+    assert [process.wait(60) for process in processes] == [0] * WRITERS
+    assert len(lines) == WRITERS * LINES
+    assert set(lines) == expected()
+
+
+def test_lines_of_several_threads_stay_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.audit.TURN_SECONDS", 60)
+    sink = FileSink(tmp_path / "audit")
+
+    def write(name: str) -> None:
+        for number in range(LINES):
+            sink.write(f"{name}:{number}:{name * 20_000}\n".encode())
+
+    threads = [
+        threading.Thread(target=write, args=("abcd"[n],)) for n in range(WRITERS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    sink.close()
+    assert set((tmp_path / "audit").read_text().splitlines()) == expected()
+
+
+def test_logrotate_may_rename_the_file_at_any_time(tmp_path: Path) -> None:
+    file = tmp_path / "audit"
+    # Writers that have ended would make no other file: these wait for the first to go.
+    script = FILE_WRITER + PAUSE.format(renamed=str(tmp_path / "audit.0"))
+    processes = [
+        start(script, str(file), "abcd"[n], str(LINES)) for n in range(WRITERS)
+    ]
+    wait_until(file.exists, file)
+    for turn in range(3):
+        file.rename(tmp_path / f"audit.{turn}")
+        wait_until(lambda: file.exists() or all(p.poll() == 0 for p in processes), file)
+        if not file.exists():
+            break
+    assert [process.wait(60) for process in processes] == [0] * WRITERS
+    texts = [each.read_text() for each in tmp_path.glob("audit*")]
+    assert len(texts) > 1
+    lines = [line for text in texts for line in text.splitlines()]
+    assert len(lines) == WRITERS * LINES
+    assert set(lines) == expected()
+
+
+def test_a_file_that_is_made_anew_is_found_at_the_next_line(tmp_path: Path) -> None:
+    file = tmp_path / "audit"
+    before = len(os.listdir("/proc/self/fd"))
+    sink = FileSink(file)
+    sink.write(b"one\n")
+    file.rename(tmp_path / "audit.1")
+    sink.write(b"two\n")
+    file.rename(tmp_path / "audit.2")
+    file.touch()
+    sink.write(b"three\n")
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    sink.close()
+    written = [each.read_text() for each in sorted(tmp_path.iterdir())]
+    assert written == ["three\n", "one\n", "two\n"]
+
+
+def test_the_file_is_for_its_owner_and_group(tmp_path: Path) -> None:
+    sink = FileSink(tmp_path / "audit")
+    sink.write(b"one\n")
+    sink.close()
+    assert (tmp_path / "audit").stat().st_mode & 0o007 == 0
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from app.audit import FileSink
+sink = FileSink(Path(sys.argv[1]))
+sink.write(b"a" * 900 + b"\\n")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+for _ in range(2):
+    try:
+        sink.write(b"b" * 900 + b"\\n")
+    except OSError as error:
+        print(error.errno)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+sink.write(b"c" * 900 + b"\\n")
+"""
+
+
+def test_of_a_line_that_has_no_room_nothing_stays(tmp_path: Path) -> None:
+    file = tmp_path / "audit"
+    done = start(LIMITED, str(file), stdout=subprocess.PIPE)
+    said, _ = done.communicate(timeout=60)
+    assert done.returncode == 0
+    assert said.decode().split() == [str(errno.ENOSPC)] * 2
+    assert file.read_bytes() == b"a" * 900 + b"\n" + b"c" * 900 + b"\n"
+
+
+def test_a_line_after_one_that_was_cut_off_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "audit"
+    file.write_bytes(b"one\ntw")
+    sink = FileSink(file)
+    sink.write(b"three\n")
+    sink.close()
+    assert file.read_bytes() == b"one\ntw\nthree\n"
+
+
+@pytest.mark.parametrize("target", ["/dev/full", "/nowhere/audit", "/"])
+def test_a_file_that_takes_nothing_is_an_error(target: str) -> None:
+    sink = FileSink(Path(target))
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"[Nn]o |[Ii]s a directory"):
+            sink.write(b"one\n")
+    sink.close()
+
+
+@pytest.fixture
+def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.audit.TURN_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("short_wait")
+def test_a_process_that_stands_still_holds_nobody_up(tmp_path: Path) -> None:
+    holder = """
+import fcntl, sys, time
+file = open(sys.argv[1], "a")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+    process = start(holder, str(tmp_path / "audit"), stdout=subprocess.PIPE)
+    assert process.stdout
+    assert process.stdout.readline() == b"held\n"
+    sink = FileSink(tmp_path / "audit")
+    process.send_signal(signal.SIGSTOP)
+    with pytest.raises(TimeoutError):
+        sink.write(b"one\n")
+    process.kill()
+    process.wait(60)
+    process.stdout.close()
+    sink.write(b"two\n")
+    sink.close()
+    assert (tmp_path / "audit").read_bytes() == b"two\n"
+
+
+def test_a_reader_that_has_gone_is_an_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with pytest.raises(BrokenPipeError):
+        StreamSink(writing).write(b"one\n")
+    os.close(writing)
+
+
+@pytest.mark.usefixtures("short_wait")
+def test_a_reader_that_stalls_is_an_error_and_later_lines_are_whole() -> None:
+    reading, writing = os.pipe()
+    sink = StreamSink(writing)
+    with pytest.raises(TimeoutError):
+        sink.write(b"a" * 200_000 + b"\n")
+    cut = len(os.read(reading, 200_000))
+    assert 0 < cut < 200_000
+    sink.write(b"b\n")
+    sink.write(b"c\n")
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == b"\nb\nc\n"
+
+
+def test_a_closed_stdout_is_an_error() -> None:
+    script = """
+import os
+from app.audit import StreamSink
+os.close(1)
+try:
+    StreamSink().write(b"one\\n")
+except OSError:
+    raise SystemExit(7)
+"""
+    assert start(script).wait(60) == 7
+
+
+def test_a_socket_is_written_to_as_a_pipe_is() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        StreamSink(ours.fileno()).write(b"one\n")
+        assert theirs.recv(100) == b"one\n"

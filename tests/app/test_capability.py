@@ -1,0 +1,243 @@
+"""The CapabilityStatement: what it lists works, what it leaves out is refused."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.parameters import SEARCH_PARAMETERS
+from adapters.testing.hospital import UNIT_URL
+from tests.app.answers import body, refused
+from tests.app.conftest import Mapped
+from tests.docs.pages import DOCS, section, table
+from tests.serving import Served, ids, link
+
+SAMPLE = Path(__file__).parents[1] / "stu3/sample-capabilitystatement.json"
+PROFILES = ("full", "group-a", "group-b")
+
+SAMPLES: Mapping[tuple[str, str], tuple[str, str]] = {
+    # A value for every parameter of the table, and a resource that it finds.
+    ("Encounter", "_id"): ("60", "60"),
+    ("Encounter", "patient"): ("Patient/4", "60"),
+    ("Encounter", "date"): ("2024-05-01", "60"),
+    ("Encounter", "identifier"): ("V1", "1"),
+    ("Encounter", "status"): ("in-progress", "22"),
+    ("Encounter", "class"): ("AMB", "65"),
+    ("Encounter", "service-provider._extension"): (f"{UNIT_URL}|0123", "6"),
+    ("Patient", "_id"): ("3", "3"),
+    ("Patient", "name"): ("martin", "3"),
+    ("Patient", "family"): ("latour", "3"),
+    ("Patient", "given"): ("eleonore", "3"),
+    ("Patient", "birthdate"): ("2000-02-29", "3"),
+    ("Patient", "gender"): ("female", "3"),
+    ("Patient", "identifier"): ("0042", "12"),
+    ("Organization", "_id"): ("H1", "H1"),
+    ("Organization", "name"): ("hopital", "H1"),
+    ("Organization", "identifier"): ("750000001", "H1"),
+}
+
+READABLE = {"Encounter": "1", "Patient": "1", "Organization": "H1"}
+
+
+# The table of spec 4.1, the columns "Available on group A" and "Available on group B".
+IN_GROUPS = {
+    "patient": True,
+    "date": True,
+    "identifier": False,
+    "status": False,
+    "service-provider._extension": False,
+    "class": False,
+    "_sort": False,
+    "_id": True,
+    "_count": True,
+}
+
+VALUES = {
+    **{
+        name: value
+        for (kind, name), (value, _) in SAMPLES.items()
+        if kind == "Encounter"
+    },
+    "_sort": "date",
+    "_count": "5",
+}
+
+
+def test_the_cells_here_are_those_of_the_spec() -> None:
+    spec = section((DOCS / "spec.md").read_text("utf-8"), "4.1 Search encounters")
+    for column in (2, 3):
+        rows = table(spec, "Parameter")
+        assert {row[0]: row[column] != "no" for row in rows} == IN_GROUPS
+
+
+@pytest.fixture(params=PROFILES)
+def deployment(
+    request: pytest.FixtureRequest, served: Served, groups: Mapping[str, Served]
+) -> Served:
+    """Return the service as each profile offers it."""
+    return served if request.param == "full" else groups[request.param]
+
+
+def _resources(served: Served) -> dict[str, Any]:
+    (rest,) = body(served.get("metadata"))["rest"]
+    return {each["type"]: each for each in rest["resource"]}
+
+
+def _interactions(listed: Any) -> set[str]:
+    return {each["code"] for each in listed["interaction"]}
+
+
+def test_there_is_a_sample_of_every_parameter_of_the_table() -> None:
+    rows = {(str(kind), name) for kind, of in SEARCH_PARAMETERS.items() for name in of}
+    assert set(SAMPLES) == rows
+
+
+def test_parameters_that_are_listed_work_and_others_are_refused(
+    deployment: Served,
+) -> None:
+    """Decision 2."""
+    resources = _resources(deployment)
+    works = 0
+    for (kind, name), (value, id) in SAMPLES.items():
+        answers = (
+            deployment.post(f"{kind}/_search", {name: value, "_count": "100"}),
+            deployment.get(f"{kind}?{name}={value}&_count=100"),
+        )
+        listed = {each["name"] for each in resources[kind].get("searchParam", ())}
+        works += name in listed
+        for answer in answers:
+            if name in listed:
+                assert id in ids(body(answer)), (kind, name)
+                assert body(answer)["total"] < 30, "the parameter was not a filter"
+            elif "search-type" in _interactions(resources[kind]):
+                refused(answer, 400, "not-supported", name)
+            else:
+                refused(answer, 404, "not-found")
+    assert works >= 5
+
+
+def test_interactions_that_are_listed_work(deployment: Served) -> None:
+    """Decision 19: these mappings do not vouch for the time of the last change."""
+    resources = _resources(deployment)
+    assert set(resources) == {*READABLE, "Bundle"}
+    for kind, id in READABLE.items():
+        assert "read" in _interactions(resources[kind])
+        answer = deployment.get(f"{kind}/{id}")
+        assert body(answer)["id"] == id
+        assert resources[kind]["conditionalRead"] == "not-match"
+        again = deployment.get(f"{kind}/{id}", If_None_Match=answer.headers["ETag"])
+        assert again.status_code == 304
+    for kind in ("Encounter", "Patient"):
+        assert "search-type" in _interactions(resources[kind])
+    assert _interactions(resources["Bundle"]) == {"search-type"}
+    bundle = deployment.search("Encounter", {"_count": "1"})
+    assert body(deployment.get(link(bundle, "self"))) == bundle
+
+
+@pytest.mark.parametrize("name", IN_GROUPS)
+def test_groups_offer_what_the_table_of_the_spec_says(
+    served: Served, groups: Mapping[str, Served], name: str
+) -> None:
+    """Decision 2; spec 4.1."""
+    assert ids(served.search("Encounter", {name: VALUES[name]}))
+    for group in groups.values():
+        answer = group.post("Encounter/_search", {name: VALUES[name]})
+        if IN_GROUPS[name]:
+            assert ids(body(answer))
+        else:
+            refused(answer, 400, "not-supported", name)
+
+
+def _search_text(served: Served, kind: str) -> str:
+    interactions = _resources(served)[kind]["interaction"]
+    return str(interactions[-1]["documentation"])
+
+
+def test_the_statement_describes_pages_sorts_and_totals(
+    served: Served, groups: Mapping[str, Served]
+) -> None:
+    """Decisions 8, 12 and 15."""
+    group = groups["group-a"]
+    for deployment, kind, text in (
+        (served, "Encounter", "_count is 10 by default and 100 at most"),
+        (served, "Encounter", "date, -date, _lastUpdated, -_lastUpdated"),
+        (served, "Encounter", "by default -date."),
+        (served, "Encounter", "exactly once, forwards and backwards"),
+        (served, "Patient", "by default _id."),
+        (served, "Organization", "_count is 100 by default"),
+        (group, "Encounter", "_count is 10 by default and 100 at most"),
+        (group, "Encounter", "Results come in the order -date."),
+        (group, "Encounter", "first page only"),
+        (group, "Bundle", "self link"),
+    ):
+        assert text in _search_text(deployment, kind)
+    assert "_sort" not in _search_text(group, "Encounter")
+    (rest,) = body(served.get("metadata"))["rest"]
+    for word in ("_search", "handling=lenient", "_summary", "_elements"):
+        assert word in rest["documentation"]
+
+
+def test_the_statement_describes_each_parameter(
+    served: Served, groups: Mapping[str, Served]
+) -> None:
+    """Decisions 3, 5 and 9; types and definitions are those of STU3."""
+    definitions = "http://hl7.org/fhir/SearchParameter/"
+    resources = _resources(served)
+    for kind, name, type, definition, text in (
+        ("Encounter", "_id", "token", "Resource-id", "At most 10 values."),
+        ("Encounter", "patient", "reference", "clinical-patient", "address."),
+        (
+            *("Encounter", "date", "date", "clinical-date"),
+            "Prefixes eq, ne, gt, lt, ge, le. At most 10 values.",
+        ),
+        ("Encounter", "identifier", "token", "clinical-identifier", "exact."),
+        ("Encounter", "status", "token", "Encounter-status", "finished."),
+        ("Encounter", "class", "token", "Encounter-class", "UNK."),
+        (
+            *("Patient", "name", "string", "Patient-name"),
+            "Modifiers :exact, :contains.",
+        ),
+    ):
+        listed = resources[kind]["searchParam"]
+        (parameter,) = (each for each in listed if each["name"] == name)
+        assert parameter["type"] == type
+        assert parameter["definition"] == definitions + definition
+        assert parameter["documentation"].endswith(text)
+    for group in groups.values():
+        listed = _resources(group)["Encounter"]["searchParam"]
+        (date,) = (each for each in listed if each["name"] == "date")
+        assert date["documentation"].endswith(" One value.")
+    answer = served.get("Patient?name:missing=true")
+    text = refused(answer, 400, "code-invalid", "name:missing")
+    assert text.endswith("':missing'; it takes :exact and :contains.")
+
+
+def test_the_statement_is_that_of_a_read_only_stu3_service(served: Served) -> None:
+    """STU3 CapabilityStatement."""
+    statement = body(served.get("metadata"))
+    assert statement["resourceType"] == "CapabilityStatement"
+    assert {"status", "date", "kind", "format"} <= statement.keys()
+    assert statement["fhirVersion"] in ("3.0.1", "3.0.2")
+    assert statement["acceptUnknown"] == "no"
+    assert _interactions(_resources(served)["Encounter"]) == {"read", "search-type"}
+    (security,) = [rest["security"] for rest in statement["rest"]]
+    assert security["service"][0]["coding"] == [
+        {"system": "http://hl7.org/fhir/restful-security-service", "code": "OAuth"}
+    ]
+    sample = json.loads(SAMPLE.read_text("utf-8"))
+    left_to_the_deployment = {"id", "url", "version", "publisher"}
+    assert set(sample) - left_to_the_deployment <= set(statement)
+    expected = sample["rest"][0]["resource"][0]
+    assert set(expected) <= set(_resources(served)["Encounter"])
+
+
+def test_reads_by_time_are_offered_where_the_mapping_vouches_for_it(
+    mapped: Mapped,
+) -> None:
+    """Decision 19."""
+    old = "last_updated: {from: changed, time_zone: UTC}\n  search: [_id, patient, date"
+    served = mapped((old, old.replace("UTC}", "UTC, covers: all}")))
+    assert _resources(served)["Encounter"]["conditionalRead"] == "full-support"
+    assert _resources(served)["Bundle"]["conditionalRead"] == "not-supported"

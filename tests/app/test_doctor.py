@@ -1,0 +1,439 @@
+"""`encounters doctor`: each fault of a deployment is found and reported, and no secret."""
+
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import psycopg
+import pytest
+import responses
+
+from adapters.testing.hospital import EDGES
+from app.cli import main
+from app.cli.check import Severity
+from app.cli.doctor import Finding, check_certificate, checks_of, run_checks
+from app.config import Settings
+from tests.app import provider
+from tests.databases import NewDatabase
+from tests.docs.pages import OPERATORS, section, table
+from tests.hospital_sql import Tables, mapping_text
+from tests.live import HOST, free_ports
+from tests.redis_server import RedisServer
+from tests.tls import certificate_for
+
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+PATIENCE = 60.0
+BASE_URL = "https://127.0.0.1:9/fhir/v3"
+KEY_SET_URL = "http://127.0.0.1:9/keys"
+
+Deployed = Callable[..., Settings]
+
+
+@pytest.fixture
+def deployed(
+    tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> Deployed:
+    """Return a function that sets a deployment up in the environment."""
+    Tables(f"sqlite:///{tmp_path / 'pas.db'}", EDGES).close()
+    (tmp_path / "pas.db").chmod(0o440)
+
+    def deploy(*edits: tuple[str, str], pas: str = "", **changed: str) -> Settings:
+        text = mapping_text(EDGES).replace(", may_write: true", "")
+        for old, new in edits:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        file = tmp_path / "hospital.yaml"
+        file.write_text(text, "utf-8")
+        chosen = {
+            "BASE_URL": BASE_URL,
+            "KEY_SET_URL": KEY_SET_URL,
+            "REDIS_URL": redis_server.url,
+            "TRUSTED_PROXIES": "127.0.0.1",
+            **changed,
+        }
+        environ = provider.environ(file, **chosen)
+        environ["PAS_URL"] = pas or f"sqlite:///{tmp_path / 'pas.db'}"
+        for name, given in environ.items():
+            monkeypatch.setenv(name, given)
+        return Settings.from_environ(environ)
+
+    return deploy
+
+
+@contextmanager
+def published(behind: float | None = None) -> Iterator[responses.RequestsMock]:
+    """Let the provider answer, and the service behind its proxy.
+
+    The provider tells its time, so many seconds behind ours, unless that is None.
+    """
+    keys = json.dumps(provider.key_set(provider.rsa()))
+
+    def answer(_: object) -> tuple[int, dict[str, str], str]:
+        told = (
+            {}
+            if behind is None
+            else {"Date": formatdate(time.time() - behind, usegmt=True)}
+        )
+        return 200, told, keys
+
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        mock.add_callback(responses.GET, KEY_SET_URL, answer)
+        mock.get(f"{BASE_URL}/metadata", json={})
+        yield mock
+
+
+def problems(findings: list[Finding]) -> list[tuple[Severity, str]]:
+    """Return errors and warnings; each says what to do."""
+    wrong = [f for f in findings if f.severity in {ERROR, WARNING}]
+    assert all(finding.remedy for finding in wrong)
+    return [(f.severity, f.text) for f in wrong if f.severity]
+
+
+def findings_of(settings: Settings, subject: str) -> list[Finding]:
+    """Run one check."""
+    (check,) = [c for c in checks_of(settings) if c.subject == subject]
+    run_checks([check], PATIENCE)
+    return check.findings
+
+
+def of(settings: Settings, subject: str) -> list[tuple[Severity, str]]:
+    """Return what one check finds wrong."""
+    return problems(findings_of(settings, subject))
+
+
+# The command
+
+
+def test_where_all_is_well_it_says_so(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed()
+    with published(behind=0):
+        status = main(["doctor", "--seconds", f"{PATIENCE}"])
+    text = capsys.readouterr().out
+    assert status == 0, text
+    subjects = {line.split("  ")[0] for line in text.splitlines() if line[0] != " "}
+    wanted = "settings,disk,public address,mapping,source,redis,key set"
+    assert subjects == set(wanted.split(","))
+    assert "error" not in text
+    assert "warning" not in text
+
+
+def test_invalid_settings_are_reported_and_nothing_is_checked(
+    deployed: Deployed,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    deployed()
+    monkeypatch.setenv("ENCOUNTERS_WORKERS", "0")
+    assert main(["doctor"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("ENCOUNTERS_WORKERS cannot be read")
+
+
+def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server((HOST, 0)) as mute:
+        port = mute.getsockname()[1]
+        deployed(
+            ("source: {", "source: {timeout_seconds: 60, "),
+            pas=f"postgresql://canary-user:canary-word@{HOST}:{port}/canary-name",
+            REDIS_URL=f"redis://:canary-redis@{HOST}:{free_ports()}/0",
+            OPERATIONS_BIND=f"{HOST}:{free_ports()}",
+        )
+        # On a busy machine another check may be late once.
+        for seconds in ("2.5", "20"):
+            with published():
+                status = main(["doctor", "--seconds", seconds, "--json"])
+            text = capsys.readouterr().out
+            if text.count("did not end") == 1:
+                break
+    assert status == 1
+    found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
+    page = section(OPERATORS.read_text("utf-8"), "Looking at a deployment")
+    documented = {n for row in table(page, "Check") for n in row[0].split(", ")}
+    assert set(found) == documented - {"one for each", "introspection"}
+    assert set(found["redis"][0]) == {"text", "severity", "remedy"}
+    assert found["source"][-1]["severity"] == "error"
+    assert "did not end" in found["source"][-1]["text"]
+    assert found["redis"][-1]["severity"] == "error"
+    assert found["key set"][0]["severity"] == "ok"
+    assert found["operations port"][0]["severity"] == "note"
+    assert "canary" not in text
+    assert f"{port}" not in text
+
+
+# Redis
+
+
+def test_redis_that_is_stopped(deployed: Deployed) -> None:
+    server = RedisServer()
+    server.start()
+    settings = deployed(REDIS_URL=server.url)
+    assert of(settings, "redis") == []
+    server.stop()
+    ((severity, text),) = of(settings, "redis")
+    assert severity is ERROR
+    assert "does not answer (ConnectionError)" in text
+    server.remove()
+
+
+def test_redis_that_would_lose_or_refuse_pages(
+    deployed: Deployed, own_redis: RedisServer
+) -> None:
+    settings = deployed(REDIS_URL=own_redis.url)
+
+    def found() -> tuple[Severity, str]:
+        ((severity, text),) = of(settings, "redis")
+        return severity, text
+
+    with own_redis.client() as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        assert of(settings, "redis") == []
+        client.config_set("maxmemory", "100mb")
+        severity, text = found()
+        assert severity is WARNING
+        assert "(allkeys-lru)" in text
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", "1")
+        severity, text = found()
+        assert (severity, text.split(":")[0]) == (ERROR, "is full")
+        client.config_set("maxmemory", "0")
+        client.replicaof(HOST, "9")
+        assert found() == (ERROR, "is a replica and stores no pages")
+        client.replicaof("NO", "ONE")
+        client.config_set("requirepass", "hush")
+        assert found()[0] is ERROR
+        client.execute_command("AUTH", "hush")
+        client.config_set("requirepass", "")
+
+
+def test_sentinels_that_are_too_few_and_away(deployed: Deployed) -> None:
+    first = free_ports(2)
+    url = f"redis+sentinel://:canary@{HOST}:{first},{HOST}:{first + 1}/pages"
+    few, away = of(deployed(REDIS_URL=url), "redis")
+    assert few[0] is WARNING
+    assert few[1].startswith("2 sentinels are named")
+    assert away[0] is ERROR
+    assert "no sentinel answers" in away[1]
+
+
+# The identity provider
+
+
+@pytest.mark.parametrize(
+    ("behind", "severity"), [(0, None), (20, WARNING), (100, ERROR), (-100, ERROR)]
+)
+def test_a_clock_that_is_wrong(
+    deployed: Deployed, behind: float, severity: Severity | None
+) -> None:
+    with published(behind=behind):
+        found = of(deployed(), "key set")
+    assert [each for each, _ in found] == ([severity] if severity else [])
+    assert all("its clock is" in text for _, text in found)
+
+
+def test_a_key_set_that_cannot_be_fetched(deployed: Deployed) -> None:
+    with responses.RequestsMock() as mock:
+        mock.get(KEY_SET_URL, status=500)
+        ((severity, text),) = of(deployed(), "key set")
+    assert severity is ERROR
+    assert "(status 500)" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "expected"),
+    [
+        (200, {"active": False}, None),
+        (200, {"active": True}, "accepts an invented token"),
+        (401, {}, "refuses the service (status 401)"),
+        (500, {}, "does not answer (status 500)"),
+    ],
+)
+def test_introspection(
+    deployed: Deployed, status: int, answer: dict[str, object], expected: str | None
+) -> None:
+    url = f"http://{HOST}:9/introspect"
+    settings = deployed(
+        INTROSPECTION_URL=url,
+        INTROSPECTION_CLIENT_ID="us",
+        INTROSPECTION_CLIENT_SECRET="hush",
+    )
+    with responses.RequestsMock() as mock:
+        mock.post(url, json=answer, status=status)
+        found = of(settings, "introspection")
+    assert [text.split(":")[0] for _, text in found] == [expected] * bool(expected)
+    assert all(severity is ERROR for severity, _ in found)
+
+
+# Mapping and sources
+
+
+def test_a_column_that_does_not_exist(deployed: Deployed) -> None:
+    (severity, text), *_ = of(deployed(("s.visit,", "s.visit AS venue,")), "source")
+    assert severity is ERROR
+    assert "visit" in text
+
+
+def test_a_mapping_that_is_refused(deployed: Deployed) -> None:
+    settings = deployed(("profile: full", "profile: ful"))
+    ((severity, text),) = of(settings, "mapping")
+    assert severity is ERROR
+    assert "'ful' is not a profile" in text
+
+
+@pytest.fixture(scope="module")
+def pas(new_postgresql: NewDatabase) -> str:
+    """Return a hospital in PostgreSQL, as its owner."""
+    url = new_postgresql("unicode")
+    Tables(url, EDGES).close()
+    plain = url.replace("postgresql+psycopg:", "postgresql:")
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute("CREATE ROLE doctored LOGIN CONNECTION LIMIT 5")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctored")
+    return plain
+
+
+def test_an_account_of_a_database_that_may_write(deployed: Deployed, pas: str) -> None:
+    ((severity, text),) = of(deployed(pas=pas, WORKERS="1"), "source")
+    assert severity is ERROR
+    assert "the account of the source may change tables" in text
+
+
+def test_an_account_with_too_few_connections(deployed: Deployed, pas: str) -> None:
+    reader = pas.replace("postgres:@", "doctored:@")
+    assert reader != pas
+    assert of(deployed(pas=reader, WORKERS="1"), "source") == []
+    ((severity, text),) = of(deployed(pas=reader, WORKERS="2"), "source")
+    assert severity is ERROR
+    assert text.startswith("the account may have 5 connections")
+    assert len(of(deployed(pas=reader, WORKERS="64"), "source")) == 2
+
+
+# Files, addresses, certificates
+
+
+def test_files_that_all_may_read_or_nobody_can_write(
+    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, audit = tmp_path / "seal_keys", tmp_path / "audit.jsonl"
+    secret.write_text("A" * 43 + "=")
+    secret.chmod(0o644)
+    audit.symlink_to(tmp_path / "gone" / "audit.jsonl")
+    settings = deployed(AUDIT=str(audit), AUDIT_KEY="k" * 32, PLAIN_HTTP="loopback")
+    monkeypatch.setenv("ENCOUNTERS_SEAL_KEYS_FILE", str(secret))
+    ((severity, text),) = of(settings, "disk")
+    assert severity is ERROR
+    assert "(No such file or directory)" in text
+    plain, readable = of(settings, "settings")
+    assert "ENCOUNTERS_PLAIN_HTTP" in plain[1]
+    assert "ENCOUNTERS_SEAL_KEYS_FILE" in readable[1]
+    assert plain[0] is readable[0] is WARNING
+
+
+@pytest.mark.parametrize(
+    ("status", "severity"),
+    [(200, None), (400, NOTE), (403, ERROR), (404, ERROR), (502, ERROR)],
+)
+def test_the_public_address(
+    deployed: Deployed, status: int, severity: Severity | None
+) -> None:
+    with responses.RequestsMock() as mock:
+        mock.get(f"{BASE_URL}/metadata", status=status)
+        answer, _certificate = findings_of(deployed(), "public address")
+    assert answer.severity is severity
+
+
+def test_no_proxy_is_trusted(deployed: Deployed) -> None:
+    ((severity, text),) = of(deployed(TRUSTED_PROXIES=""), "settings")
+    assert severity is ERROR
+    assert "403" in text
+
+
+@contextmanager
+def ready(status: int, body: bytes) -> Iterator[str]:
+    """Answer requests on a port, and yield its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing."""
+
+    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"{HOST}:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("status", "parts", "expected"),
+    [
+        (200, {"source": {"problems": []}}, []),
+        (503, {"source": {"problems": ["a column"]}}, ["source: a column"]),
+        (501, None, ["something else answers (status 501)"]),
+    ],
+)
+def test_the_operations_port(
+    deployed: Deployed, status: int, parts: object, expected: list[str]
+) -> None:
+    body = json.dumps({"parts": parts}).encode() if parts else b"?"
+    with ready(status, body) as address:
+        found = of(deployed(OPERATIONS_BIND=address), "operations port")
+    assert found == [(ERROR, text) for text in expected]
+
+
+def test_a_certificate_is_reported_by_its_days(tmp_path: Path) -> None:
+    for days, severity, text in (
+        (100, None, "its certificate is valid for 99 days"),
+        (5, WARNING, "its certificate expires in 4 days"),
+        (-1, ERROR, "its certificate has expired"),
+    ):
+        file = certificate_for(tmp_path, days)
+        with serving_tls(file) as port:
+            (finding,) = check_certificate(f"https://{HOST}:{port}", str(file))
+            assert (finding.severity, finding.text) == (severity, text)
+            (unknown,) = check_certificate(f"https://{HOST}:{port}")
+            assert unknown.severity is ERROR
+            (theirs,) = check_certificate(f"https://{HOST}:{port}", for_us=False)
+            assert theirs.severity is NOTE
+            (other,) = check_certificate(f"https://localhost:{port}", str(file))
+            assert other.severity is ERROR
+            assert "localhost" not in other.text + unknown.text
+
+
+@contextmanager
+def serving_tls(file: Path) -> Iterator[int]:
+    """Show a certificate to whoever comes."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, file.with_name("key.pem"))
+    with socket.create_server((HOST, 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    accepted, _ = listening.accept()
+                except OSError:
+                    return
+                try:
+                    context.wrap_socket(accepted, server_side=True).close()
+                except OSError:
+                    accepted.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE)

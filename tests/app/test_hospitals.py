@@ -1,0 +1,171 @@
+"""The whole service on an HTTP API, and on a database beside one."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import responses
+
+from adapters.testing.hospital import EDGES
+from app.logging import RedactingFormatter
+from tests.adapters.test_federated_http import group_text
+from tests.app.answers import refused
+from tests.hospital_http import Api, answer, serving
+from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.redis_server import RedisServer
+from tests.serving import Served, ids, issues, relations, serve
+
+
+@pytest.fixture
+def api(keys: responses.RequestsMock) -> Iterator[Api]:
+    made = Api(EDGES)
+    with serving(made) as url:
+        keys.add_passthru(url)
+        made.url = url  # type: ignore[attr-defined]
+        yield made
+
+
+def _served(
+    api: Api, directory: Path, redis: RedisServer, paging: str, profile: str = "full"
+) -> Served:
+    text = http_mapping_text(EDGES, paging=paging)
+    days = text.replace(' %H:%M:%S"}', '", step: day}')
+    mapping = days.replace("{env: PAS_URL}", f"'{api.url}'")  # type: ignore[attr-defined]
+    return serve(EDGES, directory, redis.url, mapping=mapping, profile=profile)
+
+
+def _walk(served: Served, relation: str, bundle: Any) -> list[Any]:
+    pages = [bundle]
+    while relation in relations(pages[-1]):
+        pages.append(served.follow(pages[-1], relation))
+    return pages
+
+
+def test_walk_both_ways(api: Api, tmp_path: Path, redis_server: RedisServer) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    first = served.search("Encounter", {"status": "finished", "_count": "10"})
+    pages = _walk(served, "next", first)
+    found = [id for page in pages for id in ids(page)]
+    assert len(found) == len(set(found)) > 30
+    assert first["total"] == sum(1 for s in EDGES.stays if s.state in ("S", "C"))
+    back = _walk(served, "previous", pages[-1])
+    assert [ids(page) for page in back] == [ids(page) for page in pages[::-1]]
+
+
+def test_walk_forwards_only(
+    api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, "{next: suite.lien}")
+    pages = _walk(served, "next", served.search("Encounter", {"_count": "10"}))
+    assert len(pages) > 5
+    assert all("previous" not in relations(page) for page in pages)
+    statement = served.get("metadata").get_json(force=True)
+    assert "exactly once" not in str(statement)
+
+
+def test_bound_off_the_step_is_412(
+    api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    answer = served.post("Encounter/_search", {"date": "ge2024-03-14T10:00:00Z"})
+    assert "whole days" in refused(answer, 412, "value", "date")
+    assert api.requests == []
+    assert served.search("Encounter", {"date": "2024-03-14"})["total"] > 10
+
+
+@pytest.mark.parametrize("date", ["2024-03-14T10", "14/03/2024"])
+def test_a_source_of_days_is_offered_with_days(
+    api: Api, tmp_path: Path, redis_server: RedisServer, date: str
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    text = refused(
+        served.post("Encounter/_search", {"date": date}), 412, "value", "date"
+    )
+    assert text.endswith("le and YYYY, YYYY-MM, YYYY-MM-DD.")
+
+
+@pytest.mark.parametrize("kind", ["Patient", "Encounter"])
+def test_what_may_be_given_once_may_have_several_values(
+    api: Api, tmp_path: Path, redis_server: RedisServer, kind: str
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    name = "family" if kind == "Patient" else "identifier"
+    assert served.search(kind, {name: "Martin,V1"})["total"]
+    twice = served.post(f"{kind}/_search", [(name, "Martin"), (name, "V1")])
+    assert refused(twice, 412, "value", name) == (
+        f"Parameter '{name}' may be given once in a search here."
+    )
+
+
+@pytest.mark.parametrize("value", ["lt9999-12-31", "le9999", "ge0001-01-01", "gt1000"])
+def test_a_day_at_the_end_of_the_calendar_is_a_whole_day(
+    value: str, api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    found = served.search("Encounter", {"date": value})["total"]
+    every = served.search("Encounter", {"date": "ge1001"})["total"]
+    # One stay begins in 9999.
+    assert found == (every if value[0] == "g" else every - 1) > 30
+
+
+@pytest.mark.parametrize(("status", "answered"), [(500, 503), (429, 503), (403, 502)])
+def test_source_in_trouble(
+    api: Api, tmp_path: Path, redis_server: RedisServer, status: int, answered: int
+) -> None:
+    served = _served(api, tmp_path, redis_server, OFFSET)
+    api.strange = lambda _: answer({"erreur": "Canari"}, status)
+    for response in (served.get("Encounter/1"), served.post("Encounter/_search", {})):
+        assert response.status_code == answered
+        assert b"Canari" not in response.data
+
+
+def test_group_a_does_not_page(
+    api: Api, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    served = _served(api, tmp_path, redis_server, "", "group-a")
+    bundle = served.search("Encounter", {"_count": "5"})
+    assert (len(ids(bundle)), relations(bundle)) == (5, ["self"])
+    assert bundle["total"] > 50
+    assert [issue["severity"] for issue in issues(bundle)][:1] == ["information"]
+    assert ids(served.follow(bundle, "self")) == ids(bundle)
+    two = {"date": "2024-03-14,2024-03-15"}
+    assert served.post("Encounter/_search", two).status_code == 412
+
+
+def test_a_database_and_an_api_as_one_list_and_one_of_them_away(
+    redis_server: RedisServer,
+    tmp_path: Path,
+    keys: responses.RequestsMock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api = Api(EDGES)
+    with serving(api) as url:
+        keys.add_passthru(url)
+        text = group_text(EDGES, OFFSET)
+        text = text.replace("env: NORTH_URL", "env: ENCOUNTERS_NORTH")
+        text = text.replace("url:\n      env: SOUTH_URL", f"url: {url}")
+        north = f"url: sqlite:///{tmp_path / 'pas.db'}"
+        text = text.replace("url:\n      env: ENCOUNTERS_NORTH", north)
+        served = serve(EDGES, tmp_path, redis_server.url, mapping=text)
+        page = served.search("Encounter", {"_count": "30"})
+        assert page["total"] == 2 * sum(
+            row.state not in ("A", "X") for row in EDGES.stays
+        )
+        assert relations(page) == ["self"]
+        assert {id[:2] for id in ids(page)} == {"n-", "s-"}
+        assert len(ids(page)) + len(issues(page)) >= 30
+        for entry in page["entry"][:-1]:
+            read = served.get(f"Encounter/{entry['resource']['id']}")
+            assert entry["resource"] == read.get_json(force=True)
+        api.strange = lambda _: answer({"erreur": "Jeanne"}, 500)
+        caplog.set_level(logging.WARNING)
+        refused = served.post("Encounter/_search", {"patient": "Patient/s-1"})
+        assert refused.status_code == 503
+        assert "south" not in refused.text
+        lines = [json.loads(RedactingFormatter().format(r)) for r in caplog.records]
+        assert [line["source"] for line in lines if "source" in line] == ["south"]
+        assert "Jeanne" not in caplog.text
+        assert ids(served.search("Encounter", {"patient": "Patient/n-1"}))

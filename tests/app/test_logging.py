@@ -1,0 +1,269 @@
+"""Log lines: one JSON object each, with the request's id and no patient data."""
+
+import io
+import json
+import logging
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+from flask import Flask, g
+
+from app.errors import BadValueError
+from app.logging import (
+    RedactingFormatter,
+    describe_error,
+    logging_config,
+    register_request_log,
+)
+from app.middleware import register_errors
+from app.stages import request_id
+
+CANARY = "Canari"
+
+
+class Caller(NamedTuple):
+    id: str
+
+
+@pytest.fixture
+def app():
+    app = Flask("tests.app.logs")
+    register_request_log(app)
+    register_errors(app)
+
+    @app.get("/fhir/v3/Patient/<id>")
+    def patient(id: str) -> str:
+        g.client = Caller("client-1")
+        logging.getLogger("app.views").warning("seen")
+        return str(request_id())
+
+    @app.get("/bad")
+    def bad() -> str:
+        raise BadValueError("No.")
+
+    @app.get("/broken")
+    def broken() -> str:
+        raise RuntimeError(CANARY)
+
+    return app
+
+
+@pytest.fixture
+def lines():
+    """Return what the loggers of the project write, as objects."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(RedactingFormatter())
+    root = logging.getLogger()
+    ours = logging.getLogger("app")
+    root.addHandler(handler)
+    ours.setLevel("INFO")
+    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    root.removeHandler(handler)
+    ours.setLevel(logging.NOTSET)
+
+
+def access(lines):
+    return [line for line in lines() if line["logger"] == "app.access"]
+
+
+def test_one_line_a_request_and_no_path(app, lines):
+    app.test_client().get(f"/fhir/v3/Patient/{CANARY}?name={CANARY}")
+    (line,) = access(lines)
+    assert line["event"] == "request"
+    assert line["method"] == "GET"
+    assert line["route"] == "/fhir/v3/Patient/<id>"
+    assert line["status"] == 200
+    assert line["client"] == "client-1"
+    assert line["duration_ms"] >= 0
+    assert CANARY not in json.dumps(lines())
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "route"),
+    [
+        (f"/{CANARY}", 404, None),
+        ("/bad", 412, "/bad"),
+        ("/broken", 500, "/broken"),
+    ],
+)
+def test_refusals_and_failures_have_their_line(app, lines, path, status, route):
+    app.test_client().get(path)
+    (line,) = access(lines)
+    assert (line["status"], line["route"], line["client"]) == (status, route, None)
+    assert CANARY not in json.dumps(lines())
+
+
+def test_a_method_that_nobody_knows_is_not_quoted(app, lines):
+    app.test_client().open("/bad", method="CANARI")
+    assert access(lines)[0]["method"] == "other"
+
+
+@pytest.mark.parametrize("given", ["abc", "A.b_c-9", "x" * 64])
+def test_a_well_formed_request_id_is_taken_over(app, lines, given):
+    response = app.test_client().get(
+        "/fhir/v3/Patient/1", headers={"X-Request-Id": given}
+    )
+    assert response.headers["X-Request-Id"] == given == response.text
+    assert {line["request_id"] for line in lines()} == {given}
+
+
+@pytest.mark.parametrize("given", [None, "", "x" * 65, "a b", 'a"b', "é", "a;b", "a/b"])
+def test_another_one_is_made(app, lines, given):
+    headers = {} if given is None else {"X-Request-Id": given}
+    first = app.test_client().get("/bad", headers=headers).headers["X-Request-Id"]
+    second = app.test_client().get("/bad", headers=headers).headers["X-Request-Id"]
+    assert len(first) == len(second) == 32
+    assert first != second
+
+
+@pytest.mark.parametrize("path", ["/fhir/v3/Patient/1", "/none", "/bad", "/broken"])
+def test_every_answer_carries_the_id(app, path):
+    assert app.test_client().get(path).headers["X-Request-Id"]
+
+
+def test_outside_of_a_request_there_is_no_id(app, lines):
+    app.test_client().get("/bad")
+    logging.getLogger("app.x").info("idle")
+    assert request_id() is None
+    assert "request_id" not in lines()[-1]
+
+
+# ------------------------------------------------------------------ the format
+
+
+def format_record(name, message, *args, error=None, data=None, level=logging.ERROR):
+    record = logging.LogRecord(name, level, "place.py", 7, message, args, None)
+    if error is not None:
+        record.exc_info = (type(error), error, error.__traceback__)
+    if data is not None:
+        record.data = data
+    text = RedactingFormatter().format(record)
+    assert "\n" not in text
+    return json.loads(text)
+
+
+def test_a_line_of_ours():
+    line = format_record(
+        "adapters.sql.adapter.engine", "slow", data={"ms": 12, "time": "x"}
+    )
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "level": "error",
+        "logger": "adapters.sql.adapter.engine",
+        "event": "slow",
+        "ms": 12,
+    }
+
+
+@pytest.mark.parametrize("name", ["sqlalchemy.engine", "urllib3", "app", "apple.x"])
+def test_a_line_of_another_library_is_its_template_alone(name):
+    assert format_record(name, "asked %s", CANARY)["event"] == "asked %s"
+    line = format_record(name, f"asked {CANARY}")
+    assert line["event"] == "(withheld) place:7"
+
+
+def broken():
+    try:
+        raise KeyError(CANARY)
+    except KeyError as error:
+        raise RuntimeError(CANARY) from error
+
+
+def test_an_exception_is_its_type_and_places():
+    try:
+        broken()
+    except RuntimeError as caught:
+        error = caught
+    line = format_record("app.x", "failed", error=error)
+    assert line["error"]["type"] == "builtins.RuntimeError"
+    assert line["error"]["cause"] == "builtins.KeyError"
+    names = [place.split(":")[1] for place in line["error"]["places"]]
+    assert names == ["test_an_exception_is_its_type_and_places", "broken"]
+    assert CANARY not in json.dumps(line)
+
+
+def hiding():
+    try:
+        raise KeyError(CANARY)
+    except KeyError:
+        raise RuntimeError from None
+
+
+def test_a_cause_that_was_put_aside_is_not_told():
+    with pytest.raises(RuntimeError) as caught:
+        hiding()
+    assert "cause" not in describe_error(caught.value)
+
+
+def test_what_is_not_json_is_its_type(lines):
+    line = format_record("app.x", "odd", data={"it": object(), "half": "\ud800"})
+    assert line["it"] == "builtins.object"
+    assert line["half"] == "\ud800"
+
+
+def test_the_time_of_a_line_is_in_milliseconds_of_utc():
+    record = logging.LogRecord("app.x", logging.INFO, "place.py", 7, "idle", (), None)
+    for seconds, told in (
+        (1748772000.0, "2025-06-01T10:00:00.000+00:00"),
+        (1748772000.0625, "2025-06-01T10:00:00.062+00:00"),
+        (1748772001.9375, "2025-06-01T10:00:01.937+00:00"),
+    ):
+        record.created = seconds
+        assert json.loads(RedactingFormatter().format(record))["time"] == told
+
+
+def test_a_level_above_has_no_access_lines(app, lines):
+    logging.getLogger("app").setLevel("WARNING")
+    app.test_client().get("/bad")
+    assert access(lines) == []
+
+
+SCRIPT = """
+import logging
+from app.logging import configure_logs
+configure_logs("info")
+logging.getLogger("app.x").info("ours %s", "told")
+logging.getLogger("app.x").debug("hidden")
+logging.getLogger("urllib3").info("hidden")
+logging.getLogger("urllib3").warning("warned of %s", "Canari")
+logging.getLogger("gunicorn.error").info("Booting worker with pid: %s", 7)
+killed = "Worker (pid:%s) was sent %s! Perhaps out of memory?"
+logging.getLogger("gunicorn.error").error(killed, 7, "SIGKILL")
+logging.getLogger("gunicorn.error").error("Invalid address: %s", ("192.0.2.1", 80))
+logging.getLogger("gunicorn.error").error("connection to ('no.such', 80) failed: why")
+logging.getLogger("driver").error("connection to server at Canari failed")
+try:
+    raise RuntimeError("Canari")
+except RuntimeError:
+    logging.getLogger("app").exception("Exception on /Patient/Canari [GET]")
+"""
+
+
+def test_a_whole_process_writes_json_to_stderr():
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""
+    assert "Canari" not in done.stderr
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [line["event"] for line in lines] == [
+        "ours told",
+        "warned of %s",
+        "Booting worker with pid: 7",
+        "Worker (pid:7) was sent SIGKILL! Perhaps out of memory?",
+        "Invalid address: ('192.0.2.1', 80)",
+        "connection to ('no.such', 80) failed: why",
+        "(withheld) <string>:14",
+        "(withheld) <string>:18",
+    ]
+
+
+@pytest.mark.parametrize("level", ["debug", "warning"])
+def test_the_level_is_for_our_own_lines(level):
+    config = logging_config(level)
+    assert config["loggers"]["app"] == {"level": level.upper()}
+    assert config["loggers"]["adapters"] == {"level": level.upper()}
+    assert config["root"]["level"] == "WARNING"

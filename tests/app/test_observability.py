@@ -1,0 +1,153 @@
+"""Stages, metrics and spans: what they report of a request, and what they never hold."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import responses
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import REGISTRY
+
+from adapters.testing.hospital import CANARIES, EDGES
+from app.logging import RedactingFormatter
+from app.observability import register_tracing
+from app.stages import Stage, begin_request, end_request, stage, stage_seconds
+from tests.canaries import canaries_in
+from tests.redis_server import RedisServer
+from tests.serving import Served, serve
+
+TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.fixture(scope="module")
+def exporter() -> InMemorySpanExporter:
+    """Collect all spans of this process; a provider can be set once."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return exporter
+
+
+@pytest.fixture
+def served(
+    exporter: InMemorySpanExporter,
+    redis_server: RedisServer,
+    tmp_path: pytest.TempPathFactory,
+    keys: responses.RequestsMock,
+) -> Iterator[Served]:
+    """Return a service whose requests are traced."""
+    served = serve(EDGES, tmp_path, redis_server.url)  # type: ignore[arg-type]
+    register_tracing(served.app)
+    served.get("metadata")  # what the first request alone does
+    exporter.clear()
+    yield served
+    exporter.clear()
+
+
+def spans(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:
+    return {span.name: span for span in exporter.get_finished_spans()}
+
+
+def sample(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def test_time_is_charged_to_one_stage_at_a_time() -> None:
+    begin_request("id")
+    with stage(Stage.MAP):
+        with stage(Stage.SOURCE):
+            inner = stage_seconds()[Stage.SOURCE]
+        outer = stage_seconds()[Stage.MAP]
+    seconds = stage_seconds()
+    assert min(inner, outer) > 0
+    assert seconds[Stage.REDIS] == 0
+    assert set(seconds) == set(Stage)
+    end_request()
+    assert stage_seconds() == {}
+
+
+def test_outside_of_a_request_nothing_is_charged() -> None:
+    with stage(Stage.SOURCE):
+        assert stage_seconds() == {}
+
+
+def test_the_access_line_has_the_time_of_each_stage(served: Served) -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(RedactingFormatter())
+    logging.getLogger("app.access").addHandler(handler)
+    try:
+        served.search("Encounter", {"_count": "3"})
+    finally:
+        logging.getLogger("app.access").removeHandler(handler)
+    (line,) = map(json.loads, stream.getvalue().splitlines())
+    times = [line[f"{name}_ms"] for name in Stage]
+    assert line["duration_ms"] > 0
+    assert sum(times) == pytest.approx(line["duration_ms"], abs=0.5)
+
+
+def source_calls() -> float:
+    """Return how many reads of any source have been answered."""
+    return sum(
+        each.value
+        for metric in REGISTRY.collect()
+        for each in metric.samples
+        if each.name == "encounters_source_seconds_count"
+        and (each.labels["call"], each.labels["answered"]) == ("read", "yes")
+    )
+
+
+def test_requests_and_calls_to_sources_are_counted(served: Served) -> None:
+    route = {"route": "/fhir/v3/Encounter/<id>", "method": "GET"}
+    requests = sample("encounters_requests_total", **route, status="2xx")
+    calls = source_calls()
+    assert served.get(f"Encounter/{EDGES.stays[0].id}").status_code == 200
+    assert sample("encounters_requests_total", **route, status="2xx") == requests + 1
+    assert source_calls() == calls + 1
+
+
+def test_a_request_is_a_span_with_its_calls_within(
+    served: Served, exporter: InMemorySpanExporter
+) -> None:
+    read = served.get(f"Encounter/{EDGES.stays[0].id}")
+    found = spans(exporter)
+    root = found["GET /fhir/v3/Encounter/<id>"]
+    attributes = dict(root.attributes or {})
+    assert all(attributes.pop(f"encounters.{name}_ms") >= 0 for name in Stage)  # type: ignore[operator]
+    assert attributes == {
+        "http.request.method": "GET",
+        "http.route": "/fhir/v3/Encounter/<id>",
+        "http.response.status_code": 200,
+        "encounters.request_id": read.headers["X-Request-Id"],
+    }
+    (source,) = [s for name, s in found.items() if name.startswith("read ")]
+    assert source.parent is not None
+    assert source.parent.span_id == root.context.span_id
+    statement = found["SELECT sqlite"]
+    assert statement.parent is not None
+    assert statement.parent.span_id == source.context.span_id
+
+
+def test_the_trace_of_a_caller_goes_on_without_its_state(
+    served: Served, exporter: InMemorySpanExporter
+) -> None:
+    parent = f"00-{TRACE}-{CALLER}-01"
+    served.get("metadata", traceparent=parent, tracestate=f"vendor={CANARIES[0]}")
+    (root,) = exporter.get_finished_spans()
+    assert format(root.context.trace_id, "032x") == TRACE
+    assert root.parent is not None
+    assert not root.parent.trace_state
+
+
+def test_no_span_holds_a_canary(served: Served, exporter: InMemorySpanExporter) -> None:
+    served.post("Patient/_search", {"name": CANARIES[0]})
+    served.get(f"Encounter/{CANARIES[0]}")
+    served.get(f"{CANARIES[0]}?name={CANARIES[0]}")
+    text = " ".join(span.to_json() for span in exporter.get_finished_spans())
+    assert len(exporter.get_finished_spans()) > 3
+    assert canaries_in(text) == []

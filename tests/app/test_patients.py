@@ -1,0 +1,231 @@
+"""Decision 9: patients, merged patients and organizations."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import responses
+
+from adapters.testing.hospital import (
+    EDGES,
+    FINESS_SYSTEM,
+    IPP_SYSTEM,
+    LARGEST_ID,
+    Hospital,
+    OrganizationRow,
+)
+from tests.app.answers import body, refused
+from tests.hospital_sql import mapping_text
+from tests.redis_server import RedisServer
+from tests.serving import Served, ids, relations, serve
+
+FULL = Path(__file__).parents[2] / "mappings" / "profiles" / "full.yaml"
+
+
+def _rows(kind: str, *rows: tuple[str, str]) -> list[tuple[str, str, list[str]]]:
+    return [(kind, params, found.split()) for params, found in rows]
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "found"),
+    [
+        *_rows(
+            "Patient",
+            # the start of a word, of any part of the name
+            ("name=mart", "1 3"),
+            ("name=Jean", "1 9"),
+            ("name=artin", ""),
+            ("name=tour", "2"),
+            ("name=de la", "2"),
+            ("name=jones", "12"),
+            ("name=brien", "4"),
+            ("name=hermite", "4"),
+            # without regard to case or accents
+            ("name=ELEONORE", "3"),
+            ("name=éléonore", "3"),
+            ("name=dupres", "1"),
+            ("name=oedipe", "5"),
+            ("name=nunez", "9"),
+            ("name=lukasz", "9"),
+            # family and given names apart; alternatives; together
+            ("family=martin", "1 3"),
+            ("family=jean", "9"),
+            ("given=jean", "1"),
+            ("given=martin", ""),
+            ("given=paul,ann", "1 7 8 12"),
+            ("family=martin&given=jean", "1"),
+            ("family=martin&given=ann", ""),
+            # characters that patterns give a meaning to
+            ("name=100%", "6"),
+            ("name=a_b", "6"),
+            ("name=a%b", ""),
+            # :exact and :contains
+            ("family:exact=MARTIN", "3"),
+            ("family:exact=Martin", "1"),
+            ("family:exact=Mart", ""),
+            ("given:exact=Éléonore", "3"),
+            ("name:contains=arti", "1 3"),
+            ("family:contains=TOUR", "2 3"),
+            ("given:contains=eono", "3"),
+            ("birthdate=1950-02-28", "1"),
+            ("birthdate=eq1950-02", "1"),
+            ("birthdate=1950", "1 2"),
+            ("birthdate=ne1950", "3 4 5 7 8 9 12"),
+            ("birthdate=lt1950-03-01", "1"),
+            ("birthdate=le1950-03-01", "1 2"),
+            ("birthdate=gt2000-01-01", "3"),
+            ("birthdate=ge2000-01-01", "3 5"),
+            ("birthdate=1950-02-28,2000-02-29", "1 3"),
+            ("gender=female", "2 3 12"),
+            ("gender=male&birthdate=1969", "9"),
+            ("gender=other", ""),
+            (f"identifier={IPP_SYSTEM}|3", "3"),
+            ("identifier=0042", f"12 {LARGEST_ID}"),
+            ("identifier=urn:oid:1.2.3|0042", "12"),
+            ("identifier=urn:oid:1.2.4|", f"12 {LARGEST_ID}"),
+            ("identifier=|7", "12"),
+            ("identifier=abc", str(LARGEST_ID)),
+            ("_id=3,1,999", "1 3"),
+        ),
+        *_rows(
+            "Organization",
+            ("_id=H1,h2", "H1 h2"),
+            ("name=hopital", "H1 h2"),
+            ("name=coeur", "H2"),
+            ("name:exact=HOPITAL DU NORD", "h2"),
+            ("name:contains=pit", "H1 h2"),
+            ("identifier=0042", "042"),
+            (f"identifier={FINESS_SYSTEM}|750000002", "H2"),
+            ("identifier=750000002&name=hopital", ""),
+        ),
+    ],
+)
+def test_patients_and_organizations_are_searched(
+    served: Served, kind: str, params: str, found: list[str]
+) -> None:
+    """Decision 9."""
+    pairs = [tuple(each.split("=")) for each in params.split("&")]
+    assert ids(served.search(kind, pairs)) == found
+
+
+def test_patients_are_counted_sorted_and_paged(served: Served) -> None:
+    """Decision 9."""
+    first = served.search("Patient", {"name": "paul", "_count": "2", "_sort": "-_id"})
+    assert (ids(first), first["total"]) == (["8", "7"], 3)
+    assert ids(served.follow(first, "next")) == ["1"]
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"_count": "5"}, {"_sort": "_id"}, {"nom": "Martin"}], ids=str
+)
+def test_a_search_for_all_patients_breaks_a_rule(
+    served: Served, params: Mapping[str, str]
+) -> None:
+    """Decision 9: lenient handling of an unknown parameter does not lift it."""
+    lenient = {"Prefer": "handling=lenient"}
+    answer = served.post("Patient/_search", params, **lenient)
+    assert "birthdate" in refused(answer, 422, "business-rule")
+
+
+def test_a_profile_may_allow_it(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    """Decision 9."""
+    # The profile of this deployment lies beside its mapping file.
+    full = FULL.read_text("utf-8")
+    own = full.replace("unfiltered_search: false", "unfiltered_search: true")
+    (tmp_path / "own.yaml").write_text(own.replace("profile: full", "profile: own"))
+    open_to_all = serve(EDGES, tmp_path, redis_server.url, profile="own.yaml")
+    assert open_to_all.search("Patient")["total"] == len(EDGES.patients)
+
+
+def test_a_merged_patients_old_id_still_reads(served: Served) -> None:
+    """Decision 9."""
+    merged = body(served.get("Patient/7"))
+    assert merged["active"] is False
+    assert merged["link"] == [
+        {"other": {"reference": "Patient/8"}, "type": "replaced-by"}
+    ]
+    assert "link" not in body(served.get("Patient/8"))
+    assert body(served.get("Patient/8")).get("active") is not False
+
+
+@pytest.mark.parametrize("value", ["7", "Patient/7", "8", "7,8"])
+def test_stays_carry_the_survivor_and_both_ids_find_them(
+    served: Served, value: str
+) -> None:
+    """Decision 9."""
+    found = served.search("Encounter", {"patient": value})
+    assert ids(found) == ["91", "90"]
+    subjects = [each["resource"]["subject"]["reference"] for each in found["entry"]]
+    assert subjects == ["Patient/8", "Patient/8"]
+
+
+def test_an_organization_is_read(served: Served) -> None:
+    """Decision 9."""
+    found = body(served.get("Organization/H-3.b"))
+    assert found["name"] == "100% Santé"
+    (number,) = body(served.get("Organization/H1"))["identifier"]
+    assert number["system"] == FINESS_SYSTEM
+    assert number["value"] == "750000001"
+
+
+def test_a_page_of_organizations_holds_100(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    """Decision 9."""
+    many = tuple(OrganizationRow(f"O{n:03}", f"Site {n}") for n in range(101))
+    served = serve(Hospital(organizations=many), tmp_path, redis_server.url)
+    first = served.search("Organization")
+    assert len(ids(first)) == 100
+    assert ids(served.follow(first, "next")) == ["O100"]
+    # Nor more where a client asks for more, and lets the service decide (decision 3).
+    lenient = {"Prefer": "handling=lenient"}
+    wide = served.search("Organization", {"_count": "5000"}, **lenient)
+    assert ids(wide) == ids(first)
+
+
+def test_organizations_need_the_scope_that_reads_them(served: Served) -> None:
+    """Decision 9."""
+    reader = served.as_client("reader", "ORGANIZATION_READ")
+    assert reader.search("Organization", {"_id": "H1"})["total"] == 1
+    assert reader.get("Organization/H1").status_code == 200
+    other = served.as_client("other", "PATIENT_SEARCH PATIENT_READ ENCOUNTER_SEARCH")
+    for answer in (
+        other.get("Organization/H1"),
+        other.post("Organization/_search", {"_id": "H1"}),
+    ):
+        assert "ORGANIZATION_READ" in refused(
+            answer, 403, "processing", "Authorization"
+        )
+
+
+@pytest.mark.parametrize("group", ["group-a", "group-b"])
+def test_groups_find_and_read_patients_without_pages(
+    groups: Mapping[str, Served], group: str
+) -> None:
+    """Decision 9."""
+    served = groups[group]
+    assert ids(served.search("Patient", {"name": "mart"})) == ["1", "3"]
+    assert ids(served.search("Patient", {"_id": "3,4"})) == ["3", "4"]
+    few = served.search("Patient", {"name": "paul", "_count": "2"})
+    assert (ids(few), few["total"], relations(few)) == (["1", "7"], 3, ["self"])
+    assert body(served.get("Patient/7"))["active"] is False
+    assert body(served.get("Organization/H1"))["id"] == "H1"
+    assert body(served.get("Encounter/1"))["id"] == "1"
+    refused(served.post("Organization/_search", {"_id": "H1"}), 404, "not-found")
+    refused(served.post("Patient/_search", {}), 422, "business-rule")
+
+
+def test_exact_is_refused_where_the_source_cannot(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    """Decision 9."""
+    # Several given names in one column cannot be told apart by the database.
+    mapping = mapping_text(EDGES, f"sqlite:///{tmp_path / 'pas.db'}")
+    cut = mapping.replace("{from: given}", '{from: given, split: " "}')
+    served = serve(EDGES, tmp_path, redis_server.url, mapping=cut)
+    answer = served.post("Patient/_search", {"given:exact": "Jean"})
+    text = refused(answer, 400, "code-invalid", "given:exact")
+    assert text.endswith("':exact'; it takes :contains.")
+    assert ids(served.search("Patient", {"given": "paul"})) == ["1", "7", "8"]

@@ -1,0 +1,358 @@
+"""Decision 19: parts of resources, formats, entity tags and conditional reads."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+
+import pytest
+
+from app.middleware import CONTENT_TYPE
+from tests.app.answers import body, pages, raw, refused
+from tests.app.changing import Changing
+from tests.app.conftest import Mapped
+from tests.serving import Served, relations
+
+SUBSETTED = {"system": "http://hl7.org/fhir/v3/ObservationValue", "code": "SUBSETTED"}
+COVERED = (
+    "    last_updated: {from: changed, time_zone: UTC}\n  search: [_id, patient, date",
+    "    last_updated: {from: changed, time_zone: UTC, covers: all}\n"
+    "  search: [_id, patient, date",
+)
+WHOLE = {
+    *("resourceType", "id", "identifier", "status", "subject", "period"),
+    *("serviceProvider", "class"),
+}
+OK = ("Encounter/1", "Encounter?_id=1", "Patient/1", "Organization/H1", "metadata")
+KINDS = ("Encounter", "Patient", "Organization")
+XML = "application/fhir+xml"
+
+
+def with_(path: str, parameter: str) -> str:
+    """Return the path with one more parameter."""
+    return f"{path}{'&' if '?' in path else '?'}{parameter}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "elements"),
+    [
+        ("_summary=true", WHOLE - {"period", "serviceProvider"}),
+        ("_summary=text", {"resourceType", "id", "status"}),
+        ("_elements=period", {"resourceType", "id", "status", "period"}),
+        ("_elements=id", {"resourceType", "id", "status"}),
+        (
+            "_elements=period,id,resourceType",
+            {"resourceType", "id", "status", "period"},
+        ),
+        (
+            "_elements=subject,class",
+            {"resourceType", "id", "status", "subject", "class"},
+        ),
+    ],
+)
+def test_a_cut_resource_carries_the_tag(
+    served: Served, shown: str, elements: set[str]
+) -> None:
+    """Decision 19."""
+    resource = body(served.get(f"Encounter/1?{shown}"))
+    assert resource.keys() == elements | {"meta"}
+    assert resource["meta"]["tag"] == [SUBSETTED]
+    (entry,) = body(served.get(f"Encounter?_id=1&{shown}"))["entry"]
+    assert entry["resource"] == resource
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "_summary=false",
+        "_summary=data",
+        f"_elements={','.join(sorted(WHOLE - {'resourceType'}))}",
+    ],
+)
+def test_a_whole_resource_does_not(served: Served, shown: str) -> None:
+    """Decision 19."""
+    assert body(served.get(f"Encounter/1?{shown}")) == body(served.get("Encounter/1"))
+
+
+def test_modifiers_stay_with_elements_and_meta_with_the_tag(served: Served) -> None:
+    """Decision 19."""
+    merged = body(served.get("Patient/7?_elements=gender"))
+    assert merged["active"] is False
+    assert merged["link"][0]["type"] == "replaced-by"
+    assert "name" not in merged
+    cut = body(served.get("Encounter/23?_elements=status"))
+    whole = body(served.get("Encounter/23"))
+    assert cut["meta"] == {**whole["meta"], "tag": [SUBSETTED]}
+
+
+def test_a_summary_of_count_is_a_total_alone(served: Served) -> None:
+    """Decision 19."""
+    counted = served.search("Encounter", {"patient": "6", "_summary": "count"})
+    assert counted["total"] == served.search("Encounter", {"patient": "6"})["total"]
+    assert "entry" not in counted
+    assert relations(counted) == ["self"]
+    assert served.follow(counted, "self") == counted
+
+
+@pytest.mark.parametrize(
+    "shown", [{"_summary": "true"}, {"_elements": "subject"}], ids=str
+)
+def test_followed_pages_are_cut_alike(served: Served, shown: Mapping[str, str]) -> None:
+    """Decision 19."""
+    first = served.search("Encounter", {"patient": "6", "_count": "4", **shown})
+    every = list(pages(served, first))
+    every += pages(served, every[-1], "previous")
+    assert len(every) > 4
+    for page in (*every, served.follow(first, "self")):
+        for entry in page["entry"]:
+            assert "period" not in entry["resource"]
+            assert entry["resource"]["meta"]["tag"] == [SUBSETTED]
+
+
+@pytest.mark.parametrize("shown", ["", "_summary=true", "_elements=status,period"])
+def test_a_page_holds_each_stay_as_a_read_returns_it(
+    served: Served, shown: str
+) -> None:
+    """Decision 19."""
+    path, lenient = f"Encounter?_count=50&foo=1&{shown}", "handling=lenient"
+    answer = served.get(path, Prefer=lenient)
+    page = body(answer)
+    stays = [each for each in page["entry"] if each["search"]["mode"] == "match"]
+    assert len(stays) > 20
+    for stay in stays:
+        read = served.get(f"Encounter/{stay['resource']['id']}?{shown}").text
+        assert f'"resource":{read},"search":{{"mode":"match"}}' in answer.text
+    assert page["entry"][-1]["search"]["mode"] == "outcome"
+    pretty = body(served.get(f"{path}&_pretty=true", Prefer=lenient))
+    assert pretty["entry"][:-1] == stays
+
+
+def test_what_cannot_be_cut_is_412(served: Served) -> None:
+    """Decision 19."""
+    for query in (
+        "_summary=true&_elements=status",
+        "_elements=status,",
+        "_elements=Status",
+    ):
+        for path in ("Encounter/1", "Encounter"):
+            assert served.get(f"{path}?{query}").status_code == 412
+    answer = served.get("Patient?_id=1&_elements=status")
+    text = refused(answer, 412, "value", "_elements")
+    assert "'status'" in text
+    assert "name elements of Patient (STU3): active, address, animal, " in text
+    refused(served.get("metadata?_summary=foo"), 412, "value", "_summary")
+    whole = body(served.get("metadata"))
+    assert body(served.get("metadata?_summary=true")) == whole
+
+
+def etag(served: Served, path: str) -> str:
+    """Return the ETag of a resource."""
+    return str(served.get(path).headers["ETag"])
+
+
+def test_an_etag_is_a_digest_of_the_body(hospital: Changing) -> None:
+    """Decision 19."""
+    served = hospital.served
+    before = etag(served, "Encounter/2")
+    assert etag(served, "Encounter/2") == before
+    assert etag(served, "Encounter/4") != before
+    assert etag(served, "Encounter/2?_summary=true") != before
+    hospital.put(2, state="E")
+    assert etag(served, "Encounter/2") != before
+    changed = served.get("Encounter/2", If_None_Match=before)
+    assert body(changed)["status"] == "in-progress"
+    hospital.put(2)
+    assert etag(served, "Encounter/2") == before
+
+
+@pytest.mark.parametrize("path", ["Encounter/1", "Patient/1", "Organization/H1"])
+def test_if_none_match(served: Served, path: str) -> None:
+    """Decision 19."""
+    tag = etag(served, path)
+    for condition in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
+        answer = served.get(path, If_None_Match=condition)
+        assert answer.status_code == 304, condition
+        assert answer.headers["ETag"] == tag
+        assert not answer.get_data()
+    assert served.get(path, If_None_Match='W/"x"').status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("Encounter/987", 404), ("Encounter/51", 410)]
+)
+def test_a_condition_hides_no_error(served: Served, path: str, status: int) -> None:
+    """Decision 19."""
+    assert served.get(path, If_None_Match="*").status_code == status
+    assert served.get(path, If_Match="*").status_code == status
+    assert served.get("Encounter/37", If_None_Match="*").status_code == 500
+
+
+def test_if_match_holds_for_any_resource_and_for_no_etag(served: Served) -> None:
+    """Decision 19: an ETag is weak here (RFC 9110, 13.1.1)."""
+    tag = etag(served, "Encounter/1")
+    for condition in (tag, tag.removeprefix("W/"), '"x"', 'W/"x"', "x"):
+        answer = served.get("Encounter/1", If_Match=condition)
+        assert "*" in refused(answer, 412, "conflict", "If-Match")
+    assert body(served.get("Encounter/1", If_Match="*"))["id"] == "1"
+
+
+def test_there_is_no_version_id(served: Served) -> None:
+    """Decision 19."""
+    assert body(served.get("Encounter/23"))["meta"].keys() == {"lastUpdated"}
+    for path in ("Encounter/23/_history", "Encounter/23/_history/1"):
+        assert "History is not supported" in refused(served.get(path), 404, "not-found")
+
+
+def test_last_modified_only_where_the_mapping_vouches_for_it(
+    served: Served, mapped: Mapped
+) -> None:
+    """Decision 19."""
+    assert "lastUpdated" in body(served.get("Encounter/23"))["meta"]
+    assert "Last-Modified" not in served.get("Encounter/23").headers
+    covered = mapped(COVERED)
+    answer = covered.get("Encounter/23")
+    header = answer.headers["Last-Modified"]
+    changed = datetime.fromisoformat(body(answer)["meta"]["lastUpdated"])
+    assert parsedate_to_datetime(header) == changed.replace(microsecond=0)
+    assert header.endswith("GMT")
+    assert "Last-Modified" not in covered.get("Encounter/26").headers
+    assert "Last-Modified" not in covered.get("Patient/12").headers
+
+
+def test_if_modified_since_and_if_unmodified_since(
+    served: Served, mapped: Mapped
+) -> None:
+    """Decision 19: without Last-Modified a time is no condition."""
+    covered, path = mapped(COVERED), "Encounter/23"
+    header = covered.get(path).headers["Last-Modified"]
+    later, earlier = (
+        format_datetime(parsedate_to_datetime(header) + timedelta(seconds=s), True)
+        for s in (1, -1)
+    )
+    for condition, status in ((header, 304), (later, 304), (earlier, 200)):
+        answer = covered.get(path, If_Modified_Since=condition)
+        assert answer.status_code == status, condition
+    # The ETag is the finer of the two and wins (RFC 9110, 13.2.2); so does If-Match.
+    both = covered.get(path, If_Modified_Since=header, If_None_Match='"x"')
+    assert both.status_code == 200
+    future = "Fri, 01 Jan 2100 00:00:00 GMT"
+    assert served.get(path, If_Modified_Since=future).status_code == 200
+    assert covered.get(path, If_Unmodified_Since=header).status_code == 200
+    answer = covered.get(path, If_Unmodified_Since=earlier)
+    refused(answer, 412, "conflict", "If-Unmodified-Since")
+    both = covered.get(path, If_Unmodified_Since=earlier, If_Match="*")
+    assert both.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["Encounter/1", "Encounter/9223372036854775807", "Patient/12", "Organization/h2"],
+)
+def test_a_read_returns_the_resource_of_its_address(served: Served, path: str) -> None:
+    """HEAD returns the headers alone (STU3 http, read; decision 19)."""
+    get, head = served.get(path), raw(served, "HEAD", path)
+    assert f"{body(get)['resourceType']}/{body(get)['id']}" == path
+    for name in ("ETag", "Content-Length", "Content-Type"):
+        assert head.headers[name] == get.headers[name]
+    assert (head.status_code, head.get_data()) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["Encounter/1/_history/1", "metadata"])
+def test_head_has_no_body(served: Served, path: str) -> None:
+    """STU3 http."""
+    get, head = served.get(path), raw(served, "HEAD", path)
+    assert head.status_code == get.status_code
+    assert head.headers["Content-Type"] == get.headers["Content-Type"]
+    assert head.get_data() == b""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_id_is_not_found(served: Served, kind: str) -> None:
+    """STU3 datatypes, id."""
+    for id in ("a%2Fb", "%00", "1%0A"):
+        refused(served.get(f"{kind}/{id}"), 404, "not-found")
+    for id in (
+        *("a" * 65, "a b", "a%20b", "%C3%A9", "_x", "a_b", "~", "_searches"),
+        *("_history", "$everything"),
+    ):
+        text = refused(served.get(f"{kind}/{id}"), 404, "not-found")
+        assert "an id is 1 to 64 of A-Z" in text
+
+
+@pytest.mark.parametrize("path", OK)
+def test_responses_are_fhir_json_to_all_who_accept_it(
+    served: Served, path: str
+) -> None:
+    """STU3 http, content types."""
+    for accept in (
+        *("application/fhir+json", "application/json", "application/json+fhir"),
+        *("text/json", "*/*", "application/*", "Application/FHIR+JSON", ""),
+        *("application/fhir+json; charset=utf-8", "text/*", "application/*, */*;q=0"),
+        *(
+            "application/fhir+json;q=0.5, */*;q=0",
+            f"{XML}, application/fhir+json;q=0.1",
+        ),
+        *("text/html,application/xml,*/*;q=0.8", "application/json;q=0, */*"),
+        "application/fhir+json; fhirVersion=3.0",
+    ):
+        headers = {"Accept": accept} if accept else {}
+        answer = raw(served, "GET", path, headers=headers)
+        assert answer.status_code == 200, accept
+        assert answer.headers["Content-Type"] == CONTENT_TYPE
+    for accept in (
+        *(XML, "text/html", "application/fhir+json;q=0", "application/fhir+turtle"),
+        *("application/fhir+json;q=0, */*", "application/*;q=0.0, */*", "*/*;q=0"),
+    ):
+        answer = raw(served, "GET", path, headers={"Accept": accept})
+        refused(answer, 406, "not-supported", "Accept")
+
+
+@pytest.mark.parametrize("path", OK)
+def test_the_format_wins_over_accept(served: Served, path: str) -> None:
+    """STU3 http, content types."""
+    for format, status in (
+        *((f, 200) for f in ("json", "application/json", "application/fhir%2Bjson")),
+        # A + that nobody escaped is a frequent mistake.
+        ("application/fhir+json", 200),
+        *((f, 406) for f in ("xml", "application/fhir%2Bxml", "text/turtle", "html")),
+    ):
+        headers = {"Accept": XML if status == 200 else "application/fhir+json"}
+        answer = raw(served, "GET", with_(path, f"_format={format}"), headers=headers)
+        assert answer.status_code == status
+        assert answer.headers["Content-Type"] == CONTENT_TYPE
+
+
+def test_letters_are_utf_8_and_length_is_in_bytes(served: Served) -> None:
+    """STU3 http."""
+    for path in ("Patient/3", "Organization?name=coeur", "Patient?given=eleonore"):
+        answer = served.get(path)
+        data = answer.get_data()
+        assert int(answer.headers["Content-Length"]) == len(data) > len(data.decode())
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("Encounter/1", 200),
+        ("Encounter/987654", 404),
+        ("Encounter/51", 410),
+        ("Encounter/37", 500),
+        ("Encounter?date=x", 412),
+        ("Patient?nonsense=1", 400),
+        ("Bundle?_id=nosuch", 412),
+    ],
+)
+def test_pretty_is_the_same_on_more_lines(
+    served: Served, path: str, status: int
+) -> None:
+    """STU3 http; errors too."""
+    plain, pretty = served.get(path), served.get(with_(path, "_pretty=true"))
+    assert plain.status_code == pretty.status_code == status
+    if status == 200:
+        assert json.loads(plain.text) == json.loads(pretty.text)
+    else:
+        assert json.loads(plain.text)["issue"][0]["code"] in pretty.text
+    assert plain.text.count("\n") == 0
+    assert pretty.text.count("\n") > 5
+    form = served.post("Encounter/_search", {"date": "x", "_pretty": "true"})
+    assert form.text.count("\n") > 5

@@ -1,0 +1,321 @@
+"""The rate limit: who is counted under what, what is said, and what Redis has to do with it."""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import redis
+from prometheus_client import REGISTRY
+from werkzeug.exceptions import TooManyRequests
+from werkzeug.test import TestResponse
+
+from app.rate_limit import AWAY_SECONDS, Throttle
+from app.redis_client import connect
+from app.service import EXTENSION
+from tests.app import provider
+from tests.app.answers import HOST, pages, raw, refused
+from tests.app.conftest import Mapped
+from tests.app.provider import Clock
+from tests.redis_server import RedisServer
+from tests.serving import Served
+
+MINUTE = 28_000_000 * 60
+KEY = b"key"
+
+Make = Callable[..., Throttle]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(MINUTE)
+
+
+@pytest.fixture
+def make(own_redis: RedisServer, clock: Clock) -> Iterator[Make]:
+    """Return what makes a throttle on a Redis of the test's own."""
+    clients: list[redis.Redis] = []
+
+    def made(
+        clients_limit: int | None = 3, addresses: int | None = 2, key: bytes = KEY
+    ) -> Throttle:
+        clients.append(connect(own_redis.url))
+        return Throttle(
+            clients[-1],
+            clients=clients_limit,
+            addresses=addresses,
+            key=key,
+            clock=clock,
+            monotonic=clock,
+        )
+
+    yield made
+    for client in clients:
+        client.close()
+
+
+def let_in(count: Callable[[str], None], name: str, tries: int) -> int:
+    """Return how many of so many requests are let in."""
+    found = 0
+    for _ in range(tries):
+        try:
+            count(name)
+        except TooManyRequests:
+            continue
+        found += 1
+    return found
+
+
+def round_trips(server: RedisServer) -> int:
+    with server.client() as client:
+        scripts = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})
+    return int(scripts["calls"])
+
+
+def test_each_client_has_as_many_requests_a_minute(make: Make, clock: Clock) -> None:
+    throttle = make()
+    assert let_in(throttle.count_client, "one", 5) == 3
+    assert let_in(throttle.count_client, "two", 5) == 3
+    assert let_in(throttle.count_address, "one", 5) == 2
+    clock.now += 59
+    assert let_in(throttle.count_client, "one", 5) == 0
+    clock.now += 1
+    assert let_in(throttle.count_client, "one", 5) == 3
+
+
+def test_retry_after_is_the_rest_of_the_minute(make: Make, clock: Clock) -> None:
+    throttle = make(clients_limit=1)
+    throttle.count_client("one")
+    for gone in (0, 0.5, 20, 59.9):
+        clock.now = MINUTE + gone
+        with pytest.raises(TooManyRequests) as caught:
+            throttle.count_client("one")
+        assert caught.value.retry_after == 60 - int(gone)
+
+
+def test_processes_share_one_count(make: Make) -> None:
+    throttles = [make() for _ in range(3)]
+    assert sum(let_in(each.count_client, "one", 3) for each in throttles) == 3
+
+
+def test_threads_share_one_count(make: Make) -> None:
+    throttle = make(clients_limit=100)
+    with ThreadPoolExecutor(8) as pool:
+        counts = pool.map(lambda _: let_in(throttle.count_client, "one", 25), range(8))
+    assert sum(counts) == 100
+
+
+def test_off_is_off(make: Make, own_redis: RedisServer) -> None:
+    throttle = make(clients_limit=None, addresses=None)
+    assert let_in(throttle.count_client, "one", 100) == 100
+    assert let_in(throttle.count_address, "one", 100) == 100
+    assert round_trips(own_redis) == 0
+
+
+def test_a_request_costs_one_round_trip(make: Make, own_redis: RedisServer) -> None:
+    throttle = make()
+    throttle.count_client("one")
+    before = round_trips(own_redis)
+    let_in(throttle.count_client, "one", 5)
+    assert round_trips(own_redis) == before + 5
+
+
+def test_redis_holds_digests_that_go_by_themselves(
+    make: Make, own_redis: RedisServer
+) -> None:
+    throttle = make()
+    throttle.count_client("hopital-nord")
+    throttle.count_address("192.0.2.7")
+    with own_redis.client() as client:
+        keys = list(client.scan_iter())
+        assert len(keys) == 2
+        assert all(0 < client.ttl(key) <= 60 for key in keys)
+    assert b"nord" not in b"".join(keys)
+    assert b"192" not in b"".join(keys)
+
+
+def test_who_has_no_key_cannot_tell_whose_count_it_is(
+    make: Make, own_redis: RedisServer
+) -> None:
+    for key in (KEY, b"another"):
+        make(key=key).count_address("192.0.2.7")
+    with own_redis.client() as client:
+        assert len(list(client.scan_iter())) == 2
+
+
+def test_without_redis_each_process_counts_for_itself(
+    make: Make,
+    own_redis: RedisServer,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    throttles = [make() for _ in range(2)]
+    own_redis.stop()
+    with caplog.at_level(logging.WARNING, logger="app.rate_limit"):
+        for each in throttles:
+            assert let_in(each.count_client, "one", 9) == 3
+            assert let_in(each.count_address, "two", 9) == 2
+        clock.now += AWAY_SECONDS
+        for each in throttles:
+            assert let_in(each.count_address, "three", 9) == 2
+    # Told once, however often it is tried again.
+    events = [record.getMessage() for record in caplog.records]
+    assert events == ["requests are counted in the process"] * 2
+
+
+def test_a_redis_that_failed_is_left_alone_for_a_while_and_then_used_again(
+    make: Make,
+    own_redis: RedisServer,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    throttle = make()
+    own_redis.stop()
+    throttle.count_client("one")
+    own_redis.start()
+    clock.now += AWAY_SECONDS - 1
+    throttle.count_client("two")
+    assert round_trips(own_redis) == 0
+    clock.now += 1
+    throttle.count_client("three")
+    assert round_trips(own_redis) > 0
+    throttle.count_client("four")
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        "requests are counted in the process",
+        "requests are counted in Redis again",
+    ]
+
+
+@pytest.fixture
+def limited(
+    served: Served, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Served]:
+    """Return the service with other limits than its own."""
+
+    def limited(**limits: Any) -> Served:
+        joined = served.app.extensions[EXTENSION]
+        other = replace(joined, throttle=make(**limits))
+        monkeypatch.setitem(served.app.extensions, EXTENSION, other)
+        return served
+
+    return limited
+
+
+def statuses(served: Served, path: str, tries: int, **headers: str) -> list[int]:
+    return [served.get(path, **headers).status_code for _ in range(tries)]
+
+
+def throttled(by: str) -> float:
+    counted = REGISTRY.get_sample_value("encounters_throttled_total", {"by": by})
+    return counted or 0.0
+
+
+def test_too_many_requests_of_a_client_are_429(limited: Callable[..., Served]) -> None:
+    before = throttled("client")
+    served = limited(addresses=None).as_client("hasty")
+    # The first use of a token is counted under the address: its client is not known yet.
+    assert statuses(served, "Encounter/1", 4) == [200] * 4
+    answer = served.get("Encounter/1")
+    assert refused(answer, 429, "throttled") == "Requests arrive too quickly."
+    assert throttled("client") == before + 1
+    assert answer.headers["Retry-After"] == "60"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["X-Request-Id"]
+    assert served.post("Encounter/_search", {"_id": "1"}).status_code == 429
+    # A renewed token is the same client.
+    assert statuses(served.as_client("hasty"), "Patient/1", 3)[-1] == 429
+    assert statuses(served.as_client("patient"), "Encounter/1", 4) == [200] * 4
+
+
+@pytest.mark.parametrize("token", [None, "x.y.z", "opaque", "forged"])
+def test_bad_tokens_are_429_before_they_are_looked_at(
+    limited: Callable[..., Served], caplog: pytest.LogCaptureFixture, token: str | None
+) -> None:
+    good = limited(clients_limit=None).as_client(f"good-{token}")
+    assert statuses(good, "Encounter/1", 1) == [200]
+    if token == "forged":
+        token = provider.sign(provider.okp("thief"), "EdDSA")
+    headers = {"Authorization": provider.bearer(token)} if token else {}
+    bad = Served(good.app, headers)
+    with caplog.at_level(logging.INFO, logger="app.auth"):
+        assert statuses(bad, "Encounter/1", 4) == [401, 429, 429, 429]
+    told = [r for r in caplog.records if r.getMessage() == "token refused"]
+    assert len(told) == (0 if token is None else 1)
+    # Who was let in before goes on from the same address.
+    assert statuses(good, "Encounter/1", 20) == [200] * 20
+
+
+def test_walking_fast_is_not_hindered(served: Served) -> None:
+    first = served.search("Encounter", {"_count": "1"})
+    assert len(list(pages(served, first))) > 10
+
+
+@pytest.mark.parametrize("path", ["metadata", "Nonsense"])
+def test_what_asks_for_no_token_is_not_counted(
+    limited: Callable[..., Served], own_redis: RedisServer, path: str
+) -> None:
+    served = limited(clients_limit=1, addresses=1)
+    seen = set(statuses(Served(served.app), path, 20))
+    assert seen <= {200, 404}
+    assert round_trips(own_redis) == 0
+
+
+def test_limits_are_settings(mapped: Mapped) -> None:
+    served = mapped(CLIENT_REQUESTS_PER_MINUTE="2", ADDRESS_REQUESTS_PER_MINUTE="off")
+    # Twice the limit and one more, in case the minute ends among them.
+    asked = statuses(served.as_client("settings"), "Encounter/1", 1 + 5)
+    assert 429 in asked
+    assert asked[:3] == [200, 200, 200]
+
+
+def _asked(served: Served, peer: str, forwarded: str | None) -> TestResponse:
+    headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
+    return raw(
+        Served(served.app),
+        "GET",
+        "Encounter/1",
+        base_url=HOST,
+        headers=headers,
+        environ_overrides={"REMOTE_ADDR": peer},
+    )
+
+
+PROXY, INNER, OTHER = "10.1.2.3", "10.1.9.9", "192.0.2.7"
+# Which address a chain of proxies names: tests/app/test_audit.py.
+SAME = [
+    ((OTHER, None), (OTHER, "198.51.100.2")),
+    ((PROXY, "198.51.100.1, 192.0.2.7"), (INNER, "192.0.2.7")),
+    ((PROXY, "nonsense"), (PROXY, None)),
+    (("2001:db8::1", None), ("2001:db8::ffff:1", None)),
+    (("unknown", None), ("unknown", "198.51.100.2")),
+    # A unix socket: the proxy at its other end wrote the last one.
+    (("", "198.51.100.1, 192.0.2.7"), ("", "192.0.2.7")),
+]
+APART = [
+    (("", "192.0.2.7, 198.51.100.1"), ("", "192.0.2.7")),
+    ((PROXY, "198.51.100.1"), (PROXY, "198.51.100.2")),
+    (("2001:db8::1", None), ("2001:db8:0:1::1", None)),
+    (("", "198.51.100.1"), ("", "198.51.100.2")),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status"),
+    [*((*pair, 429) for pair in SAME), *((*pair, 401) for pair in APART)],
+    ids=str,
+)
+def test_an_address_is_the_one_that_trusted_proxies_name(
+    mapped: Mapped,
+    make: Make,
+    first: tuple[str, str | None],
+    second: tuple[str, str | None],
+    status: int,
+) -> None:
+    served = mapped(TRUSTED_PROXIES="10.1.0.0/16")
+    joined = served.app.extensions[EXTENSION]
+    served.app.extensions[EXTENSION] = replace(joined, throttle=make(addresses=1))
+    assert _asked(served, *first).status_code == 401
+    assert _asked(served, *second).status_code == status

@@ -1,0 +1,217 @@
+"""Decisions 16, 17 and 18: invalid rows, status codes, class systems."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
+from tests.app.answers import body, messages, refused
+from tests.app.conftest import Mapped
+from tests.serving import Served, ids, issues
+
+LOCAL_SYSTEM = "https://example.org/fhir/CodeSystem/stay-kinds"
+ACT_CODE = "http://hl7.org/fhir/v3/ActCode"
+
+STATES = "'A': 'hidden', 'X': 'removed'"
+FAULTY = {
+    # id: what is wrong with its row, and on which column
+    37: ("status", "state"),
+    38: ("status", "state"),
+    40: ("patient_id", "patient_id"),
+    41: ("visit_number_system", "hospital"),
+    35: ("start", "began"),
+}
+
+
+@pytest.mark.parametrize("id", FAULTY)
+def test_a_row_that_cannot_be_mapped_is_reported_and_counted(
+    served: Served, id: int
+) -> None:
+    """Decision 16."""
+    found = served.search("Encounter", {"_id": f"{id},1"})
+    assert (found["total"], ids(found)) == (2, ["1"])
+    assert messages(found) == [("warning", "exception", None)]
+
+
+def test_a_page_of_invalid_rows_alone_is_reported_too(served: Served) -> None:
+    """Decision 16."""
+    found = served.search("Encounter", {"identifier": "Z1"})
+    assert (found["total"], ids(found)) == (2, [])
+    assert messages(found) == [("warning", "exception", None)] * 2
+
+
+def test_invalid_rows_keep_their_place(served: Served) -> None:
+    """Decision 16."""
+    page = served.search("Encounter", {"date": "2024-03-14", "_count": "3"})
+    found, faults = ids(page), len(issues(page))
+    for _ in range(20):
+        if not any(each["relation"] == "next" for each in page["link"]):
+            break
+        page = served.follow(page, "next")
+        found, faults = found + ids(page), faults + len(issues(page))
+    assert len(found) + faults == page["total"]
+    assert faults >= 4
+
+
+@pytest.mark.parametrize("id", FAULTY)
+def test_the_operator_finds_the_reference_in_the_log(
+    served: Served, caplog: pytest.LogCaptureFixture, id: int
+) -> None:
+    """Decision 16."""
+    caplog.set_level(logging.INFO)
+    (issue,) = issues(served.search("Encounter", {"_id": str(id)}))
+    (logged,) = [data for data in _logged(caplog) if "reference" in data]
+    assert logged["reference"] in issue["diagnostics"]
+    assert (logged["field"], logged["column"]) == FAULTY[id]
+    assert logged["rule"]
+    row = next(stay for stay in EDGES.stays if stay.id == id)
+    # The log names the place; a code may be quoted, a value of the row never is.
+    for value in (row.visit, row.began, row.ended):
+        assert not value or value not in caplog.text + str(_logged(caplog))
+    assert "state" not in issue["diagnostics"]
+
+
+def _logged(caplog: pytest.LogCaptureFixture) -> list[Mapping[str, Any]]:
+    return [getattr(record, "data", {}) for record in caplog.records]
+
+
+@pytest.mark.parametrize("id", FAULTY)
+def test_reading_it_is_an_exception(
+    served: Served, caplog: pytest.LogCaptureFixture, id: int
+) -> None:
+    """Decision 16."""
+    answer = served.get(f"Encounter/{id}")
+    text = refused(answer, 500, "exception")
+    assert "X-Request-Id" in text
+    (logged,) = [data for data in _logged(caplog) if "fault" in data]
+    assert (logged["fault"]["field"], logged["fault"]["column"]) == FAULTY[id]
+
+
+def test_what_else_is_empty_is_left_out(served: Served) -> None:
+    """Decision 16."""
+    bare = body(served.get("Encounter/26"))
+    assert bare.keys() == {
+        *("resourceType", "id", "status", "subject", "class", "serviceProvider")
+    }
+
+
+def test_a_mapping_may_require_more(mapped: Mapped) -> None:
+    """Decision 16."""
+    served = mapped(
+        ("  search: [_id, patient,", "  requires: [start]\n  search: [_id, patient,")
+    )
+    refused(served.get("Encounter/26"), 500, "exception")
+    found = served.search("Encounter", {"_id": "1,26"})
+    assert (found["total"], ids(found)) == (2, ["1"])
+    assert messages(found) == [("warning", "exception", None)]
+
+
+def test_hidden_is_never_served(served: Served) -> None:
+    """Decision 17."""
+    refused(served.get("Encounter/50"), 404, "not-found")
+    assert served.search("Encounter", {"_id": "50"})["total"] == 0
+
+
+def test_hidden_reads_as_what_never_was(served: Served) -> None:
+    """Decision 17."""
+    hidden, never = served.get("Encounter/50"), served.get("Encounter/987654")
+    assert hidden.get_data() == never.get_data()
+
+
+def test_removed_is_gone_and_absent_from_searches(served: Served) -> None:
+    """Decision 17."""
+    for id in (51, 52):
+        refused(served.get(f"Encounter/{id}"), 410, "not-found")
+    assert served.search("Encounter", {"_id": "51,52"})["total"] == 0
+    assert ids(served.search("Encounter", {"identifier": "V1"})) == ["1"]
+
+
+@pytest.mark.parametrize("status", ["planned", "in-progress", "finished"])
+def test_no_status_finds_them(served: Served, status: str) -> None:
+    """Decision 17."""
+    found = ids(served.search("Encounter", {"status": status, "_count": "100"}))
+    assert not {"50", "51", "52", "37", "38", "39"} & set(found)
+    assert found
+
+
+def test_an_unmapped_code_is_not_guessed(served: Served) -> None:
+    """Decision 17."""
+    for id in (37, 38, 39):
+        refused(served.get(f"Encounter/{id}"), 500, "exception")
+
+
+def test_unless_the_mapping_says_otherwise(mapped: Mapped) -> None:
+    """Decision 17."""
+    served = mapped((STATES + "}", STATES + "}, otherwise: in-progress"))
+    for id in (37, 38, 39):
+        assert body(served.get(f"Encounter/{id}"))["status"] == "in-progress"
+    # Every code that no table names, and none; and those that are meant by name.
+    found = ids(served.search("Encounter", {"status": "in-progress"}))
+    assert {"22", "37", "38", "39"} <= set(found)
+    refused(served.get("Encounter/50"), 404, "not-found")
+
+
+@pytest.mark.parametrize(("otherwise", "status"), [("hidden", 404), ("removed", 410)])
+def test_otherwise_may_hide(mapped: Mapped, otherwise: str, status: int) -> None:
+    """Decision 17."""
+    served = mapped((STATES + "}", STATES + f"}}, otherwise: {otherwise}"))
+    for id in (37, 38, 39):
+        refused(served.get(f"Encounter/{id}"), status, "not-found")
+    found = served.search("Encounter", {"_id": "37,38,39,1"})
+    assert (found["total"], ids(found), issues(found)) == (1, ["1"], [])
+
+
+def test_a_search_by_the_otherwise_code_finds_unnamed_codes_and_none(
+    served: Served,
+) -> None:
+    """Decision 17."""
+    found = served.search("Encounter", {"class": "UNK", "patient": "4"})
+    assert ids(found) == ["64", "63", "62", "61"]
+    shown = {each["resource"]["class"]["code"] for each in found["entry"]}
+    assert shown == {"UNK"}
+
+
+def _systems(served: Served) -> dict[str, str]:
+    """Return the system that each class code is shown with, as far as there are any."""
+    found = served.search("Encounter", {"_count": "100", "_sort": "date"})
+    page = [each["resource"] for each in found["entry"]]
+    codings = [each["class"] for each in page if "class" in each]
+    return {coding["code"]: coding["system"] for coding in codings}
+
+
+def test_all_codes_are_in_act_code_by_default(served: Served) -> None:
+    """Decision 18."""
+    assert _systems(served) == dict.fromkeys(("IMP", "AMB", "REC", "UNK"), ACT_CODE)
+
+
+def test_a_deployment_has_one_system(mapped: Mapped) -> None:
+    """Decision 18."""
+    served = mapped(
+        ("constants: {", f"constants: {{class_code_system: {LOCAL_SYSTEM!r}, ")
+    )
+    assert set(_systems(served).values()) == {LOCAL_SYSTEM}
+    assert ids(served.search("Encounter", {"class": f"{LOCAL_SYSTEM}|REC"})) == ["27"]
+    assert served.search("Encounter", {"class": f"{ACT_CODE}|REC"})["total"] == 0
+
+
+def test_rec_and_unk_may_have_another(mapped: Mapped) -> None:
+    """Decision 18."""
+    own = f"class_systems: {{REC: {LOCAL_SYSTEM!r}, UNK: {LOCAL_SYSTEM!r}}}, "
+    served = mapped(("constants: {", "constants: {" + own))
+    assert _systems(served) == {
+        **dict.fromkeys(("IMP", "AMB"), ACT_CODE),
+        **dict.fromkeys(("REC", "UNK"), LOCAL_SYSTEM),
+    }
+    assert ids(served.search("Encounter", {"class": f"{LOCAL_SYSTEM}|REC"})) == ["27"]
+    assert served.search("Encounter", {"class": f"{ACT_CODE}|REC"})["total"] == 0
+    every = served.search("Encounter", {"class": f"{LOCAL_SYSTEM}|"})
+    assert every["total"] == served.search("Encounter", {"class": "REC,UNK"})["total"]
+
+
+def test_identifiers_keep_the_system_of_their_hospital(served: Served) -> None:
+    """Decision 18."""
+    for id, hospital in ((70, "H1"), (71, "H2")):
+        (number,) = body(served.get(f"Encounter/{id}"))["identifier"]
+        assert number["system"] == VISIT_SYSTEMS[hospital]

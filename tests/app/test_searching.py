@@ -1,0 +1,254 @@
+"""Decision 8 and every search parameter, compared with a model of the hospital."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import urlencode
+
+import pytest
+
+from adapters.contract import (
+    Criterion,
+    ResourceType,
+    Sort,
+    SortKey,
+    StringMatch,
+)
+from adapters.memory import MemoryAdapter
+from adapters.testing.harness import (
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    text,
+    token,
+)
+from adapters.testing.hospital import (
+    EDGES,
+    FINESS_SYSTEM,
+    IPP_SYSTEM,
+    TIES,
+    UNIT_URL,
+    VISIT_SYSTEMS,
+)
+from tests.app.answers import body, pages
+from tests.serving import BASE_URL, Served, ids, issues
+
+
+def _ids_in_order(served: Served, kind: str, params: Mapping[str, str]) -> list[str]:
+    first = served.search(kind, {**params, "_count": "100"})
+    return [id for page in pages(served, first) for id in ids(page)]
+
+
+@pytest.mark.parametrize(
+    ("sort", "path"),
+    [
+        (f"{sign}{key}", path)
+        for key, path in (
+            ("date", ("period", "start")),
+            ("_lastUpdated", ("meta", "lastUpdated")),
+        )
+        for sign in ("", "-")
+    ],
+)
+def test_stays_are_sorted_by_the_key_then_by_id(
+    served: Served, sort: str, path: tuple[str, str]
+) -> None:
+    """Decision 8: rows without the key come last in both directions."""
+    params = {"_sort": sort, "_count": "100"}
+    bundle = served.search("Encounter", params)
+    assert ids(served.search("Encounter", params)) == ids(bundle)
+    entries = [each for each in bundle["entry"] if each["search"]["mode"] == "match"]
+    keys = [each["resource"].get(path[0], {}).get(path[1]) for each in entries]
+    known = [datetime.fromisoformat(key) for key in keys if key]
+    assert known == sorted(known, reverse=sort.startswith("-"))
+    assert len(set(known)) > 5
+    assert not any(keys[len(known) :])
+    assert len(keys) > len(known)
+    ordered = _ids_in_order(served, "Encounter", {"patient": "5", "_sort": sort})
+    ties = sorted((tie.id for tie in TIES), reverse=sort.startswith("-"))
+    assert [int(id) for id in ordered if int(id) in ties] == ties
+
+
+def test_the_newest_stay_comes_first_by_default(served: Served) -> None:
+    """Decision 8."""
+    default = _ids_in_order(served, "Encounter", {})
+    assert default == _ids_in_order(served, "Encounter", {"_sort": "-date"})
+
+
+@pytest.mark.parametrize("kind", ["Patient", "Organization"])
+def test_other_resources_are_sorted_by_id(served: Served, kind: str) -> None:
+    """Decision 8."""
+    some = {"name:contains": "a"}
+    default = _ids_in_order(served, kind, some)
+    order = (lambda id: (int(id),)) if kind == "Patient" else (lambda id: id)
+    assert default == sorted(default, key=order) != []
+    assert default == _ids_in_order(served, kind, {**some, "_sort": "_id"})
+    assert default[::-1] == _ids_in_order(served, kind, {**some, "_sort": "-_id"})
+    changed = _ids_in_order(served, kind, {**some, "_sort": "-_lastUpdated"})
+    assert sorted(changed) == sorted(default)
+
+
+Question = tuple[str, str, Criterion]
+"""A parameter, its value over HTTP, and the criterion for the model."""
+
+STATUS = "http://hl7.org/fhir/encounter-status"
+UNIT = "service-provider._extension"
+
+
+H1 = VISIT_SYSTEMS["H1"]
+
+
+EXACT, CONTAINS = StringMatch.EXACT, StringMatch.CONTAINS
+
+STAYS: tuple[Question, ...] = (
+    ("patient", "Patient/6", patient("6")),
+    ("patient", f"1,{BASE_URL}/Patient/4,Patient/7", patient("1", "4", "7")),
+    ("date", "2024-03-14", dates("2024-03-14")),
+    ("date", "ne2024-03", dates("ne2024-03")),
+    ("date", "gt2024-03-14T09:00", dates("gt2024-03-14T09:00")),
+    ("date", "ge2024-06-01T10:00:00+02:00", dates("ge2024-06-01T10:00:00+02:00")),
+    ("date", "lt2024-03-31T01:00:00Z", dates("lt2024-03-31T01:00:00+00:00")),
+    ("date", "le2024-10-27", dates("le2024-10-27")),
+    (
+        "date",
+        "2024-02,2024-05-02,gt2024-07-01",
+        dates("2024-02", "2024-05-02", "gt2024-07-01"),
+    ),
+    ("identifier", "000123", token("identifier", "000123")),
+    (
+        "identifier",
+        f"{H1}|000123,V1,|123",
+        token("identifier", f"{H1}|000123", "V1", "|123"),
+    ),
+    ("status", "finished", token("status", "finished")),
+    (
+        "status",
+        f"{STATUS}|planned,in-progress",
+        token("status", "planned", "in-progress"),
+    ),
+    ("class", "UNK,AMB", token("class", "UNK", "AMB")),
+    (UNIT, f"{UNIT_URL}|0123", token(UNIT, "0123")),
+    (UNIT, f"{UNIT_URL}|_,{UNIT_URL}|É", token(UNIT, "_", "É")),
+    ("_id", "1,2,26,37,70,74", token("_id", "1", "2", "26", "37", "70", "74")),
+)
+
+PATIENTS: tuple[Question, ...] = (
+    ("name", "martin", text("name", "martin")),
+    ("name:contains", "TOUR", text("name", "TOUR", match=CONTAINS)),
+    ("family", "a,de la", text("family", "a", "de la")),
+    ("family:exact", "Martin,Ancien", text("family", "Martin", "Ancien", match=EXACT)),
+    ("given", "paul", text("given", "paul")),
+    ("birthdate", "ge1960", dates("ge1960", parameter="birthdate")),
+    ("birthdate", "ne1970-01-01", dates("ne1970-01-01", parameter="birthdate")),
+    ("gender", "male,unknown", token("gender", "male", "unknown")),
+    (
+        "identifier",
+        f"{IPP_SYSTEM}|8,0042",
+        token("identifier", f"{IPP_SYSTEM}|8", "0042"),
+    ),
+    ("_id", "1,3,7,8,12", token("_id", "1", "3", "7", "8", "12")),
+)
+
+ORGANIZATIONS: tuple[Question, ...] = (
+    ("name", "hopital", text("name", "hopital")),
+    ("name:contains", "an", text("name", "an", match=CONTAINS)),
+    ("name:exact", "100% Santé", text("name", "100% Santé", match=EXACT)),
+    ("identifier", f"{FINESS_SYSTEM}|", token("identifier", f"{FINESS_SYSTEM}|")),
+    ("_id", "H1,h2,042", token("_id", "H1", "h2", "042")),
+)
+
+QUESTIONS: Mapping[ResourceType, tuple[Question, ...]] = {
+    STAY: STAYS,
+    PATIENT: PATIENTS,
+    ORGANIZATION: ORGANIZATIONS,
+}
+
+SORTS = {
+    STAY: ("date", "-date", "_lastUpdated", "-_lastUpdated"),
+    PATIENT: ("_id", "-_id", "_lastUpdated", "-_lastUpdated"),
+    ORGANIZATION: ("_id", "-_id", "_lastUpdated", "-_lastUpdated"),
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> MemoryAdapter:
+    """Return the hospital as it should be searched."""
+    return EDGES.model()
+
+
+def _expected(
+    model: MemoryAdapter,
+    kind: ResourceType,
+    questions: tuple[Question, ...],
+    sort: str | None,
+) -> tuple[int, list[str], int]:
+    """Return the total, the ids in order, and how many rows cannot be shown."""
+    order = (
+        Sort(SortKey(sort.removeprefix("-")), sort.startswith("-")) if sort else None
+    )
+    query = ask(*(criterion for *_, criterion in questions), of=kind, sort=order)
+    found = ids_of(model.search(query))
+    shown = [id for id in found if not id.startswith("!")]
+    return model.count(query), shown, len(found) - len(shown)
+
+
+def _returned(
+    served: Served, kind: ResourceType, params: list[tuple[str, str]]
+) -> tuple[int, list[str], int]:
+    every = list(pages(served, served.search(kind, [*params, ("_count", "40")])))
+    shown = [id for page in every for id in ids(page)]
+    return every[0]["total"], shown, sum(len(issues(page)) for page in every)
+
+
+@pytest.mark.parametrize(
+    ("kind", "question"),
+    [(kind, each) for kind, questions in QUESTIONS.items() for each in questions],
+    ids=lambda value: "=".join(value[:2]) if isinstance(value, tuple) else value,
+)
+def test_parameters_find_what_the_model_finds(
+    served: Served, model: MemoryAdapter, kind: ResourceType, question: Question
+) -> None:
+    """Alone, by GET and POST, and together with each other parameter."""
+    total, shown, _ = alone = _expected(model, kind, (question,), None)
+    assert 0 < total < model.count(ask(of=kind))
+    assert shown
+    params = [question[:2]]
+    assert _returned(served, kind, params) == alone
+    got = body(served.get(f"{kind}?{urlencode([*params, ('_count', '100')])}"))
+    assert (ids(got), got["total"]) == (shown, total)
+    questions = QUESTIONS[kind]
+    for other in questions[questions.index(question) + 1 :]:
+        both = (question, other)
+        params = [each[:2] for each in both]
+        assert _returned(served, kind, params) == _expected(model, kind, both, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sort"), [(kind, sort) for kind, sorts in SORTS.items() for sort in sorts]
+)
+def test_every_sort_is_the_order_of_the_model(
+    served: Served, model: MemoryAdapter, kind: ResourceType, sort: str
+) -> None:
+    for question in QUESTIONS[kind]:
+        name, value, _ = question
+        params = [(name, value), ("_sort", sort)]
+        expected = _expected(model, kind, (question,), sort)
+        assert _returned(served, kind, params) == expected, question
+
+
+def test_all_at_once(served: Served, model: MemoryAdapter) -> None:
+    asked = (
+        ("patient", "1", patient("1")),
+        ("date", "ge2024-03-14", dates("ge2024-03-14")),
+        ("date", "lt2024-03-15", dates("lt2024-03-15")),
+        ("status", "finished", token("status", "finished")),
+        ("class", "IMP", token("class", "IMP")),
+        ("identifier", "V1,v1", token("identifier", "V1", "v1")),
+        ("_id", "1,2,3", token("_id", "1", "2", "3")),
+    )
+    params = [(name, value) for name, value, _ in asked]
+    assert _returned(served, STAY, params) == _expected(model, STAY, asked, None)
+    assert ids(served.search(STAY, params)) == ["1", "2"]

@@ -1,4 +1,0 @@
-SELECT id, patient, state, began 
-FROM (SELECT id, patient, state, began FROM stays -- all
-) AS pas 
-WHERE 1 = 1

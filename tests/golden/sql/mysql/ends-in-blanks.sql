@@ -1,4 +1,0 @@
-SELECT count(*) AS count_1 
-FROM (SELECT id, patient, state, began FROM stays -- all
-) AS pas 
-WHERE id != rtrim(id)

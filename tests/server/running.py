@@ -1,0 +1,170 @@
+"""The whole service in processes of its own, and a client with a token."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+from werkzeug.wrappers import Request, Response
+
+from adapters.testing.hospital import EDGES
+from tests.app import provider
+from tests.canaries import canaries_in
+from tests.hospital_http import answer, serving
+from tests.hospital_sql import Tables, mapping_text
+from tests.live import HOST, ROOT, free_ports, wait_until
+
+PATIENCE = 60.0
+SERVE = (
+    "-c",
+    "import sys; from app.cli import main; sys.exit(main(['serve']))",
+)
+"""`encounters serve`, of this tree; arguments of Python."""
+
+
+class Answered(NamedTuple):
+    """An answer; the status is 0 where nobody answered in time."""
+
+    status: int
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service that runs: its master process, its two ports, its log."""
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+    log: Path
+
+    def get(self, path: str, token: str | None = None) -> Answered:
+        """Send a request as a client, with a signed token unless another is given."""
+        path = re.sub("^https://[^/]+/fhir/v3/", "", path)
+        headers = {
+            "Authorization": provider.bearer(token or provider.sign()),
+            "X-Forwarded-Proto": "https",
+        }
+        url = f"http://{HOST}:{self.port}/fhir/v3/{path}"
+        return fetch(url, headers, 2 * PATIENCE)
+
+    def operations(self, path: str, seconds: float = PATIENCE) -> Answered:
+        """Send a request to the operations port."""
+        answered = fetch(f"http://{HOST}:{self.port + 1}{path}", {}, seconds)
+        assert canaries_in(answered.body.decode()) == []
+        return answered
+
+    def part(self, name: str) -> Any:
+        """Return a part of `/ready`, None as long as it has none."""
+        answered = self.operations("/ready")
+        return answered.json["parts"].get(name) if answered.status else None
+
+    def metric(self, sample: str) -> float:
+        """Return a metric, 0 for one that is not there."""
+        text = self.operations("/metrics").body.decode()
+        values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line)
+        return float(values.get(sample, 0))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return what is logged."""
+        text = self.log.read_text("utf-8").splitlines()
+        return [json.loads(line) for line in text if line.startswith("{")]
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        """Return the log lines of one event."""
+        return [line for line in self.lines() if line["event"] == event]
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Wait until something holds of a service that has not ended."""
+
+        def runs_and_holds() -> bool:
+            assert self.process.poll() is None, self.log.read_text("utf-8")
+            return bool(holds())
+
+        wait_until(runs_and_holds, self.log, PATIENCE)
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the worker processes."""
+        return psutil.Process(self.process.pid).children()
+
+
+def fetch(url: str, headers: Mapping[str, str], seconds: float) -> Answered:
+    """Return what is answered at an address."""
+    request = urllib.request.Request(url, headers=dict(headers))
+    try:
+        with urllib.request.urlopen(request, timeout=seconds) as response:
+            return Answered(response.status, dict(response.headers), response.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return Answered(error.code, dict(error.headers), error.read())
+    except OSError:
+        return Answered(0)
+
+
+@Request.application
+def keys(_request: Request) -> Response:
+    """Answer as the identity provider does that publishes its keys."""
+    return answer(provider.key_set(provider.rsa()))
+
+
+def edges(directory: Path) -> Path:
+    """Return the mapping of the hospital of edge cases, in a SQLite file beside it."""
+    url = f"sqlite:///{directory / 'pas.db'}"
+    Tables(url, EDGES).close()
+    mapping = directory / "mapping.yaml"
+    mapping.write_text(mapping_text(EDGES, url), "utf-8")
+    return mapping
+
+
+def service_environ(
+    mapping: Path, first: int, environ: Mapping[str, str] = {}, **settings: str
+) -> dict[str, str]:
+    """Return the environment of a service on two ports from `first` on."""
+    chosen = {
+        "BIND": f"{HOST}:{first}",
+        "OPERATIONS_BIND": f"{HOST}:{first + 1}",
+        "TRUSTED_PROXIES": HOST,
+        "WORKERS": "1",
+        **settings,
+    }
+    return {**os.environ, **environ, **provider.environ(mapping, **chosen)}
+
+
+@contextmanager
+def running(
+    directory: Path,
+    mapping: Path,
+    environ: Mapping[str, str] = {},
+    command: Sequence[str] = SERVE,
+    **settings: str,
+) -> Iterator[Running]:
+    """Serve a mapping; `environ` is what it names, `settings` are those of the service."""
+    first, log = free_ports(2), directory / "log"
+    with serving(keys) as key_set, log.open("wb") as file:
+        chosen = {"KEY_SET_URL": f"{key_set}/keys", **settings}
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env=service_environ(mapping, first, environ, **chosen),
+            stderr=file,
+        )
+        service = Running(process, first, log)
+        try:
+            service.until(lambda: service.operations("/live").status == 200)
+            yield service
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0, log.read_text("utf-8")

@@ -1,0 +1,303 @@
+"""Readiness, the limit on requests, and which address answers what; within this process."""
+
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import responses
+import sqlalchemy as sa
+from flask import Flask, request
+from prometheus_client import REGISTRY
+from werkzeug.test import Client
+
+from adapters import open_adapter
+from adapters.contract import Problem
+from adapters.mapping.load import load_mapping
+from adapters.testing.hospital import EDGES
+from app import create_app
+from app.audit import FileSink
+from app.auth import key_source
+from app.middleware import register_errors
+from app.observability import SOURCE_HELD_BACK
+from app.redis_client import connect
+from app.server import health
+from app.server.health import Readiness, RequestLimit, Watch, Worker
+from app.server.reload import (
+    RefusedError,
+    StateDirectory,
+    can_serve,
+    check_mapping,
+    source_problems,
+)
+from tests.app import provider
+from tests.hospital_sql import Tables, mapping_text
+from tests.live import HOST, free_ports
+
+# ---- readiness
+
+
+@pytest.fixture
+def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the mapping of a hospital whose tables a test may change."""
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
+    monkeypatch.setenv("PAS_URL", url)
+    file = tmp_path / "hospital.yaml"
+    file.write_text(mapping_text(EDGES), encoding="utf-8")
+    return file
+
+
+def change(statement: str) -> None:
+    engine = sa.create_engine(os.environ["PAS_URL"])
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def test_a_column_that_goes_turns_readiness_off_and_is_named(
+    hospital: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    adapter = open_adapter(load_mapping(hospital, os.environ))
+    watch = Watch({"source": lambda: health.check_source(adapter)})
+    assert not watch.readiness.ready, "nothing has been checked"
+    assert watch.look().ready
+    change("ALTER TABLE stays RENAME COLUMN visit TO venue")
+    assert not watch.look().ready
+    assert not watch.look().ready
+    events = [r for r in caplog.records if r.getMessage() == "not ready"]
+    (problem,) = [r.data["problem"] for r in events]  # type: ignore[attr-defined]
+    assert "visit" in problem
+    assert str(hospital) in problem
+    change("ALTER TABLE stays RENAME COLUMN venue TO visit")
+    assert watch.look().ready
+    assert caplog.records[-1].getMessage() == "ready again"
+    assert REGISTRY.get_sample_value("encounters_part_ready", {"part": "source"}) == 1
+    adapter.close()
+    file = Path(os.environ["PAS_URL"].removeprefix("sqlite:///"))
+    file.rename(file.with_suffix(".away"))
+    adapter = open_adapter(load_mapping(hospital, os.environ))
+    assert len(health.check_source(adapter)) == 1, "not once for each section"
+    adapter.close()
+
+
+@pytest.mark.parametrize("part", sorted(health.OPTIONAL))
+def test_parts_that_are_optional_are_reported_alone(part: str) -> None:
+    readiness = Readiness({"source": (), part: ("away",)})
+    assert readiness.ready
+    assert readiness.body()["parts"][part] == {  # type: ignore[index]
+        "ready": False,
+        "problems": ["away"],
+    }
+    assert not Readiness({part: ()}).ready
+    assert not Readiness({"source": (), "audit": ("full",)}).ready
+
+
+def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
+    away = connect(f"redis://{HOST}:{free_ports()}/0")
+    assert health.check_redis(away) == ("does not answer (ConnectionError)",)
+    file = tmp_path / "refused"
+    assert health.check_refused(file) == ()
+    file.write_text("a.yaml:1:1: wrong\nb", "utf-8")
+    assert health.check_refused(file)[1:] == ("a.yaml:1:1: wrong", "b")
+    assert health.check_room(tmp_path) == ()
+    assert health.check_room(tmp_path / "nowhere")
+    folder = tmp_path / "audit"
+    folder.mkdir()
+    sink = FileSink(folder / "audit.jsonl")
+    assert health.check_audit(sink) == ()
+    folder.rename(tmp_path / "elsewhere")
+    assert health.check_audit(sink)
+    SOURCE_HELD_BACK.labels("south").set(1)
+    (text,) = health.check_breakers()
+    assert "south" in text
+    SOURCE_HELD_BACK.remove("south")
+    assert health.check_breakers() == ()
+
+
+def test_keys_once_fetched_are_enough(hospital: Path) -> None:
+    clock = provider.Clock()
+    keys = key_source(provider.settings(hospital, KEY_SET_SECONDS="10"), clock)
+    assert keys is not None
+    with responses.RequestsMock() as mock:
+        mock.get(provider.KEY_SET_URL, status=503)
+        assert health.check_keys(keys)
+        clock.now += 60
+        provider.publish(mock, provider.rsa())
+        assert not health.check_keys(keys)
+        mock.upsert(responses.GET, provider.KEY_SET_URL, status=503)
+        clock.now += 60
+        assert not health.check_keys(keys)
+
+
+# ---- the limit on requests
+
+
+@pytest.fixture
+def clock() -> provider.Clock:
+    return provider.Clock()
+
+
+@pytest.fixture
+def limited(clock: provider.Clock) -> Flask:
+    """Return an application of one turn, for which one more request may wait."""
+    app = Flask("limited")
+    app.limit = RequestLimit(1, 1, 0, clock)  # type: ignore[attr-defined]
+    app.limit.register(app)  # type: ignore[attr-defined]
+    register_errors(app)
+
+    @app.get("/nested")
+    def nested() -> dict[str, int]:
+        """Send another request while this one has the only turn."""
+        return {"inner": app.test_client().get("/fails").status_code}
+
+    @app.get("/fails")
+    def fails() -> str:
+        return request.args["missing"]
+
+    return app
+
+
+def test_a_turn_is_passed_on_whatever_became_of_a_request(limited: Flask) -> None:
+    http = limited.test_client()
+    for _ in range(3):
+        assert http.get("/fails").status_code == 400
+        busy = http.get("/nested")
+        assert busy.get_json() == {"inner": 503}
+
+
+def test_requests_wait_for_their_turn() -> None:
+    app, begun, goes_on = Flask("waits"), Event(), Event()
+    RequestLimit(1, 1, 60).register(app)
+    register_errors(app)
+
+    @app.get("/")
+    def wait() -> str:
+        begun.set()
+        assert goes_on.wait(60)
+        return "done"
+
+    def get() -> int:
+        return app.test_client().get("/").status_code
+
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(get)
+        assert begun.wait(60)
+        others = [threads.submit(get) for _ in range(2)]
+        while not any(other.done() for other in others):
+            pass
+        goes_on.set()
+        assert sorted(other.result() for other in others) == [200, 503]
+        assert first.result() == 200
+
+
+def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
+    clock: provider.Clock,
+) -> None:
+    limit, app = RequestLimit(2, 2, 0, clock), Flask("stuck")
+    with app.app_context():
+        clock.now += 600
+        limit.enter()
+        clock.now += 600
+        assert not limit.is_stuck, "a turn is free"
+        limit.leave()
+        limit.enter()
+        limit.enter()
+        clock.now += health.STUCK_SECONDS - 1
+        assert not limit.is_stuck
+        clock.now += 1
+        assert limit.is_stuck
+        limit.leave()
+        assert not limit.is_stuck
+
+
+# ---- which address answers what
+
+
+class _Connection:
+    def __init__(self, address: Any) -> None:
+        self._address = address
+
+    def getsockname(self) -> Any:
+        return self._address
+
+
+UNIX = "unix:/run/encounters/operations.sock"
+
+
+@pytest.mark.parametrize(
+    ("bind", "address", "is_probe"),
+    [
+        ("0.0.0.0:9000", ("192.0.2.1", 9000), True),
+        ("[::]:9000", ("2001:db8::1", 9000, 0, 0), True),
+        (UNIX, UNIX.removeprefix("unix:"), True),
+        ("0.0.0.0:9000", ("192.0.2.1", 8000), False),
+        ("0.0.0.0:9000", "/run/encounters/encounters.sock", False),
+        (UNIX, ("192.0.2.1", 9000), False),
+        (None, ("192.0.2.1", 9000), False),
+    ],
+)
+def test_the_address_decides_what_is_answered(
+    hospital: Path, bind: str | None, address: Any, is_probe: bool
+) -> None:
+    settings = provider.settings(hospital, OPERATIONS_BIND=bind)
+    client = Client(Worker(create_app(settings), settings))
+    environ = {"gunicorn.socket": _Connection(address), "SERVER_PORT": "9000"}
+    live = client.get("/live", environ_overrides=environ)
+    if is_probe:
+        assert live.get_json() == {"live": True}
+        assert client.get("/x", environ_overrides=environ).status_code == 404
+        metrics = client.get("/metrics", environ_overrides=environ).text
+        assert "encounters_requests_total" in metrics
+        ready = client.get("/ready", environ_overrides=environ)
+        assert (ready.status_code, ready.get_json()["parts"]) == (503, {})
+    else:
+        assert live.get_json(force=True)["resourceType"] == "OperationOutcome"
+
+
+# ---- the check of a mapping
+
+
+class _Adapter:
+    def __init__(self, *problems: Problem, until: Event | None = None) -> None:
+        self._problems, self._until = problems, until
+
+    def check(self) -> tuple[Problem, ...]:
+        if self._until:
+            self._until.wait(60)
+        return self._problems
+
+
+def test_a_source_that_hangs_counts_as_away() -> None:
+    end = Event()
+    try:
+        (problem,) = source_problems(_Adapter(until=end), 0)  # type: ignore[arg-type]
+    finally:
+        end.set()
+    assert problem.outage
+    assert source_problems(_Adapter(Problem("x")), 60) == (Problem("x"),)  # type: ignore[arg-type]
+
+
+def test_what_passes_is_kept_and_what_is_refused_is_not(
+    hospital: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = StateDirectory(tmp_path)
+    settings = provider.settings(hospital, THREADS="2")
+    assert not can_serve(state, hospital)
+    with caplog.at_level(logging.WARNING):
+        check_mapping(settings, state)
+    (record,) = [r for r in caplog.records if r.name == "app.server.reload"]
+    assert record.data == {"sources": ["Tiny hospital"]}, "as many as threads"  # type: ignore[attr-defined]
+    assert can_serve(state, hospital)
+    kept = state.mapping.read_bytes()
+    hospital.write_text(mapping_text(EDGES).replace("name:", "nmae:"), "utf-8")
+    with pytest.raises(RefusedError, match="nmae"):
+        check_mapping(settings, state)
+    assert state.mapping.read_bytes() == kept
+    assert can_serve(state, hospital)
+    assert not can_serve(state, tmp_path / "other.yaml")
+    state.mapping.unlink()
+    assert not can_serve(state, hospital)

@@ -1,0 +1,107 @@
+"""Workers answer `/live`, `/ready` and `/metrics`: healthy, busy and stopped ones."""
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from adapters.testing.hospital import EDGES
+from app.server import WAITING_PER_THREAD
+from tests.live import HOST
+from tests.redis_server import RedisServer
+from tests.server.running import PATIENCE, Running, edges, fetch, running
+from tests.server.slow_source import READ, slowed
+
+PROBES = ("/live", "/ready", "/metrics")
+THREADS = 2
+CONNECTIONS = 'encounters_source_connections{source="Tiny hospital"}'
+OF_BOTH = 2 * 2
+"""The sum of CONNECTIONS when both workers have loaded the mapping, which sets 2 each."""
+
+
+@pytest.fixture(scope="module")
+def service(
+    tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer
+) -> Iterator[Running]:
+    """Serve with two workers."""
+    directory = tmp_path_factory.mktemp("probed")
+    settings = {"WORKERS": "2", "REDIS_URL": redis_server.url}
+    with running(directory, edges(directory), **settings) as started:
+        started.until(lambda: len(started.workers()) == 2)
+        started.until(lambda: started.operations("/ready").status == 200)
+        started.until(lambda: started.metric(CONNECTIONS) == OF_BOTH)
+        yield started
+
+
+def test_each_address_answers_its_own_paths_alone(service: Running) -> None:
+    assert service.operations("/live").json == {"live": True}
+    parts = service.operations("/ready").json["parts"]
+    assert parts.keys() == {"source", "redis", "identity", "guard", "mapping", "counts"}
+    assert all(part == {"ready": True, "problems": []} for part in parts.values())
+    assert service.metric('encounters_part_ready{part="source"}') == 1
+    assert service.operations("/fhir/v3/metadata").status == 404
+    for path in PROBES:
+        answered = fetch(f"http://{HOST}:{service.port}{path}", {}, PATIENCE)
+        # Neither over plain HTTP nor with a proxy's word.
+        assert answered.status == 403
+        assert service.get(f"..{path}").status == 404
+
+
+def test_metrics_are_those_of_all_workers_and_outlive_them(service: Running) -> None:
+    sample = (
+        'encounters_requests_total{method="GET",route="/fhir/v3/Encounter/<id>"'
+        ',status="2xx"}'
+    )
+    before = service.metric(sample)
+    for count in range(1, 7):
+        assert service.get(READ).status == 200
+        assert service.metric(sample) == before + count
+    workers = service.workers()
+    workers[0].kill()
+    service.until(lambda: len(set(service.workers()) - set(workers)) == 1)
+    service.until(lambda: service.metric(CONNECTIONS) == OF_BOTH)
+    assert service.metric(sample) == before + 6
+    assert f'"{EDGES.stays[0].id}"' not in service.operations("/metrics").body.decode()
+
+
+def test_stopped_workers_answer_no_probe(service: Running) -> None:
+    workers = service.workers()
+    for worker in workers:
+        worker.send_signal(signal.SIGSTOP)
+    try:
+        for path in PROBES:
+            assert service.operations(path, seconds=1).status == 0
+    finally:
+        for worker in workers:
+            worker.send_signal(signal.SIGCONT)
+    service.until(lambda: service.operations("/live").status == 200)
+    assert service.get(READ).status == 200
+
+
+def test_busy_workers_answer_probes_and_refuse_what_finds_no_room(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    most = THREADS * (1 + WAITING_PER_THREAD)
+    settings = {"THREADS": str(THREADS), "REQUEST_SECONDS": "300"}
+    with (
+        slowed(tmp_path, redis_server.url, **settings) as (source, service),
+        ThreadPoolExecutor(2 * most) as threads,
+    ):
+        source.goes_on.clear()
+        futures = [threads.submit(service.get, READ) for _ in range(2 * most)]
+        service.until(lambda: sum(f.done() for f in futures) == most)
+        refused = [future.result() for future in futures if future.done()]
+        assert {each.status for each in refused} == {503}
+        for each in refused:
+            assert int(each.headers["Retry-After"]) > 0
+            assert each.json["issue"][0]["code"] == "transient"
+            assert "busy" in each.json["issue"][0]["diagnostics"]
+        assert source.held == THREADS
+        for path in PROBES:
+            assert service.operations(path).status == 200
+        source.goes_on.set()
+        statuses = [future.result(PATIENCE).status for future in futures]
+        assert sorted(statuses) == [200] * most + [503] * most
+        assert service.get(READ).status == 200

@@ -1,0 +1,251 @@
+"""SIGHUP loads a mapping that passes its check; one that fails takes nothing down."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from werkzeug.wrappers import Request, Response
+
+from adapters.testing.hospital import EDGES
+from tests.app import provider
+from tests.hospital_http import answer, serving
+from tests.hospital_sql import Tables, mapping_text
+from tests.live import ROOT, free_ports
+from tests.redis_server import RedisServer
+from tests.server.running import (
+    PATIENCE,
+    SERVE,
+    Running,
+    running,
+    service_environ,
+)
+from tests.server.slow_source import READ
+
+REFUSED = "refused; the one before is served"
+
+
+@pytest.fixture
+def mapping(tmp_path: Path) -> Path:
+    """Return a mapping that extends another and names a profile beside it."""
+    (tmp_path / "ours.yaml").write_text(
+        "profile: ours\npaging: true\nencounter: {patient: {}, _count: {}}\n", "utf-8"
+    )
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
+    base = mapping_text(EDGES, url).replace("profile: full", "profile: ours.yaml")
+    (tmp_path / "base.yaml").write_text(base, "utf-8")
+    file = tmp_path / "hospital.yaml"
+    file.write_text("mapping: 1\nextend: base.yaml\nname: First\n", "utf-8")
+    return file
+
+
+@contextmanager
+def served(mapping: Path, redis: RedisServer, **settings: str) -> Iterator[Running]:
+    """Serve a mapping, with a state directory beside it."""
+    state = str(mapping.parent / "state")
+    chosen = {"REDIS_URL": redis.url, "STATE_DIRECTORY": state, **settings}
+    with running(mapping.parent, mapping, **chosen) as service:
+        yield service
+
+
+@pytest.fixture
+def service(mapping: Path, redis_server: RedisServer) -> Iterator[Running]:
+    with served(mapping, redis_server) as started:
+        yield started
+
+
+def name(service: Running) -> str:
+    return str(service.get("metadata").json["implementation"]["description"])
+
+
+def next_page(service: Running) -> str:
+    """Begin a search and return the link to its second page."""
+    bundle: Any = service.get("Encounter?_count=1").json
+    (link,) = [each["url"] for each in bundle["link"] if each["relation"] == "next"]
+    return str(link)
+
+
+def hang_up(service: Running) -> None:
+    """Send SIGHUP, and wait until its workers have taken over."""
+    before = service.workers()
+    service.process.send_signal(signal.SIGHUP)
+    service.until(lambda: not any(each.is_running() for each in before))
+    service.until(lambda: service.operations("/live").status == 200)
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+def refusal(service: Running) -> list[str]:
+    """Wait until `/ready` reports a refused mapping; return its problems."""
+    service.until(lambda: not (service.part("mapping") or {"ready": True})["ready"])
+    first, *problems = service.part("mapping")["problems"]
+    assert first == REFUSED
+    assert service.operations("/ready").status == 200
+    assert service.metric('encounters_part_ready{part="mapping"}') == 0
+    return [str(each) for each in problems]
+
+
+def test_a_mapping_that_passes_is_loaded_and_searches_go_on(
+    service: Running, mapping: Path
+) -> None:
+    assert name(service) == "First"
+    link = next_page(service)
+    change(mapping, "First", "Second")
+    assert name(service) == "First"
+    hang_up(service)
+    assert name(service) == "Second"
+    assert service.events("mapping passed")[0]["file"] == str(mapping)
+    assert service.get(link).status == 200
+    change(mapping.with_name("base.yaml"), "FROM stays s LEFT", "FROM stays s  LEFT")
+    hang_up(service)
+    assert service.get(link).status == 410
+    assert next_page(service)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "problem"),
+    [
+        ("hospital.yaml", "name:", "nmae:", "'nmae' is not a key"),
+        ("base.yaml", "from: began", "from: begun", "begun"),
+        ("ours.yaml", "paging: true", "paging: perhaps", "paging"),
+    ],
+    ids=["the file", "a column that the source lacks", "the profile"],
+)
+def test_a_mapping_that_is_refused_changes_nothing(
+    service: Running, mapping: Path, file: str, old: str, new: str, problem: str
+) -> None:
+    link = next_page(service)
+    change(mapping.with_name(file), old, new)
+    hang_up(service)
+    problems = refusal(service)
+    assert any(problem in text and str(mapping.parent) in text for text in problems)
+    assert service.events("mapping refused")[0]["problems"] == problems
+    assert service.get(link).status == 200
+    # A worker that starts later loads what passed last, too.
+    (worker,) = service.workers()
+    worker.kill()
+    service.until(lambda: service.workers() not in ([], [worker]))
+    assert name(service) == "First"
+    change(mapping.with_name(file), new, old)
+    hang_up(service)
+    service.until(lambda: service.part("mapping") == {"ready": True, "problems": []})
+
+
+def test_files_that_are_gone_or_half_written_harm_nobody(
+    service: Running, mapping: Path
+) -> None:
+    mapping.write_text("mapping: 1\nextend: ba", "utf-8")
+    mapping.with_name("base.yaml").unlink()
+    (worker,) = service.workers()
+    worker.kill()
+    service.until(lambda: service.workers() not in ([], [worker]))
+    assert name(service) == "First"
+    mapping.unlink()
+    hang_up(service)
+    assert refusal(service)
+    assert name(service) == "First"
+
+
+def test_a_restart_with_a_bad_mapping_serves_what_passed_last(
+    mapping: Path, redis_server: RedisServer
+) -> None:
+    with served(mapping, redis_server) as service:
+        assert name(service) == "First"
+    change(mapping, "name:", "nmae:")
+    with served(mapping, redis_server) as service:
+        assert name(service) == "First"
+        assert refusal(service)
+    # Another file has not passed yet.
+    other = mapping.rename(mapping.with_name("other.yaml"))
+    assert "'nmae' is not a key" in refused_start(other)
+
+
+def test_a_first_start_with_a_bad_mapping_fails_with_its_findings(
+    mapping: Path,
+) -> None:
+    change(mapping, "name:", "nmae:")
+    assert "'nmae' is not a key" in refused_start(mapping)
+    change(mapping, "nmae:", "name:")
+    engine = sa.create_engine(f"sqlite:///{mapping.with_name('pas.db')}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE stays RENAME COLUMN visit TO venue")
+    engine.dispose()
+    assert "visit" in refused_start(mapping)
+
+
+def refused_start(mapping: Path) -> str:
+    """Start a service that refuses; return what it says."""
+    state = str(mapping.parent / "state")
+    environ = service_environ(mapping, free_ports(2), STATE_DIRECTORY=state)
+    done = subprocess.run(
+        [sys.executable, *SERVE],
+        cwd=ROOT,
+        env=environ,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    return done.stderr
+
+
+def test_a_source_that_is_away_is_a_warning(
+    mapping: Path, redis_server: RedisServer
+) -> None:
+    database = mapping.with_name("pas.db")
+    away = database.rename(database.with_name("away.db"))
+    with served(mapping, redis_server) as service:
+        (line,) = [
+            e for e in service.lines() if "sources" in e and e["level"] == "warning"
+        ]
+        assert line["sources"] == ["First"]
+        assert service.get(READ).status == 503
+        service.until(lambda: not (service.part("source") or {"ready": True})["ready"])
+        away.rename(database)
+        service.until(lambda: service.get(READ).status == 200)
+
+
+def test_keys_outlive_the_workers_that_fetched_them(
+    mapping: Path, redis_server: RedisServer
+) -> None:
+    away = Event()
+
+    @Request.application
+    def keys(_request: Request) -> Response:
+        if away.is_set():
+            return Response(status=503)
+        return answer(provider.key_set(provider.rsa()))
+
+    with (
+        serving(keys) as address,
+        served(mapping, redis_server, KEY_SET_URL=f"{address}/keys") as service,
+    ):
+        assert service.get(READ).status == 200
+        away.set()
+        hang_up(service)
+        assert service.get(READ).status == 200
+        assert service.get(READ, provider.sign(provider.rsa("new"))).status == 503
+
+
+def test_nothing_is_left_where_no_state_is_wanted(
+    mapping: Path, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    environ = {"TMPDIR": str(temporary)}
+    with running(mapping.parent, mapping, environ, REDIS_URL=redis_server.url):
+        assert len(os.listdir(temporary)) == 2
+    assert os.listdir(temporary) == []

@@ -1,0 +1,138 @@
+"""How the service starts and stops: its command, gunicorn's own, signals, exit statuses."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+from cryptography.fernet import Fernet
+
+from tests.live import ROOT, free_ports, listens
+from tests.redis_server import RedisServer
+from tests.server.running import PATIENCE, SERVE, edges, running, service_environ
+from tests.server.slow_source import READ, slowed
+
+GUNICORN = ("-m", "gunicorn")
+"""With gunicorn.conf.py of the directory."""
+
+
+def refused(environ: dict[str, str], command: Sequence[str] = SERVE) -> tuple[int, str]:
+    """Start a service that ends by itself; return its exit status and what it says."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environ,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
+def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
+    tmp_path: Path, redis_server: RedisServer, command: Sequence[str]
+) -> None:
+    key = tmp_path / "seal_keys"
+    key.write_text(Fernet.generate_key().decode() + "\n")
+    environ = {
+        "GUNICORN_CMD_ARGS": "--workers=2",
+        # As the unit has them: the state, and secrets from files.
+        "STATE_DIRECTORY": str(tmp_path / "state"),
+        "ENCOUNTERS_SEAL_KEYS_FILE": str(key),
+    }
+    settings = {"REDIS_URL": redis_server.url, "SEAL_KEYS": ""}
+    with running(tmp_path, edges(tmp_path), environ, command, **settings) as service:
+        assert service.get(READ).status == 200
+        assert service.get("Encounter?_count=1").status == 200
+        service.until(lambda: len(service.workers()) == 2)
+        assert (tmp_path / "state" / "mapping.kept").is_file()
+        assert psutil.Process(service.process.pid).name() == psutil.Process().name()
+        for worker in service.workers():
+            soft, _ = worker.rlimit(resource.RLIMIT_CORE)
+            assert soft == 0
+
+
+@pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
+def test_what_it_cannot_start_with_is_reported_whole(
+    tmp_path: Path, command: Sequence[str]
+) -> None:
+    mapping = edges(tmp_path)
+    wrong = {"THREADS": "many", "ISSUER": ""}
+    status, text = refused(service_environ(mapping, free_ports(2), **wrong), command)
+    assert status == 2
+    assert "ENCOUNTERS_THREADS" in text
+    assert "ENCOUNTERS_ISSUER" in text
+    state = {"STATE_DIRECTORY": "/proc/nowhere"}
+    status, text = refused(service_environ(mapping, free_ports(2), **state), command)
+    assert status == 2
+    assert "ENCOUNTERS_STATE_DIRECTORY" in text
+    mapping.write_text("mapping: 1\n", "utf-8")
+    status, text = refused(service_environ(mapping, free_ports(2)), command)
+    assert status == 2
+    assert f"{mapping}:1:1: encounter: " in text
+    assert "Traceback" not in text
+
+
+def test_no_file_takes_the_place_of_a_closed_stream(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    closing = "os.closerange(0, 3); os.execv(python, [python, *sys.argv[1:]])"
+    command = ("-c", f"import os, sys; python = sys.executable; {closing}", *SERVE)
+    settings = {"REDIS_URL": redis_server.url, "AUDIT": "stdout", "AUDIT_KEY": "k" * 44}
+    mapping = edges(tmp_path)
+    with running(tmp_path, mapping, {}, command, **settings) as service:
+        assert service.get(READ).status == 503, "no event is written"
+        (worker,) = service.workers()
+        for process in (service.process.pid, worker.pid):
+            streams = [Path(f"/proc/{process}/fd/{number}") for number in range(3)]
+            assert {file.readlink() for file in streams} == {Path(os.devnull)}
+
+
+def test_requests_under_way_are_finished(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    with (
+        slowed(tmp_path, redis_server.url) as (source, service),
+        ThreadPoolExecutor(1) as threads,
+    ):
+        children = psutil.Process(service.process.pid).children(recursive=True)
+        source.goes_on.clear()
+        answer = threads.submit(service.get, READ)
+        service.until(lambda: source.held == 1)
+        service.process.send_signal(signal.SIGTERM)
+        service.until(lambda: service.events("Handling signal: term"))
+        assert not answer.done()
+        source.goes_on.set()
+        assert answer.result(PATIENCE).status == 200
+        assert service.process.wait(PATIENCE) == 0
+        _, alive = psutil.wait_procs(children, PATIENCE)
+        assert not alive
+
+
+def test_workers_end_with_a_master_that_was_killed(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    first = free_ports(2)
+    environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
+    environ["TMPDIR"] = str(tmp_path)
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, *SERVE], cwd=ROOT, env=environ, stderr=log
+        )
+        while not (listens(first) and psutil.Process(process.pid).children()):
+            assert process.poll() is None
+        workers = psutil.Process(process.pid).children()
+        process.kill()
+        process.wait(PATIENCE)
+    _, alive = psutil.wait_procs(workers, PATIENCE)
+    assert not alive
+    assert not listens(first)
+    assert os.listdir(tmp_path)

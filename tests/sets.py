@@ -1,0 +1,151 @@
+"""Which tests `make test` leaves out: one table of those that are `system`, one of `extended`.
+
+An entry is a folder, a file or a test below tests/. Whatever stands in neither runs within
+the test process, beside an embedded Redis and an embedded PostgreSQL.
+"""
+
+import random
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+SYSTEM = (
+    # Another process serves, is asked or is ended.
+    "app/test_audit.py::test_a_closed_stdout_is_an_error",
+    "app/test_audit.py::test_a_process_that_stands_still_holds_nobody_up",
+    "app/test_audit.py::test_logrotate_may_rename_the_file_at_any_time",
+    "app/test_audit.py::test_long_lines_of_several_processes_stay_whole",
+    "app/test_audit.py::test_long_lines_of_several_processes_stay_whole_in_a_pipe",
+    "app/test_audit.py::test_of_a_line_that_has_no_room_nothing_stays",
+    "app/test_cli.py::test_serve_becomes_the_service",
+    "app/test_cli.py::test_serve_names_every_fault_of_the_mapping_and_its_line",
+    "app/test_cli.py::test_serve_names_every_setting_that_is_missing",
+    "app/test_cli.py::test_serve_refuses_a_class_that_is_not_installed",
+    "app/test_cli.py::test_serve_refuses_a_database_without_a_column_of_the_mapping",
+    "app/test_cli.py::test_serve_refuses_an_account_that_may_write",
+    "app/test_logging.py::test_a_whole_process_writes_json_to_stderr",
+    "app/test_redis_client.py::test_a_certificate_of_another_host_is_refused",
+    "app/test_redis_client.py::test_a_certificate_that_nobody_vouches_for_is_refused",
+    "app/test_redis_client.py::test_a_walk_goes_on_after_a_failover",
+    "app/test_redis_client.py::test_pages_are_kept_over_tls",
+    "app/test_cli.py::test_serve_refuses_a_source_without_a_usable_address",
+    "app/test_config.py::test_files_that_the_account_may_not_reach_are_told_by_name",
+    "app/test_installed.py",
+    "attacks/test_neighbours.py",
+    "attacks/test_raw_sockets.py",
+    "bench/test_sampling.py::test_a_process_is_measured_until_it_ends",
+    "demo/test_demo_canaries.py",
+    "demo/test_http.py::test_it_runs_as_a_process",
+    "demo/test_http.py::test_without_its_key_it_names_the_variable",
+    "demo/test_run.py",
+    "deploy/test_compose.py::test_it_fits_the_schema_of_compose_files",
+    "deploy/test_compose.py::test_redis_drops_no_page_and_survives_a_restart",
+    "deploy/test_kubernetes.py::test_what_is_applied_is_whole",
+    "deploy/test_monitoring.py::test_prometheus_takes_its_configuration",
+    "deploy/test_monitoring.py::test_prometheus_takes_the_alerts",
+    "deploy/test_proxy.py",
+    "server/test_probes.py",
+    "server/test_reload.py",
+    "server/test_start.py",
+    "docs/test_client.py",
+    "docs/test_guide.py",
+    "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
+    "docs/test_operators_page.py::test_the_command_makes_the_digests_of_the_code",
+    # They look at the clock.
+    "adapters/sql/test_frozen_databases.py",
+)
+
+FIXTURES = frozenset(
+    {"demo", "demo_api", "hospital_server", "kestrel", "mariadb_server"}
+)
+"""Who asks for one of these has a process started, and is `system`."""
+
+PARAMETERS = frozenset({("source", "http"), ("deployment", "limited")})
+"""So is a test with one of these parameters, or with one that says `mariadb`.
+
+A source over HTTP is a process; a limit counts within one minute of the clock.
+"""
+
+EXTENDED = (
+    # Products of parameters, and made-up cases by the hundred.
+    "adapters/test_federated_walks.py",
+    "adapters/sql/test_query.py",
+    "adapters/sql/test_time_columns.py::test_dates",
+    "adapters/sql/test_comparisons.py",
+    "adapters/sql/test_keyset.py",
+    "app/test_openapi.py::test_every_answer_is_one_that_is_described",
+    "attacks/test_made_up_links.py",
+    "attacks/test_made_up_searches.py",
+    "attacks/test_made_up_tokens.py",
+    "gnuhealth/test_gnuhealth_served.py",
+    # They break a whole deployment, build an image, or measure.
+    "attacks/test_storms.py",
+    "bench/test_compared.py",
+    "deploy/test_image.py",
+    "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",
+)
+
+LONGEST = ("docs/test_guide.py", "demo/test_run.py")
+"""A run begins with these files."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take `--shuffle`."""
+    parser.addoption(
+        "--shuffle", metavar="SEED", help="run files, and the tests of each, shuffled"
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Mark each test, before pytest chooses by marks and brings fixtures together."""
+    for item in items:
+        name = _name(item)
+        if _is_of(name, EXTENDED):
+            item.add_marker("extended")
+        elif _is_of(name, SYSTEM) or _starts_a_process(item):
+            item.add_marker("system")
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        _shuffle(items, random.Random(seed))
+    yield
+    if seed is None:
+        # A file that begins last is waited for alone.
+        items.sort(key=lambda item: not _is_of(_name(item), LONGEST))
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.removeprefix("tests/")
+
+
+def _is_of(name: str, table: Iterable[str]) -> bool:
+    return any(
+        name == entry or name.startswith((f"{entry}/", f"{entry}::", f"{entry}["))
+        for entry in table
+    )
+
+
+def _starts_a_process(item: pytest.Item) -> bool:
+    if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+        return True
+    callspec = getattr(item, "callspec", None)
+    given = callspec.params if callspec else {}
+    return any(
+        (name, value) in PARAMETERS or "mariadb" in (value, *_first(value))
+        for name, value in given.items()
+        if isinstance(value, str | tuple)
+    )
+
+
+def _first(value: object) -> tuple[object, ...]:
+    return value[:1] if isinstance(value, tuple) else ()
+
+
+def _shuffle(items: list[pytest.Item], chance: random.Random) -> None:
+    files = sorted({item.path for item in items})
+    chance.shuffle(files)
+    place = {file: at for at, file in enumerate(files)}
+    chance.shuffle(items)
+    items.sort(key=lambda item: place[item.path])
