@@ -157,9 +157,10 @@ def count_row_fault(resource_type: ResourceType, fault: RowFault) -> None:
 
 
 def _count_request(response: Response) -> Response:
-    route = request.url_rule.rule if request.url_rule else "none"
+    rule = request.url_rule
+    route = rule.rule if rule else "none"
     # What no route takes may have any method; a route takes few.
-    method = request.method if request.url_rule else "any"
+    method = request.method if rule else "any"
     seconds = stage_seconds()
     REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
     REQUEST_SECONDS.labels(route, method).observe(sum(seconds.values()))

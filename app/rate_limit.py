@@ -3,12 +3,17 @@
 Counted in Redis, for all workers and instances together; while Redis is away each process
 counts for itself (decision 25). Minutes are those of the clock, so that `Retry-After` is
 the rest of the minute.
+
+A process tells Redis of its requests once they are a hundredth of the limit, or would exceed
+it: who keeps the limit is never refused, and each process lets a hundredth too many in at most.
 """
 
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b
+from threading import Lock
 
 import redis
 from limits import RateLimitItemPerMinute
@@ -25,9 +30,20 @@ WINDOW_SECONDS = 60
 AWAY_SECONDS = 5.0
 """How long a Redis that failed is not called again: a timeout delays each request."""
 
+SHARE = 100
+"""What part of a limit a process counts by itself before it tells Redis."""
+
 _KEY_PREFIX = "throttle"
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Count:
+    """Requests of a minute: those that Redis told of last, and ours that it does not know."""
+
+    known: int = 0
+    untold: int = 0
 
 
 class Throttle:
@@ -50,7 +66,10 @@ class Throttle:
         self._clients, self._addresses = _item(clients), _item(addresses)
         pool = client.connection_pool
         storage = RedisStorage("redis://", connection_pool=pool, key_prefix=_KEY_PREFIX)
-        self._shared = FixedWindowRateLimiter(storage)
+        self._shared = storage
+        self._counts: dict[str, _Count] = {}
+        self._minute = 0
+        self._lock = Lock()
         self._own = FixedWindowRateLimiter(MemoryStorage())
         self._key = key
         self._clock, self._monotonic = clock, monotonic
@@ -68,17 +87,18 @@ class Throttle:
         if item is None:
             return
         minute, elapsed = divmod(int(self._clock()), WINDOW_SECONDS)
+        if minute != self._minute:
+            self._minute, self._counts = minute, {}
         digest = blake2b(who.encode(), key=self._key, digest_size=12).hexdigest()
         if not self._hit(item, kind, digest, str(minute)):
             THROTTLED.labels(kind).inc()
             raise TooManyRequests(retry_after=WINDOW_SECONDS - elapsed)
 
     def _hit(self, item: RateLimitItemPerMinute, *names: str) -> bool:
-        """Count one request, in Redis if it responds; return whether it is allowed."""
+        """Count one request, in Redis if it answers; return whether it is allowed."""
         if self._retry_at is None or self._monotonic() >= self._retry_at:
             try:
-                with observe(Kind.STORE, "redis", "throttle"):
-                    is_allowed = self._shared.hit(item, *names)
+                is_allowed = self._hit_shared(item, item.key_for(*names))
             except REDIS_ERRORS as error:
                 if self._retry_at is None:
                     data = {"reason": type(error).__name__}
@@ -91,6 +111,20 @@ class Throttle:
                 self._retry_at = None
                 return is_allowed
         return self._own.hit(item, *names)
+
+    def _hit_shared(self, item: RateLimitItemPerMinute, key: str) -> bool:
+        with self._lock:
+            count = self._counts.setdefault(key, _Count())
+            count.untold += 1
+            is_within = count.known + count.untold <= item.amount
+            is_small = count.untold * SHARE < item.amount
+            # After a failure only Redis can say that it is back.
+            if is_within and is_small and self._retry_at is None:
+                return True
+            told, count.untold = count.untold, 0
+        with observe(Kind.STORE, "redis", "throttle"):
+            count.known = self._shared.incr(key, item.get_expiry(), told)
+        return count.known <= item.amount
 
 
 def _item(limit: int | None) -> RateLimitItemPerMinute | None:

@@ -132,7 +132,8 @@ def _check_preconditions(response: Response) -> None:
         if if_match.strip() != "*":
             raise _precondition("If-Match", ": an ETag is weak here, only * holds")
         return
-    changed, since = response.last_modified, request.if_unmodified_since
+    since = request.if_unmodified_since
+    changed = response.last_modified if since is not None else None
     if changed is not None and since is not None and changed > since:
         raise _precondition("If-Unmodified-Since")
 

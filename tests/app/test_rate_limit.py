@@ -319,3 +319,15 @@ def test_an_address_is_the_one_that_trusted_proxies_name(
     served.app.extensions[EXTENSION] = replace(joined, throttle=make(addresses=1))
     assert _asked(served, *first).status_code == 401
     assert _asked(served, *second).status_code == status
+
+
+def test_a_process_tells_redis_of_a_hundredth_at_a_time(
+    make: Make, own_redis: RedisServer
+) -> None:
+    here, there = make(clients_limit=500), make(clients_limit=500)
+    assert let_in(here.count_client, "one", 250) == 250
+    assert let_in(there.count_client, "one", 250) == 250
+    assert round_trips(own_redis) == 100
+    # What one of them has not told yet, the other may let in: a hundredth at most.
+    late = let_in(here.count_client, "one", 10) + let_in(there.count_client, "one", 10)
+    assert late <= 2 * 5
