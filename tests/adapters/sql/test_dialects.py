@@ -95,12 +95,6 @@ def adapter(
 ALL = {"A1", "a1", "Á1", "b-1", "B-1"}
 
 
-@pytest.mark.parametrize("id", ["A1", "a1", "b-1"])
-def test_ids_are_told_apart_by_case_and_accent(adapter: Adapter, id: str) -> None:
-    assert adapter.read(STAY, id).id == id
-    assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
-
-
 @pytest.mark.parametrize("id", ["à1", "A1 ", "😀", "A\u03b11"])
 def test_an_id_that_is_only_alike_is_not_there(adapter: Adapter, id: str) -> None:
     with pytest.raises(NotFoundError):
@@ -110,6 +104,9 @@ def test_an_id_that_is_only_alike_is_not_there(adapter: Adapter, id: str) -> Non
 @pytest.mark.parametrize(
     ("parameter", "value", "found"),
     [
+        ("_id", "A1", {"A1"}),
+        ("_id", "a1", {"a1"}),
+        ("_id", "b-1", {"b-1"}),
         ("status", "planned", {"a1"}),
         ("status", "in-progress", {"b-1"}),
         ("identifier", "é", {"A1"}),
@@ -127,6 +124,8 @@ def test_codes_and_numbers_are_exact(
     query = ask(token(parameter, value))
     assert set(ids_of(adapter.search(query))) == found
     assert adapter.count(query) == len(found)
+    if parameter == "_id":
+        assert adapter.read(STAY, value).id == value
 
 
 def test_trailing_blanks_that_nobody_sees_make_no_difference(adapter: Adapter) -> None:
@@ -147,22 +146,15 @@ def test_no_id_is_lost_between_pages(
     assert [isinstance(row, RowFault) for row in rows].count(True) == 2
 
 
-def test_a_fraction_is_not_rounded_away(adapter: Adapter) -> None:
+def test_times_are_exact_and_a_date_of_zeros_is_a_fault(adapter: Adapter) -> None:
     at = "2024-03-14T10:00:00"
     assert adapter.count(ask(dates(f"lt{at}+01:00"))) == 0
     assert adapter.count(ask(dates(f"lt{at}.000001+01:00"))) == 3
     assert adapter.count(ask(dates(f"lt{at}.999999+01:00"))) == 3
-
-
-def test_a_timestamp_is_an_instant_in_any_zone(adapter: Adapter) -> None:
+    # A TIMESTAMP is an instant in any zone.
     changed = adapter.read(STAY, "A1").last_updated
     assert changed is not None
     assert changed.isoformat() == "2024-03-14T11:00:00.500000+01:00"
-
-
-def test_a_date_of_zeros_is_a_fault_of_its_row(adapter: Adapter) -> None:
-    rows = adapter.search(ask(token("identifier", "a\\b"))).rows
-    assert [row.column for row in rows if isinstance(row, RowFault)] == ["ended"]
 
 
 def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) -> None:
@@ -283,12 +275,9 @@ def test_a_number_without_sign_is_found_as_it_is_shown(
 )
 def test_columns_of_oracle(type_: str, scale: int | None, kind: Kind) -> None:
     described = (SimpleNamespace(name=type_), 10, None, 10, scale)
-    assert _column("STAY_ID", *described[:5]) == Column("stay_id", kind)
-
-
-def test_a_quoted_name_of_oracle_is_kept() -> None:
-    described = (SimpleNamespace(name="DB_TYPE_VARCHAR"), 10, None, None, None)
-    assert _column("stayId", *described).name == "stayId"
+    assert _column("STAY_ID", *described) == Column("stay_id", kind)
+    # A quoted name is kept.
+    assert _column("stayId", *described) == Column("stayId", kind)
 
 
 def test_the_empty_text_of_oracle_is_null() -> None:

@@ -152,7 +152,7 @@ def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) ->
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 def test_postgresql_is_given_time_limits(url: str) -> None:
-    options = ("connect_timeout", "tcp_user_timeout", "keepalive)
+    options = ("connect_timeout", "tcp_user_timeout", "keepalives_idle")
     with closing(Database(f"{url}&keepalives_idle=20", 2.5, 1)) as database:
         assert run(database, "SHOW statement_timeout") == [("2500ms",)]
         assert run(database, "SHOW transaction_read_only") == [("on",)]
@@ -255,7 +255,9 @@ def test_a_database_that_is_down_is_an_outage(
 
 
 def test_a_column_that_is_gone_is_no_outage(url: str, tmp_path: Path) -> None:
-    told = problems(opened(url, tmp_path, ("s.changed\n", "s.nosuch\n"), may_write="true"))
+    told = problems(
+        opened(url, tmp_path, ("s.changed\n", "s.nosuch\n"), may_write="true")
+    )
     assert told
     assert not any(problem.outage for problem in told)
 
@@ -310,9 +312,7 @@ VALUE = "the address has a value of {} that the driver does not take"
 AWAY = "took no connection"
 NO_FILE = "a file that the address names cannot be read (No such file or directory)"
 SESSION = "target_session_attrs"
-SSL_MODE, OF_SESSION, IDLE = map(
-    VALUE.format, ("sslmode", SESSION, "keepalives_idle")
-)
+SSL_MODE, OF_SESSION, IDLE = map(VALUE.format, ("sslmode", SESSION, "keepalives_idle"))
 PG, MARIA = "postgresql://u:secret@127.0.0.1:1/db", "mariadb://u:secret@127.0.0.1:1/db"
 
 
@@ -327,7 +327,11 @@ PG, MARIA = "postgresql://u:secret@127.0.0.1:1/db", "mariadb://u:secret@127.0.0.
         (f"{PG}?sslmode=secret", SourceDataError, SSL_MODE),
         (f"{PG}?sslmode=verify-full&{SESSION}=secret", SourceDataError, OF_SESSION),
         (f"{PG}?keepalives_idle=secret&sslmode=require", SourceDataError, IDLE),
-        (f"{PG}?host=127.0.0.1:1&host=127.0.0.2:1&sslmode=secret", SourceDataError, SSL_MODE),
+        (
+            f"{PG}?host=127.0.0.1:1&host=127.0.0.2:1&sslmode=secret",
+            SourceDataError,
+            SSL_MODE,
+        ),
         (f"{PG}?service=secret", SourceDataError, VALUE.format("service")),
         # Each by itself is a good one.
         (f"{PG}?sslmode=disable&sslrootcert=system", SourceDataError, SSL_MODE),
