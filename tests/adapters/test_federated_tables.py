@@ -11,7 +11,6 @@ from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     Criterion,
-    EncounterRecord,
     ResourceType,
     Sort,
     SortKey,
@@ -229,12 +228,6 @@ def test_fingerprint_is_of_all_sources(
     other = opened(place, MAPPING.replace(old, new))
     assert other.fingerprint != three.fingerprint
     other.close()
-
-
-def test_constants_of_a_table(three: Adapter) -> None:
-    stay = three.read(STAY, "out-1")
-    assert isinstance(stay, EncounterRecord)
-    assert (stay.id, stay.patient_id, stay.class_code) == ("out-1", "1", "AMB")
 
 
 NUMBERED = """\

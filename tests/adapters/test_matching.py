@@ -1,41 +1,30 @@
 """Matching and memory: a new row in the table of search parameters needs no code there."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from adapters.contract import (
-    Bound,
     Criterion,
     DateCriterion,
     DateValue,
     EncounterRecord,
-    GoneError,
-    Group,
     IdentifierRecord,
     NameRecord,
-    NotFoundError,
     OrganizationRecord,
     PatientRecord,
-    Position,
     Prefix,
     Record,
     ReferenceCriterion,
     ResourceType,
-    RowFault,
-    Sort,
-    SortKey,
-    SourceDataError,
     StringCriterion,
     StringMatch,
     TelecomRecord,
     Token,
     TokenCriterion,
 )
-from adapters.mapping.model import DateReading
-from adapters.matching import Matcher, follows, precedes
-from adapters.memory import FaultyRow, MemoryAdapter
+from adapters.memory import MemoryAdapter
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from adapters.testing.harness import ask, ids_of
 from adapters.testing.hospital import PARIS
@@ -130,84 +119,3 @@ def test_a_parameter_on_any_slot(
     if match is not None:
         assert ids_of(adapter.search(ask(match, of=kind))) == [record.id]
     assert ids_of(adapter.search(ask(other, of=kind))) == []
-
-
-@pytest.mark.parametrize(
-    ("prefix", "start", "period"),
-    [
-        (Prefix.EQ, False, True),
-        (Prefix.NE, True, False),
-        (Prefix.GT, False, False),
-        (Prefix.GE, False, True),
-        (Prefix.LT, True, False),
-        (Prefix.LE, True, True),
-    ],
-)
-def test_the_two_readings_of_dates(prefix: Prefix, start: bool, period: bool) -> None:
-    """A stay of two days, compared with both of them from its second hour on."""
-    record = STAY._replace(start=NOON, end=NOON + timedelta(days=1))
-    low, high = NOON + timedelta(hours=1), NOON + timedelta(days=2)
-    value = DateCriterion("date", (DateValue(prefix, low, high),))
-    whole = DateCriterion("date", (DateValue(prefix, NOON, high),))
-    by_start = Matcher(PARIS, DateReading.START)
-    by_period = Matcher(PARIS, DateReading.PERIOD)
-    assert by_start.matches(record, value) is start
-    assert by_period.matches(record, whole) is period
-
-
-UNKEYED = Position(Group.UNKEYED, None, "9")
-
-
-def at(hour: int, id: str = "1") -> Position:
-    return Position(Group.KEYED, datetime(2024, 3, 14, hour, tzinfo=UTC), id)
-
-
-@pytest.mark.parametrize(
-    ("here", "mark", "descending", "after", "before"),
-    [
-        (at(2), at(1), False, True, False),
-        (at(2), at(1), True, False, True),
-        (at(1, "2"), at(1, "1"), False, True, False),
-        (at(1), at(1), False, False, False),
-        (UNKEYED, at(1), False, True, False),
-        (UNKEYED, at(1), True, True, False),
-        (at(2), Bound(at(1).key), False, True, False),  # type: ignore[arg-type]
-        (at(1), Bound(at(1).key, included=True), False, True, True),  # type: ignore[arg-type]
-        (at(1), Bound(at(1).key), False, False, False),  # type: ignore[arg-type]
-        (UNKEYED, Bound(at(1).key), True, True, False),  # type: ignore[arg-type]
-        (at(1), Bound(), False, False, True),
-        (UNKEYED, Bound(), False, True, False),
-    ],
-)
-def test_rows_and_cursors(
-    here: Position, mark: Any, descending: bool, after: bool, before: bool
-) -> None:
-    sort = Sort(SortKey.DATE, descending)
-    assert follows(here, mark, sort) is after
-    assert precedes(here, mark, sort) is before
-
-
-def test_rows_that_are_not_served() -> None:
-    kind = ResourceType.ENCOUNTER
-    fault = RowFault("status", "state", "no entry")
-    adapter = MemoryAdapter(
-        [
-            STAY._replace(id="hidden", status="hidden"),
-            STAY._replace(id="removed", status="removed"),
-            FaultyRow(STAY._replace(id="faulty"), fault),
-        ],
-        time_zone=PARIS,
-    )
-    for id, error in (
-        ("none", NotFoundError),
-        ("hidden", NotFoundError),
-        ("removed", GoneError),
-        ("faulty", SourceDataError),
-    ):
-        with pytest.raises(error):
-            adapter.read(kind, id)
-    assert adapter.search(ask()).rows == (fault,)
-    adapter.delete(kind, "faulty")
-    assert adapter.count(ask()) == 0
-    adapter.put(STAY)
-    assert adapter.search(ask()).rows == (STAY,)
