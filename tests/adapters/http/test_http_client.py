@@ -1,7 +1,7 @@
 """Requests over real sockets and mocked answers: retries, limits, failures, connections."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,11 +21,10 @@ from adapters.contract import (
 )
 from adapters.http import client
 from adapters.http.client import Call, Client, Deadline
-from tests.adapters.http_cases import socket_server
+from tests.adapters.http_cases import URL, socket_server
 from tests.hospital_http import answer, serving
 from tests.live import HOST, free_ports
 
-URL = "http://pas.invalid/api"
 LIST = f"{URL}/list"
 LONG = 60.0
 SHORT = 0.3
@@ -37,12 +36,6 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
     monkeypatch.setattr(client.time, "sleep", waited.append)
     return waited
-
-
-@pytest.fixture
-def source() -> Iterator[responses.RequestsMock]:
-    with responses.RequestsMock() as mock:
-        yield mock
 
 
 def send(
@@ -78,19 +71,6 @@ def test_get_is_sent_again(
     source.get(LIST, json={"it": "answers"})
     assert send().json() == {"it": "answers"}
     assert pauses == [client._PAUSES[0]]
-
-
-@pytest.mark.parametrize("status", [200, 400, 401, 404, 500, 501])
-def test_other_answers_are_final(source: responses.RequestsMock, status: int) -> None:
-    sent = source.get(LIST, json={}, status=status)
-    assert send().status == status
-    assert sent.call_count == 1
-
-
-def test_get_is_given_up_after_three_attempts(source: responses.RequestsMock) -> None:
-    sent = source.get(LIST, status=503)
-    assert send().status == 503
-    assert sent.call_count == 3
 
 
 def test_a_form_is_never_sent_twice(source: responses.RequestsMock) -> None:
@@ -131,11 +111,6 @@ def test_an_expired_deadline_sends_nothing(source: responses.RequestsMock) -> No
     assert not source.calls
 
 
-def test_a_redirect_is_not_followed(source: responses.RequestsMock) -> None:
-    source.get(LIST, status=302, headers={"Location": "http://other.invalid/"})
-    assert send().status == 302
-
-
 def test_an_answer_without_end_is_refused(
     source: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,20 +124,6 @@ def test_a_wrong_content_encoding(source: responses.RequestsMock) -> None:
     source.get(LIST, body="{}", headers={"Content-Encoding": "gzip"})
     with pytest.raises(SourceDataError):
         send()
-
-
-def test_a_byte_order_mark_is_skipped(source: responses.RequestsMock) -> None:
-    source.get(LIST, body=b"\xef\xbb\xbf{}")
-    assert send().json() == {}
-
-
-@pytest.mark.parametrize("text", ["\u20ac", "a\n", " a"])
-def test_a_header_that_cannot_be_sent(text: str) -> None:
-    with (
-        serving(lambda *_: pytest.fail("it was sent")) as url,
-        pytest.raises(SourceDataError, match="header"),
-    ):
-        Client(url).send(Call("GET", "/"), {"X-Y": text}, Deadline(LONG))
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,16 @@ from typing import Any
 
 import pytest
 
-from adapters.contract import Limit, NotAskableError, Prefix, StringMatch
+from adapters.contract import Limit, NotAskableError
 from adapters.testing.harness import (
-    PATIENT,
-    STAY,
     ask,
     dates,
     ids_of,
     patient,
-    text,
     token,
 )
 from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
-from tests.adapters.http_cases import api_and_adapter, opened_at, rows_of
+from tests.adapters.http_cases import api_and_adapter, rows_of
 from tests.hospital_http import answer
 
 MODEL = EDGES.model()
@@ -130,14 +127,6 @@ def test_patients_who_may_be_one_are_not_taken_for_two(
             assert api.requests[0].args["ipp"] == sent
 
 
-def test_capabilities_say_what_can_be_asked(tmp_path: Path) -> None:
-    change = ((BOUNDS, "date: {from: entreeDu}"),)
-    adapter = opened_at("http://pas.invalid", tmp_path, changes=change)
-    able = adapter.capabilities
-    assert able[STAY].parameters["date"].prefixes == {Prefix.GE, Prefix.GT}
-    assert able[PATIENT].parameters["name"].matches == frozenset(StringMatch)
-
-
 def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
     own = (
         "visit_number_system: {from: etablissement.id, codes: systems}",
@@ -189,8 +178,3 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0
         assert api.requests == []
-
-
-def test_texts_reach_patients(tmp_path: Path) -> None:
-    with api_and_adapter(tmp_path) as (_, adapter):
-        assert ids_of(adapter.search(ask(text("name", "tour"), of=PATIENT))) == ["2"]
