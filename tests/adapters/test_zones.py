@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import EncounterRecord
-from adapters.inspection import doubtful_times, has_offset, hides_its_zone
+from adapters.inspection import doubtful_times, hides_its_zone
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ResourceMapping
 from adapters.mapping.slots import places_of
@@ -61,24 +61,6 @@ def test_the_zone_of_a_last_change_is_said_by_the_field_or_its_source(
 ) -> None:
     found = [p for p in places_of(section(source, field)) if hides_its_zone(p)]
     assert [place.slot for place in found] == ["last_updated"] * hidden
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("2025-07-01T08:00:00Z", True),
-        ("2025-07-01T08:00:00.125+02:00", True),
-        ("2025-07-01 08:00:00-0300", True),
-        ("2025-07-01 08:00:00", False),
-        ("2025-07-01", False),
-        ("01/07/2025 08:00:00", False),
-        (NOW, True),
-        (NOW.replace(tzinfo=None), False),
-        (None, False),
-    ],
-)
-def test_a_value_may_say_its_own_offset(value: object, said: bool) -> None:
-    assert has_offset(value) is said
 
 
 @pytest.mark.parametrize(

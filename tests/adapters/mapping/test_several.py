@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from adapters.contract import ResourceType
-from adapters.mapping.load import load_mapping
 from tests.adapters.mapping.good import (
-    ENVIRON,
     assert_problems,
     changed,
     load,
@@ -51,26 +49,6 @@ patient:
 """
 
 
-def test_parts(tmp_path: Path) -> None:
-    mapping = load(TWO, tmp_path)
-    assert not mapping.resources
-    north, south, *patients = mapping.parts
-    assert [part.kind for part in patients] == [ResourceType.PATIENT] * 2
-    assert north.name == "north"
-    assert north.section.fields["id"].prefix == "n-"
-    assert south.section.fields["patient_id"].prefix == "s-"
-    assert north.section.fields["organization_id"].prefix == ""
-    assert north.section.parameters == ("_id", "date")
-    assert north.lacks >= {"class", "identifier", "_lastUpdated"}
-    assert south.section.parameters == ("_id", "date", "class")
-    start = south.section.fields["start"].time
-    assert start is not None
-    assert start.zone.key == "UTC"
-    # The patients beside the stays are those of the same source.
-    beside = south.mapping.resources[ResourceType.PATIENT]
-    assert beside.rows == "SELECT a FROM q"
-
-
 def test_one_named_source_is_one_source(tmp_path: Path) -> None:
     text = TWO[: TWO.index("encounter:")] + (
         "encounter:\n  rows: SELECT a FROM t\n  fields:\n    id: {from: a}\n"
@@ -104,18 +82,3 @@ def test_constant_with_prefix_is_no_longer_than_an_id(tmp_path: Path) -> None:
         f"patient_id: {{value: {long}, source: north}}",
     )
     assert_problems(text, tmp_path, ("19 Encounter.subject 64",))
-
-
-def test_the_environment_names_each_address(tmp_path: Path) -> None:
-    file = tmp_path / "m.yaml"
-    file.write_text(
-        TWO.replace(
-            "south: {kind: sql, url: {env: PAS_URL}", "south: {kind: sql, url: {env: B}"
-        ),
-        encoding="utf-8",
-    )
-    parts = load_mapping(file, {**ENVIRON, "B": "sqlite:///b.db"}).parts
-    assert [part.mapping.source.url for part in parts[:2]] == [
-        ENVIRON["PAS_URL"],
-        "sqlite:///b.db",
-    ]
