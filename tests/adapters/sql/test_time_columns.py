@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -68,39 +69,32 @@ def _instant(local: datetime) -> datetime:
     return local.replace(tzinfo=PARIS).astimezone(UTC)
 
 
+def _utc(local: datetime) -> datetime:
+    return _instant(local).replace(tzinfo=None)
+
+
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
-_COMPACT = "%Y%m%d%H%M%S"
+
+
+def _form(form: str, step: timedelta = timedelta(seconds=1)) -> Layout:
+    return Layout("TEXT", f', format: "{form}"', lambda t: t.strftime(form), step)
+
 
 TEXTS = {
     "iso": Layout("TEXT", "", lambda t: t.isoformat(" ")),
-    "iso-T": Layout(
-        "TEXT", ', format: "%Y-%m-%dT%H:%M:%S"', lambda t: t.isoformat("T")
-    ),
-    "compact": Layout(
-        "TEXT", f', format: "{_COMPACT}"', lambda t: t.strftime(_COMPACT)
-    ),
-    "minutes": Layout(
-        "TEXT",
-        ', format: "%Y-%m-%d %H:%M"',
-        lambda t: t.strftime("%Y-%m-%d %H:%M"),
-        _MINUTE,
-    ),
+    "iso-T": _form("%Y-%m-%dT%H:%M:%S"),
+    "compact": _form("%Y%m%d%H%M%S"),
+    "minutes": _form("%Y-%m-%d %H:%M", _MINUTE),
     "days": Layout("TEXT", ', at: "00:00"', lambda t: t.date().isoformat(), _DAY),
     "noons": Layout("TEXT", ', at: "12:00"', lambda t: t.date().isoformat(), _DAY),
-    "utc": Layout(
-        "TEXT",
-        ", time_zone: UTC",
-        lambda t: _instant(t).replace(tzinfo=None).isoformat(" "),
-    ),
+    "utc": Layout("TEXT", ", time_zone: UTC", lambda t: _utc(t).isoformat(" ")),
 }
 TYPES = {
     "timestamp": Layout("TIMESTAMP(0)", "", lambda t: t),
     "timestamptz": Layout("TIMESTAMPTZ", "", _instant),
     "date": Layout("DATE", ', at: "00:00"', lambda t: t.date(), _DAY),
     "date-at-noon": Layout("DATE", ', at: "12:00"', lambda t: t.date(), _DAY),
-    "utc-timestamp": Layout(
-        "TIMESTAMP", ", time_zone: UTC", lambda t: _instant(t).replace(tzinfo=None)
-    ),
+    "utc-timestamp": Layout("TIMESTAMP", ", time_zone: UTC", lambda t: _utc(t)),
 }
 LAYOUTS = {
     **{f"sqlite-{name}": layout for name, layout in TEXTS.items()},
@@ -280,27 +274,19 @@ def adapter(
 
 def test_only_the_row_of_such_a_time_is_a_fault(adapter: Adapter) -> None:
     page = adapter.search(ask())
-    read = {row.id for row in page.rows if not isinstance(row, RowFault)}
     faults = [row for row in page.rows if isinstance(row, RowFault)]
+    read = {row.id for row in page.rows if not isinstance(row, RowFault)}
     assert read == set(BEGAN) - UNHELD
-    assert len(faults) == len(UNHELD)
-    assert {fault.column for fault in faults} == {"began"}
-    assert {fault.rule for fault in faults} == {"not readable as a time"}
-
-
-def test_such_a_time_may_stand_for_none(adapter: Adapter) -> None:
-    """`absent: [infinity]`: a stay that has not ended."""
-    stay = adapter.read(STAY, "a")
-    assert getattr(stay, "end", "?") is None
-
-
-def test_the_row_itself_is_a_fault_when_it_is_read(adapter: Adapter) -> None:
+    told = [(fault.column, fault.rule) for fault in faults]
+    assert told == [("began", "not readable as a time")] * len(UNHELD)
     with pytest.raises(SourceDataError) as refused:
         adapter.read(STAY, "b")
     assert refused.value.fault is not None
     assert refused.value.fault.column == "began"
     with pytest.raises(NotFoundError):
         adapter.read(STAY, "z")
+    # It may stand for none, `absent: [infinity]`: a stay that has not ended.
+    assert getattr(adapter.read(STAY, "a"), "end", "?") is None
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -320,7 +306,6 @@ def test_they_are_compared_as_the_database_does(adapter: Adapter) -> None:
     assert adapter.count(ask(dates("lt2024"))) == 2
 
 
-@pytest.mark.parametrize("kind", [Kind.DATE, Kind.LOCAL_TIME, Kind.INSTANT])
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -333,10 +318,11 @@ def test_they_are_compared_as_the_database_does(adapter: Adapter) -> None:
     ],
 )
 def test_they_have_a_place_among_the_instants_of_other_sources(
-    kind: Kind, text: str, place: object
+    text: str, place: object
 ) -> None:
-    rule = TimeRule(PARIS, PARIS, at=time() if kind is Kind.DATE else None)
-    assert instant_of(kind, rule, text) == place
+    for kind in (Kind.DATE, Kind.LOCAL_TIME, Kind.INSTANT):
+        rule = TimeRule(PARIS, PARIS, at=time() if kind is Kind.DATE else None)
+        assert instant_of(kind, rule, text) == place
 
 
 BAD = b"J\xf6rg"
@@ -361,12 +347,11 @@ def sqlite(tmp_path: Path) -> str:
 def test_only_the_row_of_a_text_that_is_not_utf8_is_a_fault(
     sqlite: str, tmp_path: Path
 ) -> None:
-    adapter = opened(sqlite, tmp_path)
-    for _ in range(2):
-        page = adapter.search(ask(patient("P"), sort=Sort(SortKey.ID)))
-        assert ids_of(page) == ["a", "!visit", "c"]
-        assert getattr(page.rows[2], "visit_number", "") == "Jörg"
-    adapter.close()
+    with closing(opened(sqlite, tmp_path)) as adapter:
+        for _ in range(2):
+            page = adapter.search(ask(patient("P"), sort=Sort(SortKey.ID)))
+            assert ids_of(page) == ["a", "!visit", "c"]
+            assert getattr(page.rows[2], "visit_number", "") == "Jörg"
 
 
 def test_a_page_that_would_go_on_from_such_a_text_is_refused(
@@ -374,12 +359,11 @@ def test_a_page_that_would_go_on_from_such_a_text_is_refused(
 ) -> None:
     """No text that can be bound compares as it does."""
     text = MAPPING.replace("    id: {from: id}", "    id: {from: visit}")
-    adapter = opened(sqlite, tmp_path, text)
-    query = ask(sort=Sort(SortKey.ID))
-    assert len(ids_of(adapter.search(query))) == 3
-    with pytest.raises(SourceDataError, match="no text"):
-        list(walk(adapter, ask(sort=Sort(SortKey.ID), count=1)))
-    adapter.close()
+    by_id = Sort(SortKey.ID)
+    with closing(opened(sqlite, tmp_path, text)) as adapter:
+        assert len(ids_of(adapter.search(ask(sort=by_id)))) == 3
+        with pytest.raises(SourceDataError, match="no text"):
+            list(walk(adapter, ask(sort=by_id, count=1)))
 
 
 @pytest.mark.parametrize("column", ["id: {from: id}", "start: {from: began}"])
@@ -387,7 +371,9 @@ def test_among_several_sources_it_has_no_place(
     sqlite: str, tmp_path: Path, column: str
 ) -> None:
     changed = column.replace(column.split()[-1], "visit}")
-    adapter = opened(sqlite, tmp_path, MAPPING.replace(column, changed))
-    with pytest.raises(SourceDataError, match="no text"):
+    text = MAPPING.replace(column, changed)
+    with (
+        closing(opened(sqlite, tmp_path, text)) as adapter,
+        pytest.raises(SourceDataError, match="no text"),
+    ):
         adapter.search(replace(ask(), placed=True))
-    adapter.close()
