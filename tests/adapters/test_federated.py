@@ -38,7 +38,6 @@ from adapters.testing.harness import (
     STAY,
     STAYS_FOUND,
     ask,
-    dates,
     ids_of,
     patient,
     rows_of,
@@ -159,20 +158,6 @@ def _of(group: Group, prefix: str, criterion: Criterion) -> Criterion:
         numbers = [t.code or "" for t in criterion.values]  # type: ignore[union-attr]
         return token("_id", *(prefix + ids.text(int(n)) for n in numbers))
     return criterion
-
-
-@pytest.mark.parametrize(
-    "criterion",
-    [dates("lt2024-10-27T02:30:00+01:00"), token("_id", "n-1", "s-1", "s-2")],
-    ids=str,
-)
-@pytest.mark.parametrize("descending", [True, False])
-def test_filtered_walk(group: Group, criterion: Criterion, descending: bool) -> None:
-    query = ask(criterion, sort=Sort(SortKey.DATE, descending))
-    same(group, query)
-    expected = rows_of(group.model.search(query))
-    pages = list(walk(group.adapter, replace(query, count=2)))
-    assert [row for page in pages for row in rows_of(page)] == expected
 
 
 def test_names_are_sought_everywhere(group: Group) -> None:

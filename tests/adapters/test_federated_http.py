@@ -13,7 +13,6 @@ from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     NotAskableError,
-    NotFoundError,
     Sort,
     SortKey,
     SourceDataError,
@@ -156,12 +155,6 @@ def test_an_api_that_gives_less_at_once_is_asked_on(two: Two) -> None:
         assert rows_of(adapter.search(ask(count=30))) == expected[:30]
     finally:
         two.api.most = 1000
-
-
-def test_ids_that_no_hospital_has_are_not_found(adapter: Adapter, two: Two) -> None:
-    for id in (two.hospitals[0].ids.text(42), "s-", "s-..", "s-none"):
-        with pytest.raises(NotFoundError):
-            adapter.read(STAY, id)
 
 
 def test_prefixes_are_never_sent(two: Two) -> None:

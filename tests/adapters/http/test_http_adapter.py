@@ -216,40 +216,35 @@ def test_error_with_status_200(
         assert adapter.read(STAY, "1").id == "1"
 
 
+def alone(number: int) -> list[Any]:
+    return ROWS[number : number + 1]
+
+
+NOT_MERGED = (("several: comma, merged: true", "several: comma"),)
+
+
 @pytest.mark.parametrize(
-    "criterion",
-    [token("_id", "1"), token("status", "planned"), dates("2024-03-14"),
-     token("class", "AMB"), token("identifier", "V1")],
-)  # fmt: skip
+    ("criterion", "rows", "changes"),
+    [
+        (token("_id", "1"), alone(7), ()),
+        (token("status", "planned"), alone(7), ()),
+        (dates("2024-03-14"), alone(7), ()),
+        (token("class", "AMB"), alone(7), ()),
+        (token("identifier", "V1"), alone(7), ()),
+        (patient("2"), alone(0), NOT_MERGED),
+        # A survivor's stays are those of one patient for each who was asked for.
+        (patient("2"), ROWS[15:22], ()),
+        (patient("2", "8"), ROWS[15:22], ()),
+    ],
+)
 def test_a_filter_that_the_source_passes_over_is_noticed(
-    tmp_path: Path, criterion: Any
+    tmp_path: Path, criterion: Any, rows: list[Any], changes: Any
 ) -> None:
-    with api_and_adapter(tmp_path) as (api, adapter):
-        page = {"resultats": [ROWS[7]], "nombre": 1}
-        api.strange = lambda _: answer(page)
+    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+        assert ids_of(adapter.search(ask(criterion)))
+        api.strange = lambda _: answer({"resultats": rows, "nombre": len(rows)})
         with pytest.raises(SourceDataError, match="not asked for"):
             adapter.search(ask(criterion))
-
-
-def test_the_stays_of_another_patient_are_noticed(tmp_path: Path) -> None:
-    change = (("several: comma, merged: true", "several: comma"),)
-    with api_and_adapter(tmp_path, changes=change) as (api, adapter):
-        assert ids_of(adapter.search(ask(patient("2"))))
-        api.strange = lambda _: answer({"resultats": [ROWS[0]], "nombre": 1})
-        with pytest.raises(SourceDataError, match="not asked for"):
-            adapter.search(ask(patient("2")))
-
-
-@pytest.mark.parametrize("asked", [("2",), ("2", "8")], ids=len)
-def test_the_stays_of_anybody_are_no_answer_for_a_patient_who_may_be_merged(
-    tmp_path: Path, asked: tuple[str, ...]
-) -> None:
-    """A survivor's stays are those of one patient for each who was asked for."""
-    with api_and_adapter(tmp_path) as (api, adapter):
-        assert ids_of(adapter.search(ask(patient(*asked))))
-        api.strange = lambda _: answer({"resultats": ROWS[15:22], "nombre": 7})
-        with pytest.raises(SourceDataError, match="not asked for"):
-            adapter.search(ask(patient(*asked)))
 
 
 def test_a_hidden_row_is_never_shown(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_source_is_shown_who_asks(
         adapter.close()
 
 
-def test_a_login_thatfails(tmp_path: Path, source: responses.RequestsMock) -> None:
+def test_a_login_that_fails(tmp_path: Path, source: responses.RequestsMock) -> None:
     auth = ", auth: {session: {path: /in, body: {}, token: jeton, header: X-S}}"
     adapter = opened_at(URL, tmp_path, source=auth)
     source.post(f"{URL}/in", body=WORD, status=500)
@@ -118,7 +118,7 @@ OAUTH2 = (
     ],
     ids=lambda value: str(value)[:50],
 )
-def test_a_token_server_thatfails(
+def test_a_token_server_that_fails(
     tmp_path: Path,
     source: responses.RequestsMock,
     fault: Any,

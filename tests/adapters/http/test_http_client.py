@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,11 +42,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def send(
     url: str = URL, path: str = "/list", method: str = "GET", seconds: float = LONG
 ) -> client.Answer:
-    opened = Client(url)
-    try:
+    with closing(Client(url)) as opened:
         return opened.send(Call(method, path, (("a", "1"),)), {}, Deadline(seconds))
-    finally:
-        opened.close()
 
 
 @pytest.mark.parametrize(
@@ -154,31 +152,24 @@ def test_a_link_is_relative_to_its_page(link: str, address: str) -> None:
     assert Client(URL).resolve(link, "/list") == f"http://pas.invalid{address}"
 
 
+Serve = Callable[[socket.socket, Event], None]
+OK = b"HTTP/1.1 200 OK\r\n"
+CUT_CHUNK = b"Transfer-Encoding: chunked\r\n\r\n9\r\n{"
+CONTRADICTION = b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "
+
+
 def _hang(_: socket.socket, ended: Event) -> None:
     ended.wait(LONG)
 
 
 def _drip(connection: socket.socket, ended: Event) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    connection.sendall(OK + b"Content-Length: 100000\r\n\r\n")
     while not ended.wait(0.05):
         connection.sendall(b" ")
 
 
-def _half(connection: socket.socket, _: Event) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}")
-
-
-def _cut_chunk(connection: socket.socket, _: Event) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{")
-
-
-def _noise(connection: socket.socket, _: Event) -> None:
-    connection.sendall(b"\x00\x01 this is no HTTP\r\n\r\n")
-
-
-def _contradiction(connection: socket.socket, _: Event) -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n"
-    connection.sendall(head + b"{} ")
+def _sent(data: bytes) -> Serve:
+    return lambda connection, _: connection.sendall(data)
 
 
 @pytest.mark.parametrize(
@@ -186,16 +177,15 @@ def _contradiction(connection: socket.socket, _: Event) -> None:
     [
         (_hang, SHORT, SourceTimedOutError),
         (_drip, SHORT, SourceTimedOutError),
-        (_half, LONG, SourceUnavailableError),
-        (_cut_chunk, LONG, SourceUnavailableError),
-        (_noise, LONG, SourceUnavailableError),
-        (_contradiction, LONG, SourceDataError),
+        (_sent(OK + b"Content-Length: 100\r\n\r\n{}"), LONG, SourceUnavailableError),
+        (_sent(OK + CUT_CHUNK), LONG, SourceUnavailableError),
+        (_sent(b"\x00\x01 this is no HTTP\r\n\r\n"), LONG, SourceUnavailableError),
+        (_sent(OK + CONTRADICTION), LONG, SourceDataError),
     ],
+    ids=["hang", "drip", "half", "cut chunk", "noise", "contradiction"],
 )
 def test_broken_connections(
-    serve: Callable[[socket.socket, Event], None],
-    seconds: float,
-    error: type[Exception],
+    serve: Serve, seconds: float, error: type[Exception]
 ) -> None:
     with socket_server(serve) as url, pytest.raises(error) as caught:
         send(url, seconds=seconds)
@@ -258,10 +248,8 @@ def test_cookies_proxies_and_password_files_are_ignored(
         headers.append(request.headers)
         return answer({}, **{"Set-Cookie": "who=other"})
 
-    with serving(api) as url:
-        opened = Client(url)
+    with serving(api) as url, closing(Client(url)) as opened:
         for _ in range(2):
             opened.send(Call("GET", "/"), {}, Deadline(LONG))
-        opened.close()
     assert len(headers) == 2
     assert not any({"Cookie", "Authorization"} & set(each.keys()) for each in headers)

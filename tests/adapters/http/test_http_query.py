@@ -20,24 +20,26 @@ from tests.hospital_http import answer
 MODEL = EDGES.model()
 BOTH = ("entreeDu", "entreeAvant")
 BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
-SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
-DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
-DAYS_IN_UTC = ((BOUNDS, "date: {from: entreeDu, step: day, time_zone: UTC}"),)
+FORM = "%Y-%m-%dT%H:%M:%S"
+DAYS = "{from: entreeDu, before: entreeAvant, step: day}"
+SECONDS = "{from: entreeDu, before: entreeAvant}"
+DAYS_IN_UTC = "{from: entreeDu, step: day, time_zone: UTC}"
+OFFSETS = f'{{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'
+IN_UTC = f'{{from: entreeDu, format: "{FORM}", time_zone: UTC}}'
+OFFSETS_IN_UTC = f'{{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'
 ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
-FORM = "%Y-%m-%dT%H:%M:%S"
-OFFSETS = (
-    (BOUNDS, f'date: {{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'),
-)
-IN_UTC = ((BOUNDS, f'date: {{from: entreeDu, format: "{FORM}", time_zone: UTC}}'),)
-OFFSETS_IN_UTC = (
-    (BOUNDS, f'date: {{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'),
-)
-UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
+UNTIL = "{from: entreeDu, until: entreeAvant, step: minute}"
+AUTUMN, WINTER = "2024-10-27T02:30:00+0100", "2024-10-27T02:30:00+01:00"
+
+
+def dated(bounds: str) -> tuple[tuple[str, str], ...]:
+    """Return the change that makes these the bounds of dates."""
+    return ((BOUNDS, f"date: {bounds}"),) if bounds else ()
 
 
 @pytest.mark.parametrize(
-    ("changes", "asked", "sent"),
+    ("bounds", "asked", "sent"),
     [
         (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
         (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
@@ -46,27 +48,16 @@ UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
         (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
         (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
         (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
-        ((), "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
-        (
-            OFFSETS,
-            "2024-10-27T02:30:00+01:00",
-            {
-                "entreeDu": "2024-10-27T02:30:00+0100",
-                "entreeAvant": "2024-10-27T02:30:00+0100",
-            },
-        ),
-        (IN_UTC, "ge2024-10-27T02:30:00+01:00", {"entreeDu": "2024-10-27T01:30:00"}),
-        (
-            OFFSETS_IN_UTC,
-            "ge2024-10-27T02:30:00+01:00",
-            {"entreeDu": "2024-10-27T01:30:00+0000"},
-        ),
+        ("", "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
+        (OFFSETS, WINTER, {"entreeDu": AUTUMN, "entreeAvant": AUTUMN}),
+        (IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00"}),
+        (OFFSETS_IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00+0000"}),
     ],
 )
 def test_bounds_are_written_as_the_source_takes_them(
-    tmp_path: Path, changes: Any, asked: str, sent: dict[str, str]
+    tmp_path: Path, bounds: str, asked: str, sent: dict[str, str]
 ) -> None:
-    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+    with api_and_adapter(tmp_path, changes=dated(bounds)) as (api, adapter):
         api.strange = lambda _: answer({"resultats": [], "nombre": 0})
         adapter.search(ask(dates(asked)))
         (request,) = api.requests
@@ -76,11 +67,11 @@ def test_bounds_are_written_as_the_source_takes_them(
 @pytest.mark.parametrize(
     ("changes", "criterion", "limit"),
     [
-        (DAYS, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
-        (DAYS, dates("2024-03-14T00:00"), Limit.DAY),
-        (DAYS_IN_UTC, dates("ge2024-03-14"), Limit.OTHER_DAYS),
-        (DAYS_IN_UTC, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
-        (UNTIL, dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
+        (dated(DAYS), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
+        (dated(DAYS), dates("2024-03-14T00:00"), Limit.DAY),
+        (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),
+        (dated(DAYS_IN_UTC), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
+        (dated(UNTIL), dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
         ((), dates("ne2024-03-14"), Limit.PREFIX),
         ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
         (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),

@@ -129,20 +129,6 @@ def test_too_many_layers(tmp_path: Path) -> None:
         load_mapping(tmp_path / "0.yaml", ENVIRON)
 
 
-def test_a_profile_is_seen_from_the_file_that_names_it(tmp_path: Path) -> None:
-    vendor = tmp_path / "vendor"
-    vendor.mkdir()
-    (vendor / "ours.yaml").write_text(
-        "profile: ours\npaging: true\nencounter: {_id: {}}\n"
-    )
-    (vendor / "base.yaml").write_text(
-        MINIMAL.replace("profile: full", "profile: ours.yaml")
-    )
-    file = tmp_path / "own.yaml"
-    file.write_text("mapping: 1\nextend: vendor/base.yaml\n", encoding="utf-8")
-    assert load_mapping(file, ENVIRON).profile_directory == vendor
-
-
 def test_the_example_of_the_guide(tmp_path: Path) -> None:
     guide = (Path(__file__).parents[3] / "mappings" / "README.md").read_text(
         encoding="utf-8"

@@ -4,18 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from adapters.contract import ResourceType
 from adapters.mapping.load import SUFFIX, keep_mapping, load_mapping
-from adapters.mapping.model import (
-    SourceMapping,
-)
+from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.testing.hospital import EDGES
 from tests.adapters.mapping.good import (
     MINIMAL,
     WHOLE,
-    assert_problems,
     changed,
     load,
     problems,
@@ -26,18 +22,6 @@ from tests.hospital_sql import mapping_text
 @pytest.fixture
 def whole(tmp_path: Path) -> SourceMapping:
     return load(WHOLE, tmp_path)
-
-
-def test_a_visit_number_system_from_a_column_wins_over_the_constant(
-    tmp_path: Path,
-) -> None:
-    text = changed(
-        WHOLE,
-        "    patient_id: {from: patient}\n",
-        "    patient_id: {from: patient}\n    visit_number_system: {from: site}\n",
-    )
-    fields = load(text, tmp_path).resources[ResourceType.ENCOUNTER].fields
-    assert fields["visit_number_system"].columns == ("site",)
 
 
 def test_the_fingerprint_changes_with_what_a_walk_depends_on(
@@ -55,13 +39,6 @@ def test_the_fingerprint_changes_with_what_a_walk_depends_on(
     assert fingerprint("from: changed,", "from: modified,") != whole.fingerprint
     assert fingerprint("from: ipp}", "from: ipp2}") != whole.fingerprint
     assert fingerprint("X: removed", "X: hidden") != whole.fingerprint
-
-
-def test_a_profile_may_be_a_file_beside_the_mapping(tmp_path: Path) -> None:
-    text = changed(MINIMAL, "profile: full", "profile: ours.yaml")
-    assert_problems(text, tmp_path, ("3 profile group-a",))
-    (tmp_path / "ours.yaml").write_text("profile: ours\n")
-    assert load(text, tmp_path).profile == "ours.yaml"
 
 
 def test_problems_never_hold_the_url(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from adapters.contract import ResourceType, RowFault
 from adapters.mapping.lineage import TracedField, trace
 from adapters.mapping.load import load_mapping
-from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, ListSlot
 from adapters.sql.adapter import open_section
 from adapters.sql.engine import Database
@@ -70,16 +69,3 @@ def _compare_items(
             assert value == getattr(item, slot.record)
         lines = [v for e, v in kept.items() if e.startswith(f"{path}.line[") and v]
         assert tuple(lines) == getattr(item, LINES.name, ())
-
-
-def test_a_row_tells_all_its_faults() -> None:
-    section = load_mapping(DEMO, None).resources[ResourceType.ENCOUNTER]
-    columns = own_columns(section)
-    cells = {"sejour_id": "1 2", "etat": "Z", "patient_id": 42, "date_entree": "?"}
-    row = [cells.get(column) for column in columns]
-    faults = [made.fault for made in trace(section, columns, row, {}) if made.fault]
-    assert [(fault.field, fault.column) for fault in faults] == [
-        ("id", "sejour_id"),
-        ("status", "etat"),
-        ("start", "date_entree"),
-    ]

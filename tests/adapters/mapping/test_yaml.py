@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError
-from adapters.mapping.yaml import find, place, plain, read_text
+from adapters.mapping.yaml import plain, read_text
 
 
 @pytest.mark.parametrize(
@@ -35,16 +34,6 @@ def test_every_scalar_is_what_was_written(written: str) -> None:
 )
 def test_texts(text: str, expected: str) -> None:
     assert plain(read_text(text.encode(), "f")) == {"key": expected}
-
-
-def test_places_of_keys_values_and_what_is_not_there() -> None:
-    root = read_text("a:\n  - x\n  - {b: y}\n", "f")
-    assert place(root, ("a", 1, "b")) == Mark("f", 3, 9)
-    assert place(root, ("a", 1, "b"), at_key=True) == Mark("f", 3, 6)
-    assert place(root, ("a", 0)) == Mark("f", 2, 5)
-    assert place(root, ("a", 1, "c")) == Mark("f", 3, 5)
-    assert place(root, ("a", 7)) == Mark("f", 1, 1)
-    assert find(root, ("a", 0, "b")) is None
 
 
 REFUSED = (
