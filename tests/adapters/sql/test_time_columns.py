@@ -1,16 +1,11 @@
 """Times as hospitals' columns hold them, those among them that Python cannot hold."""
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
-from pathlib import Path
 
-import psycopg
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
 from adapters.contract import (
@@ -28,7 +23,7 @@ from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, Kind, instant_of
 from adapters.testing.harness import STAY, ask, dates, ids_of, patient, walk
 from adapters.testing.hospital import PARIS, Hospital, StayRow
-from tests.databases import NewDatabase
+from tests.adapters.emptied import Opened
 
 TIMES = """\
 mapping: 1
@@ -203,12 +198,6 @@ def test_walk(source: Source, descending: bool) -> None:
 
 
 MAPPING = """\
-mapping: 1
-name: Values that are hard to read
-profile: full
-time_zone: Europe/Paris
-source: {kind: sql, url: {env: PAS_URL}, may_write: true}
-constants: {visit_number_system: "urn:oid:1.2.3"}
 codes: {states: {table: {S: finished}}}
 encounter:
   rows: SELECT id, patient, visit, state, began, ended, changed FROM stays
@@ -224,6 +213,11 @@ encounter:
   sort: [date, _lastUpdated]
 """
 
+TABLE = (
+    "CREATE TABLE stays (id text, patient text, visit text, state text,"
+    " began timestamp, ended date, changed {})"
+)
+
 BEGAN = {
     "a": "2024-03-14 10:00:00",
     "b": "infinity",
@@ -238,40 +232,23 @@ BEGAN = {
 UNHELD = {"b", "c", "d", "e"}
 
 
-def opened(url: str, directory: Path, text: str = MAPPING) -> Adapter:
-    file = directory / "hospital.yaml"
-    file.write_text(text, encoding="utf-8")
-    return open_adapter(load_mapping(file, {"PAS_URL": url}))
-
-
-def connected(url: str) -> psycopg.Connection[tuple[object, ...]]:
-    plain = make_url(url).set(drivername="postgresql").render_as_string(False)
-    return psycopg.connect(plain, autocommit=True)
-
-
-def table(zoned: str = "timestamptz") -> str:
-    return (
-        "CREATE TABLE stays (id text, patient text, visit text, state text,"
-        f" began timestamp, ended date, changed {zoned})"
+@pytest.fixture
+def adapter(opened: Opened) -> Adapter:
+    """Return an adapter on such times; its tests choose PostgreSQL."""
+    rows = (
+        f"INSERT INTO stays VALUES ('{id}', 'P', '{id}', 'S', {time}, {ended}, {time})"
+        for id, began in BEGAN.items()
+        for time in [f"'{began}'" if began else "NULL"]
+        for ended in ["'infinity'" if id == "a" else "NULL"]
     )
+    zone = "SET TIME ZONE 'UTC'"
+    return opened(MAPPING, (zone, TABLE.format("timestamptz"), *rows))
 
 
-@pytest.fixture(scope="module")
-def adapter(
-    new_postgresql: NewDatabase, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Adapter]:
-    url = new_postgresql("unicode")
-    insert = "INSERT INTO stays VALUES (%s, 'P', %s, 'S', %s, %s, %s)"
-    with connected(url) as connection:
-        connection.execute(table())
-        for id, began in BEGAN.items():
-            ended = "infinity" if id == "a" else None
-            connection.execute(insert, (id, id, began, ended, began))
-    made = opened(url, tmp_path_factory.mktemp("unheld"))
-    yield made
-    made.close()
+ON_POSTGRESQL = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 
 
+@ON_POSTGRESQL
 def test_only_the_row_of_such_a_time_is_a_fault(adapter: Adapter) -> None:
     page = adapter.search(ask())
     faults = [row for row in page.rows if isinstance(row, RowFault)]
@@ -289,6 +266,7 @@ def test_only_the_row_of_such_a_time_is_a_fault(adapter: Adapter) -> None:
     assert getattr(adapter.read(STAY, "a"), "end", "?") is None
 
 
+@ON_POSTGRESQL
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("key", [SortKey.DATE, SortKey.LAST_UPDATED])
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -301,6 +279,7 @@ def test_a_walk_passes_them_once(
     assert found == [*(order[::-1] if descending else order), "g"]
 
 
+@ON_POSTGRESQL
 def test_they_are_compared_as_the_database_does(adapter: Adapter) -> None:
     assert adapter.count(ask(dates("ge2025"))) == 2
     assert adapter.count(ask(dates("lt2024"))) == 2
@@ -325,55 +304,44 @@ def test_they_have_a_place_among_the_instants_of_other_sources(
         assert instant_of(kind, rule, text) == place
 
 
-BAD = b"J\xf6rg"
-"""A name in Latin-1, which is not UTF-8."""
+NOT_UTF8 = (
+    TABLE.format("text"),
+    *(
+        f"INSERT INTO stays VALUES ('{id}', 'P', {visit}, 'S', '2024-03-14 10:00:00',"
+        " NULL, NULL)"
+        for id, visit in (
+            ("a", "'1'"),
+            ("b", "CAST(x'4af67267' AS TEXT)"),
+            ("c", "'Jörg'"),
+        )
+    ),
+)
+"""One of the names is in Latin-1."""
+
+ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+BY_ID = Sort(SortKey.ID)
 
 
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    file = tmp_path / "pas.db"
-    connection = sqlite3.connect(file)
-    connection.execute(table("text"))
-    insert = (
-        "INSERT INTO stays VALUES"
-        " (?, 'P', CAST(? AS TEXT), 'S', '2024-03-14 10:00:00', NULL, NULL)"
-    )
-    connection.executemany(insert, [("a", b"1"), ("b", BAD), ("c", "Jörg".encode())])
-    connection.commit()
-    connection.close()
-    return f"sqlite:///{file}"
+@ON_SQLITE
+def test_only_the_row_of_a_text_that_is_not_utf8_is_a_fault(opened: Opened) -> None:
+    adapter = opened(MAPPING, NOT_UTF8)
+    for _ in range(2):
+        page = adapter.search(ask(patient("P"), sort=BY_ID))
+        assert ids_of(page) == ["a", "!visit", "c"]
+        assert getattr(page.rows[2], "visit_number", "") == "Jörg"
 
 
-def test_only_the_row_of_a_text_that_is_not_utf8_is_a_fault(
-    sqlite: str, tmp_path: Path
-) -> None:
-    with closing(opened(sqlite, tmp_path)) as adapter:
-        for _ in range(2):
-            page = adapter.search(ask(patient("P"), sort=Sort(SortKey.ID)))
-            assert ids_of(page) == ["a", "!visit", "c"]
-            assert getattr(page.rows[2], "visit_number", "") == "Jörg"
-
-
-def test_a_page_that_would_go_on_from_such_a_text_is_refused(
-    sqlite: str, tmp_path: Path
-) -> None:
-    """No text that can be bound compares as it does."""
-    text = MAPPING.replace("    id: {from: id}", "    id: {from: visit}")
-    by_id = Sort(SortKey.ID)
-    with closing(opened(sqlite, tmp_path, text)) as adapter:
-        assert len(ids_of(adapter.search(ask(sort=by_id)))) == 3
-        with pytest.raises(SourceDataError, match="no text"):
-            list(walk(adapter, ask(sort=by_id, count=1)))
-
-
+@ON_SQLITE
 @pytest.mark.parametrize("column", ["id: {from: id}", "start: {from: began}"])
-def test_among_several_sources_it_has_no_place(
-    sqlite: str, tmp_path: Path, column: str
+def test_a_page_that_would_go_on_from_such_a_text_is_refused(
+    opened: Opened, column: str
 ) -> None:
+    """No text that can be bound compares as it does, nor has it a place among sources."""
     changed = column.replace(column.split()[-1], "visit}")
-    text = MAPPING.replace(column, changed)
-    with (
-        closing(opened(sqlite, tmp_path, text)) as adapter,
-        pytest.raises(SourceDataError, match="no text"),
-    ):
+    adapter = opened(MAPPING.replace(column, changed), NOT_UTF8)
+    with pytest.raises(SourceDataError, match="no text"):
         adapter.search(replace(ask(), placed=True))
+    if column.startswith("id"):
+        assert len(ids_of(adapter.search(ask(sort=BY_ID)))) == 3
+        with pytest.raises(SourceDataError, match="no text"):
+            list(walk(adapter, ask(sort=BY_ID, count=1)))
