@@ -40,8 +40,6 @@ def local(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-# --------------------------------------------------------------- from the source
-
 READ = (
     ("2024-01-15 08:00", {}, "2024-01-15T08:00:00+01:00"),
     ("2024-07-15 08:00", {}, "2024-07-15T08:00:00+02:00"),
@@ -189,8 +187,6 @@ def test_birth_dates(value: object, options: dict[str, Any]) -> None:
     assert read_day(value, rule(**options)) == date(1990, 2, 1)
 
 
-# ------------------------------------------------------------------ to the source
-
 BOUNDS = (
     ("2024-07-15T06:00:00Z", {}, "2024-07-15 08:00"),
     # the gap ends at 01:00Z: where it is shifted, all of it is that instant
@@ -326,8 +322,6 @@ def test_an_instant_is_what_the_zones_say(moment: tuple[TimeRule, datetime]) -> 
     whole = expected % timedelta(minutes=1) == timedelta()
     assert offset == (expected if whole else timedelta())
 
-
-# ---------------------------------------------------------- what is absent, and text
 
 CLOCKS = {
     timedelta(): "00:00:00",

@@ -27,20 +27,9 @@ MIDNIGHT = datetime(2024, 3, 14)  # noqa: DTZ001 - as the column is
 TEN = datetime(2024, 3, 14, 10)  # noqa: DTZ001
 
 HELD: dict[Kind, dict[str, object]] = {
-    Kind.INTEGER: {
-        "0": 0,
-        "42": 42,
-        "-42": -42,
-        str(2**63 - 1): 2**63 - 1,
-        str(-(2**63)): -(2**63),
-    },
-    Kind.WIDE: {"-42": -42, "42": 42, str(2**64 - 1): 2**64 - 1},
-    Kind.NUMBER: {
-        "0": Decimal(0),
-        "-0.5": Decimal("-0.5"),
-        "10.05": Decimal("10.05"),
-        "9" * 30: Decimal("9" * 30),
-    },
+    Kind.INTEGER: {str(n): n for n in (0, 42, -42, 2**63 - 1, -(2**63))},
+    Kind.WIDE: {str(n): n for n in (-42, 42, 2**64 - 1)},
+    Kind.NUMBER: {n: Decimal(n) for n in ("0", "-0.5", "10.05", "9" * 30)},
     Kind.BOOLEAN: {"true": True, "false": False},
     Kind.UUID: {A_UUID: UUID(A_UUID)},
     Kind.DATE: {"2024-03-14": date(2024, 3, 14), "2024-03-14 00:00": date(2024, 3, 14)},
@@ -81,12 +70,8 @@ NOT_HELD: dict[Kind, tuple[str, ...]] = {
 """What none can."""
 
 
-def _cases(table: dict[Kind, tuple[str, ...]]) -> list[tuple[Kind, str]]:
-    return [(kind, text) for kind, texts in table.items() for text in texts]
-
-
 @pytest.mark.parametrize(
-    ("kind", "text"), _cases({kind: (*texts,) for kind, texts in HELD.items()})
+    ("kind", "text"), [(kind, text) for kind, texts in HELD.items() for text in texts]
 )
 def test_a_value_is_found_as_its_column_holds_it(kind: Kind, text: str) -> None:
     (value,) = held(kind, text)
@@ -94,7 +79,9 @@ def test_a_value_is_found_as_its_column_holds_it(kind: Kind, text: str) -> None:
     assert type(value) is type(HELD[kind][text])
 
 
-@pytest.mark.parametrize(("kind", "text"), _cases(NOT_HELD))
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, t) for kind, texts in NOT_HELD.items() for t in texts]
+)
 def test_a_value_that_no_such_column_holds_is_none(kind: Kind, text: str) -> None:
     assert held(kind, text) == ()
 
