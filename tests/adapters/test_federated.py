@@ -399,23 +399,3 @@ def test_tables_of_one_source_answer_one_after_the_other() -> None:
     adapter = FederatedAdapter(tables, "tables")
     assert adapter.count(ask()) == 3 * source.count(ask())
     adapter.close()
-
-
-def test_database_away_is_named(
-    group: Group, tmp_path_factory: pytest.TempPathFactory, new_postgresql: NewDatabase
-) -> None:
-    directory = tmp_path_factory.mktemp("away")
-    hospitals = (Hospital(EDGES.stays[:2]), Hospital(EDGES.stays[:2]))
-    urls = (f"sqlite:///{directory / 'north.db'}", new_postgresql("unicode"))
-    opened = open_group(hospitals, directory, urls)
-    opened.tables[0].close()
-    (directory / "north.db").unlink()
-    try:
-        with pytest.raises(SourceUnavailableError, match="source north: "):
-            opened.adapter.search(ask())
-        told = list(opened.adapter.check())
-        assert {(p.source, p.outage) for p in told} == {("north", True)}
-        assert all(p.text.startswith("source north: ") for p in told)
-        assert opened.adapter.count(ask(token("_id", "s-1"))) == 1
-    finally:
-        opened.close()
