@@ -98,35 +98,29 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     assert load_profile(file.name, tmp_path) == expected
 
 
-def test_every_problem_of_a_profile(tmp_path: Path) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(
-        "profile: bad\n"
-        "paging: no\n"
-        "count: {default: 0, max: 10}\n"
-        "encounter: {dat: {}, status: {value: 2}, _id: {values: 101}}\n"
-        "patient: {name: yes}\n"
-    )
-    with pytest.raises(MappingError) as refused:
-        load_profile(file.name, tmp_path)
-    assert [str(p).removeprefix(f"{tmp_path}/") for p in refused.value.problems] == [
-        "bad.yaml:2:9: paging: expected true or false here",
-        "bad.yaml:3:18: count.default: must be from 1 to 100",
-        "bad.yaml:4:13: encounter.dat: 'dat' is not a key here; did you mean 'date'?",
-        "bad.yaml:4:31: encounter.status.value: 'value' is not a key here; did you mean "
-        "'values'?",
-        "bad.yaml:4:56: encounter._id.values: must be from 1 to 100",
-        "bad.yaml:5:17: patient.name: expected keys and values here",
-    ]
+PROBLEMS = {
+    "paging: no\n"
+    "count: {default: 0, max: 10}\n"
+    "encounter: {dat: {}, status: {value: 2}, _id: {values: 101}}\n"
+    "patient: {name: yes}\n": [
+        "2:9: paging: expected true or false here",
+        "3:18: count.default: must be from 1 to 100",
+        "4:13: encounter.dat: 'dat' is not a key here; did you mean 'date'?",
+        "4:31: encounter.status.value: 'value' is not a key here; did you mean 'values'?",
+        "4:56: encounter._id.values: must be from 1 to 100",
+        "5:17: patient.name: expected keys and values here",
+    ],
+    "paging: true\nencounter: {count: {default: 50, max: 20}}\n": [
+        "3:20: encounter.count: the default 50 is above the maximum 20"
+    ],
+}
 
 
-def test_a_default_above_the_maximum(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", PROBLEMS, ids=["shape", "default"])
+def test_every_problem_of_a_profile(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.yaml"
-    file.write_text(
-        "profile: bad\npaging: true\nencounter: {count: {default: 50, max: 20}}\n"
-    )
+    file.write_text(f"profile: bad\n{text}")
     with pytest.raises(MappingError) as refused:
         load_profile(file.name, tmp_path)
-    assert str(refused.value) == (
-        f"{file}:3:20: encounter.count: the default 50 is above the maximum 20"
-    )
+    told = [str(p).removeprefix(f"{file}:") for p in refused.value.problems]
+    assert told == PROBLEMS[text]

@@ -60,6 +60,7 @@ CASES = (
     (TWO, ("search: [_id, date, class]", "search: [_id, date, identifier]"), ("11 encounter.search identifier",)),
     (TWO, ("id: {from: a}\n        patient_id: {from: b, source: north}", "id: {from: a, source: x}\n        patient_id: {from: b, source: north}"), ("18 Encounter.id source",)),
     (TWO, ("north: {kind: sql, url: {env: PAS_URL}}", "north: {kind: sql, url: {env: X}}"), ("6 sources.north.url.env",)),
+    (TWO, ("patient_id: {from: b, source: north}", f"patient_id: {{value: {'x' * 63}, source: north}}"), ("19 Encounter.subject 64",)),
 )  # fmt: skip
 
 

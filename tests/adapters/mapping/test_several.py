@@ -72,13 +72,3 @@ def test_reference_names_one_of_two_tables_by_its_prefix(tmp_path: Path) -> None
     assert south_part.section.fields["patient_id"].prefix == "s-"
     # Whom they merged with is known where they are.
     assert ResourceType.PATIENT not in south_part.mapping.resources
-
-
-def test_constant_with_prefix_is_no_longer_than_an_id(tmp_path: Path) -> None:
-    long = "x" * 63
-    text = changed(
-        TWO,
-        "patient_id: {from: b, source: north}",
-        f"patient_id: {{value: {long}, source: north}}",
-    )
-    assert_problems(text, tmp_path, ("19 Encounter.subject 64",))
