@@ -3,11 +3,7 @@
 from pathlib import Path
 
 from adapters.contract import ResourceType
-from tests.adapters.mapping.good import (
-    assert_problems,
-    changed,
-    load,
-)
+from tests.adapters.mapping.good import assert_problems, changed, load, problems
 
 TWO = """\
 mapping: 1
@@ -72,3 +68,11 @@ def test_reference_names_one_of_two_tables_by_its_prefix(tmp_path: Path) -> None
     assert south_part.section.fields["patient_id"].prefix == "s-"
     # Whom they merged with is known where they are.
     assert ResourceType.PATIENT not in south_part.mapping.resources
+
+
+def test_name_of_a_source_in_a_file_with_one(tmp_path: Path) -> None:
+    north = "  north: {kind: sql, url: {env: PAS_URL}}\n"
+    south = "  south: {kind: sql, url: {env: PAS_URL}, time_zone: UTC}\n"
+    one = "source: {kind: sql, url: {env: PAS_URL}}\n"
+    found = problems(changed(TWO, f"sources:\n{north}{south}", one), tmp_path)
+    assert found[0].startswith("m.yaml:12:15: encounter.source: ")
