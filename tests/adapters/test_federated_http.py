@@ -13,6 +13,7 @@ from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     NotAskableError,
+    NotFoundError,
     Sort,
     SortKey,
     SourceDataError,
@@ -32,7 +33,7 @@ from adapters.testing.harness import (
 )
 from adapters.testing.hospital import EDGES, Hospital, Ids
 from app.offer import compute_offer
-from tests.adapters.group import SHARED, GroupModel
+from tests.adapters.group import PREFIXES, SHARED, GroupModel
 from tests.adapters.http_cases import rows_of
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
@@ -157,6 +158,21 @@ def test_an_api_that_gives_less_at_once_is_asked_on(two: Two) -> None:
         two.api.most = 1000
 
 
+def test_ids_and_patients_lead_to_their_own_hospital(
+    adapter: Adapter, two: Two
+) -> None:
+    number = two.hospitals[0].ids.text
+    for prefix in PREFIXES:
+        stay = adapter.read(STAY, prefix + number(42))
+        assert stay.id == prefix + number(42)
+        query = ask(patient(prefix + number(3)))
+        assert rows_of(adapter.search(query)) == rows_of(two.model.search(query))
+        assert all(id.startswith((prefix, "!")) for id in ids_of(adapter.search(query)))
+    for id in (number(42), "s-", "s-..", "s-none"):
+        with pytest.raises(NotFoundError):
+            adapter.read(STAY, id)
+
+
 def test_prefixes_are_never_sent(two: Two) -> None:
     adapter = two.opened()
     number = two.hospitals[1].ids.text(1)
@@ -179,9 +195,15 @@ def test_there_are_no_further_pages(adapter: Adapter) -> None:
 
 def test_a_profile_with_pages_is_refused(two: Two, tmp_path: Path) -> None:
     file = tmp_path / "group.yaml"
-    file.write_text(group_text(two.hospitals[0], OFFSET, "full"), encoding="utf-8")
-    with pytest.raises(MappingError, match="cannot go on from a row of another"):
+    text = group_text(two.hospitals[0], OFFSET, "full")
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        MappingError, match="cannot go on from a row of another"
+    ) as caught:
         load_mapping(file, two.environ)
+    lines = text.splitlines()
+    places = [problem.mark.line for problem in caught.value.problems]
+    assert [lines[n - 1].strip() for n in places] == ["- source: south"] * 3
 
 
 def test_an_api_that_does_not_sort_withdraws_the_key(two: Two) -> None:

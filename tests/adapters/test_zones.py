@@ -1,13 +1,16 @@
 """Times of which nothing says by whose clock they are written."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from adapters.contract import EncounterRecord
-from adapters.inspection import doubtful_times
+from adapters.inspection import doubtful_times, has_offset, hides_its_zone
 from adapters.mapping.load import load_mapping
+from adapters.mapping.model import ResourceMapping
+from adapters.mapping.slots import places_of
 
 NOW = datetime(2025, 7, 1, 10, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -16,7 +19,7 @@ mapping: 1
 name: Zones
 profile: full
 time_zone: Europe/Paris
-source: {kind: sql, url: "sqlite://"}
+source: {kind: sql, url: "sqlite://"SOURCE}
 encounter:
   rows: SELECT id, patient, changed FROM stays
   fields:
@@ -25,6 +28,57 @@ encounter:
     status: finished
     last_updated: {from: changedFIELD}
 """
+
+Section = Callable[..., ResourceMapping]
+
+
+@pytest.fixture
+def section(tmp_path: Path) -> Section:
+    """Return a section whose source and last change say what they are given."""
+
+    def load(source: str = "", field: str = "") -> ResourceMapping:
+        file = tmp_path / "mapping.yaml"
+        file.write_text(FILE.replace("SOURCE", source).replace("FIELD", field), "utf-8")
+        (found,) = load_mapping(file, {}).resources.values()
+        return found
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("source", "field", "hidden"),
+    [
+        ("", "", True),
+        ("", ', format: "%d/%m/%Y %H:%M:%S"', True),
+        ("", ', format: "%d/%m/%Y %H:%M:%S%z"', False),
+        ("", ", time_zone: UTC", False),
+        ("", ", time_zone: Europe/Paris", False),
+        (", time_zone: UTC", "", False),
+    ],
+)
+def test_the_zone_of_a_last_change_is_said_by_the_field_or_its_source(
+    section: Section, source: str, field: str, hidden: bool
+) -> None:
+    found = [p for p in places_of(section(source, field)) if hides_its_zone(p)]
+    assert [place.slot for place in found] == ["last_updated"] * hidden
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("2025-07-01T08:00:00Z", True),
+        ("2025-07-01T08:00:00.125+02:00", True),
+        ("2025-07-01 08:00:00-0300", True),
+        ("2025-07-01 08:00:00", False),
+        ("2025-07-01", False),
+        ("01/07/2025 08:00:00", False),
+        (NOW, True),
+        (NOW.replace(tzinfo=None), False),
+        (None, False),
+    ],
+)
+def test_a_value_may_say_its_own_offset(value: object, said: bool) -> None:
+    assert has_offset(value) is said
 
 
 @pytest.mark.parametrize(
@@ -38,14 +92,11 @@ encounter:
     ],
 )
 def test_a_newest_change_as_far_off_as_the_zone_is_a_doubt(
-    tmp_path: Path, ago: timedelta, field: str, told: bool
+    section: Section, ago: timedelta, field: str, told: bool
 ) -> None:
-    file = tmp_path / "mapping.yaml"
-    file.write_text(FILE.replace("FIELD", field), "utf-8")
-    (section,) = load_mapping(file, {}).resources.values()
     stays = [
         EncounterRecord(str(n), "finished", "1", last_updated=NOW - ago - n * HOUR)
         for n in range(30)
     ]
-    texts = [seen.text for seen in doubtful_times(section, stays, {}, NOW)]
+    texts = [seen.text for seen in doubtful_times(section("", field), stays, {}, NOW)]
     assert any("as far as the zone is from UTC" in text for text in texts) is told

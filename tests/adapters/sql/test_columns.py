@@ -1,9 +1,10 @@
 """Values as columns of each kind hold them, and the instants at which they stand."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.mapping.model import TimeRule
+from adapters.mapping.model import Never, TimeRule, Twice
 from adapters.sql.columns import (
     TICK,
     Kind,
@@ -21,6 +22,7 @@ from adapters.sql.columns import (
     instant_of,
     time_bound,
 )
+from adapters.testing.hospital import PARIS
 
 A_UUID = "2d1c2b1e-0000-4000-8000-00000000000a"
 MIDNIGHT = datetime(2024, 3, 14)  # noqa: DTZ001 - as the column is
@@ -101,6 +103,32 @@ def test_what_no_database_can_hold_is_in_no_column(kind: Kind, text: str) -> Non
 def test_every_kind_holds_something() -> None:
     assert {*HELD, Kind.LOOSE} == {*Kind}
     assert can_hold("a \u0416 \U0001f600\uffff\ue000\ud7ff") is True
+
+
+RULES = [
+    TimeRule(PARIS, PARIS, twice=twice, never=never, at=time())
+    for twice in Twice
+    for never in Never
+]
+# Clock times of the two nights on which the clocks change.
+NIGHTS = ("2024-03-31", "2024-10-27")
+HOURS = st.builds(
+    lambda night, ticks: datetime.fromisoformat(night) + ticks * TICK,
+    st.sampled_from(NIGHTS),
+    st.integers(0, 5 * 3600 * 10**6),
+)
+
+
+@given(local=HOURS, rule=st.sampled_from(RULES), as_text=st.booleans())
+def test_bounds_see_a_value_at_its_place(
+    local: datetime, rule: TimeRule, as_text: bool
+) -> None:
+    kind = Kind.TEXT if as_text else Kind.LOCAL_TIME
+    value: Any = f"{local:%Y-%m-%d %H:%M:%S.%f}" if as_text else local
+    at = instant_of(kind, rule, value)
+    here: Any = time_bound(kind, rule, at)
+    beyond: Any = time_bound(kind, rule, at + TICK)
+    assert here <= value < beyond
 
 
 UTC_ZONE = ZoneInfo("UTC")
