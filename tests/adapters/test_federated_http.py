@@ -229,7 +229,8 @@ def test_what_the_api_cannot_be_asked_is_refused(two: Two) -> None:
 
 def test_an_api_that_sorts_otherwise_is_noticed(two: Two) -> None:
     adapter = two.opened(changes=(("date: entree", "date: -entree"),))
-    with pytest.raises(SourceDataError, match="source south: the list is not in the o"):
+    said = "source south: the list is not in the order"
+    with pytest.raises(SourceDataError, match=said):
         adapter.search(ask(sort=OLDEST_FIRST))
 
 
