@@ -8,15 +8,32 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from adapters.contract import Page, RowFault
+import pytest
+
+from adapters.contract import AdapterError, Page, RowFault
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
 from adapters.testing import harness as asking
 from adapters.testing.hospital import EDGES, Hospital
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.hospital_http_rows import COLUMNS
+from tests.hospital_http_rows import COLUMNS, stay
 from tests.live import HOST
+
+URL = "http://pas.invalid/api"
+SECRET = "Canari Jeanne"
+WORD = f'{{"erreur": "{SECRET}"}}'
+STAY_1 = {"id": 1, "patient": {"ipp": 1}, "etat": "S", "etablissement": {"id": "H1"}}
+ROWS = [stay(EDGES, row) for row in EDGES.stays]
+
+
+def fails(kind: type[AdapterError], call: Callable[[], Any]) -> None:
+    """Check that a call fails so, and that its error quotes neither answer nor address."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert type(caught.value) is kind
+    assert SECRET not in str(caught.value)
+    assert "pas.invalid" not in str(caught.value)
 
 
 def opened_at(

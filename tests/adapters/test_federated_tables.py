@@ -1,7 +1,6 @@
 """Three tables of one database as one list, each with less than the others."""
 
-import sqlite3
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,23 +10,15 @@ from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     Criterion,
-    EncounterRecord,
     ResourceType,
     Sort,
     SortKey,
 )
 from adapters.mapping.load import load_mapping
 from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
+from tests.adapters.emptied import Opened
 
 MAPPING = """\
-mapping: 1
-name: Three tables
-profile: full
-time_zone: Europe/Paris
-source: {kind: sql, url: {env: PAS_URL}, connections: 2}
-constants:
-  visit_number_system: urn:oid:1.2.3
-  functional_unit_extension: https://example.org/unit
 codes:
   state: {table: {P: planned, S: finished, A: hidden}}
   kind: {table: {U: EMER}, otherwise: IMP}
@@ -116,30 +107,20 @@ ORDERS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of a database with the three tables."""
-    directory = tmp_path_factory.mktemp("three")
-    connection = sqlite3.connect(directory / "pas.db")
-    connection.executescript(TABLES)
-    connection.close()
-    return directory
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Return the address of an empty database."""
+    return f"sqlite:///{tmp_path / 'pas.db'}"
 
 
-@pytest.fixture(scope="module")
-def three(place: Path) -> Iterator[Adapter]:
+@pytest.fixture
+def three(opened: Opened) -> Adapter:
     """Return the adapter of three tables."""
-    adapter = opened(place, MAPPING)
-    yield adapter
-    adapter.close()
+    return opened(MAPPING, statements(TABLES))
 
 
-def opened(directory: Path, text: str) -> Adapter:
-    file = directory / "three.yaml"
-    file.write_text(text, encoding="utf-8")
-    return open_adapter(
-        load_mapping(file, {"PAS_URL": f"sqlite:///{directory}/pas.db"})
-    )
+def statements(text: str) -> tuple[str, ...]:
+    return tuple(text.split(";\n")[:-1])
 
 
 @pytest.mark.parametrize(("sort", "expected"), ORDERS)
@@ -199,11 +180,11 @@ def test_what_all_tables_can_do_is_offered(three: Adapter) -> None:
 
 
 def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
-    three: Adapter, place: Path
+    three: Adapter, opened: Opened
 ) -> None:
     own = "    - prefix: out-\n      search: [_id, patient, date]\n      sort: []\n"
     text = MAPPING.replace("    - prefix: out-\n", own)
-    narrower = opened(place, text)
+    narrower = opened(text, ())
     able = narrower.capabilities[STAY]
     # It has no identifier, so it is in nobody's way there.
     assert set(able.parameters) == {
@@ -212,7 +193,6 @@ def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
     # It has a start it cannot sort by, and no time of change.
     assert set(able.sorts) == {SortKey.LAST_UPDATED, SortKey.ID}
     assert narrower.fingerprint == three.fingerprint
-    narrower.close()
 
 
 @pytest.mark.parametrize(
@@ -224,39 +204,24 @@ def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
     ],
 )
 def test_fingerprint_is_of_all_sources(
-    three: Adapter, place: Path, old: str, new: str
+    three: Adapter, opened: Opened, old: str, new: str
 ) -> None:
-    other = opened(place, MAPPING.replace(old, new))
-    assert other.fingerprint != three.fingerprint
-    other.close()
-
-
-def test_constants_of_a_table(three: Adapter) -> None:
-    stay = three.read(STAY, "out-1")
-    assert isinstance(stay, EncounterRecord)
-    assert (stay.id, stay.patient_id, stay.class_code) == ("out-1", "1", "AMB")
+    assert opened(MAPPING.replace(old, new), ()).fingerprint != three.fingerprint
 
 
 NUMBERED = """\
-mapping: 1
-name: One table keeps its times as numbers
-profile: full
-time_zone: Europe/Paris
-sources: {pas: {kind: sql, url: {env: PAS_URL}}}
 encounter:
   search: [_id, date]
   sort: [date]
   sources:
-    - source: pas
-      prefix: num-
+    - prefix: num-
       rows: SELECT id, began FROM numbered
       fields:
         id: {from: id}
         patient_id: P
         status: finished
         start: {from: began, format: "%Y%m%d%H%M"}
-    - source: pas
-      prefix: out-
+    - prefix: out-
       rows: SELECT id, began FROM timed
       fields: {id: {from: id}, patient_id: P, status: finished, start: {from: began}}
 """
@@ -273,12 +238,9 @@ INSERT INTO timed VALUES (1, '2024-03-30 02:00:00'), (2, '2024-03-31 01:30:00'),
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_numbers_that_are_no_times_keep_their_place(
-    tmp_path: Path, descending: bool
+    opened: Opened, descending: bool
 ) -> None:
-    connection = sqlite3.connect(tmp_path / "pas.db")
-    connection.executescript(NUMBERED_TABLES)
-    connection.close()
-    adapter = opened(tmp_path, NUMBERED)
+    adapter = opened(NUMBERED, statements(NUMBERED_TABLES))
     keyed = ["!began", "num-1", "out-1", "out-2", "!began", "out-3", "num-3", "out-4"]
     expected = [*keyed, "num-5", "out-5"]
     if descending:
@@ -287,7 +249,6 @@ def test_numbers_that_are_no_times_keep_their_place(
         query = ask(sort=Sort(SortKey.DATE, descending), count=size)
         pages = list(walk(adapter, query))
         assert [id for page in pages for id in ids_of(page)] == expected
-    adapter.close()
 
 
 ELSEWHERE = """\
@@ -324,9 +285,10 @@ patient:
 
 
 def test_a_survivor_in_another_source_is_none_of_our_own_of_that_number(
-    place: Path,
+    three: Adapter, url: str, tmp_path: Path
 ) -> None:
-    adapter = opened(place, ELSEWHERE)
-    found = {p: set(ids_of(adapter.search(ask(patient(p))))) for p in ("n-1", "n-2")}
-    assert found == {"n-1": {"n-2", "n-3"}, "n-2": set()}
-    adapter.close()
+    file = tmp_path / "elsewhere.yaml"
+    file.write_text(ELSEWHERE, encoding="utf-8")
+    with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
+        found = [{*ids_of(adapter.search(ask(patient(p))))} for p in ("n-1", "n-2")]
+    assert found == [{"n-2", "n-3"}, set()]

@@ -1,7 +1,8 @@
 """How the service authenticates to a source, and logins and token servers that fail."""
 
+import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -16,34 +17,11 @@ from adapters.http import client
 from adapters.http.auth import Credentials
 from adapters.testing.harness import STAY
 from adapters.testing.hospital import EDGES
-from tests.adapters.http_cases import opened_at
+from tests.adapters.http_cases import STAY_1, URL, WORD, fails, opened_at
 from tests.hospital_http import SECRETS, Api, serving
 
-URL = "http://pas.invalid/api"
 ONE = f"{URL}/sejours/1"
 PATIENCE = 60.0
-SECRET = "Canari Jeanne"
-WORD = f'{{"erreur": "{SECRET}"}}'
-STAY_1 = {
-    "id": 1,
-    "patient": {"ipp": 1},
-    "etat": "S",
-    "etablissement": {"id": "H1"},
-}
-
-
-@pytest.fixture
-def source() -> Iterator[responses.RequestsMock]:
-    with responses.RequestsMock() as mock:
-        yield mock
-
-
-def _fails(kind: type[AdapterError], call: Callable[[], Any]) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert type(caught.value) is kind
-    assert SECRET not in str(caught.value)
-    assert "pas.invalid" not in str(caught.value)
 
 
 def _bearer(api: Any) -> Callable[[Request], bool]:
@@ -54,37 +32,36 @@ def _session(api: Any) -> Callable[[Request], bool]:
     return lambda r: r.headers.get("X-Session") == f"Session {api.sessions[-1]}"
 
 
+SESSION = (
+    "auth: {session: {path: /session, BODY: {nom: {env: PAS_USER}}, "
+    "token: jeton.valeur, header: X-Session, format: 'Session {token}'}}"
+)
+
+
+def _key(_: Any) -> Callable[[Request], bool]:
+    return lambda r: r.headers.get("X-Api-Key") == SECRETS["PAS_KEY"]
+
+
+def _basic(_: Any) -> Callable[[Request], bool]:
+    basic = base64.b64encode(b"lecture:p-1").decode()
+    return lambda r: r.headers.get("Authorization") == f"Basic {basic}"
+
+
 @pytest.mark.parametrize(
     ("source", "guard"),
     [
-        (
-            "headers: {X-Api-Key: {env: PAS_KEY}}",
-            lambda _: lambda r: r.headers.get("X-Api-Key") == SECRETS["PAS_KEY"],
-        ),
+        ("headers: {X-Api-Key: {env: PAS_KEY}}", _key),
         (
             "auth: {basic: {user: {env: PAS_USER}, password: {env: PAS_PASSWORD}}}",
-            lambda _: (
-                lambda r: (
-                    r.authorization is not None
-                    and r.authorization.password == SECRETS["PAS_PASSWORD"]
-                )
-            ),
+            _basic,
         ),
         (
             "auth: {oauth2: {token_url: 'URL/token', client_id: c, "
             "client_secret: {env: PAS_PASSWORD}, scope: lire, audience: pas}}",
             _bearer,
         ),
-        (
-            "auth: {session: {path: /session, body: {nom: {env: PAS_USER}}, "
-            "token: jeton.valeur, header: X-Session, format: 'Session {token}'}}",
-            _session,
-        ),
-        (
-            "auth: {session: {path: /session, form: {nom: {env: PAS_USER}}, "
-            "token: jeton.valeur, header: X-Session, format: 'Session {token}'}}",
-            _session,
-        ),
+        (SESSION.replace("BODY", "body"), _session),
+        (SESSION.replace("BODY", "form"), _session),
     ],
 )
 def test_the_source_is_shown_who_asks(
@@ -110,12 +87,12 @@ def test_a_login_that_fails(tmp_path: Path, source: responses.RequestsMock) -> N
     auth = ", auth: {session: {path: /in, body: {}, token: jeton, header: X-S}}"
     adapter = opened_at(URL, tmp_path, source=auth)
     source.post(f"{URL}/in", body=WORD, status=500)
-    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+    fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
     for status in (200, 400, 401, 403):
         source.replace("POST", f"{URL}/in", body=WORD, status=status)
-        _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+        fails(SourceDataError, lambda: adapter.read(STAY, "1"))
     source.replace("POST", f"{URL}/in", body=WORD, status=429)
-    _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+    fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
 
 
 OAUTH2 = (
@@ -135,7 +112,6 @@ OAUTH2 = (
         ({"json": {"error": {"code": 7}}, "status": 400}, SourceUnavailableError),
         ({"body": "[" * 100_000, "status": 400}, SourceUnavailableError),
         ({"body": "[]", "status": 400}, SourceUnavailableError),
-        ({"body": "null", "status": 400}, SourceUnavailableError),
         ({"body": '"x"', "status": 400}, SourceUnavailableError),
         ({"json": {"error": "invalid_client"}, "status": 401}, SourceDataError),
         ({"json": {"error": "unauthorized_client"}, "status": 401}, SourceDataError),
@@ -150,7 +126,7 @@ def test_a_token_server_that_fails(
 ) -> None:
     adapter = opened_at(URL, tmp_path, source=OAUTH2)
     source.post("http://id.invalid/token", **fault)
-    _fails(error, lambda: adapter.read(STAY, "1"))
+    fails(error, lambda: adapter.read(STAY, "1"))
 
 
 @pytest.mark.parametrize(
@@ -189,10 +165,10 @@ def test_a_token_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any]) -> 
     with serving(token) as url:
         oauth2 = OAUTH2.replace("http://id.invalid", url)
         adapter = opened_at(url, tmp_path, source=oauth2)
-        _fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
+        fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
         if "expires_in" not in fields:
             adapter = opened_at(url, tmp_path, source=session)
-            _fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+            fails(SourceDataError, lambda: adapter.read(STAY, "1"))
 
 
 def test_who_is_refused_does_not_wait_for_the_login_of_another() -> None:

@@ -5,42 +5,41 @@ from typing import Any
 
 import pytest
 
-from adapters.contract import Limit, NotAskableError, Prefix, StringMatch
+from adapters.contract import Limit, NotAskableError
 from adapters.testing.harness import (
-    PATIENT,
-    STAY,
     ask,
     dates,
     ids_of,
     patient,
-    text,
     token,
 )
 from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
-from tests.adapters.http_cases import api_and_adapter, opened_at, rows_of
+from tests.adapters.http_cases import api_and_adapter, rows_of
 from tests.hospital_http import answer
 
 MODEL = EDGES.model()
 BOTH = ("entreeDu", "entreeAvant")
 BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
-SECONDS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant}"),)
-DAYS = ((BOUNDS, "date: {from: entreeDu, before: entreeAvant, step: day}"),)
-DAYS_IN_UTC = ((BOUNDS, "date: {from: entreeDu, step: day, time_zone: UTC}"),)
+FORM = "%Y-%m-%dT%H:%M:%S"
+DAYS = "{from: entreeDu, before: entreeAvant, step: day}"
+SECONDS = "{from: entreeDu, before: entreeAvant}"
+DAYS_IN_UTC = "{from: entreeDu, step: day, time_zone: UTC}"
+OFFSETS = f'{{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'
+IN_UTC = f'{{from: entreeDu, format: "{FORM}", time_zone: UTC}}'
+OFFSETS_IN_UTC = f'{{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'
 ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
-FORM = "%Y-%m-%dT%H:%M:%S"
-OFFSETS = (
-    (BOUNDS, f'date: {{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'),
-)
-IN_UTC = ((BOUNDS, f'date: {{from: entreeDu, format: "{FORM}", time_zone: UTC}}'),)
-OFFSETS_IN_UTC = (
-    (BOUNDS, f'date: {{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'),
-)
-UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
+UNTIL = "{from: entreeDu, until: entreeAvant, step: minute}"
+AUTUMN, WINTER = "2024-10-27T02:30:00+0100", "2024-10-27T02:30:00+01:00"
+
+
+def dated(bounds: str) -> tuple[tuple[str, str], ...]:
+    """Return the change that makes these the bounds of dates."""
+    return ((BOUNDS, f"date: {bounds}"),) if bounds else ()
 
 
 @pytest.mark.parametrize(
-    ("changes", "asked", "sent"),
+    ("bounds", "asked", "sent"),
     [
         (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
         (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
@@ -49,27 +48,16 @@ UNTIL = ((BOUNDS, "date: {from: entreeDu, until: entreeAvant, step: minute}"),)
         (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
         (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
         (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
-        ((), "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
-        (
-            OFFSETS,
-            "2024-10-27T02:30:00+01:00",
-            {
-                "entreeDu": "2024-10-27T02:30:00+0100",
-                "entreeAvant": "2024-10-27T02:30:00+0100",
-            },
-        ),
-        (IN_UTC, "ge2024-10-27T02:30:00+01:00", {"entreeDu": "2024-10-27T01:30:00"}),
-        (
-            OFFSETS_IN_UTC,
-            "ge2024-10-27T02:30:00+01:00",
-            {"entreeDu": "2024-10-27T01:30:00+0000"},
-        ),
+        ("", "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
+        (OFFSETS, WINTER, {"entreeDu": AUTUMN, "entreeAvant": AUTUMN}),
+        (IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00"}),
+        (OFFSETS_IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00+0000"}),
     ],
 )
 def test_bounds_are_written_as_the_source_takes_them(
-    tmp_path: Path, changes: Any, asked: str, sent: dict[str, str]
+    tmp_path: Path, bounds: str, asked: str, sent: dict[str, str]
 ) -> None:
-    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+    with api_and_adapter(tmp_path, changes=dated(bounds)) as (api, adapter):
         api.strange = lambda _: answer({"resultats": [], "nombre": 0})
         adapter.search(ask(dates(asked)))
         (request,) = api.requests
@@ -79,11 +67,11 @@ def test_bounds_are_written_as_the_source_takes_them(
 @pytest.mark.parametrize(
     ("changes", "criterion", "limit"),
     [
-        (DAYS, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
-        (DAYS, dates("2024-03-14T00:00"), Limit.DAY),
-        (DAYS_IN_UTC, dates("ge2024-03-14"), Limit.OTHER_DAYS),
-        (DAYS_IN_UTC, dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
-        (UNTIL, dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
+        (dated(DAYS), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
+        (dated(DAYS), dates("2024-03-14T00:00"), Limit.DAY),
+        (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),
+        (dated(DAYS_IN_UTC), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
+        (dated(UNTIL), dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
         ((), dates("ne2024-03-14"), Limit.PREFIX),
         ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
         (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
@@ -128,14 +116,6 @@ def test_patients_who_may_be_one_are_not_taken_for_two(
         else:
             assert ids_of(adapter.search(query)) == ["91", "90"]
             assert api.requests[0].args["ipp"] == sent
-
-
-def test_capabilities_say_what_can_be_asked(tmp_path: Path) -> None:
-    change = ((BOUNDS, "date: {from: entreeDu}"),)
-    adapter = opened_at("http://pas.invalid", tmp_path, changes=change)
-    able = adapter.capabilities
-    assert able[STAY].parameters["date"].prefixes == {Prefix.GE, Prefix.GT}
-    assert able[PATIENT].parameters["name"].matches == frozenset(StringMatch)
 
 
 def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
@@ -189,8 +169,3 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0
         assert api.requests == []
-
-
-def test_texts_reach_patients(tmp_path: Path) -> None:
-    with api_and_adapter(tmp_path) as (_, adapter):
-        assert ids_of(adapter.search(ask(text("name", "tour"), of=PATIENT))) == ["2"]

@@ -27,17 +27,7 @@ def paths_in(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 TEXTS = (
-    "",
-    " ",
-    "x",
-    "0",
-    "~",
-    "status",
-    "hidden",
-    "urn:oid:1",
-    "%Q",
-    "a b",
-    "é",
+    *("", " ", "x", "0", "~", "status", "hidden", "urn:oid:1", "%Q", "a b", "é"),
     "start",
 )
 VALUES = st.recursive(

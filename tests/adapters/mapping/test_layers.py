@@ -55,45 +55,29 @@ def test_a_file_that_adds_nothing_is_its_base(tmp_path: Path) -> None:
     own = layered(tmp_path, WHOLE)
     base = load_mapping(tmp_path / "base.yaml", ENVIRON)
     assert own.fingerprint == base.fingerprint
-    assert (own.name, own.codes, own.constants) == (
-        base.name,
-        base.codes,
-        base.constants,
-    )
+    for name in ("name", "codes", "constants"):
+        assert getattr(own, name) == getattr(base, name)
 
 
 def test_what_it_says_replaces_what_the_base_says(tmp_path: Path) -> None:
+    """Codes one by one; a value and a list whole."""
     own = layered(
         tmp_path,
         MINIMAL,
         "name: Other",
-        "encounter: {rows: 'SELECT a, b, c, d FROM u'}",
+        "codes: {status: {table: {P: in-progress, C: finished}}}",
+        "encounter: {rows: 'SELECT a, b, c, d FROM u', search: [date]}",
     )
     assert own.name == "Other"
     assert stays(own).rows.endswith("FROM u")
-    assert stays(own).sorts == (SortKey.DATE,)
-
-
-def test_codes_are_laid_over_one_by_one(tmp_path: Path) -> None:
-    own = layered(
-        tmp_path, MINIMAL, "codes: {status: {table: {P: in-progress, C: finished}}}"
-    )
+    assert (stays(own).sorts, stays(own).parameters) == ((SortKey.DATE,), ("date",))
     table = {"P": "in-progress", "S": "finished", "A": "hidden", "C": "finished"}
     assert own.codes["status"].table == table
-
-
-def test_a_value_is_replaced_whole(tmp_path: Path) -> None:
-    own = layered(
-        tmp_path, MINIMAL, "without: [codes]", "encounter: {fields: {status: finished}}"
-    )
-    status = stays(own).fields["status"]
+    fields = "encounter: {fields: {status: finished}}"
+    status = stays(layered(tmp_path, MINIMAL, "without: [codes]", fields)).fields[
+        "status"
+    ]
     assert (status.columns, status.constant, status.codes) == ((), "finished", None)
-
-
-def test_lists_are_replaced_whole(tmp_path: Path) -> None:
-    assert stays(
-        layered(tmp_path, MINIMAL, "encounter: {search: [date]}")
-    ).parameters == ("date",)
 
 
 def test_without_takes_away(tmp_path: Path) -> None:
@@ -137,73 +121,12 @@ def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:
     ]
 
 
-NO_SUCH = "own.yaml:3:11: without: the file that this one extends has no"
-
-REFUSED = (
-    (MINIMAL.replace("name: Small\n", ""), "", "own.yaml:1:1: name: 'name' is missing"),
-    (
-        MINIMAL,
-        "without: [encounter.fields.starts]",
-        f"{NO_SUCH} 'encounter.fields.starts'; did you mean 'encounter.fields.start'?",
-    ),
-    (MINIMAL, "without: [xyz]", f"{NO_SUCH} 'xyz'"),
-    (
-        "mapping: 1\nextend: own.yaml\n",
-        "",
-        "base.yaml:2:9: extend: these files extend each other",
-    ),
-    (
-        MINIMAL.replace("mapping: 1", "mapping: 2"),
-        "",
-        "base.yaml:1:10: mapping: version '2' of the format is not known: "
-        "this service reads 1",
-    ),
-)
-
-
-@pytest.mark.parametrize(("base", "own", "expected"), REFUSED)
-def test_refused(tmp_path: Path, base: str, own: str, expected: str) -> None:
-    assert refused(tmp_path, base, own) == [expected]
-
-
-def test_without_but_no_base(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text(MINIMAL + "without: [codes]\n", encoding="utf-8")
-    with pytest.raises(MappingError, match="only for a file that extends another"):
-        load_mapping(file, ENVIRON)
-
-
-def test_a_base_that_is_not_there(tmp_path: Path) -> None:
-    (tmp_path / "vendor.yaml").write_text(MINIMAL, encoding="utf-8")
-    file = tmp_path / "own.yaml"
-    file.write_text("mapping: 1\nextend: vendr.yaml\n", encoding="utf-8")
-    with pytest.raises(MappingError) as caught:
-        load_mapping(file, ENVIRON)
-    (problem,) = caught.value.problems
-    assert (problem.mark.line, problem.mark.column) == (2, 9)
-    assert problem.text.endswith("did you mean 'vendor.yaml'?")
-
-
 def test_too_many_layers(tmp_path: Path) -> None:
     for number in range(MOST_LAYERS + 2):
         text = f"mapping: 1\nextend: {number + 1}.yaml\n"
         (tmp_path / f"{number}.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(MappingError, match=f"more than {MOST_LAYERS} files"):
         load_mapping(tmp_path / "0.yaml", ENVIRON)
-
-
-def test_a_profile_is_seen_from_the_file_that_names_it(tmp_path: Path) -> None:
-    vendor = tmp_path / "vendor"
-    vendor.mkdir()
-    (vendor / "ours.yaml").write_text(
-        "profile: ours\npaging: true\nencounter: {_id: {}}\n"
-    )
-    (vendor / "base.yaml").write_text(
-        MINIMAL.replace("profile: full", "profile: ours.yaml")
-    )
-    file = tmp_path / "own.yaml"
-    file.write_text("mapping: 1\nextend: vendor/base.yaml\n", encoding="utf-8")
-    assert load_mapping(file, ENVIRON).profile_directory == vendor
 
 
 def test_the_example_of_the_guide(tmp_path: Path) -> None:

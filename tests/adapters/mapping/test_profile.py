@@ -18,14 +18,7 @@ from tests.docs.pages import DOCS, section, table
 ENCOUNTER, PATIENT, ORGANIZATION = ResourceType
 
 # Spec 4.1, the columns "Available on group A" and "on group B".
-ON_GROUPS = {
-    "patient": 100,
-    "date": 1,
-    "_id": 10,
-    "_count": 1,
-}
-
-
+ON_GROUPS = {"patient": 100, "date": 1, "_id": 10, "_count": 1}
 SPEC = section((DOCS / "spec.md").read_text("utf-8"), "4.1 Search encounters")
 CELLS = [
     (f"group-{group}", row[0], row[1], says)
@@ -56,6 +49,7 @@ def test_groups(name: str) -> None:
 def test_each_cell_of_the_spec(
     profile: str, parameter: str, meaning: str, says: str
 ) -> None:
+    assert len(CELLS) == 18
     offered = load_profile(profile, Path()).resources[ENCOUNTER].parameters
     if says == "no":
         assert parameter not in offered
@@ -64,13 +58,6 @@ def test_each_cell_of_the_spec(
     else:
         assert says == "yes"
         assert (offered[parameter] == 10) is ("at most 10 values" in meaning)
-
-
-def test_nothing_is_offered_that_the_table_does_not_have() -> None:
-    assert len(CELLS) == 18
-    for profile in ("group-a", "group-b"):
-        offered = load_profile(profile, Path()).resources[ENCOUNTER].parameters
-        assert set(offered) <= {parameter for _, parameter, *_ in CELLS}
 
 
 def test_full_offers_all_there_is() -> None:
@@ -84,24 +71,17 @@ def test_full_offers_all_there_is() -> None:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_page_sizes(name: str) -> None:
-    stays = load_profile(name, Path()).resources[ENCOUNTER]
+def test_page_sizes_and_searches_without_a_criterion(name: str) -> None:
+    resources = load_profile(name, Path()).resources
+    stays = resources[ENCOUNTER]
     assert (stays.count_default, stays.count_max) == (10, 100)
+    unfiltered = {kind: r.unfiltered_search for kind, r in resources.items()}
+    assert unfiltered == {ENCOUNTER: True, PATIENT: False, ORGANIZATION: True}
 
 
 def test_organizations_come_a_hundred_at_a_time() -> None:
     organizations = load_profile("full", Path()).resources[ORGANIZATION]
     assert (organizations.count_default, organizations.count_max) == (100, 100)
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_only_patients_need_a_criterion(name: str) -> None:
-    resources = load_profile(name, Path()).resources
-    assert {kind: r.unfiltered_search for kind, r in resources.items()} == {
-        ENCOUNTER: True,
-        PATIENT: False,
-        ORGANIZATION: True,
-    }
 
 
 def test_a_profile_of_ones_own(tmp_path: Path) -> None:
@@ -112,55 +92,35 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
         "encounter: {date: {}, status: {values: 2}, count: {max: 20}}\n"
         "patient: {unfiltered_search: true, name: {}}\n"
     )
-    assert load_profile(file.name, tmp_path) == Profile(
-        "ours",
-        True,
-        {
-            ENCOUNTER: ResourceProfile(
-                {"date": 10, "status": 2},
-                10,
-                20,
-                True,
-            ),
-            PATIENT: ResourceProfile({"name": 100}, 10, 100, True),
-        },
-    )
+    stays = ResourceProfile({"date": 10, "status": 2}, 10, 20, True)
+    patients = ResourceProfile({"name": 100}, 10, 100, True)
+    expected = Profile("ours", True, {ENCOUNTER: stays, PATIENT: patients})
+    assert load_profile(file.name, tmp_path) == expected
 
 
-def test_every_problem_of_a_profile(tmp_path: Path) -> None:
+PROBLEMS = {
+    "paging: no\n"
+    "count: {default: 0, max: 10}\n"
+    "encounter: {dat: {}, status: {value: 2}, _id: {values: 101}}\n"
+    "patient: {name: yes}\n": [
+        "2:9: paging: expected true or false here",
+        "3:18: count.default: must be from 1 to 100",
+        "4:13: encounter.dat: 'dat' is not a key here; did you mean 'date'?",
+        "4:31: encounter.status.value: 'value' is not a key here; did you mean 'values'?",
+        "4:56: encounter._id.values: must be from 1 to 100",
+        "5:17: patient.name: expected keys and values here",
+    ],
+    "paging: true\nencounter: {count: {default: 50, max: 20}}\n": [
+        "3:20: encounter.count: the default 50 is above the maximum 20"
+    ],
+}
+
+
+@pytest.mark.parametrize("text", PROBLEMS, ids=["shape", "default"])
+def test_every_problem_of_a_profile(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.yaml"
-    file.write_text(
-        "profile: bad\n"
-        "paging: no\n"
-        "count: {default: 0, max: 10}\n"
-        "encounter: {dat: {}, status: {value: 2}, _id: {values: 101}}\n"
-        "patient: {name: yes}\n"
-    )
+    file.write_text(f"profile: bad\n{text}")
     with pytest.raises(MappingError) as refused:
         load_profile(file.name, tmp_path)
-    assert [str(p).removeprefix(f"{tmp_path}/") for p in refused.value.problems] == [
-        "bad.yaml:2:9: paging: expected true or false here",
-        "bad.yaml:3:18: count.default: must be from 1 to 100",
-        "bad.yaml:4:13: encounter.dat: 'dat' is not a key here; did you mean 'date'?",
-        "bad.yaml:4:31: encounter.status.value: 'value' is not a key here; did you mean "
-        "'values'?",
-        "bad.yaml:4:56: encounter._id.values: must be from 1 to 100",
-        "bad.yaml:5:17: patient.name: expected keys and values here",
-    ]
-
-
-def test_a_profile_that_is_not_there() -> None:
-    with pytest.raises(MappingError, match=r"no such profile; ours are full, group-a"):
-        load_profile("groupa", Path())
-
-
-def test_a_default_above_the_maximum(tmp_path: Path) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(
-        "profile: bad\npaging: true\nencounter: {count: {default: 50, max: 20}}\n"
-    )
-    with pytest.raises(MappingError) as refused:
-        load_profile(file.name, tmp_path)
-    assert str(refused.value) == (
-        f"{file}:3:20: encounter.count: the default 50 is above the maximum 20"
-    )
+    told = [str(p).removeprefix(f"{file}:") for p in refused.value.problems]
+    assert told == PROBLEMS[text]

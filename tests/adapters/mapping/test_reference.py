@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 import pytest
 
@@ -88,23 +89,29 @@ def test_search_parameters() -> None:
     assert rows == expected
 
 
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+
+
+def example(words: str, environ: dict[str, str], directory: Path, head: str) -> Any:
+    """Return the mapping of the one example that holds the words, behind a head."""
+    (found,) = [each for each in EXAMPLES if words in each]
+    file = directory / "mapping.yaml"
+    file.write_text(head + found, encoding="utf-8")
+    return load_mapping(file, environ)
+
+
+HEAD = "mapping: 1\nname: Example\nprofile: {}\ntime_zone: Europe/Paris\n"
+
+
 def test_the_http_example_loads(tmp_path: Path) -> None:
-    examples = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    (example,) = [each for each in examples if "kind: http" in each]
-    head = "mapping: 1\nname: Example\nprofile: group-a\ntime_zone: Europe/Paris\n"
-    file = tmp_path / "mapping.yaml"
-    file.write_text(head + example, encoding="utf-8")
-    mapping = load_mapping(file, {"PAS_URL": "https://pas/api", "PAS_KEY": "k"})
+    environ = {"PAS_URL": "https://pas/api", "PAS_KEY": "k"}
+    mapping = example("kind: http", environ, tmp_path, HEAD.format("group-a"))
     assert mapping.resources[ResourceType.ENCOUNTER].http is not None
 
 
 def test_the_example_of_a_class_loads(tmp_path: Path) -> None:
-    start = TEXT.index("\n## A class of your own\n")
-    example = re.findall(r"```yaml\n(.*?)```", TEXT[start:], re.DOTALL)[0]
-    head = "mapping: 1\nname: Example\nprofile: full\ntime_zone: Europe/Paris\n"
-    file = tmp_path / "mapping.yaml"
-    file.write_text(head + example, encoding="utf-8")
-    mapping = load_mapping(file, {"KESTREL_FILE": "visits.db"})
+    environ = {"KESTREL_FILE": "visits.db"}
+    mapping = example("KESTREL_FILE", environ, tmp_path, HEAD.format("full"))
     assert mapping.source.options == {"file": "visits.db"}
     assert mapping.source.timeout_seconds == 5
 
@@ -123,11 +130,8 @@ def test_codes_of_each_slot() -> None:
 
 
 def test_the_example_gives_what_the_guide_says(tmp_path: Path) -> None:
-    example = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    assert example
-    file = tmp_path / "mapping.yaml"
-    file.write_text(example[1], encoding="utf-8")
-    mapping = load_mapping(file, {"PAS_URL": "postgresql://pas/pas"})
+    environ = {"PAS_URL": "postgresql://pas/pas"}
+    mapping = example(EXAMPLES[0], environ, tmp_path, "")
     names, values = re.findall(r"^\| (?:sejour_id|900001) .*\|$", TEXT, re.MULTILINE)
     columns, cells = (
         [c.strip() for c in row.strip("|").split("|")] for row in (names, values)
@@ -140,11 +144,8 @@ def test_the_example_gives_what_the_guide_says(tmp_path: Path) -> None:
 
 
 def test_the_example_of_several_sources_loads(tmp_path: Path) -> None:
-    examples = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    file = tmp_path / "mapping.yaml"
-    file.write_text(examples[1], encoding="utf-8")
     environ = {"NORTH_URL": "sqlite:///north.db", "SOUTH_URL": "sqlite:///south.db"}
-    parts = load_mapping(file, environ).parts
+    parts = example(EXAMPLES[1], environ, tmp_path, "").parts
     assert [(part.kind, part.name) for part in parts] == [
         (ResourceType.ENCOUNTER, "north"),
         (ResourceType.ENCOUNTER, "south"),
@@ -177,10 +178,9 @@ patient:
 def test_the_example_of_an_item_that_hangs_on_another_table_loads(
     tmp_path: Path,
 ) -> None:
-    examples = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    (example,) = [each for each in examples if "may_go_out" in each]
+    (item_text,) = [each for each in EXAMPLES if "may_go_out" in each]
     file = tmp_path / "mapping.yaml"
-    file.write_text(CARRIES + indent(example, "    "), encoding="utf-8")
+    file.write_text(CARRIES + indent(item_text, "    "), encoding="utf-8")
     mapping = load_mapping(file, None)
     (item,) = mapping.resources[ResourceType.PATIENT].items["identifiers"]
     assert item.only_if is not None

@@ -1,6 +1,5 @@
 """Source values and instants, around both clock changes and far from them."""
 
-from collections.abc import Collection
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -27,20 +26,10 @@ UTC_ZONE = ZoneInfo("UTC")
 TICK = timedelta(microseconds=1)
 
 # Half an hour of change, a whole skipped day, minutes of local mean time, and the usual.
-ZONES = tuple(
-    map(
-        ZoneInfo,
-        (
-            "Europe/Paris",
-            "UTC",
-            "America/New_York",
-            "Australia/Lord_Howe",
-            "Pacific/Apia",
-            "Africa/Monrovia",
-            "Africa/Casablanca",
-            "Asia/Beirut",
-        ),
-    )
+ZONES = (
+    *(PARIS, UTC_ZONE, ZoneInfo("America/New_York"), ZoneInfo("Australia/Lord_Howe")),
+    *(ZoneInfo("Pacific/Apia"), ZoneInfo("Africa/Monrovia")),
+    *(ZoneInfo("Africa/Casablanca"), ZoneInfo("Asia/Beirut")),
 )
 
 
@@ -51,8 +40,6 @@ def rule(**options: Any) -> TimeRule:
 def local(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
-
-# --------------------------------------------------------------- from the source
 
 READ = (
     ("2024-01-15 08:00", {}, "2024-01-15T08:00:00+01:00"),
@@ -125,6 +112,7 @@ def test_other_forms(value: object, options: dict[str, Any], expected: str) -> N
     assert to_instant(value, rule(**options)).isoformat() == expected
 
 
+NO_TIME_OF_DAY = 'a date without a time of day: say at: "00:00"'
 UNREADABLE: tuple[tuple[object, dict[str, Any], str], ...] = (
     (local("2024-03-31 02:30"), {}, "a local time that never happens (clock change)"),
     (
@@ -132,14 +120,10 @@ UNREADABLE: tuple[tuple[object, dict[str, Any], str], ...] = (
         {"twice": Twice.REFUSE},
         "a local time that happens twice (clock change)",
     ),
-    (date(2024, 3, 30), {}, 'a date without a time of day: say at: "00:00"'),
-    ("2024-03-30", {}, 'a date without a time of day: say at: "00:00"'),
-    ("2024-W13-6", {}, 'a date without a time of day: say at: "00:00"'),
-    (
-        "30/03/2024",
-        {"format": "%d/%m/%Y"},
-        'a date without a time of day: say at: "00:00"',
-    ),
+    (date(2024, 3, 30), {}, NO_TIME_OF_DAY),
+    ("2024-03-30", {}, NO_TIME_OF_DAY),
+    ("2024-W13-6", {}, NO_TIME_OF_DAY),
+    ("30/03/2024", {"format": "%d/%m/%Y"}, NO_TIME_OF_DAY),
     ("Dupont", {}, "not readable as a time"),
     ("2024-03-30 08:15", {"format": "%d/%m/%Y"}, "not readable as %d/%m/%Y"),
     (b"2024", {}, "not a time"),
@@ -159,12 +143,6 @@ def test_unreadable(value: object, options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011 (the whole text is compared)
         to_instant(value, rule(**options))
     assert str(refused.value) == text
-
-
-def test_the_hour_that_happens_twice_is_in_order() -> None:
-    late = to_instant(local("2024-10-27 02:10"), rule(twice=Twice.SECOND))
-    early = to_instant(local("2024-10-27 02:50"), rule(twice=Twice.FIRST))
-    assert early < late
 
 
 PARTS: tuple[tuple[object, object, dict[str, Any], str], ...] = (
@@ -209,8 +187,6 @@ def test_no_time_of_day(clock: object) -> None:
 def test_birth_dates(value: object, options: dict[str, Any]) -> None:
     assert read_day(value, rule(**options)) == date(1990, 2, 1)
 
-
-# ------------------------------------------------------------------ to the source
 
 BOUNDS = (
     ("2024-07-15T06:00:00Z", {}, "2024-07-15 08:00"),
@@ -346,38 +322,6 @@ def test_an_instant_is_what_the_zones_say(moment: tuple[TimeRule, datetime]) -> 
     assert expected is not None
     whole = expected % timedelta(minutes=1) == timedelta()
     assert offset == (expected if whole else timedelta())
-
-
-# ---------------------------------------------------------- what is absent, and text
-
-SENTINELS = (
-    "9999-12-31",
-    "9999-12-31 23:59:59",
-    "2999-12-31 00:00:00",
-    "31/12/2999",
-    "1900-01-01 00:00:00+00:00",
-    "-",
-)
-YEARS = st.sampled_from([1900, 2024, 2999, 9999])
-DAYS = st.builds(date, YEARS, st.sampled_from([1, 12]), st.sampled_from([1, 31]))
-TIMES = st.builds(
-    lambda day, clock, zone: datetime(
-        day.year, day.month, day.day, *clock, tzinfo=zone
-    ),
-    DAYS,
-    st.sampled_from([(0, 0, 0), (23, 59, 59), (0, 0, 0, 1)]),
-    st.sampled_from([None, UTC]),
-)
-
-
-@given(DAYS | TIMES, st.sets(st.sampled_from(SENTINELS), min_size=1))
-def test_a_sentinel_is_told_by_how_it_is_written(
-    value: date, absent: Collection[str]
-) -> None:
-    written = str(value)
-    is_sentinel = bool({written, written.removesuffix(" 00:00:00")} & {*absent})
-    present = presence(frozenset(absent))(value)
-    assert present is (None if is_sentinel else value)
 
 
 @pytest.mark.parametrize(

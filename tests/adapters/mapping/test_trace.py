@@ -1,6 +1,5 @@
 """Tracing a row says field by field what mapping it makes: one meaning, told twice."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from adapters.contract import ResourceType, RowFault
 from adapters.mapping.lineage import TracedField, trace
 from adapters.mapping.load import load_mapping
-from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, ListSlot
 from adapters.sql.adapter import open_section
 from adapters.sql.engine import Database
@@ -71,49 +69,3 @@ def _compare_items(
             assert value == getattr(item, slot.record)
         lines = [v for e, v in kept.items() if e.startswith(f"{path}.line[") and v]
         assert tuple(lines) == getattr(item, LINES.name, ())
-
-
-def test_a_row_tells_all_its_faults() -> None:
-    section = load_mapping(DEMO, None).resources[ResourceType.ENCOUNTER]
-    columns = own_columns(section)
-    cells = {"sejour_id": "1 2", "etat": "Z", "patient_id": 42, "date_entree": "?"}
-    row = [cells.get(column) for column in columns]
-    faults = [made.fault for made in trace(section, columns, row, {}) if made.fault]
-    assert [(fault.field, fault.column) for fault in faults] == [
-        ("id", "sejour_id"),
-        ("status", "etat"),
-        ("start", "date_entree"),
-    ]
-
-
-def test_what_a_cell_holds_is_told_where_it_stands_for_nothing() -> None:
-    section = load_mapping(DEMO, None).resources[ResourceType.ENCOUNTER]
-    columns = own_columns(section)
-    row = ["2999-12-31 00:00:00" if c == "date_sortie" else None for c in columns]
-    traced = {made.name: made for made in trace(section, columns, row, {})}
-    end, start = traced["end"], traced["start"]
-    assert isinstance(end, TracedField)
-    assert (end.value, end.is_filled) == (None, True)
-    assert (start.value, start.is_filled) == (None, False)
-
-
-@pytest.mark.parametrize(
-    ("cell", "has_offset"),
-    [
-        ("2024-03-30 08:15:00", False),
-        ("2024-03-30T08:15:00+02:00", True),
-        ("2024-03-30T08:15:00Z", True),
-        (datetime(2024, 3, 30, 8, 15), False),  # noqa: DTZ001 (as sources have them)
-        (datetime(2024, 3, 30, 8, 15, tzinfo=UTC), True),
-        ("?", False),
-    ],
-)
-def test_a_time_tells_whether_it_comes_with_an_offset(
-    cell: object, *, has_offset: bool
-) -> None:
-    section = load_mapping(DEMO, None).resources[ResourceType.ENCOUNTER]
-    columns = own_columns(section)
-    row = [cell if c == "date_entree" else None for c in columns]
-    traced = {made.name: made for made in trace(section, columns, row, {})}
-    assert traced["start"].has_offset is has_offset
-    assert traced["end"].has_offset is False

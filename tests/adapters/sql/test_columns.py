@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from adapters.mapping.model import Never, TimeRule, Twice
 from adapters.sql.columns import (
-    FIRST,
-    LAST,
     TICK,
     Kind,
     can_hold,
@@ -31,20 +29,9 @@ MIDNIGHT = datetime(2024, 3, 14)  # noqa: DTZ001 - as the column is
 TEN = datetime(2024, 3, 14, 10)  # noqa: DTZ001
 
 HELD: dict[Kind, dict[str, object]] = {
-    Kind.INTEGER: {
-        "0": 0,
-        "42": 42,
-        "-42": -42,
-        str(2**63 - 1): 2**63 - 1,
-        str(-(2**63)): -(2**63),
-    },
-    Kind.WIDE: {"-42": -42, "42": 42, str(2**64 - 1): 2**64 - 1},
-    Kind.NUMBER: {
-        "0": Decimal(0),
-        "-0.5": Decimal("-0.5"),
-        "10.05": Decimal("10.05"),
-        "9" * 30: Decimal("9" * 30),
-    },
+    Kind.INTEGER: {str(n): n for n in (0, 42, -42, 2**63 - 1, -(2**63))},
+    Kind.WIDE: {str(n): n for n in (-42, 42, 2**64 - 1)},
+    Kind.NUMBER: {n: Decimal(n) for n in ("0", "-0.5", "10.05", "9" * 30)},
     Kind.BOOLEAN: {"true": True, "false": False},
     Kind.UUID: {A_UUID: UUID(A_UUID)},
     Kind.DATE: {"2024-03-14": date(2024, 3, 14), "2024-03-14 00:00": date(2024, 3, 14)},
@@ -85,12 +72,8 @@ NOT_HELD: dict[Kind, tuple[str, ...]] = {
 """What none can."""
 
 
-def _cases(table: dict[Kind, tuple[str, ...]]) -> list[tuple[Kind, str]]:
-    return [(kind, text) for kind, texts in table.items() for text in texts]
-
-
 @pytest.mark.parametrize(
-    ("kind", "text"), _cases({kind: (*texts,) for kind, texts in HELD.items()})
+    ("kind", "text"), [(kind, text) for kind, texts in HELD.items() for text in texts]
 )
 def test_a_value_is_found_as_its_column_holds_it(kind: Kind, text: str) -> None:
     (value,) = held(kind, text)
@@ -98,7 +81,9 @@ def test_a_value_is_found_as_its_column_holds_it(kind: Kind, text: str) -> None:
     assert type(value) is type(HELD[kind][text])
 
 
-@pytest.mark.parametrize(("kind", "text"), _cases(NOT_HELD))
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, t) for kind, texts in NOT_HELD.items() for t in texts]
+)
 def test_a_value_that_no_such_column_holds_is_none(kind: Kind, text: str) -> None:
     assert held(kind, text) == ()
 
@@ -120,7 +105,6 @@ def test_every_kind_holds_something() -> None:
     assert can_hold("a \u0416 \U0001f600\uffff\ue000\ud7ff") is True
 
 
-UTC_ZONE = ZoneInfo("UTC")
 RULES = [
     TimeRule(PARIS, PARIS, twice=twice, never=never, at=time())
     for twice in Twice
@@ -145,50 +129,6 @@ def test_bounds_see_a_value_at_its_place(
     here: Any = time_bound(kind, rule, at)
     beyond: Any = time_bound(kind, rule, at + TICK)
     assert here <= value < beyond
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("2024-03-14 10:00:00", datetime(2024, 3, 14, 9, tzinfo=UTC)),
-        ("2024-03-14 10:00:00.500000", datetime(2024, 3, 14, 9, 0, 0, 500000, UTC)),
-        # Shorter texts are compared as texts are.
-        ("2024-03-14 10:00", datetime(2024, 3, 14, 9, tzinfo=UTC) - TICK),
-        ("2024-03-31 02:30:00", datetime(2024, 3, 31, 1, tzinfo=UTC) - TICK),
-        ("none", LAST),
-        ("!", FIRST),
-        (20240314, FIRST),
-    ],
-)
-def test_texts(value: object, expected: datetime) -> None:
-    rule = TimeRule(PARIS, PARIS)
-    assert instant_of(Kind.LOOSE, rule, value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (202403141000, datetime(2024, 3, 14, 9, tzinfo=UTC)),
-        (Decimal(202403141000), datetime(2024, 3, 14, 9, tzinfo=UTC)),
-        # An hour that never happens, a day that no calendar has.
-        (202403310230, datetime(2024, 3, 31, 1, tzinfo=UTC) - TICK),
-        (202402301000, datetime(2024, 2, 29, 22, 59, tzinfo=UTC)),
-        (0, FIRST),
-        (999999999999, LAST),
-        ("none", LAST),
-    ],
-)
-@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.NUMBER])
-def test_numbers(kind: Kind, value: object, expected: datetime) -> None:
-    rule = TimeRule(PARIS, PARIS, format="%Y%m%d%H%M")
-    assert instant_of(kind, rule, value) == expected
-
-
-def test_instants_are_what_they_are() -> None:
-    rule = TimeRule(UTC_ZONE, PARIS)
-    moment = datetime(2024, 3, 14, 10, tzinfo=PARIS)
-    assert instant_of(Kind.INSTANT, rule, moment) == moment
-    assert instant_of(Kind.INSTANT, rule, datetime.max.replace(tzinfo=UTC)) == LAST
 
 
 UTC_ZONE = ZoneInfo("UTC")

@@ -1,16 +1,12 @@
 """What is particular to a database: MariaDB's texts and times, drivers' errors, folding."""
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sqlalchemy.engine import make_url
 
-from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     NotFoundError,
@@ -20,7 +16,6 @@ from adapters.contract import (
     SourceUnavailableError,
     StringMatch,
 )
-from adapters.mapping.load import load_mapping
 from adapters.mapping.model import FieldMapping, Mark
 from adapters.sql.columns import Column, Kind, held
 from adapters.sql.dialects import dialect_named
@@ -29,16 +24,16 @@ from adapters.sql.dialects.sqlserver import _kind
 from adapters.sql.engine import Database
 from adapters.sql.query import Columns, KeyColumn
 from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
-from tests.databases import writing
+from tests.adapters.emptied import Opened
 from tests.mariadb_server import MariaServer
 
-TABLE = """CREATE TABLE {database}.stays (
+TABLE = """CREATE TABLE stays (
   id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20),
   state CHAR(3) CHARACTER SET latin1, began DATETIME, ended DATETIME,
   visit VARCHAR(20) CHARACTER SET latin1, unit VARCHAR(10) COLLATE utf8mb4_bin,
   changed TIMESTAMP(6) NULL)"""
 
-ROWS = """INSERT INTO {database}.stays VALUES
+ROWS = """INSERT INTO stays VALUES
   ('A1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'é', 'U', '2024-03-14 10:00:00.5'),
   ('a1', 'p', 'E', '2024-03-14 10:00:00', NULL, 'E', 'u', '2024-03-14 10:00:00.5'),
   ('Á1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'É', 'U ', NULL),
@@ -46,14 +41,6 @@ ROWS = """INSERT INTO {database}.stays VALUES
   ('B-1', 'P', 'é', '2024-03-14 10:00:01', '0000-00-00', 'a\\\\b', 'x', NULL)"""
 
 MAPPING = """\
-mapping: 1
-name: Tables as they were made in 2005
-profile: full
-time_zone: Europe/Paris
-constants:
-  visit_number_system: urn:oid:1.2
-  functional_unit_extension: https://example.org/unit
-source: {kind: sql, url: {env: PAS_URL}, may_write: true}
 codes:
   states: {table: {é: finished, E: planned, e: in-progress}}
 encounter:
@@ -72,44 +59,33 @@ encounter:
 """
 
 
-@pytest.fixture(scope="module")
-def adapter(
-    mariadb_server: MariaServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Adapter]:
-    url = mariadb_server.new_database()
-    database = make_url(url).database
-    mariadb_server.run(
-        "SET SESSION sql_mode = ''",
-        "SET SESSION time_zone = '+00:00'",
-        TABLE.format(database=database),
-        ROWS.format(database=database),
-        "COMMIT",
-    )
-    file = tmp_path_factory.mktemp("mysql") / "hospital.yaml"
-    file.write_text(MAPPING, encoding="utf-8")
-    opened = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    yield opened
-    opened.close()
+OLD = ("SET SESSION sql_mode = ''", "SET SESSION time_zone = '+00:00'", TABLE, ROWS)
+ON_MARIADB = pytest.mark.parametrize("url", ["mariadb"], indirect=True)
+
+
+@pytest.fixture
+def adapter(opened: Opened) -> Adapter:
+    """Return an adapter on tables as they were made in 2005; its tests choose MariaDB."""
+    return opened(MAPPING, OLD)
 
 
 ALL = {"A1", "a1", "Á1", "b-1", "B-1"}
 
 
-@pytest.mark.parametrize("id", ["A1", "a1", "b-1"])
-def test_ids_are_told_apart_by_case_and_accent(adapter: Adapter, id: str) -> None:
-    assert adapter.read(STAY, id).id == id
-    assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
-
-
+@ON_MARIADB
 @pytest.mark.parametrize("id", ["à1", "A1 ", "😀", "A\u03b11"])
 def test_an_id_that_is_only_alike_is_not_there(adapter: Adapter, id: str) -> None:
     with pytest.raises(NotFoundError):
         adapter.read(STAY, id)
 
 
+@ON_MARIADB
 @pytest.mark.parametrize(
     ("parameter", "value", "found"),
     [
+        ("_id", "A1", {"A1"}),
+        ("_id", "a1", {"a1"}),
+        ("_id", "b-1", {"b-1"}),
         ("status", "planned", {"a1"}),
         ("status", "in-progress", {"b-1"}),
         ("identifier", "é", {"A1"}),
@@ -127,13 +103,17 @@ def test_codes_and_numbers_are_exact(
     query = ask(token(parameter, value))
     assert set(ids_of(adapter.search(query))) == found
     assert adapter.count(query) == len(found)
+    if parameter == "_id":
+        assert adapter.read(STAY, value).id == value
 
 
+@ON_MARIADB
 def test_trailing_blanks_that_nobody_sees_make_no_difference(adapter: Adapter) -> None:
     assert adapter.count(ask(patient("P"))) == 4
     assert adapter.count(ask(patient("p"))) == 1
 
 
+@ON_MARIADB
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("key", [SortKey.DATE, SortKey.ID, SortKey.LAST_UPDATED])
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -147,22 +127,16 @@ def test_no_id_is_lost_between_pages(
     assert [isinstance(row, RowFault) for row in rows].count(True) == 2
 
 
-def test_a_fraction_is_not_rounded_away(adapter: Adapter) -> None:
+@ON_MARIADB
+def test_times_are_exact_and_a_date_of_zeros_is_a_fault(adapter: Adapter) -> None:
     at = "2024-03-14T10:00:00"
     assert adapter.count(ask(dates(f"lt{at}+01:00"))) == 0
     assert adapter.count(ask(dates(f"lt{at}.000001+01:00"))) == 3
     assert adapter.count(ask(dates(f"lt{at}.999999+01:00"))) == 3
-
-
-def test_a_timestamp_is_an_instant_in_any_zone(adapter: Adapter) -> None:
+    # A TIMESTAMP is an instant in any zone.
     changed = adapter.read(STAY, "A1").last_updated
     assert changed is not None
     assert changed.isoformat() == "2024-03-14T11:00:00.500000+01:00"
-
-
-def test_a_date_of_zeros_is_a_fault_of_its_row(adapter: Adapter) -> None:
-    rows = adapter.search(ask(token("identifier", "a\\b"))).rows
-    assert [row.column for row in rows if isinstance(row, RowFault)] == ["ended"]
 
 
 def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) -> None:
@@ -181,6 +155,7 @@ def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) 
     }
 
 
+@ON_MARIADB
 def test_a_connection_that_was_closed_meanwhile_is_replaced(
     adapter: Adapter, mariadb_server: MariaServer
 ) -> None:
@@ -203,17 +178,15 @@ def test_it_tells_how_it_is(mariadb_server: MariaServer) -> None:
     assert (told.own_most, told.encrypted) == (None, False)
 
 
+@ON_MARIADB
 @pytest.mark.parametrize(
     "value", ["o'neil", 'a"b', "a\\b", "a\\\\'b", "a\tb\nc", "a\\u12"]
 )
 @pytest.mark.parametrize("match", [StringMatch.CONTAINS, StringMatch.EXACT])
 def test_a_plan_is_read_whatever_the_value_is(
-    mariadb_server: MariaServer, value: str, match: StringMatch
+    adapter: Adapter, url: str, value: str, match: StringMatch
 ) -> None:
     """MariaDB writes what is no JSON: the values of conditions with the escapes of SQL."""
-    url = mariadb_server.new_database()
-    name = make_url(url).database
-    mariadb_server.run(TABLE.format(database=name), ROWS.format(database=name))
     with closing(Database(url, 5, 1)) as database:
         rows = "SELECT id, patient FROM stays"
         columns = Columns(database.dialect, rows, database.columns(rows))
@@ -223,12 +196,6 @@ def test_a_plan_is_read_whatever_the_value_is(
 
 
 UNSIGNED = """\
-mapping: 1
-name: Numbers without a sign
-profile: full
-time_zone: Europe/Paris
-constants: {visit_number_system: "urn:oid:1.2"}
-source: {kind: sql, url: {env: PAS_URL}, may_write: true}
 encounter:
   rows: SELECT id, visit FROM numbers
   fields: {id: {from: id}, patient_id: {from: id}, status: finished, visit_number: {from: visit}}
@@ -236,37 +203,26 @@ encounter:
 """
 
 
-def test_a_number_without_sign_is_found_as_it_is_shown(
-    mariadb_server: MariaServer, tmp_path: Path
-) -> None:
+@ON_MARIADB
+def test_a_number_without_sign_is_found_as_it_is_shown(opened: Opened) -> None:
     """Up to 2^64; nothing is found for what is beyond, nor for what is below nought."""
-    url = mariadb_server.new_database()
     large = [2**64 - 1, 2**63, 2**63 - 1, 0]
-    engine = writing(url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql(
-            "CREATE TABLE numbers (id BIGINT UNSIGNED, visit BIGINT)"
-        )
-        for id in large:
-            values = f"({id}, {id - 2**63})"
-            connection.exec_driver_sql(f"INSERT INTO numbers VALUES {values}")
-    engine.dispose()
-    file = tmp_path / "hospital.yaml"
-    file.write_text(UNSIGNED, encoding="utf-8")
-    with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
-        by_id = Sort(SortKey.ID, descending=True)
-        pages = list(walk(adapter, ask(sort=by_id, count=1)))
-        assert [id for page in pages for id in ids_of(page)] == [*map(str, large)]
-        for id in map(str, large):
-            assert adapter.read(STAY, id).id == id
-            assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
-            assert ids_of(adapter.search(ask(patient(id)))) == [id]
-        number = token("identifier", str(-(2**63)))
-        assert ids_of(adapter.search(ask(number))) == ["0"]
-        for other in (str(2**64), "-1", "9" * 40):
-            assert ids_of(adapter.search(ask(token("_id", other)))) == []
-            with pytest.raises(NotFoundError):
-                adapter.read(STAY, other)
+    create = "CREATE TABLE numbers (id BIGINT UNSIGNED, visit BIGINT)"
+    rows = (f"INSERT INTO numbers VALUES ({id}, {id - 2**63})" for id in large)
+    adapter = opened(UNSIGNED, (create, *rows))
+    by_id = Sort(SortKey.ID, descending=True)
+    pages = list(walk(adapter, ask(sort=by_id, count=1)))
+    assert [id for page in pages for id in ids_of(page)] == [*map(str, large)]
+    for id in map(str, large):
+        assert adapter.read(STAY, id).id == id
+        assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
+        assert ids_of(adapter.search(ask(patient(id)))) == [id]
+    number = token("identifier", str(-(2**63)))
+    assert ids_of(adapter.search(ask(number))) == ["0"]
+    for other in (str(2**64), "-1", "9" * 40):
+        assert ids_of(adapter.search(ask(token("_id", other)))) == []
+        with pytest.raises(NotFoundError):
+            adapter.read(STAY, other)
 
 
 @pytest.mark.parametrize(
@@ -283,12 +239,9 @@ def test_a_number_without_sign_is_found_as_it_is_shown(
 )
 def test_columns_of_oracle(type_: str, scale: int | None, kind: Kind) -> None:
     described = (SimpleNamespace(name=type_), 10, None, 10, scale)
-    assert _column("STAY_ID", *described[:5]) == Column("stay_id", kind)
-
-
-def test_a_quoted_name_of_oracle_is_kept() -> None:
-    described = (SimpleNamespace(name="DB_TYPE_VARCHAR"), 10, None, None, None)
-    assert _column("stayId", *described).name == "stayId"
+    assert _column("STAY_ID", *described) == Column("stay_id", kind)
+    # A quoted name is kept.
+    assert _column("stayId", *described) == Column("stayId", kind)
 
 
 def test_the_empty_text_of_oracle_is_null() -> None:

@@ -1,7 +1,7 @@
 """What databases themselves ensure: no writing, timeouts, accounts that only read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     AdapterError,
+    Problem,
     RowFault,
     SearchQuery,
     Sort,
@@ -29,7 +30,7 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from adapters.sql.catalog import read_catalogue
 from adapters.sql.engine import Database
-from adapters.testing.harness import ask, patient, token
+from adapters.testing.harness import ask, patient, token, walk
 from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
@@ -69,11 +70,14 @@ def url(
     return found
 
 
-def opened(url: str, directory: Path, **keys: str) -> Adapter:
+def opened(
+    url: str, directory: Path, change: tuple[str, str] = ("", ""), **keys: str
+) -> Adapter:
     said = "".join(f", {key}: {value}" for key, value in keys.items())
     text = mapping_text(EDGES).replace(", may_write: true", said)
+    assert change[0] in text
     file = directory / "hospital.yaml"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(text.replace(*change) if change[0] else text, encoding="utf-8")
     return open_adapter(load_mapping(file, {"PAS_URL": url}))
 
 
@@ -94,13 +98,8 @@ def test_a_search_that_names_its_rows_is_one_statement(
         times = [row.last_updated for row in rows if not isinstance(row, RowFault)]
         assert 2 < times.count(None) < len(times) - 2
         for count in (1, 2, 7):
-            page = adapter.search(replace(first, count=count))
-            walked = [*page.rows]
-            while page.more:
-                onwards = replace(first, count=count, after=page.last)
-                page = adapter.search(onwards)
-                walked += page.rows
-            assert tuple(walked) == rows
+            pages = walk(adapter, replace(first, count=count))
+            assert tuple(row for page in pages for row in page.rows) == rows
 
 
 def test_a_search_that_may_find_many_rows_is_two(url: str, tmp_path: Path) -> None:
@@ -115,11 +114,9 @@ def _statements(adapter: Adapter, query: SearchQuery) -> int:
     return adapter.explain(query).count("ORDER BY")
 
 
-def problems(adapter: Adapter) -> list[str]:
-    try:
-        return [problem.text for problem in adapter.check()]
-    finally:
-        adapter.close()
+def problems(adapter: Adapter) -> list[Problem]:
+    with closing(adapter):
+        return list(adapter.check())
 
 
 def test_connections_do_not_write(url: str) -> None:
@@ -151,15 +148,6 @@ def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) ->
         with pytest.raises(SourceTimedOutError):
             run(database, SLOW[kind])
         assert run(database, "SELECT 1") == [(1,)]
-
-
-def test_closing_leaves_no_connection_open(url: str) -> None:
-    database = Database(url, 5, 2)
-    pool: Any = database._engine.pool
-    run(database, "SELECT 1")
-    assert (pool.checkedin(), pool.checkedout()) == (1, 0)
-    database.close()
-    assert pool.checkedin() == 0
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
@@ -194,28 +182,22 @@ def test_a_database_that_is_not_there_is_away_each_time() -> None:
 
 def test_a_slow_count_is_too_costly(url: str, tmp_path: Path) -> None:
     others = " ".join(f"CROSS JOIN stays s{number}" for number in range(5))
-    slow = f"FROM stays s {others} LEFT JOIN"
-    text = mapping_text(EDGES).replace("FROM stays s LEFT JOIN", slow)
-    text = text.replace("may_write: true", "count_timeout_seconds: 0.2")
-    file = tmp_path / "hospital.yaml"
-    file.write_text(text, encoding="utf-8")
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    with pytest.raises(TooCostlyError):
+    slow = ("FROM stays s LEFT JOIN", f"FROM stays s {others} LEFT JOIN")
+    with (
+        closing(opened(url, tmp_path, slow, count_timeout_seconds="0.2")) as adapter,
+        pytest.raises(TooCostlyError),
+    ):
         adapter.count(ask())
-    adapter.close()
 
 
 def test_an_account_that_may_write_is_a_problem(
     kind: str, url: str, tmp_path: Path
 ) -> None:
     expected = [] if kind == "sqlite" else [MAY_WRITE]
-    told = problems(opened(url, tmp_path))
+    told = [problem.text for problem in problems(opened(url, tmp_path))]
     # File, line and column of the source stand before it.
     assert [text.split(": ")[1] for text in told] == expected
     assert all(re.search(r"hospital\.yaml:\d+:\d+: ", text) for text in told)
-
-
-def test_it_is_none_when_the_mapping_allows_it(url: str, tmp_path: Path) -> None:
     assert problems(opened(url, tmp_path, may_write="true")) == []
 
 
@@ -267,29 +249,23 @@ def test_a_database_that_is_down_is_an_outage(
     new_postgresql: NewDatabase, tmp_path: Path
 ) -> None:
     address = make_url(new_postgresql("unicode")).set(database="gone")
-    adapter = opened(address.render_as_string(False), tmp_path)
-    told = list(adapter.check())
-    adapter.close()
+    told = problems(opened(address.render_as_string(False), tmp_path))
     assert told
     assert all(problem.serious and problem.outage for problem in told)
 
 
-def test_a_column_that_is_gone_is_no_outage(
-    kind: str, url: str, tmp_path: Path
-) -> None:
-    text = mapping_text(EDGES).replace("s.changed\n", "s.nosuch\n")
-    file = tmp_path / "hospital.yaml"
-    file.write_text(text, encoding="utf-8")
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    told = list(adapter.check())
-    adapter.close()
+def test_a_column_that_is_gone_is_no_outage(url: str, tmp_path: Path) -> None:
+    told = problems(
+        opened(url, tmp_path, ("s.changed\n", "s.nosuch\n"), may_write="true")
+    )
     assert told
     assert not any(problem.outage for problem in told)
 
 
+ORGANIZATIONS = "SELECT code, title, finess, changed FROM organizations"
 REFUSED = {
     "two columns of one name": "SELECT code, title, finess, finess, changed FROM organizations",
-    "a lock": "SELECT code, title, finess, changed FROM organizations FOR UPDATE",
+    "a lock": f"{ORGANIZATIONS} FOR UPDATE",
     "a change": "WITH gone AS (DELETE FROM organizations RETURNING code, title, finess,"
     " changed) SELECT code, title, finess, changed FROM gone",
     "a sum of what is no group": "SELECT code, title, finess, MAX(SUM(1)) AS changed"
@@ -306,15 +282,7 @@ def test_a_select_that_can_never_run_is_no_outage(
         pytest.skip("SQLite gives the second a name of its own")
     if kind == "mariadb" and "FOR UPDATE" in rows:
         pytest.skip("MariaDB allows it in a SELECT of a SELECT, and locks nothing")
-    text = mapping_text(EDGES).replace(
-        "SELECT code, title, finess, changed FROM organizations", rows
-    )
-    assert rows in text
-    file = tmp_path / "hospital.yaml"
-    file.write_text(text, encoding="utf-8")
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    told = list(adapter.check())
-    adapter.close()
+    told = problems(opened(url, tmp_path, (ORGANIZATIONS, rows), may_write="true"))
     assert [problem.outage for problem in told] == [False]
     assert re.match(r".*hospital\.yaml:\d+:\d+: Organization", told[0].text)
 
@@ -339,89 +307,64 @@ def test_an_address_that_is_none_is_told_at_its_place(
     assert not re.search("secret|cr:et", str(refused.value))
 
 
+OPTION = "the address has an option that the driver does not take"
+VALUE = "the address has a value of {} that the driver does not take"
+AWAY = "the database took no connection"
+NO_FILE = "a file that the address names cannot be read (No such file or directory)"
+SESSION = "target_session_attrs"
+SSL_MODE, OF_SESSION, IDLE = map(VALUE.format, ("sslmode", SESSION, "keepalives_idle"))
+PG, MARIA = "postgresql://u:secret@127.0.0.1:1/db", "mariadb://u:secret@127.0.0.1:1/db"
+
+
 @pytest.mark.parametrize(
-    "option",
+    ("url", "error", "said"),
     [
-        "postgresql://u:secret@127.0.0.1:1/db?sslmodee=secret",
-        "mysql://u:secret@127.0.0.1:1/db?nonsense=secret",
-        "mariadb://u:secret@127.0.0.1:1/db?connect_timeout=secret",
-        "mariadb://u:secret@127.0.0.1:1/db?ssl=secret",
+        (f"{PG}?sslmodee=secret", SourceDataError, OPTION),
+        ("mysql://u:secret@127.0.0.1:1/db?nonsense=secret", SourceDataError, OPTION),
+        (f"{MARIA}?connect_timeout=secret", SourceDataError, OPTION),
+        (f"{MARIA}?ssl=secret", SourceDataError, OPTION),
+        (f"{MARIA}?ssl_ca=/nowhere/secret.pem", SourceUnavailableError, NO_FILE),
+        (f"{PG}?sslmode=secret", SourceDataError, SSL_MODE),
+        (f"{PG}?sslmode=verify-full&{SESSION}=secret", SourceDataError, OF_SESSION),
+        (f"{PG}?keepalives_idle=secret&sslmode=require", SourceDataError, IDLE),
+        (
+            f"{PG}?host=127.0.0.1:1&host=127.0.0.2:1&sslmode=secret",
+            SourceDataError,
+            SSL_MODE,
+        ),
+        (f"{PG}?service=secret", SourceDataError, VALUE.format("service")),
+        # Each by itself is a good one.
+        (f"{PG}?sslmode=disable&sslrootcert=system", SourceDataError, SSL_MODE),
+        # Options that are good leave an outage one.
+        (PG, SourceUnavailableError, AWAY),
+        (f"{PG}?sslmode=verify-full&sslrootcert=/none", SourceUnavailableError, AWAY),
+        (f"{PG}?application_name=x", SourceUnavailableError, AWAY),
     ],
 )
-def test_an_option_that_no_driver_takes_is_no_outage(option: str) -> None:
-    for asked in (
+def test_what_no_driver_takes_is_told_and_no_outage(
+    url: str, error: type[AdapterError], said: str
+) -> None:
+    def ask(question: Callable[[Database], object]) -> None:
+        with closing(Database(url, 5, 1)) as database:
+            question(database)
+
+    for question in (
         lambda database: database.columns("SELECT 1 AS one"),
+        lambda database: run(database, "SELECT 1"),
         lambda database: read_catalogue(database, ()),
     ):
-        with pytest.raises(SourceDataError, match="has an option that the dr") as told:
-            asked(Database(option, 5, 1))
+        with pytest.raises(error) as told:
+            ask(question)
+        assert str(told.value) == said
         assert "secret" not in str(told.value)
 
 
-def test_a_file_of_an_address_that_is_not_there_is_an_outage() -> None:
-    database = Database("mariadb://u:p@127.0.0.1:1/db?ssl_ca=/nowhere/secret.pem", 5, 1)
-    with pytest.raises(SourceUnavailableError) as told:
-        database.columns("SELECT 1 AS one")
-    said = "a file that the address names cannot be read (No such file or directory)"
-    assert str(told.value) == said
-    database.close()
-
-
 @pytest.mark.parametrize(
-    ("asked", "option"),
-    [
-        ("sslmode=secret", "sslmode"),
-        ("sslmode=verify-full&target_session_attrs=secret", "target_session_attrs"),
-        ("keepalives_idle=secret&sslmode=require", "keepalives_idle"),
-        ("host=127.0.0.1:1&host=127.0.0.2:1&sslmode=secret", "sslmode"),
-        ("service=secret", "service"),
-        # Each by itself is a good one.
-        ("sslmode=disable&sslrootcert=system", "sslmode"),
-    ],
-)
-def test_a_value_that_no_driver_takes_is_told_by_its_option(
-    asked: str, option: str
-) -> None:
-    said = f"the address has a value of {option} that the driver does not take"
-    database = Database(f"postgresql://u:secret@127.0.0.1:1/db?{asked}", 5, 1)
-    with pytest.raises(SourceDataError) as told:
-        database.columns("SELECT 1 AS one")
-    assert str(told.value) == said
-    with pytest.raises(SourceDataError) as told:
-        database.run(lambda connection: connection.scalar(sa.text("SELECT 1")))
-    assert str(told.value) == said
-    database.close()
-
-
-@pytest.mark.parametrize(
-    "asked",
-    ["", "sslmode=verify-full&sslrootcert=/nowhere/at/all", "application_name=x"],
-)
-def test_options_that_are_good_leave_an_outage_one(asked: str) -> None:
-    database = Database(f"postgresql://u:secret@127.0.0.1:1/db?{asked}", 5, 1)
-    with pytest.raises(SourceUnavailableError, match="took no connection"):
-        database.columns("SELECT 1 AS one")
-    database.close()
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ("sslmodee=secret", "the address has an option that the driver does not take"),
-        (
-            "sslmode=secret",
-            "the address has a value of sslmode that the driver does not take",
-        ),
-    ],
+    ("asked", "said"), [("sslmodee", OPTION), ("sslmode", SSL_MODE)]
 )
 def test_such_an_option_is_told_by_a_check_and_lasts(
     asked: str, said: str, tmp_path: Path
 ) -> None:
-    file = tmp_path / "hospital.yaml"
-    file.write_text(mapping_text(EDGES), encoding="utf-8")
-    url = f"postgresql://u:secret@127.0.0.1:1/db?{asked}"
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    told = list(adapter.check())
-    adapter.close()
+    told = problems(opened(f"{PG}?{asked}=secret", tmp_path, may_write="true"))
     assert {problem.outage for problem in told} == {False}
     assert {problem.text.rpartition(": ")[2] for problem in told} == {said}

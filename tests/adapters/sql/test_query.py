@@ -1,14 +1,8 @@
 """Values that a database compares in another way than the mapping reads them."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import sqlalchemy as sa
 
-from adapters import open_adapter
 from adapters.contract import (
-    Adapter,
     Criterion,
     EncounterRecord,
     NotFoundError,
@@ -16,10 +10,8 @@ from adapters.contract import (
     ResourceType,
     Sort,
     SortKey,
-    StringCriterion,
     StringMatch,
 )
-from adapters.mapping.load import load_mapping
 from adapters.testing.harness import (
     PATIENT,
     STAY,
@@ -31,7 +23,6 @@ from adapters.testing.harness import (
     token,
 )
 from tests.adapters.emptied import NUMBERED, Opened
-from tests.databases import NewDatabase
 
 STATES = """\
 codes: {states: {table: {S: finished, A: hidden, X: removed}, otherwise: planned}}
@@ -77,7 +68,6 @@ patient:
     identifiers: [{type: PI, value: {from: ipp, absent: ["0"]}}]
   search: [_id, name, family, identifier]
 """
-
 ABSENT_ROWS = (
     "CREATE TABLE stays (id INTEGER, person INTEGER, number VARCHAR(9), unit VARCHAR(9))",
     "CREATE TABLE people"
@@ -87,58 +77,6 @@ ABSENT_ROWS = (
     "INSERT INTO people VALUES"
     " (1, 0, 'UNKNOWN', '0'), (2, 1, 'Unknowns', '7'), (3, 2, NULL, NULL), (9, 0, NULL, NULL)",
 )
-
-
-@pytest.mark.parametrize(
-    ("criterion", "found"),
-    [
-        (token("identifier", "0"), []),
-        (token("identifier", "12"), ["2"]),
-        (token("service-provider._extension", "0000"), []),
-        (token("service-provider._extension", "0001"), ["2", "3"]),
-        # The patient 1 was not merged: stays of "0" are somebody else's.
-        (patient("1"), ["1"]),
-        (patient("2", "3"), ["1", "3"]),
-    ],
-    ids=str,
-)
-def test_no_stay_is_found_by_what_stands_for_no_value(
-    opened: Opened, criterion: Criterion, found: list[str]
-) -> None:
-    adapter = opened(ABSENT, ABSENT_ROWS)
-    assert sorted(ids_of(adapter.search(ask(criterion)))) == found
-    assert adapter.count(ask(criterion)) == len(found)
-
-
-@pytest.mark.parametrize(
-    ("criterion", "found"),
-    [
-        (token("_id", "9"), []),
-        (token("identifier", "0"), []),
-        (token("identifier", "7"), ["2"]),
-        (text("name", "unknown"), ["2"]),
-        (text("family", "known", match=StringMatch.CONTAINS), ["2"]),
-        (text("family", "UNKNOWN", match=StringMatch.EXACT), []),
-    ],
-    ids=str,
-)
-def test_nobody_is_found_by_what_stands_for_no_value(
-    opened: Opened, criterion: Criterion, found: list[str]
-) -> None:
-    adapter = opened(ABSENT, ABSENT_ROWS)
-    query = ask(criterion, of=PATIENT)
-    assert sorted(ids_of(adapter.search(query))) == found
-    assert adapter.count(query) == len(found)
-
-
-@pytest.mark.parametrize(
-    ("number", "found"), [("|7", ["2"]), ("urn:oid:1.9|7", []), ("urn:oid:1.9|", [])]
-)
-def test_a_number_whose_mapping_names_no_system_is_in_none(
-    opened: Opened, number: str, found: list[str]
-) -> None:
-    query = ask(token("identifier", number), of=PATIENT)
-    assert ids_of(opened(ABSENT, ABSENT_ROWS).search(query)) == found
 
 
 SYSTEMS = """\
@@ -155,23 +93,10 @@ encounter:
 """
 
 
-@pytest.mark.parametrize(
-    ("value", "found"),
-    [("|5", []), ("urn:oid:1.2|5", ["1"]), ("urn:oid:1.1|5", ["2"])],
-    ids=str,
+SYSTEMS_ROWS = (
+    "CREATE TABLE stays (id INTEGER, number VARCHAR(9), house VARCHAR(9))",
+    "INSERT INTO stays VALUES (1, '5', NULL), (2, '5', 'X')",
 )
-def test_a_system_that_is_given_to_all_others_is_a_system(
-    opened: Opened, value: str, found: list[str]
-) -> None:
-    adapter = opened(
-        SYSTEMS,
-        (
-            "CREATE TABLE stays (id INTEGER, number VARCHAR(9), house VARCHAR(9))",
-            "INSERT INTO stays VALUES (1, '5', NULL), (2, '5', 'X')",
-        ),
-    )
-    assert sorted(ids_of(adapter.search(ask(token("identifier", value))))) == found
-
 
 TYPED = """\
 encounter:
@@ -188,20 +113,123 @@ patient:
 """
 
 
-def test_a_patient_that_is_no_id_of_patients_is_found_beside_one_that_is(
+TYPED_ROWS = (
+    "CREATE TABLE stays (id INTEGER, person VARCHAR(9))",
+    "CREATE TABLE people (id INTEGER, merged INTEGER, born DATE)",
+    "INSERT INTO stays VALUES (1, 'P1'), (2, '2'), (3, '3')",
+    "INSERT INTO people VALUES (2, 3, NULL), (3, NULL, NULL)",
+)
+
+NAMES = """\
+encounter:
+  rows: SELECT id, person FROM stays
+  fields: {id: {from: id}, patient_id: {from: person}, status: finished}
+patient:
+  rows: SELECT id, family, checked FROM people
+  fields:
+    id: {from: id}
+    names:
+      - {use: official, family: {from: family}, only_if: {from: checked, in: [Y]}}
+      - rows: SELECT person, kind, last AS family, first AS given FROM names
+        key: person
+        use: maiden
+        only_if: {from: kind, in: [MAIDEN]}
+        family: {from: family}
+        given: {from: given}
+  search: [_id, name, family, given]
+"""
+
+NAMES_ROWS = (
+    "CREATE TABLE stays (id INTEGER PRIMARY KEY, person INTEGER)",
+    "CREATE TABLE people (id INTEGER PRIMARY KEY, family VARCHAR(40), checked VARCHAR(1))",
+    "CREATE TABLE names"
+    " (person INTEGER, kind VARCHAR(9), last VARCHAR(40), first VARCHAR(40))",
+    "INSERT INTO people VALUES (1, 'Lefevre', 'Y'), (2, 'Lefort', 'N'), (3, 'Morel', 'Y')",
+    "INSERT INTO names VALUES (1, 'MAIDEN', 'Dubois', 'Anne'), (2, 'MAIDEN', 'Petit', 'Jean'),"
+    " (3, 'OLD', 'Dubois', 'Marie'), (3, 'MAIDEN', 'Lefoulon', 'Marie')",
+)
+
+NEARLY_ROWS = (
+    "CREATE TABLE people (id BIGINT)",
+    "CREATE TABLE numbers (person VARCHAR(20), number VARCHAR(8))",
+    "INSERT INTO people VALUES (9007199254740992), (9007199254740993), (42)",
+    "INSERT INTO numbers VALUES ('9007199254740993', 'N1'), ('042', 'N2')",
+)
+
+NOUGHT_ROWS = (
+    "CREATE TABLE stays (id NUMERIC(5), person INTEGER, state VARCHAR(4))",
+    "INSERT INTO stays VALUES (0, 1, 'S')",
+)
+
+TABLES = {
+    "absent": (ABSENT, ABSENT_ROWS),
+    "systems": (SYSTEMS, SYSTEMS_ROWS),
+    "typed": (TYPED, TYPED_ROWS),
+    "names": (NAMES, NAMES_ROWS),
+    "nearly": (NUMBERED, NEARLY_ROWS),
+    "nought": (STATES, NOUGHT_ROWS),
+}
+EXTENSION = "service-provider._extension"
+CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
+
+
+@pytest.mark.parametrize(
+    ("tables", "kind", "criteria", "found"),
+    [
+        # By what stands for no value nothing is found.
+        ("absent", STAY, [token("identifier", "0")], []),
+        ("absent", STAY, [token("identifier", "12")], ["2"]),
+        ("absent", STAY, [token(EXTENSION, "0000")], []),
+        ("absent", STAY, [token(EXTENSION, "0001")], ["2", "3"]),
+        # The patient 1 was not merged: stays of "0" are somebody else's.
+        ("absent", STAY, [patient("1")], ["1"]),
+        ("absent", STAY, [patient("2", "3")], ["1", "3"]),
+        ("absent", PATIENT, [token("_id", "9")], []),
+        ("absent", PATIENT, [token("identifier", "0")], []),
+        ("absent", PATIENT, [token("identifier", "7")], ["2"]),
+        ("absent", PATIENT, [text("name", "unknown")], ["2"]),
+        ("absent", PATIENT, [text("family", "known", match=CONTAINS)], ["2"]),
+        ("absent", PATIENT, [text("family", "UNKNOWN", match=EXACT)], []),
+        # A number whose mapping names no system is in none.
+        ("absent", PATIENT, [token("identifier", "|7")], ["2"]),
+        ("absent", PATIENT, [token("identifier", "urn:oid:1.9|7")], []),
+        ("absent", PATIENT, [token("identifier", "urn:oid:1.9|")], []),
+        # A system that is given to all others is one.
+        ("systems", STAY, [token("identifier", "|5")], []),
+        ("systems", STAY, [token("identifier", "urn:oid:1.2|5")], ["1"]),
+        ("systems", STAY, [token("identifier", "urn:oid:1.1|5")], ["2"]),
+        # A patient that is no id of patients is found beside one that is.
+        ("typed", STAY, [patient("P1")], ["1"]),
+        ("typed", STAY, [patient("P1", "2")], ["1", "2", "3"]),
+        # Names are found where they are, and where their item counts.
+        ("names", PATIENT, [text("name", "lef")], ["1", "3"]),
+        ("names", PATIENT, [text("family", "lef")], ["1", "3"]),
+        ("names", PATIENT, [text("family", "dubois")], ["1"]),
+        ("names", PATIENT, [text("given", "anne")], ["1"]),
+        ("names", PATIENT, [text("name", "petit")], ["2"]),
+        ("names", PATIENT, [text("name", "lefort")], []),
+        ("names", PATIENT, [text("given", "lef")], []),
+        ("names", PATIENT, [text("family", "lefev"), text("given", "anne")], ["1"]),
+        # Numbers that are nearly the same are not found for each other.
+        ("nearly", PATIENT, [token("identifier", "N1")], ["9007199254740993"]),
+        ("nearly", PATIENT, [token("identifier", "N2")], []),
+        # Minus nought is no id.
+        ("nought", STAY, [token("_id", "0")], ["0"]),
+        ("nought", STAY, [token("_id", "-0")], []),
+    ],
+    ids=str,
+)
+def test_found(
     opened: Opened,
+    tables: str,
+    kind: ResourceType,
+    criteria: list[Criterion],
+    found: list[str],
 ) -> None:
-    adapter = opened(
-        TYPED,
-        (
-            "CREATE TABLE stays (id INTEGER, person VARCHAR(9))",
-            "CREATE TABLE people (id INTEGER, merged INTEGER, born DATE)",
-            "INSERT INTO stays VALUES (1, 'P1'), (2, '2'), (3, '3')",
-            "INSERT INTO people VALUES (2, 3, NULL), (3, NULL, NULL)",
-        ),
-    )
-    assert ids_of(adapter.search(ask(patient("P1")))) == ["1"]
-    assert {*ids_of(adapter.search(ask(patient("P1", "2"))))} == {"1", "2", "3"}
+    adapter = opened(*TABLES[tables])
+    query = ask(*criteria, of=kind)
+    assert sorted(ids_of(adapter.search(query))) == found
+    assert adapter.count(query) == len(found)
 
 
 @pytest.mark.parametrize(
@@ -237,23 +265,6 @@ def test_items_are_those_of_the_id_whatever_type_their_key_has(
     } == {one.strip(): ["N1"], other: ["N2"]}
     query = ask(token("identifier", "N1"), of=PATIENT)
     assert ids_of(adapter.search(query)) == [one.strip()]
-
-
-def test_numbers_that_are_nearly_the_same_are_not_found_for_each_other(
-    opened: Opened,
-) -> None:
-    adapter = opened(
-        NUMBERED,
-        (
-            "CREATE TABLE people (id BIGINT)",
-            "CREATE TABLE numbers (person VARCHAR(20), number VARCHAR(8))",
-            "INSERT INTO people VALUES (9007199254740992), (9007199254740993), (42)",
-            "INSERT INTO numbers VALUES ('9007199254740993', 'N1'), ('042', 'N2')",
-        ),
-    )
-    for number, found in {"N1": ["9007199254740993"], "N2": []}.items():
-        query = ask(token("identifier", number), of=PATIENT)
-        assert ids_of(adapter.search(query)) == found
 
 
 def test_a_number_with_many_digits_is_found_as_it_is_shown(opened: Opened) -> None:
@@ -294,18 +305,6 @@ def test_a_number_is_read_and_compared_as_the_time_that_it_says(
     assert ids_of(adapter.search(ask(sort=Sort(SortKey.DATE)))) == ["1", "2", "3"]
     minute = ask(dates("2024-03-14T10:00"))
     assert ids_of(adapter.search(minute)) == ["1"]
-
-
-def test_minus_nought_is_no_id(opened: Opened) -> None:
-    adapter = opened(
-        STATES,
-        (
-            "CREATE TABLE stays (id NUMERIC(5), person INTEGER, state VARCHAR(4))",
-            "INSERT INTO stays VALUES (0, 1, 'S')",
-        ),
-    )
-    assert ids_of(adapter.search(ask(token("_id", "0")))) == ["0"]
-    assert ids_of(adapter.search(ask(token("_id", "-0")))) == []
 
 
 @pytest.mark.parametrize(
@@ -379,86 +378,3 @@ def test_a_time_that_stands_for_none_is_the_same_however_it_is_written(
     assert [row.start for row in rows if isinstance(row, EncounterRecord)] == [None] * 2
     assert ids_of(adapter.search(ask(sort=Sort(SortKey.DATE)))) == ["1", "2"]
     assert adapter.count(ask(dates("gt1900"))) == 0
-
-
-NAMES = """\
-mapping: 1
-name: Names apart
-profile: full
-time_zone: Europe/Paris
-source: {kind: sql, url: {env: PAS_URL}, may_write: true}
-encounter:
-  rows: SELECT id, person FROM stays
-  fields: {id: {from: id}, patient_id: {from: person}, status: finished}
-patient:
-  rows: SELECT id, family, checked FROM people
-  fields:
-    id: {from: id}
-    names:
-      - {use: official, family: {from: family}, only_if: {from: checked, in: [Y]}}
-      - rows: SELECT person, kind, last AS family, first AS given FROM names
-        key: person
-        use: maiden
-        only_if: {from: kind, in: [MAIDEN]}
-        family: {from: family}
-        given: {from: given}
-  search: [_id, name, family, given]
-"""
-
-NAME_TABLES = (
-    "CREATE TABLE stays (id INTEGER PRIMARY KEY, person INTEGER)",
-    "CREATE TABLE people (id INTEGER PRIMARY KEY, family VARCHAR(40), checked VARCHAR(1))",
-    "CREATE TABLE names"
-    " (person INTEGER, kind VARCHAR(9), last VARCHAR(40), first VARCHAR(40))",
-    "INSERT INTO people VALUES (1, 'Lefevre', 'Y'), (2, 'Lefort', 'N'), (3, 'Morel', 'Y')",
-    "INSERT INTO names VALUES (1, 'MAIDEN', 'Dubois', 'Anne'), (2, 'MAIDEN', 'Petit', 'Jean'),"
-    " (3, 'OLD', 'Dubois', 'Marie'), (3, 'MAIDEN', 'Lefoulon', 'Marie')",
-)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def people(
-    request: pytest.FixtureRequest, tmp_path: Path, new_postgresql: NewDatabase
-) -> Iterator[Adapter]:
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    if request.param == "postgresql":
-        url = new_postgresql("unicode")
-    engine = sa.create_engine(url)
-    with engine.begin() as connection:
-        for statement in NAME_TABLES:
-            connection.exec_driver_sql(statement)
-    engine.dispose()
-    file = tmp_path / "hospital.yaml"
-    file.write_text(NAMES, encoding="utf-8")
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    yield adapter
-    adapter.close()
-
-
-@pytest.mark.parametrize(
-    ("parameter", "text", "found"),
-    [
-        ("name", "lef", ["1", "3"]),
-        ("family", "lef", ["1", "3"]),
-        ("family", "dubois", ["1"]),
-        ("given", "anne", ["1"]),
-        ("name", "petit", ["2"]),
-        ("name", "lefort", []),
-        ("given", "lef", []),
-    ],
-)
-def test_names_are_found_where_they_are_and_count(
-    people: Adapter, parameter: str, text: str, found: list[str]
-) -> None:
-    criterion = StringCriterion(parameter, (text,), StringMatch.STARTS_WITH)
-    query = ask(criterion, of=ResourceType.PATIENT)
-    assert sorted(ids_of(people.search(query))) == found
-    assert people.count(query) == len(found)
-
-
-def test_a_search_by_two_names_needs_both(people: Adapter) -> None:
-    both = (
-        StringCriterion("family", ("lefev",), StringMatch.STARTS_WITH),
-        StringCriterion("given", ("anne",), StringMatch.STARTS_WITH),
-    )
-    assert ids_of(people.search(ask(*both, of=ResourceType.PATIENT))) == ["1"]

@@ -1,15 +1,11 @@
 """Times as hospitals' columns hold them, those among them that Python cannot hold."""
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
-from pathlib import Path
 
-import psycopg
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
 from adapters.contract import (
@@ -27,7 +23,7 @@ from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, Kind, instant_of
 from adapters.testing.harness import STAY, ask, dates, ids_of, patient, walk
 from adapters.testing.hospital import PARIS, Hospital, StayRow
-from tests.databases import NewDatabase
+from tests.adapters.emptied import Opened
 
 TIMES = """\
 mapping: 1
@@ -68,39 +64,32 @@ def _instant(local: datetime) -> datetime:
     return local.replace(tzinfo=PARIS).astimezone(UTC)
 
 
+def _utc(local: datetime) -> datetime:
+    return _instant(local).replace(tzinfo=None)
+
+
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
-_COMPACT = "%Y%m%d%H%M%S"
+
+
+def _form(form: str, step: timedelta = timedelta(seconds=1)) -> Layout:
+    return Layout("TEXT", f', format: "{form}"', lambda t: t.strftime(form), step)
+
 
 TEXTS = {
     "iso": Layout("TEXT", "", lambda t: t.isoformat(" ")),
-    "iso-T": Layout(
-        "TEXT", ', format: "%Y-%m-%dT%H:%M:%S"', lambda t: t.isoformat("T")
-    ),
-    "compact": Layout(
-        "TEXT", f', format: "{_COMPACT}"', lambda t: t.strftime(_COMPACT)
-    ),
-    "minutes": Layout(
-        "TEXT",
-        ', format: "%Y-%m-%d %H:%M"',
-        lambda t: t.strftime("%Y-%m-%d %H:%M"),
-        _MINUTE,
-    ),
+    "iso-T": _form("%Y-%m-%dT%H:%M:%S"),
+    "compact": _form("%Y%m%d%H%M%S"),
+    "minutes": _form("%Y-%m-%d %H:%M", _MINUTE),
     "days": Layout("TEXT", ', at: "00:00"', lambda t: t.date().isoformat(), _DAY),
     "noons": Layout("TEXT", ', at: "12:00"', lambda t: t.date().isoformat(), _DAY),
-    "utc": Layout(
-        "TEXT",
-        ", time_zone: UTC",
-        lambda t: _instant(t).replace(tzinfo=None).isoformat(" "),
-    ),
+    "utc": Layout("TEXT", ", time_zone: UTC", lambda t: _utc(t).isoformat(" ")),
 }
 TYPES = {
     "timestamp": Layout("TIMESTAMP(0)", "", lambda t: t),
     "timestamptz": Layout("TIMESTAMPTZ", "", _instant),
     "date": Layout("DATE", ', at: "00:00"', lambda t: t.date(), _DAY),
     "date-at-noon": Layout("DATE", ', at: "12:00"', lambda t: t.date(), _DAY),
-    "utc-timestamp": Layout(
-        "TIMESTAMP", ", time_zone: UTC", lambda t: _instant(t).replace(tzinfo=None)
-    ),
+    "utc-timestamp": Layout("TIMESTAMP", ", time_zone: UTC", lambda t: _utc(t)),
 }
 LAYOUTS = {
     **{f"sqlite-{name}": layout for name, layout in TEXTS.items()},
@@ -209,12 +198,6 @@ def test_walk(source: Source, descending: bool) -> None:
 
 
 MAPPING = """\
-mapping: 1
-name: Values that are hard to read
-profile: full
-time_zone: Europe/Paris
-source: {kind: sql, url: {env: PAS_URL}, may_write: true}
-constants: {visit_number_system: "urn:oid:1.2.3"}
 codes: {states: {table: {S: finished}}}
 encounter:
   rows: SELECT id, patient, visit, state, began, ended, changed FROM stays
@@ -230,6 +213,11 @@ encounter:
   sort: [date, _lastUpdated]
 """
 
+TABLE = (
+    "CREATE TABLE stays (id text, patient text, visit text, state text,"
+    " began timestamp, ended date, changed {})"
+)
+
 BEGAN = {
     "a": "2024-03-14 10:00:00",
     "b": "infinity",
@@ -244,65 +232,41 @@ BEGAN = {
 UNHELD = {"b", "c", "d", "e"}
 
 
-def opened(url: str, directory: Path, text: str = MAPPING) -> Adapter:
-    file = directory / "hospital.yaml"
-    file.write_text(text, encoding="utf-8")
-    return open_adapter(load_mapping(file, {"PAS_URL": url}))
-
-
-def connected(url: str) -> psycopg.Connection[tuple[object, ...]]:
-    plain = make_url(url).set(drivername="postgresql").render_as_string(False)
-    return psycopg.connect(plain, autocommit=True)
-
-
-def table(zoned: str = "timestamptz") -> str:
-    return (
-        "CREATE TABLE stays (id text, patient text, visit text, state text,"
-        f" began timestamp, ended date, changed {zoned})"
+@pytest.fixture
+def adapter(opened: Opened) -> Adapter:
+    """Return an adapter on such times; its tests choose PostgreSQL."""
+    rows = (
+        f"INSERT INTO stays VALUES ('{id}', 'P', '{id}', 'S', {time}, {ended}, {time})"
+        for id, began in BEGAN.items()
+        for time in [f"'{began}'" if began else "NULL"]
+        for ended in ["'infinity'" if id == "a" else "NULL"]
     )
+    zone = "SET TIME ZONE 'UTC'"
+    return opened(MAPPING, (zone, TABLE.format("timestamptz"), *rows))
 
 
-@pytest.fixture(scope="module")
-def adapter(
-    new_postgresql: NewDatabase, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Adapter]:
-    url = new_postgresql("unicode")
-    insert = "INSERT INTO stays VALUES (%s, 'P', %s, 'S', %s, %s, %s)"
-    with connected(url) as connection:
-        connection.execute(table())
-        for id, began in BEGAN.items():
-            ended = "infinity" if id == "a" else None
-            connection.execute(insert, (id, id, began, ended, began))
-    made = opened(url, tmp_path_factory.mktemp("unheld"))
-    yield made
-    made.close()
+ON_POSTGRESQL = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 
 
+@ON_POSTGRESQL
 def test_only_the_row_of_such_a_time_is_a_fault(adapter: Adapter) -> None:
     page = adapter.search(ask())
-    read = {row.id for row in page.rows if not isinstance(row, RowFault)}
     faults = [row for row in page.rows if isinstance(row, RowFault)]
+    read = {row.id for row in page.rows if not isinstance(row, RowFault)}
     assert read == set(BEGAN) - UNHELD
-    assert len(faults) == len(UNHELD)
-    assert {fault.column for fault in faults} == {"began"}
-    assert {fault.rule for fault in faults} == {"not readable as a time"}
-
-
-def test_such_a_time_may_stand_for_none(adapter: Adapter) -> None:
-    """`absent: [infinity]`: a stay that has not ended."""
-    stay = adapter.read(STAY, "a")
-    assert getattr(stay, "end", "?") is None
-
-
-def test_the_row_itself_is_a_fault_when_it_is_read(adapter: Adapter) -> None:
+    told = [(fault.column, fault.rule) for fault in faults]
+    assert told == [("began", "not readable as a time")] * len(UNHELD)
     with pytest.raises(SourceDataError) as refused:
         adapter.read(STAY, "b")
     assert refused.value.fault is not None
     assert refused.value.fault.column == "began"
     with pytest.raises(NotFoundError):
         adapter.read(STAY, "z")
+    # It may stand for none, `absent: [infinity]`: a stay that has not ended.
+    assert getattr(adapter.read(STAY, "a"), "end", "?") is None
 
 
+@ON_POSTGRESQL
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("key", [SortKey.DATE, SortKey.LAST_UPDATED])
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -315,12 +279,12 @@ def test_a_walk_passes_them_once(
     assert found == [*(order[::-1] if descending else order), "g"]
 
 
+@ON_POSTGRESQL
 def test_they_are_compared_as_the_database_does(adapter: Adapter) -> None:
     assert adapter.count(ask(dates("ge2025"))) == 2
     assert adapter.count(ask(dates("lt2024"))) == 2
 
 
-@pytest.mark.parametrize("kind", [Kind.DATE, Kind.LOCAL_TIME, Kind.INSTANT])
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -333,61 +297,51 @@ def test_they_are_compared_as_the_database_does(adapter: Adapter) -> None:
     ],
 )
 def test_they_have_a_place_among_the_instants_of_other_sources(
-    kind: Kind, text: str, place: object
+    text: str, place: object
 ) -> None:
-    rule = TimeRule(PARIS, PARIS, at=time() if kind is Kind.DATE else None)
-    assert instant_of(kind, rule, text) == place
+    for kind in (Kind.DATE, Kind.LOCAL_TIME, Kind.INSTANT):
+        rule = TimeRule(PARIS, PARIS, at=time() if kind is Kind.DATE else None)
+        assert instant_of(kind, rule, text) == place
 
 
-BAD = b"J\xf6rg"
-"""A name in Latin-1, which is not UTF-8."""
+NOT_UTF8 = (
+    TABLE.format("text"),
+    *(
+        f"INSERT INTO stays VALUES ('{id}', 'P', {visit}, 'S', '2024-03-14 10:00:00',"
+        " NULL, NULL)"
+        for id, visit in (
+            ("a", "'1'"),
+            ("b", "CAST(x'4af67267' AS TEXT)"),
+            ("c", "'Jörg'"),
+        )
+    ),
+)
+"""One of the names is in Latin-1."""
+
+ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+BY_ID = Sort(SortKey.ID)
 
 
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    file = tmp_path / "pas.db"
-    connection = sqlite3.connect(file)
-    connection.execute(table("text"))
-    insert = (
-        "INSERT INTO stays VALUES"
-        " (?, 'P', CAST(? AS TEXT), 'S', '2024-03-14 10:00:00', NULL, NULL)"
-    )
-    connection.executemany(insert, [("a", b"1"), ("b", BAD), ("c", "Jörg".encode())])
-    connection.commit()
-    connection.close()
-    return f"sqlite:///{file}"
-
-
-def test_only_the_row_of_a_text_that_is_not_utf8_is_a_fault(
-    sqlite: str, tmp_path: Path
-) -> None:
-    adapter = opened(sqlite, tmp_path)
+@ON_SQLITE
+def test_only_the_row_of_a_text_that_is_not_utf8_is_a_fault(opened: Opened) -> None:
+    adapter = opened(MAPPING, NOT_UTF8)
     for _ in range(2):
-        page = adapter.search(ask(patient("P"), sort=Sort(SortKey.ID)))
+        page = adapter.search(ask(patient("P"), sort=BY_ID))
         assert ids_of(page) == ["a", "!visit", "c"]
         assert getattr(page.rows[2], "visit_number", "") == "Jörg"
-    adapter.close()
 
 
-def test_a_page_that_would_go_on_from_such_a_text_is_refused(
-    sqlite: str, tmp_path: Path
-) -> None:
-    """No text that can be bound compares as it does."""
-    text = MAPPING.replace("    id: {from: id}", "    id: {from: visit}")
-    adapter = opened(sqlite, tmp_path, text)
-    query = ask(sort=Sort(SortKey.ID))
-    assert len(ids_of(adapter.search(query))) == 3
-    with pytest.raises(SourceDataError, match="no text"):
-        list(walk(adapter, ask(sort=Sort(SortKey.ID), count=1)))
-    adapter.close()
-
-
+@ON_SQLITE
 @pytest.mark.parametrize("column", ["id: {from: id}", "start: {from: began}"])
-def test_among_several_sources_it_has_no_place(
-    sqlite: str, tmp_path: Path, column: str
+def test_a_page_that_would_go_on_from_such_a_text_is_refused(
+    opened: Opened, column: str
 ) -> None:
+    """No text that can be bound compares as it does, nor has it a place among sources."""
     changed = column.replace(column.split()[-1], "visit}")
-    adapter = opened(sqlite, tmp_path, MAPPING.replace(column, changed))
+    adapter = opened(MAPPING.replace(column, changed), NOT_UTF8)
     with pytest.raises(SourceDataError, match="no text"):
         adapter.search(replace(ask(), placed=True))
-    adapter.close()
+    if column.startswith("id"):
+        assert len(ids_of(adapter.search(ask(sort=BY_ID)))) == 3
+        with pytest.raises(SourceDataError, match="no text"):
+            list(walk(adapter, ask(sort=BY_ID, count=1)))
