@@ -30,11 +30,6 @@ NewUrl = Callable[[str], str]
 Check = Callable[..., Findings]
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
     url = new_url(kind)

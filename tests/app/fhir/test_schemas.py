@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -311,19 +310,6 @@ def test_a_visit_number_without_a_system_names_none() -> None:
 def test_without_an_extension_url_there_is_no_unit() -> None:
     body = written(ENCOUNTER, Constants())
     assert body["serviceProvider"] == {"reference": "Organization/o-1"}
-
-
-@pytest.mark.parametrize("code", CLASS_LABELS)
-def test_a_class_has_the_systems_of_the_mapping(code: str) -> None:
-    """Decision 18."""
-    act_code, local = "http://hl7.org/fhir/v3/ActCode", "https://example.org/fhir/class"
-    record = ENCOUNTER._replace(class_code=code)
-    coding = {"code": code, "display": CLASS_LABELS[code], "system": act_code}
-    assert written(record)["class"] == coding
-    systems = Constants(class_systems=MappingProxyType({"REC": local}))
-    schema = resource_schemas(systems)[ResourceType.ENCOUNTER]
-    own: Any = compiled(schema)(record)["class"]
-    assert own["system"] == (local if code == "REC" else act_code)
 
 
 def test_class_labels_are_those_of_the_code_system() -> None:
