@@ -1,7 +1,7 @@
 """Schemas: records as STU3 resources, from a whole record down to the barest one."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
@@ -10,8 +10,6 @@ from zoneinfo import ZoneInfo
 import orjson
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adapters.contract import (
     AddressRecord,
@@ -319,95 +317,27 @@ def test_class_labels_are_those_of_the_code_system() -> None:
     }
 
 
-TEXTS = st.text(
-    st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12
-).filter(lambda text: text == text.strip())
-MAYBE = st.none() | st.just("") | TEXTS
-IDS = st.from_regex(r"[A-Za-z0-9\-.]{1,64}", fullmatch=True)
-MAYBE_ID = st.none() | st.just("") | IDS
-FLAGS = st.sampled_from([None, True, False])
-USES = st.sampled_from([None, "", "home"])
-TIMES = st.none() | st.datetimes(
-    min_value=datetime(1950, 1, 1),  # noqa: DTZ001 - the zone is drawn beside it
-    max_value=datetime(2100, 1, 1),  # noqa: DTZ001
-    timezones=st.sampled_from([PARIS, UTC, ZoneInfo("America/Cayenne")]),
-)
+def _blanked(record: Any) -> Iterator[Any]:
+    """Yield a record without each value that it may lack, and with parts that lack theirs."""
+    required = {"id", "status", "patient_id"}
+    if isinstance(record, IdentifierRecord):
+        required.add("value")
+    for name, value in record._asdict().items():
+        if name in required:
+            continue
+        has_text = isinstance(value, str) and name not in ("class_code", "gender")
+        blanks: list[object] = ["", None] if has_text else [None]
+        if isinstance(value, tuple):
+            parts = [each for each in value if hasattr(each, "_asdict")]
+            blanks = [(), *((part,) for each in parts for part in _blanked(each))]
+            blanks += [("", *value)] * (not parts)
+        yield from (record._replace(**{name: blank}) for blank in blanks)
 
 
-def _drawn(kind: Callable[..., Any], **drawn: Any) -> st.SearchStrategy[Any]:
-    """Return records whose values are drawn; a list is one of texts or parts."""
-    values = {
-        name: st.sampled_from(value) if isinstance(value, list) else value
-        for name, value in drawn.items()
-    }
-    return st.builds(kind, **values)
-
-
-def _several(of: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(of, max_size=3).map(tuple)
-
-
-ENCOUNTERS = _drawn(
-    EncounterRecord,
-    id=IDS,
-    status=["planned", "in-progress", "finished"],
-    patient_id=IDS,
-    visit_number=MAYBE,
-    visit_number_system=[None, "", "urn:oid:1.2.250.1"],
-    class_code=[None, *CLASS_LABELS],
-    start=TIMES,
-    end=st.none(),
-    functional_unit=MAYBE,
-    organization_id=MAYBE_ID,
-    last_updated=TIMES,
-)
-IDENTIFIERS = _drawn(
-    IdentifierRecord,
-    **{"value": TEXTS, "system": MAYBE, "type": MAYBE, "use": [None, "usual"]},
-    assigner_id=MAYBE_ID,
-)
-NAMES = _drawn(
-    NameRecord,
-    **{"use": [None, "official", "old"], "family": MAYBE, "prefix": MAYBE},
-    given=_several(st.sampled_from(["", "Zoé"])),
-    text=MAYBE,
-)
-TELECOMS = _drawn(
-    TelecomRecord, value=st.just("") | TEXTS, system=[None, "", "phone"], use=USES
-)
-ADDRESSES = _drawn(
-    AddressRecord,
-    **{"use": USES, "city": MAYBE, "postal_code": MAYBE, "country": MAYBE},
-    lines=_several(st.sampled_from(["", "1 rue"])),
-)
-PATIENTS = _drawn(
-    PatientRecord,
-    id=IDS,
-    active=FLAGS,
-    identifiers=_several(IDENTIFIERS),
-    names=_several(NAMES),
-    telecoms=_several(TELECOMS),
-    gender=[None, "male", "unknown"],
-    birth_date=st.none() | st.dates(min_value=date(1900, 1, 1)),
-    deceased=FLAGS,
-    deceased_at=[None, DIED],
-    addresses=_several(ADDRESSES),
-    organization_id=MAYBE_ID,
-    replaced_by=MAYBE_ID,
-    last_updated=TIMES,
-)
-
-
-@given(ENCOUNTERS, st.none() | st.integers(min_value=2, max_value=10_000))
-def test_every_encounter_is_valid(record: EncounterRecord, hours: int | None) -> None:
-    if record.start and hours:
-        record = record._replace(end=record.start + timedelta(hours=hours))
-    assert ("identifier" in written(record)) == bool(record.visit_number)
-
-
-@given(PATIENTS)
-def test_every_patient_is_valid(record: PatientRecord) -> None:
-    assert written(record)["id"] == record.id
+@pytest.mark.parametrize("record", [ENCOUNTER, PATIENT, ORGANIZATION])
+def test_whatever_a_record_lacks_it_is_valid(record: Any) -> None:
+    for blanked in _blanked(record):
+        assert written(blanked)["id"] == record.id
 
 
 BASE = "https://example.org/fhir/v3"
