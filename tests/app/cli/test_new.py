@@ -65,8 +65,8 @@ def made(url: str, text: str, kind: str = "sqlite") -> str:
                     "(:n, :n, 1, 1, 1, NULL, :status, :kind, 'x', '2024-03-30 08:15:00')",
                 ),
             ):
-                statement = sa.text(f"INSERT INTO {table} VALUES {values}")
-                connection.execute(statement, [_row(n) for n in range(1, 41)])
+                insert = sa.text(f"INSERT INTO {table} VALUES {values}")
+                connection.execute(insert, [_row(n) for n in range(1, 41)])
     engine.dispose()
     return url
 

@@ -146,7 +146,7 @@ def test_what_is_moved_or_exchanged_leads_nowhere(
             return [each for each in stored.items() if each[0] != b"page"]
 
         def answered(bundle: Any, relation: str, stored: dict[bytes, bytes]) -> int:
-            client.hset(f"page:{bundle['id']}", mapping=stored)  # type: ignore[arg-type]
+            client.hset(f"page:{bundle['id']}", mapping=stored)
             return served.get(link(bundle, relation)).status_code
 
         ((field, value),), ((_, other_value),) = links(first), links(theirs)
