@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.docs.pages import Block, every_block
-from tests.docs.resident import client
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 
 PORTS = (8000, 8001, 8010)
@@ -102,17 +101,11 @@ class _Terminal:
         first = free_ports(len(PORTS))
         self._ports = dict(zip(PORTS, range(first, first + len(PORTS)), strict=True))
         self._running: list[str] = []
-        self._door = directory / "resident.socket"
-        _make_scripts(directory / ".venv" / "bin", self._ports, self._door)
+        _make_scripts(directory / ".venv" / "bin", self._ports)
 
     @contextmanager
     def opened(self) -> "Iterator[_Terminal]":
         """Open the shell; what was started in it ends with the block."""
-        resident = subprocess.Popen(
-            [sys.executable, "-m", "tests.docs.resident", str(self._door)],
-            cwd=ROOT,
-            env=_environ(),
-        )
         self._shell = subprocess.Popen(
             ["bash", "--norc"],
             cwd=self._root,
@@ -128,8 +121,6 @@ class _Terminal:
             for name in [*self._running]:
                 self._end(name)
             self._shell.communicate("exit\n", timeout=_SECONDS)
-            resident.kill()
-            resident.wait(_SECONDS)
 
     def path(self, name: str) -> Path:
         """Return the path of a file as seen from where the shell is."""
@@ -209,7 +200,7 @@ def _environ() -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 
-def _make_scripts(folder: Path, ports: dict[int, int], door: Path) -> None:
+def _make_scripts(folder: Path, ports: dict[int, int]) -> None:
     folder.mkdir(parents=True)
     python = shlex.quote(sys.executable)
     scripts = {
@@ -218,9 +209,6 @@ def _make_scripts(folder: Path, ports: dict[int, int], door: Path) -> None:
             exec {python} "$@"
             """,
         "encounters": f"""\
-            if [ "$1" = mapping ] && [ -S {shlex.quote(str(door))} ]
-            then exec {client(door)} "$@"
-            fi
             [ "$1" != demo ] || set -- "$@" --port {ports[8000]}
             exec {python} -m app.cli "$@"
             """,

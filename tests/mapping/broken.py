@@ -1,4 +1,9 @@
-"""Broken mapping files: what each is said to be wrong with, and where a person mends it."""
+"""Broken mapping files: what each is said to be wrong with, and where a person mends it.
+
+bad.yaml has them all. A file is a `text`, or one of the `bases` changed by a `diff` ("---"
+between two places). `mend` names the lines to mend, of this file or as file:line of another:
+the first if it says nothing. `says` is what `encounters mapping check` prints.
+"""
 
 import re
 from pathlib import Path
@@ -6,27 +11,41 @@ from typing import Any
 
 import yaml
 
-BAD = Path(__file__).parent / "bad"
-FILES = sorted(BAD.glob("*.yaml"))
+HERE = Path(__file__).parent
+TABLE = HERE / "bad.yaml"
+
+_TABLE: dict[str, Any] = yaml.safe_load(TABLE.read_text("utf-8"))
+FILES: dict[str, dict[str, Any]] = _TABLE["files"]
 
 
-def text_of(file: Path) -> str:
-    """Return the text of a file, whatever encoding somebody saved it in."""
-    data = file.read_bytes()
-    encoding = "utf-16" if data[:2] == b"\xff\xfe" else "utf-8-sig"
-    return data.decode(encoding, errors="replace")
+def write_all(folder: Path) -> None:
+    """Write the files, and those that they extend."""
+    (folder / "bases").mkdir()
+    for base in (HERE / "bases").iterdir():
+        (folder / "bases" / base.name).write_bytes(base.read_bytes())
+    for name, said in FILES.items():
+        text = _text(said).replace("\n", said.get("newline", "\n"))
+        data = text.encode(said.get("encoding", "utf-8"))
+        (folder / f"{name}.yaml").write_bytes(data)
 
 
-def to_mend(file: Path) -> set[str]:
-    """Return file:line of each line to mend, as the first line of the file says.
+def _text(said: dict[str, Any]) -> str:
+    if "text" in said:
+        return str(said["text"])
+    text = str(_TABLE["bases"][said.get("base", "database")])
+    for place in re.split("^---\n", said.get("diff", ""), flags=re.MULTILINE):
+        lines = place.splitlines(keepends=True)
+        old = "".join(line[1:] for line in lines if line[0] in " -")
+        new = "".join(line[1:] for line in lines if line[0] in " +")
+        assert not old or text.count(old) == 1, old
+        text = text.replace(old, new) if old else text
+    return text
 
-    `# mend 4, bases/vendor.yaml:7`: a line of this file, and one of another. What cannot
-    have such a line is mended on its first.
-    """
-    first = text_of(file).partition("\n")[0]
-    said = re.fullmatch(r"# mend (.+?)\r?", first)
-    named = said[1].split(", ") if said else ["1"]
-    return {name if ":" in name else f"{file.name}:{name}" for name in named}
+
+def to_mend(name: str) -> set[str]:
+    """Return file:line of each line to mend."""
+    named = str(FILES[name].get("mend", 1)).split(", ")
+    return {each if ":" in each else f"{name}.yaml:{each}" for each in named}
 
 
 def as_an_editor_reads(file: Path) -> Any:

@@ -1,12 +1,48 @@
-"""Databases for the tests of the tools."""
+"""Commands and databases for the tests of the tools."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
+from app.cli import main
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
+
+
+class Said(NamedTuple):
+    """What a command printed, and its status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> Any:
+        """What it printed as JSON."""
+        return json.loads(self.out)
+
+
+Mapping = Callable[..., Said]
+
+
+@pytest.fixture
+def mapping(capsys: pytest.CaptureFixture[str]) -> Mapping:
+    """Return what runs `encounters mapping`."""
+
+    def run(*arguments: object) -> Said:
+        status = main(["mapping", *map(str, arguments)])
+        return Said(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Return each kind of database."""
+    return str(request.param)
 
 
 @pytest.fixture

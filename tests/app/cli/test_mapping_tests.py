@@ -188,13 +188,6 @@ def test_each_difference_is_reported_at_its_line(
         assert located(word) in "\n".join(lines)
 
 
-def test_the_mapping_decides_what_a_search_finds(demo: Beside, capsys: Capture) -> None:
-    tests = f"{SEARCH}{{status: planned}}{AT}_found: [2]"
-    assert demo.reported(capsys, tests)[0] == 0
-    demo.replace("P: planned", "P: finished")
-    assert demo.reported(capsys, tests)[0] == 1
-
-
 def test_items_are_numbered_where_several_have_rows(
     demo: Beside, capsys: Capture
 ) -> None:

@@ -3,14 +3,15 @@
 import json
 import lzma
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from adapters.testing.hospital import EDGES
-from app.cli import main
 from demo.hospital import fill
+from tests.app.cli.conftest import Mapping, Said
 from tests.app.cli.places import DEMO, MAPPINGS, located
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
@@ -18,8 +19,6 @@ from tests.hospital_http_mapping import http_mapping_text
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
 GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
 SAMPLE = Path(__file__).parents[2] / "gnuhealth" / "sample.sqlite.xz"
-
-Capture = pytest.CaptureFixture[str]
 
 STAY = """\
 sejour_id: 900001
@@ -53,50 +52,59 @@ IDENTIFYING = (
 )  # fmt: skip
 
 
-def preview(
-    folder: Path, row: str, *options: str, mapping: Path = DEMO
-) -> tuple[int, Path]:
-    file = folder / "row.yaml"
-    file.write_text(row, "utf-8")
-    given = ["mapping", "preview", str(mapping), "--row", str(file), *options]
-    return main(given), file
+Preview = Callable[..., Said]
 
 
-def shown(folder: Path, capsys: Capture, row: str, *options: str) -> dict[str, Any]:
-    assert preview(folder, row, "--json", *options)[0] == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
+@pytest.fixture
+def preview(tmp_path: Path, mapping: Mapping) -> Preview:
+    """Return what shows a row."""
+
+    def run(row: str, *options: str, file: Path = DEMO) -> Said:
+        rows = tmp_path / "row.yaml"
+        rows.write_text(row, "utf-8")
+        return mapping("preview", file, "--row", rows, *options)
+
+    return run
+
+
+@pytest.fixture
+def live(mapping: Mapping) -> Preview:
+    """Return what shows a row of a source."""
+
+    def run(*options: object, file: Path = DEMO) -> Said:
+        return mapping("preview", file, "--live", *options)
+
+    return run
 
 
 # ------------------------------------------------------------- where elements are from
 
 
-def test_each_element_has_the_cell_and_the_rule_it_came_from(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    assert preview(tmp_path, STAY)[0] == 0
-    out = capsys.readouterr().out
+def test_each_element_has_the_cell_and_the_rule_it_came_from(preview: Preview) -> None:
+    status, out, _ = preview(STAY)
+    assert status == 0
     resource, _, rest = out.partition("\nWhere each element is from:\n")
     assert json.loads(resource)["period"] == {"start": "2024-03-30T08:15:00+01:00"}
     lines = rest.replace(f"{DEMO}:", "").splitlines()
     pairs = dict(zip(lines[::2], lines[1::2], strict=False))
     expected = {
-        "  Encounter.id = 900001": "      ← sejour_id = '900001'   @sejour_id}@",
-        "  Encounter.status = finished": (
-            "      ← etat = 'S'; codes.status: S → finished   @S: finished@"
+        "Encounter.id = 900001": "sejour_id = '900001'   @sejour_id}@",
+        "Encounter.status = finished": (
+            "etat = 'S'; codes.status: S → finished   @S: finished@"
         ),
-        "  Encounter.class.code = UNK": (
-            "      ← type_sejour = 'NEW'; codes.class: otherwise → UNK   @otherwise: UNK@"
+        "Encounter.class.code = UNK": (
+            "type_sejour = 'NEW'; codes.class: otherwise → UNK   @otherwise: UNK@"
         ),
-        "  Encounter.period.start = 2024-03-30T08:15:00+01:00": (
-            "      ← date_entree = '2024-03-30 08:15:00'; in Europe/Paris   @date_entree}@"
+        "Encounter.period.start = 2024-03-30T08:15:00+01:00": (
+            "date_entree = '2024-03-30 08:15:00'; in Europe/Paris   @date_entree}@"
         ),
-        "  Encounter.identifier[0].assigner.reference = Organization/2": (
-            "      ← etab_id = '2'   @etab_id}@"
+        "Encounter.identifier[0].assigner.reference = Organization/2": (
+            "etab_id = '2'   @etab_id}@"
         ),
-        "  Encounter.class.display = unknown": "      ← the label of the code",
+        "Encounter.class.display = unknown": "the label of the code",
     }
-    assert {k: located(v) for k, v in expected.items()}.items() <= pairs.items()
+    found = {f"  {k}": f"      ← {located(v)}" for k, v in expected.items()}
+    assert found.items() <= pairs.items()
     _, _, empty = rest.partition("\nFields that give nothing:\n")
     assert (
         "Encounter.period.end\n      ← date_sortie = '2999-12-31 00:00:00'; " in empty
@@ -105,82 +113,71 @@ def test_each_element_has_the_cell_and_the_rule_it_came_from(
 
 
 @pytest.mark.parametrize(
-    ("begun", "changed", "rules"),
+    ("begun", "changed", "begin", "change"),
     [
         (
-            "2024-03-30 08:15:00",
-            "2024-03-30 08:15:00",
-            ("in Europe/Paris", "in UTC, written in Europe/Paris"),
+            *("2024-03-30 08:15:00", "2024-03-30 08:15:00"),
+            *("in Europe/Paris", "in UTC, written in Europe/Paris"),
         ),
         (
-            "2024-03-30T12:15:00+05:00",
-            "2024-03-30T08:15:00Z",
-            ("by its own offset, written in Europe/Paris",) * 2,
+            *("2024-03-30T12:15:00+05:00", "2024-03-30T08:15:00Z"),
+            *(("by its own offset, written in Europe/Paris",) * 2),
         ),
     ],
 )
 def test_the_zone_of_a_time_is_shown(
-    tmp_path: Path, capsys: Capture, begun: str, changed: str, rules: tuple[str, str]
+    preview: Preview, begun: str, changed: str, begin: str, change: str
 ) -> None:
     row = STAY.replace("2024-03-30 08:15:00", begun) + f"maj_utc: {changed}\n"
-    lines = {e["element"]: e for e in shown(tmp_path, capsys, row)["elements"]}
-    start = lines["Encounter.period.start"]
-    updated = lines["Encounter.meta.lastUpdated"]
-    assert (start["rule"], updated["rule"]) == rules
-    assert start["value"] == "2024-03-30T08:15:00+01:00"
-    assert updated["value"] == "2024-03-30T09:15:00+01:00"
+    elements = preview(row, "--json").told["elements"]
+    found = {each["element"]: (each["value"], each["rule"]) for each in elements}
+    assert found["Encounter.period.start"] == ("2024-03-30T08:15:00+01:00", begin)
+    assert found["Encounter.meta.lastUpdated"] == ("2024-03-30T09:15:00+01:00", change)
 
 
-def test_every_element_of_a_patient_is_explained(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    told = shown(tmp_path, capsys, PATIENT, "--of", "patient")
+def test_every_element_of_a_patient_is_explained(preview: Preview) -> None:
+    told = preview(PATIENT, "--of", "patient", "--json").told
     assert all(line["rule"] or line["cells"] for line in told["elements"])
     cells = {line["element"]: line["cells"] for line in told["elements"]}
     assert cells["Patient.name[0].given[1]"] == {"prenoms": "ANNE Αλέξης"}
     assert cells["Patient.identifier[0].value"] == {"valeur": "0000042"}
     assert list(cells["Patient.deceasedDateTime"]) == ["date_deces", "heure_deces"]
-    rules = {
-        line["rule"]
-        for line in told["empty"]
-        if line["element"].startswith("Patient.identifier.")
-    }
-    assert len(rules) == 1
-    assert rules.pop().endswith(": only_if statut")
+    empty = [e for e in told["empty"] if e["element"].startswith("Patient.identifier.")]
+    (rule,) = {each["rule"] for each in empty}
+    assert rule.endswith(": only_if statut")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "faults"),
+    ("changes", "faults"),
     [
-        ("etat: S", "etat: Z", ["Encounter.status"]),
-        ("patient_id: 42", "patient_id: 4 2", ["Encounter.subject"]),
+        ({"etat: S": "etat: Z"}, ["Encounter.status"]),
         (
-            "patient_id: 42\netat: S",
-            "patient_id: 4 2\netat: Z",
+            {"patient_id: 42": "patient_id: 4 2", "etat: S": "etat: Z"},
             ["Encounter.subject", "Encounter.status"],
         ),
-        ("2999-12-31", "2024-01-01", ["Encounter.period.end"]),
+        ({"2999-12-31": "2024-01-01"}, ["Encounter.period.end"]),
     ],
 )
 def test_a_row_that_is_a_fault_shows_its_faults_at_their_lines(
-    tmp_path: Path, capsys: Capture, old: str, new: str, faults: list[str]
+    preview: Preview, changes: dict[str, str], faults: list[str]
 ) -> None:
-    assert preview(tmp_path, STAY.replace(old, new), "--json")[0] == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["resource"] is None
-    assert [fault["element"] for fault in told["faults"]][: len(faults)] == faults
+    row = STAY
+    for old, new in changes.items():
+        row = row.replace(old, new)
+    said = preview(row, "--json")
+    assert (said.status, said.told["resource"]) == (1, None)
+    found = said.told["faults"]
+    assert [fault["element"] for fault in found][: len(faults)] == faults
     lines = DEMO.read_text("utf-8").splitlines()
-    fault = told["faults"][0]
-    assert fault["source"] in lines[fault["line"] - 1]
+    assert found[0]["source"] in lines[found[0]["line"] - 1]
 
 
-def test_an_item_that_is_left_out_has_no_faults(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_an_item_that_is_left_out_has_no_faults(preview: Preview) -> None:
     row = PATIENT.replace("sexe: F", "sexe: Q\ndecede: O")
     row = row.replace("domaine: INS-NIR", "domaine: QQ")
-    assert preview(tmp_path, row, "--of", "patient", "--json")[0] == 1
-    told = json.loads(capsys.readouterr().out)
+    said = preview(row, "--of", "patient", "--json")
+    assert said.status == 1
+    told = said.told
     assert [fault["element"] for fault in told["faults"]] == ["Patient.gender"]
     values = {line["element"]: line["value"] for line in told["elements"]}
     assert values["Patient.deceasedDateTime"] == "2024-02-03T04:05:00+01:00"
@@ -188,17 +185,17 @@ def test_an_item_that_is_left_out_has_no_faults(
     assert values["Patient.name[0].given"] == ["ANNE", "Αλέξης"]
 
 
-def test_a_row_that_is_not_served_says_so(tmp_path: Path, capsys: Capture) -> None:
-    row = STAY.replace("etat: S", "etat: X")
-    assert shown(tmp_path, capsys, row)["unserved"] == "removed"
+def test_a_row_that_is_not_served_says_so(preview: Preview) -> None:
+    said = preview(STAY.replace("etat: S", "etat: X"), "--json")
+    assert (said.status, said.told["unserved"]) == (0, "removed")
 
 
-def test_http_rows_are_written_as_the_api_returns_them(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    row = "{id: 1, patient: {ipp: 42}, etat: S, uf: {code: 0123}}"
-    assert preview(tmp_path, row, mapping=GROUP_A)[0] == 0
-    assert "← uf.code = '0123'" in capsys.readouterr().out
+def test_http_rows_are_written_as_the_api_returns_them(preview: Preview) -> None:
+    said = preview(
+        "{id: 1, patient: {ipp: 42}, etat: S, uf: {code: 0123}}", file=GROUP_A
+    )
+    assert said.status == 0
+    assert "← uf.code = '0123'" in said.out
 
 
 @pytest.mark.parametrize(
@@ -211,10 +208,11 @@ def test_http_rows_are_written_as_the_api_returns_them(
     ],
 )
 def test_what_cannot_be_previewed_is_an_error(
-    tmp_path: Path, capsys: Capture, row: str, options: tuple[str, ...], says: str
+    preview: Preview, row: str, options: tuple[str, ...], says: str
 ) -> None:
-    assert preview(tmp_path, row, *options)[0] == 2
-    assert says in capsys.readouterr().err
+    said = preview(row, *options)
+    assert said.status == 2
+    assert says in said.err
 
 
 # -------------------------------------------------------------------------- live rows
@@ -227,78 +225,60 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def live(*options: str, mapping: Path = DEMO) -> int:
-    return main(["mapping", "preview", str(mapping), "--live", *options])
-
-
 def test_a_live_row_is_read_by_its_id(
-    database: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    database: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
-    connection = sqlite3.connect(database)
     query = (
         "SELECT patient_id, valeur FROM identifiant_patient WHERE domaine = 'IPP-CHU'"
     )
-    patient, number = connection.execute(query).fetchone()
-    connection.close()
-    assert live("--id", str(patient), "--of", "patient", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["resource"]["id"] == str(patient)
-    assert {"valeur": number} in [line["cells"] for line in told["elements"]]
-    assert live("--id", str(patient), "--of", "patient", "--redact") == 0
-    assert number not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+    with closing(sqlite3.connect(database)) as connection:
+        patient, number = connection.execute(query).fetchone()
+    said = live("--id", patient, "--of", "patient", "--json")
+    assert (said.status, said.told["resource"]["id"]) == (0, str(patient))
+    assert {"valeur": number} in [line["cells"] for line in said.told["elements"]]
+    said = live("--id", patient, "--of", "patient", "--redact")
+    assert said.status == 0
+    assert number not in said.out
+    for options, says in (
         ((), "--live takes --id"),
         (("--id", "nobody"), "the source has no such encounter"),
-    ],
-)
-def test_a_live_row_that_is_not_there_is_said(
-    database: Path,
-    capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...],
-    said: str,
-) -> None:
-    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
-    assert live(*options) == 2
-    assert said in capsys.readouterr().err
+    ):
+        said = live(*options)
+        assert said.status == 2
+        assert says in said.err
 
 
 def test_a_source_that_is_away_is_said_without_its_address(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PAS_URL", f"sqlite:///{tmp_path}/nowhere.sqlite")
-    assert live("--id", "1") == 2
-    said = capsys.readouterr().err
-    assert said.startswith("the source does not answer: ")
-    assert "nowhere" not in said
+    said = live("--id", "1")
+    assert said.status == 2
+    assert said.err.startswith("the source does not answer: ")
+    assert "nowhere" not in said.err
     monkeypatch.delenv("PAS_URL")
-    assert live("--id", "1") == 2
-    assert "the environment variable PAS_URL is not set" in capsys.readouterr().err
+    said = live("--id", "1")
+    assert said.status == 2
+    assert "the environment variable PAS_URL is not set" in said.err
 
 
 # -------------------------------------------------------------------------- redaction
 
 
+@pytest.mark.parametrize("options", [("--json",), ()])
 def test_nothing_that_identifies_a_person_is_left(
-    tmp_path: Path, capsys: Capture
+    preview: Preview, options: tuple[str, ...]
 ) -> None:
-    for options in (("--json",), ()):
-        assert (
-            preview(tmp_path, PATIENT, "--of", "patient", "--redact", *options)[0] == 0
-        )
-        out = capsys.readouterr().out
-        assert [secret for secret in IDENTIFYING if secret in out] == []
-        assert "female" in out
-        assert "France" in out
+    status, out, _ = preview(PATIENT, "--of", "patient", "--redact", *options)
+    assert status == 0
+    assert [secret for secret in IDENTIFYING if secret in out] == []
+    assert "female" in out
+    assert "France" in out
 
 
-def test_a_stay_keeps_what_a_ticket_is_about(tmp_path: Path, capsys: Capture) -> None:
-    told = shown(tmp_path, capsys, STAY, "--redact")
+def test_a_stay_keeps_what_a_ticket_is_about(preview: Preview) -> None:
+    told = preview(STAY, "--redact", "--json").told
     resource = told["resource"]
     assert resource["period"] == {"start": "2024-03-30T08:15:00+01:00"}
     assert resource["status"] == "finished"
@@ -307,71 +287,62 @@ def test_a_stay_keeps_what_a_ticket_is_about(tmp_path: Path, capsys: Capture) ->
     (identifier,) = resource["identifier"]
     assert identifier["value"] == "***"
     assert identifier["assigner"] == {"reference": "Organization/2"}
-    by_element = {line["element"]: line for line in told["elements"]}
-    assert by_element["Encounter.id"]["cells"] == {"sejour_id": "***"}
-    assert by_element["Encounter.status"]["cells"] == {"etat": "S"}
+    cells = {line["element"]: line["cells"] for line in told["elements"]}
+    assert cells["Encounter.id"] == {"sejour_id": "***"}
+    assert cells["Encounter.status"] == {"etat": "S"}
 
 
-def test_a_fault_stays_a_fault_and_shows_no_cell(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_fault_stays_a_fault_and_shows_no_cell(preview: Preview) -> None:
     bad = (
         STAY.replace("id: 42", "id: 4 2")
         .replace("etat: S", "etat: Madame Anne Dupont-Martin")
         .replace("date_entree: 2024-03-30 08:15:00", "date_entree: Anne Dupont")
     )
-    assert preview(tmp_path, bad, "--redact")[0] == 1
-    out = capsys.readouterr().out
-    assert out.count("a fault: ") == 3
+    status, out, _ = preview(bad, "--redact")
+    assert (status, out.count("a fault: ")) == (1, 3)
     assert "Dupont" not in out
     assert "4 2" not in out
-    short = STAY.replace("etat: S", "etat: Q7")
-    assert preview(tmp_path, short, "--redact")[0] == 1
-    assert "etat = 'Q7'" in capsys.readouterr().out
+    status, out, _ = preview(STAY.replace("etat: S", "etat: Q7"), "--redact")
+    assert status == 1
+    assert "etat = 'Q7'" in out
 
 
 # --------------------------------------------------------------- sources of other kinds
 
 
 def test_a_live_row_of_an_http_api(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "mapping.yaml"
     file.write_text(http_mapping_text(EDGES), "utf-8")
-    for name, secret in SECRETS.items():
-        monkeypatch.setenv(name, secret)
     stay = next(stay for stay in EDGES.stays if stay.state == "S")
     with serving(Api(EDGES)) as url:
-        monkeypatch.setenv("PAS_URL", url)
-        assert live("--id", str(stay.id), "--json", mapping=file) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told["resource"]["id"] == str(stay.id)
-        by_element = {line["element"]: line for line in told["elements"]}
-        assert list(by_element["Encounter.id"]["cells"].values()) == [str(stay.id)]
-        assert live("--id", "999999", mapping=file) == 2
-        assert live("--id", "..", mapping=file) == 2
-    assert live("--id", "1", mapping=file) == 2
-    assert "the source does not answer" in capsys.readouterr().err
+        for name, value in {"PAS_URL": url, **SECRETS}.items():
+            monkeypatch.setenv(name, value)
+        said = live("--id", stay.id, "--json", file=file)
+        assert (said.status, said.told["resource"]["id"]) == (0, str(stay.id))
+        cells = {line["element"]: line["cells"] for line in said.told["elements"]}
+        assert list(cells["Encounter.id"].values()) == [str(stay.id)]
+        assert live("--id", "999999", file=file).status == 2
+        assert live("--id", "..", file=file).status == 2
+    said = live("--id", "1", file=file)
+    assert said.status == 2
+    assert "the source does not answer" in said.err
 
 
 def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "gh.sqlite"
-    file.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
-    monkeypatch.setenv("PAS_URL", f"sqlite:///{file}")
-    assert live("--id", "inp-1", mapping=GNU_HEALTH) == 0
-    out = capsys.readouterr().out
-    assert "Encounter.id = inp-1\n      ← id = '1'; after the prefix inp-" in out
-    assert live("--id", "1", mapping=GNU_HEALTH) == 2
-    said = capsys.readouterr().err
-    assert (
-        said
-        == "the source has no such encounter: its ids begin with app- or eva- or inp-\n"
-    )
-    assert live("--id", "app-999999", mapping=GNU_HEALTH) == 2
-    said = capsys.readouterr().err
-    assert said == (
-        "the source has no such encounter, or the WHERE of its rows leaves it out\n"
-    )
-    assert live("--id", "1", mapping=GNU_HEALTH) == 2
+    database = tmp_path / "gh.sqlite"
+    database.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
+    said = live("--id", "inp-1", file=GNU_HEALTH)
+    assert said.status == 0
+    assert "Encounter.id = inp-1\n      ← id = '1'; after the prefix inp-" in said.out
+    none = "the source has no such encounter"
+    for id, says in (
+        ("1", f"{none}: its ids begin with app- or eva- or inp-\n"),
+        ("app-999999", f"{none}, or the WHERE of its rows leaves it out\n"),
+    ):
+        said = live("--id", id, file=GNU_HEALTH)
+        assert (said.status, said.err) == (2, says)

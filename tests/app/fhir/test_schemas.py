@@ -1,17 +1,15 @@
 """Schemas: records as STU3 resources, from a whole record down to the barest one."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from marshmallow import Schema, fields
+import yaml
 
 from adapters.contract import (
     AddressRecord,
@@ -106,123 +104,90 @@ def written(record: Record, constants: Constants = CONSTANTS) -> Any:
     return body
 
 
-def test_a_field_that_cannot_be_compiled_is_refused() -> None:
-    with pytest.raises(AssertionError):
-        compiled(Schema.from_dict({"id": fields.String()})())
-
-
-WHOLE = {
-    "resourceType": "Encounter",
-    "id": "e-1",
-    "meta": {"lastUpdated": "2024-04-01T06:00:00.120000+00:00"},
-    "identifier": [
-        {
-            "use": "official",
-            "type": {
-                "coding": [
-                    {
-                        "system": CONSTANTS.identifier_type_system,
-                        "version": "3.0.1",
-                        "code": "VN",
-                        "display": "Visit Number",
-                    }
-                ]
-            },
-            "system": "urn:oid:1.2.250.1.999.1.1",
-            "value": "000123456",
-            "assigner": {"reference": "Organization/o-1"},
-        }
-    ],
-    "status": "finished",
-    "subject": {"reference": "Patient/p-1"},
-    "period": {
-        "start": "2024-03-30T08:15:00+01:00",
-        "end": "2024-03-31T17:00:00+02:00",
-    },
-    "serviceProvider": {
-        "extension": [{"url": UNIT_URL, "valueString": "0123"}],
-        "reference": "Organization/o-1",
-    },
-    "class": {
-        "code": "IMP",
-        "display": "inpatient encounter",
-        "system": "http://hl7.org/fhir/v3/ActCode",
-    },
-}
-WHOLE_PATIENT = {
-    "resourceType": "Patient",
-    "id": "p-1",
-    "meta": {"lastUpdated": "2024-04-01T00:00:00+00:00"},
-    "identifier": [
-        {
-            "use": "usual",
-            "type": {"coding": [{"system": TYPES, "code": "PI"}]},
-            "system": "urn:oid:1.2.250.1",
-            "value": "42",
-            "assigner": {"reference": "Organization/o-1"},
-        },
-        {
-            "use": "official",
-            "type": {"coding": [{"system": TYPES, "code": "INS-NIR"}]},
-            "system": "urn:oid:1.2.250.1.213.1.4.10",
-            "value": "1840",
-        },
-    ],
-    "active": True,
-    "name": [
-        {
-            "use": "official",
-            "family": "Noël",
-            "given": ["Zoé", "Anne"],
-            "prefix": ["Dr"],
-        },
-        {"use": "usual", "text": "Zoé N."},
-    ],
-    "telecom": [{"system": "phone", "value": "0102030405", "use": "home"}],
-    "gender": "female",
-    "birthDate": "1984-02-29",
-    "address": [
-        {
-            "use": "home",
-            "line": ["1 rue Haute", "Bât. B"],
-            "city": "Lyon",
-            "postalCode": "69001",
-            "country": "FR",
-        }
-    ],
-    "managingOrganization": {"reference": "Organization/o-1"},
-}
-WHOLE_ORGANIZATION = {
-    "resourceType": "Organization",
-    "id": "uf-0123",
-    "meta": {"lastUpdated": "2024-04-01T00:00:00+00:00"},
-    "identifier": [
-        {
-            "type": {"coding": [{"system": TYPES, "code": "FINEG"}]},
-            "system": "urn:oid:1.2.250.1",
-            "value": "690000001",
-        }
-    ],
-    "active": True,
-    "name": "Cardiologie",
-    "telecom": [{"system": "phone", "value": "0102030405", "use": "work"}],
-    "address": [{"line": ["1 rue Haute"], "city": "Lyon"}],
-    "partOf": {"reference": "Organization/o-1"},
-}
+WHOLE = yaml.safe_load(
+    """
+Encounter:
+  resourceType: Encounter
+  id: e-1
+  meta: {lastUpdated: "2024-04-01T06:00:00.120000+00:00"}
+  identifier:
+    - use: official
+      type:
+        coding:
+          - system: http://www.interopsante.org/fhir/valueset/fr-encounter-identifier-type
+            version: 3.0.1
+            code: VN
+            display: Visit Number
+      system: urn:oid:1.2.250.1.999.1.1
+      value: "000123456"
+      assigner: {reference: Organization/o-1}
+  status: finished
+  subject: {reference: Patient/p-1}
+  period: {start: "2024-03-30T08:15:00+01:00", end: "2024-03-31T17:00:00+02:00"}
+  serviceProvider:
+    extension:
+      - url: https://example.org/fhir/StructureDefinition/functional-unit
+        valueString: "0123"
+    reference: Organization/o-1
+  class:
+    code: IMP
+    display: inpatient encounter
+    system: http://hl7.org/fhir/v3/ActCode
+Patient:
+  resourceType: Patient
+  id: p-1
+  meta: {lastUpdated: "2024-04-01T00:00:00+00:00"}
+  identifier:
+    - use: usual
+      type: {coding: [{system: https://example.org/fhir/identifier-types, code: PI}]}
+      system: urn:oid:1.2.250.1
+      value: "42"
+      assigner: {reference: Organization/o-1}
+    - use: official
+      type: {coding: [{system: https://example.org/fhir/identifier-types, code: INS-NIR}]}
+      system: urn:oid:1.2.250.1.213.1.4.10
+      value: "1840"
+  active: true
+  name:
+    - {use: official, family: Noël, given: [Zoé, Anne], prefix: [Dr]}
+    - {use: usual, text: Zoé N.}
+  telecom: [{system: phone, value: "0102030405", use: home}]
+  gender: female
+  birthDate: "1984-02-29"
+  address:
+    - use: home
+      line: [1 rue Haute, Bât. B]
+      city: Lyon
+      postalCode: "69001"
+      country: FR
+  managingOrganization: {reference: Organization/o-1}
+Organization:
+  resourceType: Organization
+  id: uf-0123
+  meta: {lastUpdated: "2024-04-01T00:00:00+00:00"}
+  identifier:
+    - type: {coding: [{system: https://example.org/fhir/identifier-types, code: FINEG}]}
+      system: urn:oid:1.2.250.1
+      value: "690000001"
+  active: true
+  name: Cardiologie
+  telecom: [{system: phone, value: "0102030405", use: work}]
+  address: [{line: [1 rue Haute], city: Lyon}]
+  partOf: {reference: Organization/o-1}
+"""
+)
 
 
 @pytest.mark.parametrize(
     ("record", "resource"),
     [
-        (ENCOUNTER, WHOLE),
-        (PATIENT, WHOLE_PATIENT),
-        (ORGANIZATION, WHOLE_ORGANIZATION),
+        (ENCOUNTER, WHOLE["Encounter"]),
+        (PATIENT, WHOLE["Patient"]),
+        (ORGANIZATION, WHOLE["Organization"]),
         (
             BARE,
             {
-                "resourceType": "Encounter",
-                "id": "e-1",
-                "status": "planned",
+                **{"resourceType": "Encounter", "id": "e-1", "status": "planned"},
                 "subject": {"reference": "Patient/p-1"},
             },
         ),
@@ -260,8 +225,8 @@ def _patient(**values: Any) -> PatientRecord:
 @pytest.mark.parametrize(
     ("record", "element", "value"),
     [
-        (_period(end=None), "period", {"start": WHOLE["period"]["start"]}),
-        (_period(start=None), "period", {"end": WHOLE["period"]["end"]}),
+        (_period(end=None), "period", {"start": WHOLE["Encounter"]["period"]["start"]}),
+        (_period(start=None), "period", {"end": WHOLE["Encounter"]["period"]["end"]}),
         (_period(start=None, end=None), "period", None),
         (ENCOUNTER._replace(visit_number=None), "identifier", None),
         (ENCOUNTER._replace(class_code=None), "class", None),
@@ -345,19 +310,6 @@ def test_without_an_extension_url_there_is_no_unit() -> None:
     assert body["serviceProvider"] == {"reference": "Organization/o-1"}
 
 
-@pytest.mark.parametrize("code", CLASS_LABELS)
-def test_a_class_has_the_systems_of_the_mapping(code: str) -> None:
-    """Decision 18."""
-    act_code, local = "http://hl7.org/fhir/v3/ActCode", "https://example.org/fhir/class"
-    record = ENCOUNTER._replace(class_code=code)
-    coding = {"code": code, "display": CLASS_LABELS[code], "system": act_code}
-    assert written(record)["class"] == coding
-    systems = Constants(class_systems=MappingProxyType({"REC": local}))
-    schema = resource_schemas(systems)[ResourceType.ENCOUNTER]
-    own: Any = compiled(schema)(record)["class"]
-    assert own["system"] == (local if code == "REC" else act_code)
-
-
 def test_class_labels_are_those_of_the_code_system() -> None:
     known = codes("v3-ActCode")
     assert {code: label for code, label in CLASS_LABELS.items() if code in known} == {
@@ -365,98 +317,27 @@ def test_class_labels_are_those_of_the_code_system() -> None:
     }
 
 
-TEXTS = st.text(
-    st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12
-).filter(lambda text: text == text.strip())
-MAYBE = st.none() | st.just("") | TEXTS
-IDS = st.from_regex(r"[A-Za-z0-9\-.]{1,64}", fullmatch=True)
-MAYBE_ID = st.none() | st.just("") | IDS
-TIMES = st.none() | st.datetimes(
-    min_value=datetime(1950, 1, 1),  # noqa: DTZ001 - the zone is drawn beside it
-    max_value=datetime(2100, 1, 1),  # noqa: DTZ001
-    timezones=st.sampled_from([PARIS, UTC, ZoneInfo("America/Cayenne")]),
-)
-ENCOUNTERS = st.builds(
-    EncounterRecord,
-    id=IDS,
-    status=st.sampled_from(["planned", "in-progress", "finished"]),
-    patient_id=IDS,
-    visit_number=MAYBE,
-    visit_number_system=st.sampled_from([None, "", "urn:oid:1.2.250.1"]),
-    class_code=st.none() | st.sampled_from(list(CLASS_LABELS)),
-    start=TIMES,
-    end=st.none(),
-    functional_unit=MAYBE,
-    organization_id=MAYBE_ID,
-    last_updated=TIMES,
-)
-USES = st.sampled_from([None, "", "home"])
-PATIENTS = st.builds(
-    PatientRecord,
-    id=IDS,
-    active=st.sampled_from([None, True, False]),
-    identifiers=st.lists(
-        st.builds(
-            IdentifierRecord,
-            value=TEXTS,
-            system=MAYBE,
-            type=MAYBE,
-            use=st.sampled_from([None, "usual"]),
-            assigner_id=MAYBE_ID,
-        ),
-        max_size=3,
-    ).map(tuple),
-    names=st.lists(
-        st.builds(
-            NameRecord,
-            use=st.sampled_from([None, "official", "old"]),
-            family=MAYBE,
-            given=st.lists(st.sampled_from(["", "Zoé"])).map(tuple),
-            prefix=MAYBE,
-            text=MAYBE,
-        ),
-        max_size=3,
-    ).map(tuple),
-    telecoms=st.lists(
-        st.builds(
-            TelecomRecord,
-            value=MAYBE.map(lambda text: text or ""),
-            system=st.sampled_from([None, "", "phone"]),
-            use=USES,
-        ),
-        max_size=2,
-    ).map(tuple),
-    gender=st.sampled_from([None, "male", "unknown"]),
-    birth_date=st.none() | st.dates(min_value=date(1900, 1, 1)),
-    deceased=st.sampled_from([None, True, False]),
-    deceased_at=st.sampled_from([None, DIED]),
-    addresses=st.lists(
-        st.builds(
-            AddressRecord,
-            use=USES,
-            lines=st.lists(st.sampled_from(["", "1 rue"])).map(tuple),
-            city=MAYBE,
-            postal_code=MAYBE,
-            country=MAYBE,
-        ),
-        max_size=2,
-    ).map(tuple),
-    organization_id=MAYBE_ID,
-    replaced_by=MAYBE_ID,
-    last_updated=TIMES,
-)
+def _blanked(record: Any) -> Iterator[Any]:
+    """Yield a record without each value that it may lack, and with parts that lack theirs."""
+    required = {"id", "status", "patient_id"}
+    if isinstance(record, IdentifierRecord):
+        required.add("value")
+    for name, value in record._asdict().items():
+        if name in required:
+            continue
+        has_text = isinstance(value, str) and name not in ("class_code", "gender")
+        blanks: list[object] = ["", None] if has_text else [None]
+        if isinstance(value, tuple):
+            parts = [each for each in value if hasattr(each, "_asdict")]
+            blanks = [(), *((part,) for each in parts for part in _blanked(each))]
+            blanks += [("", *value)] * (not parts)
+        yield from (record._replace(**{name: blank}) for blank in blanks)
 
 
-@given(ENCOUNTERS, st.none() | st.integers(min_value=2, max_value=10_000))
-def test_every_encounter_is_valid(record: EncounterRecord, hours: int | None) -> None:
-    if record.start and hours:
-        record = record._replace(end=record.start + timedelta(hours=hours))
-    assert ("identifier" in written(record)) == bool(record.visit_number)
-
-
-@given(PATIENTS)
-def test_every_patient_is_valid(record: PatientRecord) -> None:
-    assert written(record)["id"] == record.id
+@pytest.mark.parametrize("record", [ENCOUNTER, PATIENT, ORGANIZATION])
+def test_whatever_a_record_lacks_it_is_valid(record: Any) -> None:
+    for blanked in _blanked(record):
+        assert written(blanked)["id"] == record.id
 
 
 BASE = "https://example.org/fhir/v3"
@@ -497,13 +378,6 @@ def test_a_page_in_the_order_of_the_spec() -> None:
             ],
         ),
     ]
-
-
-def test_an_empty_page_has_a_total_of_zero_and_no_entry() -> None:
-    body: Any = searchset("abc2", 0, [SELF], [])
-    validate(body)
-    assert body["total"] == 0
-    assert "entry" not in body
 
 
 def test_an_outcome_in_the_order_of_the_spec() -> None:
