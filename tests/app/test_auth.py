@@ -15,9 +15,8 @@ import requests
 import responses
 from joserfc import jwe
 
-from app.auth import CACHE_SECONDS, Authenticator, Client, require
+from app.auth import CACHE_SECONDS, Authenticator, Client
 from app.errors import (
-    InsufficientScopeError,
     IssueCode,
     UnauthenticatedError,
     UnavailableError,
@@ -143,23 +142,6 @@ def test_header_members_that_nobody_knows_are_ignored(auth):
     assert auth.authenticate(bearer(sign(header=header)))
 
 
-def test_a_renewed_token_is_the_same_client(auth):
-    first = auth.authenticate(bearer(sign(jti="1", sub="session-1")))
-    assert auth.authenticate(bearer(sign(jti="2", sub="session-2"))) == first
-
-
-@pytest.mark.parametrize(
-    ("said", "client"),
-    [
-        ({"client_id": "a", "azp": "b", "sub": "c"}, "a"),
-        ({"client_id": None, "azp": "b", "sub": "c"}, "b"),
-        ({"client_id": None, "azp": None, "sub": "c"}, "c"),
-    ],
-)
-def test_the_client_is_client_id_else_azp_else_sub(auth, said, client):
-    assert auth.authenticate(bearer(sign(**said))).id == client
-
-
 @pytest.mark.parametrize(
     ("said", "scopes"),
     [
@@ -180,34 +162,6 @@ def test_the_client_is_client_id_else_azp_else_sub(auth, said, client):
 def test_scopes_are_read_from_three_claims(auth, said, scopes):
     token = sign(**{"scope": None, **said})
     assert auth.authenticate(bearer(token)).scopes == scopes
-
-
-def test_a_client_with_the_scope_may(auth):
-    client = auth.authenticate(bearer(sign()))
-    require(client, "ENCOUNTER_SEARCH")
-    require(client, "ENCOUNTER_SEARCH PATIENT_READ")
-
-
-@pytest.mark.parametrize(
-    ("scopes", "needed"),
-    [
-        ((), "ENCOUNTER_READ"),
-        (("ENCOUNTER_SEARCH",), "ENCOUNTER_READ"),
-        (("encounter_read",), "ENCOUNTER_READ"),
-        (("ENCOUNTER_READ",), "ENCOUNTER_READ PATIENT_READ"),
-        (("ENCOUNTER_READ PATIENT_READ",), "ENCOUNTER_READ PATIENT_READ"),
-    ],
-)
-def test_a_client_without_the_scope_may_not(scopes, needed):
-    with pytest.raises(InsufficientScopeError) as caught:
-        require(Client("client-1", frozenset(scopes)), needed)
-    assert caught.value.text.startswith("Operation forbidden: insufficient scope")
-    assert caught.value.headers == (
-        (
-            "WWW-Authenticate",
-            f'Bearer realm="encounters", error="insufficient_scope", scope="{needed}"',
-        ),
-    )
 
 
 def test_a_verified_token_is_not_checked_again_until_it_expires(auth, key_set, clock):
@@ -348,16 +302,6 @@ def test_a_new_key_during_an_outage_is_503_and_afterwards_good(
     provider.publish(key_set, rsa("rsa-2"))
     monotonic.now += 10
     assert auth.authenticate(bearer(sign(rsa("rsa-2")))).id == "client-1"
-
-
-@pytest.mark.parametrize(
-    "header",
-    [None, "", "Bearer", "Bearer ", "Basic dXM6aHVzaA==", "Negotiate x y", "token"],
-)
-def test_without_a_bearer_token_there_is_no_error_attribute(auth, header):
-    error = refused(auth, header)
-    assert (error.code, error.headers) == (None, ())
-    assert error.location == "http.Authorization"
 
 
 def _part(value):

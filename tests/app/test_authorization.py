@@ -165,27 +165,6 @@ def test_a_provider_that_cannot_introspect_is_503(introspecting: Served) -> None
         refused(introspecting.get("Encounter/1"), 503, "transient")
 
 
-@pytest.mark.parametrize(
-    "claims",
-    [
-        {"scope": "openid ENCOUNTER_READ"},
-        {"scope": ["openid", "ENCOUNTER_READ"]},
-        {"scope": None, "scp": "ENCOUNTER_READ"},
-        {"scope": None, "scp": ["ENCOUNTER_READ"]},
-        {"scope": None, "permissions": ["ENCOUNTER_READ"]},
-        {"scope": "openid", "permissions": ["ENCOUNTER_READ"]},
-    ],
-    ids=str,
-)
-def test_scopes_are_read_from_three_claims(
-    served: Served, claims: Mapping[str, Any]
-) -> None:
-    """Decision 22."""
-    client = _claiming(served, **claims)
-    assert client.get("Encounter/1").status_code == 200
-    assert client.get("Patient/1").status_code == 403
-
-
 @pytest.mark.parametrize("path", NEEDS)
 def test_each_interaction_requires_its_own_scope(served: Served, path: str) -> None:
     """Decision 22: PATIENT_GAM_SEARCH stands for all five."""

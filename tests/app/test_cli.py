@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from adapters.testing.hospital import EDGES
-from app.cli import DEFAULT_DIRECTORY, STAYS, cli, main, mapping
+from app.cli import DEFAULT_DIRECTORY, STAYS, cli, main
 from app.config import SETTINGS
 from demo.hospital import LEAST_STAYS
 from demo.state import DEFAULT_ROOT, DemoDirectory
@@ -200,37 +200,6 @@ def test_each_command_has_a_help(
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"encounters {version('encounters')}\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (
-            "new --from URL --stay a b --stay c --schema s --json",
-            {"stay": ("a", "b", "c"), "schema": ("s",), "patient": (), "json": True},
-        ),
-        (
-            "explain a.yaml Encounter?patient=1 --values",
-            {"file": Path("a.yaml"), "search": "Encounter?patient=1", "values": True},
-        ),
-        (
-            "explain --openapi https://h a.yaml",
-            {"file": Path("a.yaml"), "search": None, "openapi": "https://h"},
-        ),
-        (
-            "check a.yaml --live b.yaml",
-            {"file": (Path("a.yaml"), Path("b.yaml")), "live": True, "json": False},
-        ),
-        (
-            "preview a.yaml --row r.yaml --of patient",
-            {"row": Path("r.yaml"), "of": "patient", "live": False, "source": ""},
-        ),
-    ],
-)
-def test_options_are_read(arguments: str, expected: dict[str, object]) -> None:
-    name, *words = shlex.split(arguments)
-    options = mapping.commands[name].make_context(name, words).params
-    assert {name: options[name] for name in expected} == expected
 
 
 def test_defaults_are_those_of_the_demo() -> None:

@@ -82,11 +82,6 @@ def test_silence_ends_with_the_timeout(serve):
         ask(serve(), 0.05)
 
 
-def test_an_object_is_read(serve):
-    url = serve(HEAD + b"Content-Length: 10\r\n\r\n", b'{"a"', b': "b"}')
-    assert ask(url) == {"a": "b"}
-
-
 def test_chunks_are_read(serve):
     head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
     assert ask(serve(head, b'4\r\n{"a"\r\n', b"4\r\n: 1}\r\n", b"0\r\n\r\n")) == {
@@ -320,21 +315,6 @@ def test_a_name_that_does_not_fit_costs_no_fetch(keys, mock, clock):
     with pytest.raises(InvalidKeyIdError):
         keys.find("rsa-1", "ES256")
     assert len(mock.calls) == 1
-
-
-def test_the_version_changes_with_the_keys_alone(keys, mock, clock):
-    assert keys.freshen() == 1
-    clock.now += 300
-    assert keys.freshen() == 1
-    provider.publish(mock, rsa(), ec())
-    clock.now += 300
-    assert keys.freshen() == 2
-    assert len(mock.calls) == 3
-
-
-def test_there_is_no_version_before_there_are_keys(keys, mock):
-    mock.upsert(responses.GET, KEY_SET_URL, status=503)
-    assert keys.freshen() == 0
 
 
 @pytest.fixture
