@@ -327,7 +327,8 @@ def test_a_process_tells_redis_of_a_hundredth_at_a_time(
     here, there = make(clients_limit=500), make(clients_limit=500)
     assert let_in(here.count_client, "one", 250) == 250
     assert let_in(there.count_client, "one", 250) == 250
-    assert round_trips(own_redis) == 100
+    # Besides, the script is loaded once.
+    assert round_trips(own_redis) <= 101
     # What one of them has not told yet, the other may let in: a hundredth at most.
     late = let_in(here.count_client, "one", 10) + let_in(there.count_client, "one", 10)
     assert late <= 2 * 5
