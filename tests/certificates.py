@@ -19,6 +19,13 @@ from tests.live import HOST
 
 def certify(directory: Path, name: str) -> None:
     """Write a certificate that vouches for itself, and its key."""
+    certificate, key = signed(name, timedelta(hours=1), timedelta(hours=1))
+    (directory / f"{name}.pem").write_bytes(certificate)
+    (directory / f"{name}.key").write_bytes(key)
+
+
+def signed(name: str, before: timedelta, after: timedelta) -> tuple[bytes, bytes]:
+    """Return a certificate for this machine, good from before now until after, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -26,12 +33,11 @@ def certify(directory: Path, name: str) -> None:
     certificate = (
         x509.CertificateBuilder(subject, subject, key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_before(now - before)
+        .not_valid_after(now + after)
         .add_extension(address, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
     clear = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (directory / f"{name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
-    (directory / f"{name}.key").write_bytes(key.private_bytes(*clear))
+    return certificate.public_bytes(Encoding.PEM), key.private_bytes(*clear)

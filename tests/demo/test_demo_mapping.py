@@ -136,26 +136,30 @@ def test_a_state_nobody_mapped_is_a_fault_on_read(hospital: Filled) -> None:
     assert error.value.fault.column == "etat"
 
 
-def test_half_past_two_in_autumn_is_the_first(hospital: Filled) -> None:
-    stay = hospital.first(
-        "SELECT sejour_id FROM sejour WHERE date_entree = '2023-10-29 02:30:00'"
-    )
-    record = hospital.adapter.read(ResourceType.ENCOUNTER, stay)
+def _stay(hospital: Filled, condition: str) -> EncounterRecord:
+    id = hospital.first(f"SELECT sejour_id FROM sejour WHERE {condition}")
+    record = hospital.adapter.read(ResourceType.ENCOUNTER, id)
     assert isinstance(record, EncounterRecord)
-    assert record.start is not None
-    assert record.start.isoformat() == "2023-10-29T02:30:00+02:00"
+    return record
+
+
+def test_half_past_two_in_autumn_is_the_first(hospital: Filled) -> None:
+    start = _stay(hospital, "date_entree = '2023-10-29 02:30:00'").start
+    assert start is not None
+    assert start.isoformat() == "2023-10-29T02:30:00+02:00"
 
 
 def test_a_stay_until_2999_has_no_end(hospital: Filled) -> None:
-    stay = hospital.first(
-        "SELECT sejour_id FROM sejour WHERE date_sortie > '2999-01-01'"
-    )
-    record = hospital.adapter.read(ResourceType.ENCOUNTER, stay)
-    assert isinstance(record, EncounterRecord)
-    assert record.end is None
+    assert _stay(hospital, "date_sortie > '2999-01-01'").end is None
 
 
 # --------------------------------------------------------------------------- patients
+
+
+def _patient(hospital: Filled, id: str) -> PatientRecord:
+    record = hospital.adapter.read(ResourceType.PATIENT, id)
+    assert isinstance(record, PatientRecord)
+    return record
 
 
 def test_national_number_is_of_qualified_identities_only(hospital: Filled) -> None:
@@ -198,8 +202,7 @@ def test_a_merged_file_is_inactive_and_finds_the_survivors_stays(
     hospital: Filled,
 ) -> None:
     for old, survivor in [("17", "15"), ("18", "15")]:
-        record = hospital.adapter.read(ResourceType.PATIENT, old)
-        assert isinstance(record, PatientRecord)
+        record = _patient(hospital, old)
         assert (record.active, record.replaced_by) == (False, survivor)
         counts = {
             hospital.adapter.count(
@@ -222,23 +225,18 @@ def test_names_are_found_without_accents(
 
 
 def test_a_death_has_its_time_and_an_unknown_birth_is_none(hospital: Filled) -> None:
-    dead = hospital.adapter.read(ResourceType.PATIENT, "7")
-    assert isinstance(dead, PatientRecord)
+    dead = _patient(hospital, "7")
     assert dead.deceased_at is not None
     assert hospital.column("SELECT heure_deces FROM patient WHERE patient_id = 7") == [
         dead.deceased_at.strftime("%H:%M")
     ]
-    unknown = hospital.adapter.read(ResourceType.PATIENT, "11")
-    assert isinstance(unknown, PatientRecord)
-    assert unknown.birth_date is None
+    assert _patient(hospital, "11").birth_date is None
 
 
 def test_each_house_has_its_own_number_for_a_patient(hospital: Filled) -> None:
     (both,) = hospital.column(
         "SELECT MIN(patient_id) FROM identifiant_patient WHERE domaine = 'IPP-CHB'"
     )
-    record = hospital.adapter.read(ResourceType.PATIENT, both)
-    assert isinstance(record, PatientRecord)
-    numbers = [i for i in record.identifiers if i.type == "PI"]
+    numbers = [i for i in _patient(hospital, both).identifiers if i.type == "PI"]
     assert {number.assigner_id for number in numbers} == {"2", "3"}
     assert len({number.system for number in numbers}) == 2

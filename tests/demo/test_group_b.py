@@ -16,7 +16,6 @@ from adapters.contract import (
     SourceDataError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.mapping.profile import load_profile
 from adapters.testing.harness import (
     ORGANIZATION,
     PATIENT,
@@ -26,7 +25,6 @@ from adapters.testing.harness import (
     patient,
     text,
 )
-from app.offer import compute_offer
 from tests.demo.filled import Filled
 from tests.live import ROOT
 
@@ -49,18 +47,6 @@ def _rows(adapter: Adapter, query: SearchQuery) -> list[Record | RowFault]:
 
 def test_the_views_fit_the_mapping(group_b: Adapter) -> None:
     assert list(group_b.check()) == []
-
-
-def test_what_group_b_offers(group_b: Adapter) -> None:
-    offer = compute_offer(load_profile("group-b", MAPPING.parent), group_b.capabilities)
-    assert not offer.paging
-    assert {kind: set(each.parameters) for kind, each in offer.resources.items()} == {
-        STAY: {"patient", "date", "_id"},
-        PATIENT: {"name", "_id"},
-        ORGANIZATION: set(),
-    }
-    assert not any(each.sortable for each in offer.resources.values())
-    assert offer.resources[ORGANIZATION].searchable is False
 
 
 def test_stays_are_those_of_the_tables_newest_first(

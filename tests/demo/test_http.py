@@ -16,7 +16,6 @@ from werkzeug.test import Client
 from adapters.contract import NotFoundError, RowFault, SourceDataError
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.mapping.profile import load_profile
 from adapters.testing.harness import (
     ORGANIZATION,
     PATIENT,
@@ -26,7 +25,6 @@ from adapters.testing.harness import (
     patient,
     text,
 )
-from app.offer import compute_offer
 from demo import tables
 from demo.hospital import generate
 from demo.http import (
@@ -274,18 +272,6 @@ def test_the_key_is_needed(pas: Pas, as_200: bool) -> None:
         with pytest.raises(SourceDataError, match="refuses who asks"):
             adapter.search(ask())
         adapter.close()
-
-
-def test_what_group_a_offers(group_a: HttpAdapter) -> None:
-    profile = load_profile("group-a", MAPPING.parent)
-    offer = compute_offer(profile, group_a.capabilities)
-    assert not offer.paging
-    assert {kind: set(each.parameters) for kind, each in offer.resources.items()} == {
-        STAY: {"patient", "date", "_id"},
-        PATIENT: {"name", "_id"},
-        ORGANIZATION: set(),
-    }
-    assert offer.resources[STAY].order.startswith("newest entry first")
 
 
 # Sessions

@@ -109,17 +109,18 @@ def _linger(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "name"),
+    ("word", "name", "group"),
     [
-        ("valkey-server", "Redis server"),
-        ("demo.issuer", "token server"),
-        ("app.server.config", "service"),
+        ("valkey-server", "Redis server", ""),
+        ("demo.issuer", "token server", ""),
+        ("app.server.config", "service", ""),
+        ("demo.http", "hospital's API", "a"),
     ],
 )
 def test_when_one_part_ends_all_end_and_the_reason_is_said(
-    directory: Path, tmp_path: Path, word: str, name: str
+    tmp_path: Path, word: str, name: str, group: str
 ) -> None:
-    with started(tmp_path / "demo", tmp_path / "log") as demo:
+    with started(tmp_path / "demo", tmp_path / "log", group=group) as demo:
         family = demo.family()
         demo.child(word).kill()
         assert demo.process.wait(STOP_SECONDS) == 1
@@ -370,15 +371,6 @@ def test_switching_on_one_port_keeps_what_each_holds(tmp_path: Path) -> None:
                 assert ids(again) == ids(kept[group])
                 assert "Making a hospital" not in demo.said()
             assert demo.stop(signal.SIGINT) == 0
-
-
-def test_when_the_hospital_ends_all_end_and_the_reason_is_said(tmp_path: Path) -> None:
-    with started(tmp_path / "demo", tmp_path / "log", group="a") as demo:
-        family = demo.family()
-        demo.child("demo.http").kill()
-        assert demo.process.wait(STOP_SECONDS) == 1
-        demo.assert_gone(family)
-    assert "The hospital's API stopped by itself" in demo.said()
 
 
 def test_more_stays_than_the_api_can_serve_is_one_sentence(tmp_path: Path) -> None:

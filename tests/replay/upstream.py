@@ -4,12 +4,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from threading import Thread
 from typing import Any, TypeAlias
 
 from werkzeug import Request, Response
-from werkzeug.serving import WSGIRequestHandler, make_server
 
+from tests.hospital_http import serving as serving_application
 from tests.replay.hospital import (
     HOUSES,
     NO_START,
@@ -226,13 +225,6 @@ def _json(body: object, status: int = 200) -> Response:
     return Response(json.dumps(body), status, content_type="application/json")
 
 
-class _Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log(self, *_: Any) -> None:
-        """Write nothing."""
-
-
 @contextmanager
 def serving(key_set: object) -> Iterator[str]:
     """Serve it all on a free port of this machine, and yield the address."""
@@ -252,15 +244,5 @@ def serving(key_set: object) -> Iterator[str]:
             return Response("<html>", content_type="text/html")
         return hospitals[what].answer(path, request.args.to_dict())
 
-    server = make_server(
-        "127.0.0.1", 0, application, threaded=True, request_handler=_Quiet
-    )
-    server.daemon_threads = True  # type: ignore[attr-defined]
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving_application(application) as address:
+        yield address

@@ -143,6 +143,20 @@ def service_environ(
     return {**os.environ, **environ, **provider.environ(mapping, **chosen)}
 
 
+def refused(environ: dict[str, str], command: Sequence[str] = SERVE) -> tuple[int, str]:
+    """Start a service that ends by itself; return its exit status and what it says."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environ,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
 @contextmanager
 def running(
     directory: Path,

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +16,11 @@ from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables, mapping_text
-from tests.live import ROOT, free_ports
+from tests.live import free_ports
 from tests.redis_server import RedisServer
 from tests.server.running import (
-    PATIENCE,
-    SERVE,
     Running,
+    refused,
     running,
     service_environ,
 )
@@ -189,17 +186,9 @@ def refused_start(mapping: Path) -> str:
     """Start a service that refuses; return what it says."""
     state = str(mapping.parent / "state")
     environ = service_environ(mapping, free_ports(2), STATE_DIRECTORY=state)
-    done = subprocess.run(
-        [sys.executable, *SERVE],
-        cwd=ROOT,
-        env=environ,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    return done.stderr
+    status, said = refused(environ)
+    assert status == 2, said
+    return said
 
 
 def test_a_source_that_is_away_is_a_warning(

@@ -15,25 +15,18 @@ from cryptography.fernet import Fernet
 
 from tests.live import ROOT, free_ports, listens
 from tests.redis_server import RedisServer
-from tests.server.running import PATIENCE, SERVE, edges, running, service_environ
+from tests.server.running import (
+    PATIENCE,
+    SERVE,
+    edges,
+    refused,
+    running,
+    service_environ,
+)
 from tests.server.slow_source import READ, slowed
 
 GUNICORN = ("-m", "gunicorn")
 """With gunicorn.conf.py of the directory."""
-
-
-def refused(environ: dict[str, str], command: Sequence[str] = SERVE) -> tuple[int, str]:
-    """Start a service that ends by itself; return its exit status and what it says."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env=environ,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
