@@ -58,6 +58,10 @@ _PLAIN = ('"default"', '"C"', '"POSIX"')
 """Collations that compare exactly."""
 
 
+_REPLANS = "RevalidateCachedQuery"
+"""The function of PostgreSQL that finds out that a prepared statement no longer fits."""
+
+
 def _engine(url: URL, limits: Limits) -> Engine:
     milliseconds = round(limits.seconds * 1000)
     options = {
@@ -65,8 +69,6 @@ def _engine(url: URL, limits: Limits) -> Engine:
         "connect_timeout": CONNECT_SECONDS,
         "options": "-c default_transaction_read_only=on -c TimeZone=UTC"
         f" -c statement_timeout={milliseconds}",
-        # A prepared statement fails for good once the type of a column changes.
-        "prepare_threshold": None,
     }
     # The kernel ends the wait for a host that has gone.
     network = {
@@ -86,6 +88,15 @@ def _engine(url: URL, limits: Limits) -> Engine:
         for oid, kind in _KINDS.items():
             if kind in TIMES:
                 connection.adapters.register_loader(oid, _LenientLoader)
+
+    @sa.event.listens_for(engine, "handle_error")
+    def renew_plans(context: sa.ExceptionContext) -> None:
+        # "cached plan must not change result type": a column has been altered, and each
+        # connection that has prepared the statement would fail. All of them are replaced.
+        # The function of the server tells: there is no code for it, and texts are translated.
+        error = context.original_exception
+        if isinstance(error, psycopg.Error) and error.diag.source_function == _REPLANS:
+            context.is_disconnect = True
 
     return engine
 

@@ -159,7 +159,6 @@ def test_postgresql_is_given_time_limits(url: str) -> None:
         connection: Any = database.run(lambda c: c.connection.driver_connection)
         parameters = connection.info.get_parameters()
         assert [parameters[name] for name in options] == ["3", "3500", "20"]
-        assert connection.prepare_threshold is None
 
 
 def test_a_source_whose_connections_are_all_in_use_is_busy(url: str) -> None:
