@@ -6,6 +6,7 @@ describes them. What a deployment chooses comes from the environment (`app.confi
 end the start with status 2 before anything listens.
 """
 
+import gc
 import os
 import sys
 from typing import Any
@@ -69,6 +70,12 @@ accesslog = None  # The application writes its own, without paths or queries.
 logconfig_dict = logging_config(_settings.log_level)
 # No control socket in the home directory of the account.
 control_socket_disable = True
+
+
+def when_ready(_arbiter: object) -> None:
+    """Keep the collector from writing to the memory that the workers share."""
+    gc.collect()
+    gc.freeze()
 
 
 def on_reload(_arbiter: object) -> None:
