@@ -50,10 +50,8 @@ class TableColumn:
     written: str
     type: str
     holds: Holds
-    nullable: bool = True
     length: int | None = None
     choices: tuple[str, ...] = ()
-    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +191,8 @@ class _Reader:
             written=self._written(str(column["name"])),
             type=_described(type_, self._dialect),
             holds=_holds(type_, self._dialect.name),
-            nullable=bool(column.get("nullable", True)),
             length=length if isinstance(length, int) else None,
             choices=tuple(getattr(type_, "enums", ())),
-            comment=column.get("comment") or "",
         )
 
     def _written(self, name: str, schema: str | None = None) -> str:

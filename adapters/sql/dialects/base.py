@@ -82,20 +82,17 @@ class Plan:
 class ServerStatus:
     """The version, clock and limits of a server; None where it does not report one.
 
-    `statement_seconds` is the statement timeout of this connection. The server takes `most`
-    connections and has `used` now; `own_most` and `own_used` are those of this account.
-    `writable` means that this process may write to the file of the database.
+    The server takes `most` connections and has `used` now; `own_most` and `own_used` are
+    those of this account.
     """
 
     version: str
     now: datetime | None = None
-    statement_seconds: float | None = None
     most: int | None = None
     used: int | None = None
     own_most: int | None = None
     own_used: int | None = None
     encrypted: bool | None = None
-    writable: bool = False
 
 
 def _unchanged(text: Text) -> Text:

@@ -280,14 +280,11 @@ def _status(connection: sa.Connection) -> ServerStatus:
         "SELECT VERSION(), UTC_TIMESTAMP(6), @@max_connections, @@max_user_connections",
     ).one()
     is_mariadb = "MariaDB" in version
-    limit = "@@max_statement_time" if is_mariadb else "@@max_execution_time / 1000"
-    seconds = execute(connection, f"SELECT {limit}").scalar_one()
     names = "SHOW STATUS WHERE Variable_name IN ('Threads_connected', 'Ssl_cipher')"
     variables = {row[0]: row[1] for row in execute(connection, names)}
     return ServerStatus(
         f"{'MariaDB' if is_mariadb else 'MySQL'} {version.split('-')[0]}",
         now.replace(tzinfo=UTC),
-        float(seconds),
         most,
         int(variables["Threads_connected"]),
         own_most or None,

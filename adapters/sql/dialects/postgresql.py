@@ -345,7 +345,6 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
 
 _STATUS = """
 SELECT current_setting('server_version'), clock_timestamp(),
-  (SELECT setting::int / 1000.0 FROM pg_settings WHERE name = 'statement_timeout'),
   current_setting('max_connections')::int
     - current_setting('superuser_reserved_connections')::int,
   (SELECT sum(numbackends) FROM pg_stat_database),
@@ -358,9 +357,9 @@ SELECT current_setting('server_version'), clock_timestamp(),
 
 def _status(connection: sa.Connection) -> ServerStatus:
     """Read the status, which needs no right but to connect."""
-    version, now, seconds, most, used, *rest = execute(connection, _STATUS).one()
+    version, now, most, used, *rest = execute(connection, _STATUS).one()
     name = f"PostgreSQL {version.split()[0]}"
-    return ServerStatus(name, now, float(seconds), most, int(used), *rest)
+    return ServerStatus(name, now, most, int(used), *rest)
 
 
 _MAY_WRITE = """

@@ -76,7 +76,6 @@ def test_tables_columns_and_keys(database: Database) -> None:
         **{"began": Holds.LOCAL_TIME, "born": Holds.DATE, "noted": text},
         "Select": text,
     }
-    assert [columns[n].nullable for n in ("house", "state")] == [False, True]
     assert (columns["state"].length, columns["state"].written) == (3, "state")
     assert columns["state"].type.startswith("VARCHAR(3)")
     # Names are written as a statement needs them.
