@@ -1,8 +1,8 @@
 """Several sources as one list: searched at the same time, merged into one order.
 
-An id and a reference begin with the prefix of their source, so that a search reaches only
-the sources that can match. Either all of these answer, or the search fails: a list is
-never shorter than it should be.
+An id begins with the prefix of its source, a reference with that of the source that it
+leads to: a search reaches only the sources that can match. Either all of these answer, or
+the search fails: a list is never shorter than it should be.
 
 Rows are ordered by the instant of their sort key, then by the index of their source, then
 as their source orders them, since no two databases agree on the order of ids. Descending

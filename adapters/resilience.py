@@ -4,7 +4,8 @@
   own bulkhead; further calls wait briefly, then fail as busy, and other sources go on.
 - A circuit breaker opens after some failures of the source in a row. While it is open, calls
   fail at once; after a pause one call tries, alone, and its result decides. Only a source that
-  is away counts as a failure: our own queue, or any answer of the source, does not.
+  is away counts as a failure: our own queue, or any answer of the source, does not. In the
+  trial a full queue is no success either: the breaker stays open for another pause.
 """
 
 import logging

@@ -88,7 +88,7 @@ def register_audit(app: Flask, trail: "Trail") -> None:
     Register it after everything that adds headers: Flask calls these functions in reverse
     order, so that a refusal gets the headers too.
     """
-    app.after_request(trail.follow)
+    app.after_request(trail.record)
 
 
 def note_pairs(pairs: Parameters) -> None:
@@ -170,7 +170,7 @@ class Trail:
         self._lock = threading.Lock()
         self.failures = 0
 
-    def follow(self, response: Response) -> Response:
+    def record(self, response: Response) -> Response:
         """Write the event of a response; return the response, or a refusal instead."""
         with stage(Stage.WRITE):
             event = audit_event(self._described(response.status_code), *self._about)

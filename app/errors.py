@@ -223,6 +223,7 @@ STATUSES: Mapping[int, Answer] = {
         Answer(415, _I.NOT_SUPPORTED, "This kind of body is not read."),
         Answer(417, _I.INVALID, "What the header Expect asks for is not offered."),
         Answer(422, _I.BUSINESS_RULE, "The request breaks a rule."),
+        # The rate limit gives its own seconds (app.middleware).
         Answer(429, _I.THROTTLED, "Requests arrive too quickly.", _RETRY),
         Answer(431, _I.TOO_LONG, "The header fields are too long."),
         Answer(501, _I.NOT_SUPPORTED, "This is not implemented."),

@@ -81,7 +81,7 @@ from adapters.mapping.row_mapper import (
     compile_cell,
     item_columns,
     own_columns,
-    served,
+    refuse_unserved,
 )
 from adapters.mapping.slots import FHIR_ID, UNSERVED, Kind
 from adapters.matching import Matcher
@@ -155,7 +155,7 @@ class HttpAdapter:
         """Return one resource."""
         section = self._sections[resource_type]
         row = _read_row(self._source, section, id, self._config.timeout_seconds)
-        return served(section.record(row))
+        return refuse_unserved(section.record(row))
 
     def explain(self, query: SearchQuery) -> str:
         """Return the request of a page, its values as placeholders."""

@@ -6,7 +6,7 @@ typed values of `model`, from the top down: sources and sections, fields and ite
 what only HTTP sources have.
 
 The service runs on a copy: one file that holds the mapping, all files that it extends,
-and its profile (`keep_mapping`).
+and its profile (`copy_mapping`).
 """
 
 import errno
@@ -117,7 +117,7 @@ def _load_copy(
     return _load(*open_kept(content), None if environ is None else dict(environ))
 
 
-def keep_mapping(
+def copy_mapping(
     path: PathlibPath, environ: Mapping[str, str], place: PathlibPath
 ) -> SourceMapping:
     """Write a mapping and all files that it reads to `place`, as one; return it.

@@ -212,7 +212,7 @@ def _status_reader(compiled: tuple["Cell", Slot] | None) -> Reader | None:
     return compile_cell(compiled[0], Kind.CODE) if unserved else None
 
 
-def served(record: Record | RowFault) -> Record:
+def refuse_unserved(record: Record | RowFault) -> Record:
     """Return a record that was read, unless its status is not served (decision 17).
 
     Raises SourceDataError for a fault, GoneError for a removed stay, NotFoundError for a

@@ -48,7 +48,7 @@ from adapters.mapping.row_mapper import (
     RowMapper,
     item_columns,
     known_columns,
-    served,
+    refuse_unserved,
     unknown_columns,
     unknown_item_columns,
 )
@@ -161,7 +161,7 @@ class SqlAdapter:
 
     def _read(self, id: str, section: "Section") -> Record:
         (record,) = section.records(self._pages, [section.read(self._pages, id)])
-        return served(record)
+        return refuse_unserved(record)
 
     def explain(self, query: SearchQuery) -> str:
         """Return the statements of a page in the order in which they would be sent."""

@@ -187,7 +187,8 @@ class PageStore:
     def follow(self, page_id: str, client: str, link: PageLink) -> StoredPage:
         """Return the page that a link of the page `page_id` leads to.
 
-        Raises as `load` does; a link that this page never had is unknown too.
+        Raises as `load` does: a forged cursor is unknown (404), one that is no longer
+        stored is gone (410). The view has refused text of another form before (412).
         """
         signed = client, page_id, link.direction, str(link.index)
         if not self._signatures.is_valid(link.cursor, *signed):

@@ -510,6 +510,10 @@ def _dates(
 
 
 def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:
+    """Return the size that is asked for; too large a one is refused unless `lenient`.
+
+    `parse_search` lowers it then.
+    """
     if text is None:
         return offer.count_default
     match = _COUNT.fullmatch(text)

@@ -24,7 +24,7 @@ from threading import Thread
 from typing import NoReturn
 
 from adapters.contract import Adapter, AdapterError, Problem
-from adapters.mapping.load import SUFFIX, keep_mapping, load_mapping, open_kept
+from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping, open_kept
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from app.config import PREFIX, Settings, SettingsError
@@ -184,7 +184,7 @@ def check_mapping(settings: Settings, state: StateDirectory) -> None:
     from app.service import EXTENSION, Service
 
     try:
-        mapping = keep_mapping(settings.mapping, os.environ, state.candidate)
+        mapping = copy_mapping(settings.mapping, os.environ, state.candidate)
         # Built as a worker does it.
         app = create_app(replace(settings, mapping=state.candidate))
     except (MappingError, AdapterError, SettingsError, OSError) as error:
@@ -193,6 +193,7 @@ def check_mapping(settings: Settings, state: StateDirectory) -> None:
     problems = source_problems(service.adapter, CHECK_SECONDS)
     if lasting := [p.text for p in problems if p.serious and not p.outage]:
         raise RefusedError("\n".join(lasting))
+    # Only here is it the one that is served: what was raised above keeps the last one.
     state.candidate.replace(state.mapping)
     _warn(mapping, problems, settings.threads)
 

@@ -200,7 +200,7 @@ def _issues(result: ResultPage, ignored: Sequence[str]) -> Iterator[Issue]:
 
 
 def _invalid_row(kind: ResourceType, fault: RowFault) -> Issue:
-    """Count and log a row that cannot be mapped; return its reference (decision 16)."""
+    """Count and log an invalid row; return the issue with its reference (decision 16)."""
     count_row_fault(kind, fault)
     reference = secrets.token_hex(6)
     data = {"reference": reference, **fault._asdict()}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.mapping.load import SUFFIX, keep_mapping, load_mapping
+from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
@@ -79,7 +79,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_it_is_read_as_it_was(file: Path, tmp_path: Path) -> None:
     place = tmp_path / f"mapping{SUFFIX}"
-    kept = keep_mapping(file, KEPT_ENVIRON, place)
+    kept = copy_mapping(file, KEPT_ENVIRON, place)
     profile = profile_of(kept)
     for gone in (file, *(tmp_path / "vendor").iterdir()):
         gone.write_text("nonsense: 1", "utf-8")
@@ -97,9 +97,9 @@ def test_it_is_read_as_it_was(file: Path, tmp_path: Path) -> None:
 
 def test_a_mapping_at_fault_is_not_kept(file: Path, tmp_path: Path) -> None:
     place = tmp_path / f"mapping{SUFFIX}"
-    kept = keep_mapping(file, KEPT_ENVIRON, place)
+    kept = copy_mapping(file, KEPT_ENVIRON, place)
     (tmp_path / "vendor" / "ours.yaml").write_text(PROFILE + "pages: 1\n", "utf-8")
     with pytest.raises(MappingError, match="pages"):
-        keep_mapping(file, KEPT_ENVIRON, place)
+        copy_mapping(file, KEPT_ENVIRON, place)
     assert repr(load_mapping(place, KEPT_ENVIRON)) == repr(kept)
     assert list(tmp_path.glob("*.new")) == []
