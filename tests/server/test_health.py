@@ -40,6 +40,12 @@ from tests.live import HOST, free_ports
 # ---- readiness
 
 
+@pytest.fixture(autouse=True)
+def no_breaker_is_open() -> None:
+    """Forget the sources of other tests of this process."""
+    SOURCE_HELD_BACK.clear()
+
+
 @pytest.fixture
 def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the mapping of a hospital whose tables a test may change."""
