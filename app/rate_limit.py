@@ -65,8 +65,9 @@ class Throttle:
     ) -> None:
         self._clients, self._addresses = _item(clients), _item(addresses)
         pool = client.connection_pool
-        storage = RedisStorage("redis://", connection_pool=pool, key_prefix=_KEY_PREFIX)
-        self._shared = storage
+        self._shared = RedisStorage(
+            "redis://", connection_pool=pool, key_prefix=_KEY_PREFIX
+        )
         self._counts: dict[str, _Count] = {}
         self._minute = 0
         self._lock = Lock()
@@ -87,8 +88,9 @@ class Throttle:
         if item is None:
             return
         minute, elapsed = divmod(int(self._clock()), WINDOW_SECONDS)
-        if minute != self._minute:
-            self._minute, self._counts = minute, {}
+        with self._lock:
+            if minute != self._minute:
+                self._minute, self._counts = minute, {}
         digest = blake2b(who.encode(), key=self._key, digest_size=12).hexdigest()
         if not self._hit(item, kind, digest, str(minute)):
             THROTTLED.labels(kind).inc()
@@ -123,8 +125,11 @@ class Throttle:
                 return True
             told, count.untold = count.untold, 0
         with observe(Kind.STORE, "redis", "throttle"):
-            count.known = self._shared.incr(key, item.get_expiry(), told)
-        return count.known <= item.amount
+            total = self._shared.incr(key, item.get_expiry(), told)
+        # Answers may come in another order than they were counted.
+        with self._lock:
+            count.known = max(count.known, total)
+        return total <= item.amount
 
 
 def _item(limit: int | None) -> RateLimitItemPerMinute | None:
