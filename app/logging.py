@@ -11,6 +11,7 @@ One formatter for every logger of the process keeps them free of data, whoever w
 What our own code adds goes into `extra={"data": {...}}`.
 """
 
+import json
 import logging
 import logging.config
 import re
@@ -20,7 +21,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flask import Flask, Response, g, request
-from pythonjsonlogger.json import JsonFormatter
 
 from app.stages import (
     METHODS,
@@ -58,30 +58,22 @@ _PLACES = 12
 _access = logging.getLogger("app.access")
 
 
-class RedactingFormatter(JsonFormatter):
+class RedactingFormatter(logging.Formatter):
     """Writes a log record as one JSON object, without data that may be a patient's."""
 
-    def __init__(self) -> None:
-        super().__init__(json_default=_type_name)
-
-    def add_fields(
-        self,
-        log_data: dict[str, Any],
-        record: logging.LogRecord,
-        message_dict: dict[str, Any],
-    ) -> None:
-        """Fill in the members of the line; what the library has formatted holds messages."""
-        del message_dict
-        if isinstance(data := getattr(record, "data", None), dict):
-            log_data.update(data)
-        log_data["time"] = _time(record.created)
-        log_data["level"] = record.levelname.lower()
-        log_data["logger"] = record.name
-        log_data["event"] = _event(record)
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record, without what it was formatted from."""
+        data = getattr(record, "data", None)
+        line: dict[str, object] = {**data} if isinstance(data, dict) else {}
+        line["time"] = _time(record.created)
+        line["level"] = record.levelname.lower()
+        line["logger"] = record.name
+        line["event"] = _event(record)
         if (current := request_id()) is not None:
-            log_data.setdefault("request_id", current)
+            line.setdefault("request_id", current)
         if record.exc_info and record.exc_info[1] is not None:
-            log_data["error"] = describe_error(record.exc_info[1])
+            line["error"] = describe_error(record.exc_info[1])
+        return _encode(line)
 
 
 def logging_config(level: str) -> dict[str, Any]:
@@ -106,12 +98,6 @@ def logging_config(level: str) -> dict[str, Any]:
         "loggers": {
             **{prefix.rstrip("."): ours for prefix in _OURS},
             "gunicorn.error": {"level": "INFO", "handlers": [], "propagate": True},
-            # The application writes its own line a request, without paths or queries.
-            "gunicorn.access": {
-                "level": "CRITICAL",
-                "handlers": [],
-                "propagate": False,
-            },
         },
     }
 
@@ -199,3 +185,6 @@ def _time(seconds: float) -> str:
 def _type_name(value: object) -> str:
     kind = type(value)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+_encode = json.JSONEncoder(default=_type_name).encode
