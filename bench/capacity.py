@@ -74,7 +74,7 @@ def plan(rate: float, source_ms: float, cpu_ms: float) -> Plan:
 def table() -> str:
     """Return what a request costs and the plans of usual loads, as a part of a page."""
     small, large = cpu_ms_of(SMALL), cpu_ms_of(LARGE)
-    told = _COST.format(small=small, large=large, rate=BUSY / small * 1000)
+    told = _COST.format(small=small, large=large, rate=round(BUSY / small * 1000, -1))
     heads = [f"source takes {ms} ms" for ms in SOURCE_MS]
     lines = [["requests a second", *heads], ["---"] * (1 + len(heads))]
     for rate in RATES:
