@@ -250,6 +250,7 @@ def _source(doc: Document, path: KeyPath) -> SourceConfig:
     return SourceConfig(
         kind=source["kind"],
         mark=place(doc.root, (*path, "kind") if doc.is_own else path, not doc.is_own),
+        zone=ZoneInfo(source.get("time_zone") or doc.data["time_zone"]),
         url=resolved(source.get("url", ""), doc.environ),
         may_write=source.get("may_write") == "true",
         http=_http_source(source, doc.environ) if source["kind"] == "http" else None,

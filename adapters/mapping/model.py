@@ -405,10 +405,14 @@ class ResourceMapping:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """Where the system is, its time limits, a class's own `options`; secrets are resolved."""
+    """Where the system is, its time limits, a class's own `options`; secrets are resolved.
+
+    `zone` is that of `:now` and `:today` in its SELECTs.
+    """
 
     kind: str
     mark: Mark
+    zone: ZoneInfo
     url: str = ""
     timeout_seconds: float = 5.0
     count_timeout_seconds: float = 2.0

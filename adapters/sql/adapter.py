@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 from adapters.contract import (
     AdapterError,
@@ -467,13 +468,14 @@ def open_section(
     SourceUnavailableError.
     """
     section = mapping.resources[resource_type]
-    columns = _read_columns(database, section.rows, section.mark, resource_type)
+    read = partial(_read_columns, database, mapping.source.zone)
+    columns = read(section.rows, section.mark, resource_type)
     selected = known_columns(section)
     _refuse(unknown_columns(section, columns.names, searched=True))
     of_items = {}
     for item in chain.from_iterable(section.items.values()):
         if item.rows is not None:
-            own = _read_columns(database, item.rows, item.mark, resource_type, "items")
+            own = read(item.rows, item.mark, resource_type, "items")
             of_items[item.rows] = own
             _refuse(unknown_item_columns(section, item, own.names))
     survivors = None
@@ -499,7 +501,12 @@ def open_section(
 
 
 def _read_columns(
-    database: Database, rows: str, mark: Mark, element: str, alias: str = "pas"
+    database: Database,
+    zone: ZoneInfo,
+    rows: str,
+    mark: Mark,
+    element: str,
+    alias: str = "pas",
 ) -> Columns:
     try:
         columns = database.columns(rows)
@@ -508,7 +515,7 @@ def _read_columns(
         if not isinstance(error, AddressError):
             text = _refusal(database.dialect, str(error.__cause__), rows)
         raise UnfitError([MappingProblem(mark, element, text)]) from error
-    return Columns(database.dialect, rows, columns, alias)
+    return Columns(database.dialect, rows, columns, alias, zone)
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:
@@ -524,7 +531,14 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
     if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
         return None
     kind = patients.resource_type
-    columns = _read_columns(database, patients.rows, patients.mark, kind, "patients")
+    columns = _read_columns(
+        database,
+        mapping.source.zone,
+        patients.rows,
+        patients.mark,
+        kind,
+        "patients",
+    )
     _refuse(unknown_columns(patients, columns.names))
     key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
     return Survivors(columns, columns.column(id.columns[0]), key)

@@ -17,6 +17,7 @@ from adapters.contract import (
 )
 from adapters.instrumentation import Kind, observe
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
+from adapters.sql.clock import described_text
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
 from adapters.sql.dialects.base import Limits, Origin, Plan, ServerStatus, Statement
@@ -97,7 +98,8 @@ class Database:
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""
-        return self.run(lambda connection: self.dialect.columns(connection, rows))
+        text = described_text(rows, self.dialect)
+        return self.run(lambda connection: self.dialect.columns(connection, text))
 
     @property
     def explains_plans(self) -> bool:
@@ -113,9 +115,9 @@ class Database:
 
     def origins(self, rows: str) -> Mapping[str, Origin]:
         """Return the tables that columns of a SELECT come from, as far as reported."""
-        origins = self.dialect.origins
+        origins, text = self.dialect.origins, described_text(rows, self.dialect)
         try:
-            return self.run(lambda c: origins(c, rows)) if origins else {}
+            return self.run(lambda c: origins(c, text)) if origins else {}
         except SourceDataError:
             return {}
 

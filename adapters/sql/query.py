@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
@@ -41,6 +42,7 @@ from adapters.mapping.model import (
 from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
+from adapters.sql.clock import bound_text
 from adapters.sql.columns import (
     FOLDS,
     NUMBERS,
@@ -111,6 +113,8 @@ LONGEST_PATTERN = 4000
 _FEW = 8
 """Up to so many values of a list have a placeholder each: SQLAlchemy then writes no new
 text for every search."""
+
+UTC = ZoneInfo("UTC")
 
 _UNTYPED = sa.types.NullType()
 _COMPARE: Mapping[Operator, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
@@ -465,12 +469,12 @@ class Columns:
         rows: str,
         columns: Sequence[Column],
         alias: str = "pas",
+        zone: ZoneInfo = UTC,
     ) -> None:
         self.dialect = dialect
         self.names = tuple(column.name for column in columns)
         self.described = tuple(columns)
-        # A colon in the SELECT is never a placeholder, and it may end in a comment.
-        text = sa.text(rows.replace(":", r"\:") + "\n")
+        text = bound_text(rows, dialect, zone)
         named: list[sa.ColumnClause[Any]] = [*map(sa.column, dict.fromkeys(self.names))]
         self.table = text.columns(*named).subquery(alias)
         self._by_name = {

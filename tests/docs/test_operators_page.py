@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from configparser import ConfigParser
 from contextlib import closing
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 import requests
@@ -110,7 +111,7 @@ def test_the_scopes_of_the_example_are_read(tmp_path: Path) -> None:
 
 
 def test_time_outs_are_those_of_the_code() -> None:
-    source = SourceConfig("sql", Mark("", 1, 1))
+    source = SourceConfig("sql", Mark("", 1, 1), ZoneInfo("UTC"))
     (identity,) = [s for s in SETTINGS if s.field == "identity_timeout_seconds"]
     (waiting,) = [s for s in SETTINGS if s.field == "request_seconds"]
     server = _constants(ROOT / "app" / "server" / "config.py")

@@ -99,6 +99,10 @@ def _unchanged(text: Text) -> Text:
     return text
 
 
+def _local(now: datetime) -> tuple[object, object]:
+    return now.replace(tzinfo=None), now.date()
+
+
 def _limit(statement: Select, rows: int) -> Select:
     return statement.limit(rows)
 
@@ -116,9 +120,10 @@ class Dialect:
     one of another collation. `casts` are the types that values need for columns of a kind.
     To compare columns of unlike kinds, `writes` converts a value to the text the service
     shows, where a CAST differs, and `reads` converts such a text to the value, NULL where it
-    is none. `first` keeps the first rows of a SELECT. With `orders_nulls`, ORDER BY names a
-    column even where it is NULL in every row: PostgreSQL needs that to use the index,
-    MariaDB would sort.
+    is none. `first` keeps the first rows of a SELECT. `clock` returns the values of `:now`
+    and `:today` for a time in the source's zone; `some_time` is a literal of any time. With
+    `orders_nulls`, ORDER BY names a column even where it is NULL in every row: PostgreSQL
+    needs that to use the index, MariaDB would sort.
 
     Errors: `timed_out` and `unknown` recognise a statement timeout, and a statement that the
     database refuses; `missing` are patterns of messages about a column or table that is
@@ -144,6 +149,8 @@ class Dialect:
     writes: Mapping[Kind, Convert] = field(default_factory=dict)
     reads: Mapping[Kind, Convert] = field(default_factory=dict)
     first: Callable[[Select, int], Select] = _limit
+    clock: Callable[[datetime], tuple[object, object]] = _local
+    some_time: str = "'2000-01-01 00:00:00'"
     orders_nulls: bool = False
     missing: tuple[str, ...] = ()
     refuses: Callable[[BaseException], bool] = lambda _error: False

@@ -138,6 +138,7 @@ DIALECT = Dialect(
     columns=_columns,
     may_write=any_true(_MAY_WRITE),
     fold=_fold,
+    some_time="TIMESTAMP '2000-01-01 00:00:00'",
     # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE has no
     # index for a TIMESTAMP.
     casts={Kind.PADDED: _Char(), Kind.SECOND_TIME: DATE()},

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -371,6 +372,13 @@ SELECT rolsuper OR EXISTS (
 FROM pg_roles WHERE rolname = current_user
 """
 
+
+def _clock(now: datetime) -> tuple[str, str]:
+    # Of no type: compared with a local time the offset is dropped, with an instant it counts.
+    midnight = now.replace(hour=0, minute=0, second=0)
+    return now.isoformat(" "), midnight.isoformat(" ")
+
+
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
@@ -385,6 +393,7 @@ DIALECT = Dialect(
         Kind.NUMBER: _reader(_FRACTION, sa.Numeric()),
         Kind.UUID: _reader(_UUID, sa.Uuid()),
     },
+    clock=_clock,
     orders_nulls=True,
     timed_out=_timed_out,
     unknown=_unknown,

@@ -245,6 +245,7 @@ DIALECT = Dialect(
     fold=lambda text: sa.func.encounters_fold(text),
     exact=_exact,
     reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
+    clock=lambda now: (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%Y-%m-%d}"),
     timed_out=lambda error: str(error) == "interrupted",
     unknown=_unknown,
     missing=(r"no such (?:column|table): (\S+)",),

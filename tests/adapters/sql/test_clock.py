@@ -1,0 +1,93 @@
+"""`:now` and `:today` in a SELECT: the time on the clocks of the hospital (decision 29)."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from adapters.contract import EncounterRecord, ResourceType
+from adapters.sql.clock import bound_text, described_text
+from adapters.sql.dialects import dialect_named
+from adapters.testing.harness import ask, ids_of, token
+from tests.adapters.emptied import Opened
+
+PARIS = ZoneInfo("Europe/Paris")
+
+MAPPING = """\
+codes:
+  status: {table: {past: finished, coming: planned}}
+encounter:
+  # 'at :now' and -- :today are no placeholders
+  rows: |
+    SELECT id, 'at :now' AS unit, -- :today
+      CASE WHEN began > :now THEN 'coming' ELSE 'past' END AS state,
+      CASE WHEN day > :today THEN 'after' ELSE 'before' END AS days
+    FROM stays
+  fields:
+    id: {from: id}
+    patient_id: {from: id}
+    functional_unit: {from: unit}
+    status: {from: state, codes: status}
+    visit_number: {from: days}
+  search: [_id, status, identifier]
+"""
+
+MINUTES = (-90, -20, 20, 90)
+"""Within two hours of now: a clock in UTC is wrong about one of them, summer or winter."""
+
+
+def _filled(type_: str, zone: ZoneInfo) -> tuple[str, ...]:
+    now = datetime.now(UTC).astimezone(zone)
+    times = [now + timedelta(minutes=minutes) for minutes in MINUTES]
+    days = [(now + timedelta(days=days)).date() for days in (-2, -2, 2, 2)]
+    rows = ", ".join(
+        f"({id}, '{time:%Y-%m-%d %H:%M:%S}', '{day}')"
+        for id, (time, day) in enumerate(zip(times, days, strict=True))
+    )
+    return (
+        f"CREATE TABLE stays (id INTEGER, began {type_}, day DATE)",
+        f"INSERT INTO stays VALUES {rows}",
+    )
+
+
+def test_stays_are_compared_with_the_local_time_and_day(
+    opened: Opened, url: str
+) -> None:
+    local = "DATETIME" if url.startswith("mysql") else "TIMESTAMP"
+    adapter = opened(MAPPING, _filled(local, PARIS))
+    assert ids_of(adapter.search(ask(token("status", "planned")))) == ["3", "2"]
+    assert adapter.count(ask(token("status", "finished"))) == 2
+    assert ids_of(adapter.search(ask(token("identifier", "after")))) == ["3", "2"]
+    record = adapter.read(ResourceType.ENCOUNTER, "3")
+    assert isinstance(record, EncounterRecord)
+    assert (record.status, record.visit_number) == ("planned", "after")
+    assert record.functional_unit == "at :now"
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_postgresql_compares_an_instant_with_the_instant(opened: Opened) -> None:
+    instant = "TIMESTAMP WITH TIME ZONE"
+    adapter = opened(MAPPING, _filled(instant, ZoneInfo("UTC")))
+    assert ids_of(adapter.search(ask(token("status", "planned")))) == ["3", "2"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ("SELECT ':now', a::text FROM t", set()),
+        ('SELECT `:now`, ":today" FROM t -- :now', set()),
+        ("SELECT 1 /* :now\n:today */", set()),
+        ("SELECT a::now, b:now, :nowhere", set()),
+        ("SELECT 'it''s', :now WHERE d=:today", {"now", "today"}),
+        ("SELECT :now, :now", {"now"}),
+    ],
+)
+def test_only_the_two_names_outside_of_texts_and_comments_are_bound(
+    rows: str, names: set[str]
+) -> None:
+    dialect = dialect_named("sqlite")
+    text = bound_text(rows, dialect, PARIS)
+    assert set(text.compile().params) == names
+    described = described_text(rows, dialect)
+    assert (described != rows) is bool(names)
+    assert not set(bound_text(described, dialect, PARIS).compile().params)
