@@ -222,7 +222,8 @@ class SqlColumn:
     @cached_property
     def is_null(self) -> Condition:
         """Where the column is NULL."""
-        return Condition((self, "null"), (), lambda _names: self.plain.is_(None))
+        is_null = self.dialect.is_null(self.plain)
+        return Condition((self, "null"), (), lambda _names: is_null)
 
     @cached_property
     def is_not_null(self) -> Condition:
@@ -521,7 +522,7 @@ class Columns:
     ) -> "_Prepared":
         statement: Select = sa.select(*(self.table.c[name] for name in names))
         if nulls_last:
-            is_null = order[0][0].plain.is_(None)
+            is_null = self.dialect.is_null(order[0][0].plain)
             statement = statement.order_by(sa.case((is_null, _LAST), else_=_FIRST))
         for column, descends in order:
             sorted_by = column.exact

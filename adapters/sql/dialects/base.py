@@ -99,6 +99,10 @@ def _unchanged(text: Text) -> Text:
     return text
 
 
+def _is_null(column: Expression) -> sa.ColumnElement[bool]:
+    return column.is_(None)
+
+
 def _local(now: datetime) -> tuple[object, object]:
     return now.replace(tzinfo=None), now.date()
 
@@ -120,10 +124,10 @@ class Dialect:
     one of another collation. `casts` are the types that values need for columns of a kind.
     To compare columns of unlike kinds, `writes` converts a value to the text the service
     shows, where a CAST differs, and `reads` converts such a text to the value, NULL where it
-    is none. `first` keeps the first rows of a SELECT. `clock` returns the values of `:now`
-    and `:today` for a time in the source's zone; `some_time` is a literal of any time. With
-    `orders_nulls`, ORDER BY names a column even where it is NULL in every row: PostgreSQL
-    needs that to use the index, MariaDB would sort.
+    is none. `first` keeps the first rows of a SELECT; `is_null` compares with NULL. `clock`
+    returns the values of `:now` and `:today` for a time in the source's zone; `some_time` is
+    a literal of any time. With `orders_nulls`, ORDER BY names a column even where it is NULL
+    in every row: PostgreSQL needs that to use the index, MariaDB would sort.
 
     Errors: `timed_out` and `unknown` recognise a statement timeout, and a statement that the
     database refuses; `missing` are patterns of messages about a column or table that is
@@ -149,6 +153,7 @@ class Dialect:
     writes: Mapping[Kind, Convert] = field(default_factory=dict)
     reads: Mapping[Kind, Convert] = field(default_factory=dict)
     first: Callable[[Select, int], Select] = _limit
+    is_null: Callable[[Expression], sa.ColumnElement[bool]] = _is_null
     clock: Callable[[datetime], tuple[object, object]] = _local
     some_time: str = "'2000-01-01 00:00:00'"
     orders_nulls: bool = False

@@ -299,6 +299,8 @@ DIALECT = Dialect(
     fold=_fold,
     exact=_exact,
     collated=_collated,
+    # IS NULL also finds dates of zeros, in columns that are NOT NULL.
+    is_null=lambda column: column.is_not_distinct_from(None),
     writes=dict.fromkeys(WHOLE, _digits),
     reads={Kind.WIDE: read_back(sa.BigInteger(), _exact)},
     timed_out=_timed_out,

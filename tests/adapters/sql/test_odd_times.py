@@ -1,0 +1,104 @@
+"""Walks over whatever a column of times may hold: no row comes twice, and none is lost."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from adapters.contract import Adapter, Position, SearchQuery, Sort, SortKey
+from adapters.testing.harness import ask, dates
+from tests.adapters.emptied import Opened
+
+EVERYWHERE = (
+    "'2024-03-14 10:00:00'",
+    "'2024-03-31 02:30:00'",  # no such hour
+    "'2024-10-27 02:30:00'",  # two such hours
+    "'9999-12-31 23:59:59'",
+    "'0001-01-01 00:00:00'",
+)
+ODD = {
+    "sqlite": (
+        *("''", "'0000-00-00'", "'2024-03-14 24:00:00'", "'2024-03-14T10:00:00'"),
+        *("'10:00'", "'infinity'", "'-infinity'", "'12024-03-14'", "'x'", "20240314"),
+    ),
+    "postgresql": (
+        *("'infinity'", "'-infinity'", "'0044-03-15 10:00:00 BC'", "'4713-01-01 BC'"),
+        *("'2024-03-14 24:00:00'", "'12024-03-14'", "'9999-12-31 23:59:59.999999'"),
+    ),
+    "mariadb": (
+        *("'0000-00-00 00:00:00'", "'2024-00-00 00:00:00'", "'2024-02-00 10:00:00'"),
+        *("'1000-01-01 00:00:00'", "'2024-03-14 23:59:59.6'"),
+    ),
+}
+TYPES = {"sqlite": "TEXT", "postgresql": "TIMESTAMP", "mariadb": "DATETIME"}
+
+MAPPING = """\
+encounter:
+  rows: SELECT id, began FROM stays
+  fields:
+    id: {from: id}
+    patient_id: {from: id}
+    status: finished
+    start: {from: began}
+  search: [_id, patient, date]
+  sort: [date]
+"""
+
+
+def _filled(url: str, *, is_nullable: bool) -> tuple[str, ...]:
+    database = "mariadb" if url.startswith("mysql") else url.partition(":")[0]
+    database = database.partition("+")[0]
+    values = 2 * (*EVERYWHERE, *ODD[database], *(["NULL"] if is_nullable else []))
+    rows = ", ".join(f"({id}, {value})" for id, value in enumerate(values))
+    null = "NULL" if is_nullable else "NOT NULL"
+    lenient = ("SET SESSION sql_mode = ''",) if database == "mariadb" else ()
+    return (
+        *lenient,
+        f"CREATE TABLE stays (id BIGINT, began {TYPES[database]} {null})",
+        f"INSERT INTO stays VALUES {rows}",
+    )
+
+
+def _walk(
+    adapter: Adapter, query: SearchQuery, *, back: bool = False
+) -> Iterator[Sequence[Position]]:
+    """Yield the positions of each page; backwards from the end."""
+    page = adapter.search(replace(query, placed=True, from_end=back))
+    for _ in range(200):
+        if not page.rows:
+            return
+        yield page.positions
+        if not page.more:
+            return
+        at = {"before": page.first} if back else {"after": page.last}
+        page = adapter.search(replace(query, placed=True, **at))
+    raise AssertionError("the walk goes in circles")
+
+
+@pytest.mark.parametrize("is_nullable", [True, False])
+def test_every_row_comes_once_in_any_order(
+    opened: Opened, url: str, is_nullable: bool
+) -> None:
+    statements = _filled(url, is_nullable=is_nullable)
+    number = statements[-1].count("(")
+    adapter = opened(MAPPING, statements)
+    for descending, size in product((False, True), (1, 2, 7, 100)):
+        query = ask(sort=Sort(SortKey.DATE, descending), count=size)
+        forwards = [at.id for page in _walk(adapter, query) for at in page]
+        assert sorted(forwards) == [*range(number)], (descending, size)
+        pages = [*_walk(adapter, query, back=True)]
+        backwards = [at.id for page in reversed(pages) for at in page]
+        assert backwards == forwards, (descending, size)
+        assert adapter.count(query) == number
+
+
+def test_a_row_is_on_one_side_of_a_date_or_has_none(opened: Opened, url: str) -> None:
+    adapter = opened(MAPPING, _filled(url, is_nullable=True))
+    before, since = (
+        {at.id for page in _walk(adapter, query) for at in page}
+        for query in (ask(dates("lt2024-03-14")), ask(dates("ge2024-03-14")))
+    )
+    assert not before & since
+    unequal = ask(dates("ne2024-03-14T10:00:00+01:00"), count=100)
+    assert {at.id for page in _walk(adapter, unequal) for at in page} <= before | since
