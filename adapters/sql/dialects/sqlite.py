@@ -120,12 +120,10 @@ def _kind(declared: str) -> Kind:
     return Kind.LOOSE
 
 
-def _unknown(error: BaseException) -> bool:
-    # SQLITE_ERROR is the statement's own fault; the others are the file's or its disk's.
-    code = getattr(error, "sqlite_errorcode", None)
-    return code == sqlite3.SQLITE_ERROR or not isinstance(
-        error, sqlite3.OperationalError
-    )
+def _code(error: BaseException) -> str:
+    # An error of another class is the statement's own fault, too.
+    is_operational = isinstance(error, sqlite3.OperationalError)
+    return getattr(error, "sqlite_errorname", "") if is_operational else "SQLITE_ERROR"
 
 
 _SEARCH = re.compile(r"SEARCH (\S+) USING (?!AUTOMATIC)(.*)\((.*)\)")
@@ -245,8 +243,10 @@ DIALECT = Dialect(
     fold=lambda text: sa.func.encounters_fold(text),
     exact=_exact,
     reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
-    timed_out=lambda error: str(error) == "interrupted",
-    unknown=_unknown,
+    code=_code,
+    timeouts=("SQLITE_INTERRUPT",),
+    # The statement's own fault; the others are the file's or its disk's.
+    unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
     plan=_plan,
     origins=_origins,
