@@ -85,11 +85,11 @@ class _Source:
 
     def adapter(self, mapping: SourceMapping) -> Adapter:
         """Return an adapter of this source; all of them share its connections."""
-        from adapters.resilience import guarded
+        from adapters.resilience import GuardedAdapter
 
         adapter = open_source(mapping, self._first)
         self._first = self._first or adapter
-        return guarded(adapter, self._breaker, self._bulkhead)
+        return GuardedAdapter(adapter, self._breaker, self._bulkhead)
 
 
 def _open_federated(mapping: SourceMapping) -> Adapter:
