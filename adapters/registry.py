@@ -208,12 +208,11 @@ def _differences(
             ("search", set(section.parameters), set(able.parameters)),
             ("sort", {*section.sorts} - by_id, {*able.sorts} - by_id),
         ):
-            for name in sorted(listed - offered):
-                text = f"'{name}' is listed, and the class does not offer it"
-                yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)
-            for name in sorted(offered - listed):
+            for name in sorted(listed ^ offered):
                 text = (
-                    f"the class offers '{name}': list it under {key}, or let it be left"
-                    " out"
+                    f"'{name}' is listed, and the class does not offer it"
+                    if name in listed
+                    else f"the class offers '{name}': list it under {key}, or let it be"
+                    " left out"
                 )
                 yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)

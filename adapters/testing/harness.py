@@ -8,7 +8,7 @@ number: the suite writes them as ids of the hospital.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import pytest
@@ -39,6 +39,7 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
+from adapters.matching import utc
 from adapters.memory import MemoryAdapter
 from adapters.testing.hospital import (
     FINESS_SYSTEM,
@@ -241,12 +242,14 @@ def patient(*ids: str) -> ReferenceCriterion:
 
 
 def dates(*values: str, parameter: str = "date") -> DateCriterion:
-    """Return a criterion of dates as clients write them, prefix included."""
-    return DateCriterion(parameter, tuple(date_value(value) for value in values))
+    """Return a criterion of dates as clients write them, prefix included.
+
+    Without an offset they are in the deployment's zone (decision 5).
+    """
+    return DateCriterion(parameter, tuple(map(_date_value, values)))
 
 
-def date_value(value: str) -> DateValue:
-    """Read a date text; without an offset it is in the deployment's zone (decision 5)."""
+def _date_value(value: str) -> DateValue:
     has_prefix = value[:2].isalpha()
     prefix = Prefix(value[:2]) if has_prefix else Prefix.EQ
     text = value[2:] if has_prefix else value
@@ -269,12 +272,11 @@ def _time(text: str) -> tuple[datetime, datetime]:
     """Return the interval of a minute, a second or a fraction of one."""
     low = datetime.fromisoformat(text)
     low = low if low.tzinfo else low.replace(tzinfo=PARIS)
-    clock = text.partition("T")[2].partition("+")[0].rstrip("Z")
-    step = timedelta(minutes=1) if clock.count(":") == 1 else timedelta(seconds=1)
-    if "." in clock:
-        step = timedelta(microseconds=10 ** (6 - len(clock.partition(".")[2])))
-    low = low.astimezone(UTC)
-    return low, low + step
+    clock, _, fraction = text[11:].partition("+")[0].rstrip("Z").partition(".")
+    step = timedelta(microseconds=10 ** (6 - len(fraction)))
+    if clock.count(":") == 1:
+        step = timedelta(minutes=1)
+    return utc(low), utc(low) + step
 
 
 Outcome: TypeAlias = Record | RowFault | type[AdapterError]
@@ -363,7 +365,7 @@ def with_ids(opened: Opened, criterion: Criterion) -> Criterion:
     return criterion
 
 
-H1 = VISIT_SYSTEMS["H1"]
+H1, H2 = VISIT_SYSTEMS.values()
 EXTENSION = "service-provider._extension"
 CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
 
@@ -382,11 +384,7 @@ STAYS_FOUND: tuple[Case, ...] = (
     ("visit number in none", (token("identifier", "|000123"),), (72,)),
     ("visit number in none, ''", (token("identifier", "|123"),), (73,)),
     ("visit number in an unknown one", (token("identifier", "urn:x|000123"),), ()),
-    (
-        "any visit number of a system",
-        (token("identifier", f"{VISIT_SYSTEMS['H2']}|"),),
-        (71,),
-    ),
+    ("any visit number of a system", (token("identifier", f"{H2}|"),), (71,)),
     ("several visit numbers", (token("identifier", "V1", "A_B"),), (75, 1)),
     ("per cent", (token("identifier", "%"), token("identifier", "100%")), ()),
     ("a % is a letter", (token("identifier", "100%"),), (74,)),
@@ -433,6 +431,7 @@ STAYS_FOUND: tuple[Case, ...] = (
     ("a patient is no id in a url", (patient("Patient/8"),), ()),
     ("one patient and, no other", (patient("8"), patient("2")), ()),
     ("one patient or another", (patient("8", "2"),), (91, 90, 42, 27)),
+    ("merged patient or another", (patient("7", "2"),), (91, 90, 42, 27)),
     ("_id twice is and", (token("_id", "1"), token("_id", "2")), ()),
     ("no values", (TokenCriterion("_id", ()),), ()),
     ("before years of four digits", (dates("lt0999-07"),), ()),
