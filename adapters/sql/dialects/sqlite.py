@@ -39,31 +39,19 @@ def _engine(url: URL, limits: Limits) -> Engine:
     )
 
     @sa.event.listens_for(engine, "connect")
-    def set_up(connection: sqlite3.Connection, record: Any) -> None:
-        record.info["deadline"] = deadline = _Deadline(limits.seconds)
-        connection.set_progress_handler(deadline.has_passed, 10_000)
+    def set_up(connection: sqlite3.Connection, _record: Any) -> None:
         connection.create_function("encounters_fold", 1, _fold, deterministic=True)
         connection.text_factory = _text_or_bytes
 
     @sa.event.listens_for(engine, "before_cursor_execute")
-    def start(connection: sa.Connection, *_: Any) -> None:
-        connection.info["deadline"].start()
+    def limit(_connection: sa.Connection, cursor: sqlite3.Cursor, *_: Any) -> None:
+        # The statement timeout that SQLite lacks.
+        deadline = time.monotonic() + limits.seconds
+        cursor.connection.set_progress_handler(
+            lambda: time.monotonic() > deadline, 10_000
+        )
 
     return engine
-
-
-class _Deadline:
-    """The statement timeout that SQLite lacks, for its progress handler."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._at = 0.0
-
-    def start(self) -> None:
-        self._at = time.monotonic() + self._seconds
-
-    def has_passed(self) -> bool:
-        return time.monotonic() > self._at
 
 
 def _fold(text: object) -> str | None:
@@ -175,7 +163,7 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
 
 
 def _roots(connection: sa.Connection) -> Mapping[int, _Root]:
-    """Return what stands at each root page."""
+    """Return the tables and indexes by their root pages."""
     roots = {}
     for type_, name, table, page in execute(
         connection,
