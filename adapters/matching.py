@@ -78,11 +78,11 @@ class Matcher:
         if is_period and isinstance(record, EncounterRecord):
             start = utc(record.start) if record.start else _EARLIEST
             end = utc(record.end) if record.end else _LATEST
-            return period_compares(value.prefix, start, end, low, high)
+            return _compares(value.prefix, start, end, low, high)
         return any(
-            moment_compares(value.prefix, utc(moment), low, high)
+            _compares(value.prefix, utc(moment), utc(moment), low, high)
             if isinstance(moment, datetime)
-            else moment_compares(value.prefix, moment, *self._days(value))
+            else _compares(value.prefix, moment, moment, *self._days(value))
             for moment in _values(record, row)
         )
 
@@ -142,26 +142,11 @@ def _matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) ->
     return compare(fold(" ".join(parts)), fold(value))
 
 
-def moment_compares(prefix: Prefix, value: date, low: date, high: date) -> bool:
-    """Compare a day, or an instant in UTC, with the half-open range [low, high)."""
-    inside = low <= value < high
-    return {
-        Prefix.EQ: inside,
-        Prefix.NE: not inside,
-        Prefix.GT: value >= high,
-        Prefix.LT: value < low,
-        Prefix.GE: value >= low,
-        Prefix.LE: value < high,
-    }[prefix]
+def _compares(prefix: Prefix, start: date, end: date, low: date, high: date) -> bool:
+    """Compare a period with [low, high), by the wording of STU3's table of prefixes.
 
-
-def period_compares(
-    prefix: Prefix, start: datetime, end: datetime, low: datetime, high: datetime
-) -> bool:
-    """Compare a whole stay with [low, high), by the wording of STU3's table of prefixes.
-
-    The end is the last instant of the stay. An unknown bound is the earliest or the latest
-    time there is.
+    All are days, or instants in UTC. The end belongs to the period; where both ends are the
+    same, it is a moment. An unknown bound is the earliest or the latest time there is.
     """
     inside = low <= start and end < high
     return {
@@ -199,8 +184,7 @@ def precedes(here: Position, mark: Position | Bound, sort: Sort) -> bool:
     """Whether a row comes before a cursor, in the order of the search."""
     if isinstance(mark, Bound):
         return _beyond(here, mark, descends=not sort.descending, group=Group.KEYED)
-    same = here.group is mark.group and in_group(here) == in_group(mark)
-    return not same and not follows(here, mark, sort)
+    return follows(mark, here, sort)
 
 
 def _beyond(here: Position, mark: Bound, *, descends: bool, group: Group) -> bool:

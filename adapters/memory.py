@@ -6,7 +6,6 @@ The other adapters are compared with this one, and tests use it in place of a ho
 import hashlib
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from datetime import datetime
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -55,9 +54,8 @@ class FaultyRow(NamedTuple):
 
 
 Row: TypeAlias = Record | FaultyRow
-Placed: TypeAlias = list[tuple[Position, Row]]
-
-_MAX_CACHED = 100
+Shown: TypeAlias = Record | RowFault
+Placed: TypeAlias = list[tuple[Position, Shown]]
 
 
 def _capabilities(kind: ResourceType) -> ResourceCapabilities:
@@ -80,8 +78,7 @@ class MemoryAdapter:
     """A hospital system that is a list of records.
 
     It serves no stay whose status is `hidden` or `removed`. Ids are ordered by code point,
-    and as numbers for the types in `number_ids`. The order of each search is cached until a
-    row changes.
+    and as numbers for the types in `number_ids`.
     """
 
     def __init__(
@@ -94,21 +91,18 @@ class MemoryAdapter:
     ) -> None:
         self._matcher = Matcher(time_zone, date_reading)
         self._number_ids = frozenset(number_ids)
-        self._rows: dict[tuple[ResourceType, str], Row] = {}
-        self._cache: dict[object, Placed] = {}
+        self._rows: dict[tuple[ResourceType, str], tuple[Record, Shown]] = {}
         for row in rows:
             self.put(row)
 
     def put(self, row: Row) -> None:
         """Add a row, or replace the one with its id."""
-        record = _record(row)
-        self._rows[resource_type_of(record), record.id] = row
-        self._cache.clear()
+        record, shown = row if isinstance(row, FaultyRow) else (row, row)
+        self._rows[resource_type_of(record), record.id] = (record, shown)
 
     def delete(self, resource_type: ResourceType, id: str) -> None:
         """Remove a row; raises KeyError if there is none."""
         del self._rows[resource_type, id]
-        self._cache.clear()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -137,14 +131,14 @@ class MemoryAdapter:
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource."""
-        row = self._rows.get((resource_type, id))
-        if row is None or _status(row) == HIDDEN:
+        record, shown = self._rows.get((resource_type, id), (None, None))
+        if shown is None or _status(record) == HIDDEN:
             raise NotFoundError(f"no such {resource_type}")
-        if _status(row) == REMOVED:
+        if _status(record) == REMOVED:
             raise GoneError(f"that {resource_type} is removed")
-        if isinstance(row, FaultyRow):
-            raise SourceDataError("a row cannot be mapped", row.fault)
-        return row
+        if isinstance(shown, RowFault):
+            raise SourceDataError("a row cannot be mapped", shown)
+        return shown
 
     def explain(self, query: SearchQuery) -> str:
         """Return the search in words."""
@@ -159,16 +153,16 @@ class MemoryAdapter:
     def close(self) -> None:
         """Do nothing: a list has no connections."""
 
-    def _matching(self, query: SearchQuery) -> list[Row]:
+    def _matching(self, query: SearchQuery) -> list[tuple[Record, Shown]]:
         criteria = tuple(
             self._with_survivors(query.resource_type, c) for c in query.criteria
         )
         return [
-            row
-            for (type_, _), row in tuple(self._rows.items())
+            (record, shown)
+            for (type_, _), (record, shown) in tuple(self._rows.items())
             if type_ is query.resource_type
-            and _status(row) not in UNSERVED
-            and all(self._matcher.matches(_record(row), c) for c in criteria)
+            and _status(record) not in UNSERVED
+            and all(self._matcher.matches(record, c) for c in criteria)
         ]
 
     def _with_survivors(self, kind: ResourceType, criterion: Criterion) -> Criterion:
@@ -177,8 +171,8 @@ class MemoryAdapter:
         if target is not ResourceType.PATIENT:
             return criterion
         assert isinstance(criterion, ReferenceCriterion), "parameters with a target"
-        rows = (self._rows.get((ResourceType.PATIENT, id)) for id in criterion.values)
-        patients = (_record(row) for row in rows if row is not None)
+        keys = ((ResourceType.PATIENT, id) for id in criterion.values)
+        patients = (self._rows[key][0] for key in keys if key in self._rows)
         survivors = tuple(
             patient.replaced_by
             for patient in patients
@@ -188,48 +182,37 @@ class MemoryAdapter:
 
     def _ordered(self, query: SearchQuery) -> Placed:
         """Return the matches in order: rows with the key, then those without."""
-        search = (query.resource_type, query.criteria, query.sort)
-        if search not in self._cache:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
-            rows = [(self._position(r, query.sort), r) for r in self._matching(query)]
-            self._cache[search] = [
-                pair
-                for group in Group
-                for pair in sorted(
-                    (pair for pair in rows if pair[0].group is group),
-                    key=lambda pair: in_group(pair[0]),
-                    reverse=query.sort.descending,
-                )
-            ]
-        return self._cache[search]
+        rows = [
+            (self._position(record, query.sort), shown)
+            for record, shown in self._matching(query)
+        ]
+        return [
+            pair
+            for group in Group
+            for pair in sorted(
+                (pair for pair in rows if pair[0].group is group),
+                key=lambda pair: in_group(pair[0]),
+                reverse=query.sort.descending,
+            )
+        ]
 
-    def _position(self, row: Row, sort: Sort) -> Position:
-        record = _record(row)
-        is_number = resource_type_of(record) in self._number_ids
-        id_: Key = int(record.id) if is_number else record.id
-        key = id_ if sort.key is SortKey.ID else _time(record, sort.key)
-        group = Group.UNKEYED if key is None else Group.KEYED
-        return Position(group, key, id_, key if isinstance(key, datetime) else None)
+    def _position(self, record: Record, sort: Sort) -> Position:
+        kind = resource_type_of(record)
+        id_: Key = int(record.id) if kind in self._number_ids else record.id
+        if sort.key is SortKey.ID:
+            return Position(Group.KEYED, id_, id_)
+        time = getattr(record, SORTS[kind].get(sort.key, ""), None)
+        moment = utc(time) if time else None
+        return Position(Group.KEYED if moment else Group.UNKEYED, moment, id_, moment)
 
 
 def _page(rows: Placed, more: bool) -> Page:
     if not rows:
         return Page(())
     positions = tuple(position for position, _ in rows)
-    shown = tuple(r.fault if isinstance(r, FaultyRow) else r for _, r in rows)
+    shown = tuple(row for _, row in rows)
     return Page(shown, more, positions[0], positions[-1], positions)
 
 
-def _record(row: Row) -> Record:
-    return row.record if isinstance(row, FaultyRow) else row
-
-
-def _status(row: Row) -> str | None:
-    record = _record(row)
+def _status(record: Record | None) -> str | None:
     return record.status if isinstance(record, EncounterRecord) else None
-
-
-def _time(record: Record, key: SortKey) -> datetime | None:
-    time = getattr(record, SORTS[resource_type_of(record)].get(key, ""), None)
-    return utc(time) if time else None

@@ -85,11 +85,11 @@ class _Source:
 
     def adapter(self, mapping: SourceMapping) -> Adapter:
         """Return an adapter of this source; all of them share its connections."""
-        from adapters.resilience import guarded
+        from adapters.resilience import GuardedAdapter
 
         adapter = open_source(mapping, self._first)
         self._first = self._first or adapter
-        return guarded(adapter, self._breaker, self._bulkhead)
+        return GuardedAdapter(adapter, self._breaker, self._bulkhead)
 
 
 def _open_federated(mapping: SourceMapping) -> Adapter:
@@ -208,12 +208,11 @@ def _differences(
             ("search", set(section.parameters), set(able.parameters)),
             ("sort", {*section.sorts} - by_id, {*able.sorts} - by_id),
         ):
-            for name in sorted(listed - offered):
-                text = f"'{name}' is listed, and the class does not offer it"
-                yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)
-            for name in sorted(offered - listed):
+            for name in sorted(listed ^ offered):
                 text = (
-                    f"the class offers '{name}': list it under {key}, or let it be left"
-                    " out"
+                    f"'{name}' is listed, and the class does not offer it"
+                    if name in listed
+                    else f"the class offers '{name}': list it under {key}, or let it be"
+                    " left out"
                 )
                 yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)

@@ -9,7 +9,7 @@
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from threading import BoundedSemaphore, Lock
@@ -21,14 +21,13 @@ from adapters.contract import (
     Adapter,
     Capabilities,
     Page,
-    Problem,
     Record,
     ResourceType,
     SearchQuery,
     SourceBusyError,
     SourceUnavailableError,
 )
-from adapters.inspection import Inspectable, Look, with_values
+from adapters.inspection import Inspectable, with_values
 from adapters.instrumentation import Kind, observe, recorder
 
 FAILURES = 5
@@ -95,19 +94,16 @@ class Breaker:
         # pybreaker counts each error as a failure or as a success. A full queue is neither:
         # as a success it would keep the breaker of a source closed that hangs. So the call
         # is made first, and its outcome reported afterwards.
+        failure: SourceUnavailableError | None = None
         try:
             with observe(Kind.SOURCE, self._source, operation):
-                result = call()
-        except SourceBusyError:
-            raise
+                return call()
         except SourceUnavailableError as error:
-            self._report(error)
+            failure = error
             raise
-        except Exception:
-            self._report(None)
-            raise
-        self._report(None)
-        return result
+        finally:
+            if not isinstance(failure, SourceBusyError):
+                self._report(failure)
 
     def _report(self, failure: SourceUnavailableError | None) -> None:
         if failure is None and not self._breaker.fail_counter:
@@ -122,7 +118,7 @@ class Breaker:
 class GuardedAdapter:
     """An adapter whose calls go through a breaker and, if given, a bulkhead.
 
-    `check` and `looks` go past both.
+    What explains, checks, inspects and closes the adapter goes past both.
     """
 
     def __init__(
@@ -131,6 +127,13 @@ class GuardedAdapter:
         self._adapter = adapter
         self._breaker = breaker
         self._bulkhead = bulkhead
+        self.explain = adapter.explain
+        self.explain_values = with_values(adapter)
+        self.check = adapter.check
+        self.close = adapter.close
+        if isinstance(adapter, Inspectable):
+            # Only then is this one Inspectable, too.
+            self.looks = adapter.looks
 
     @property
     def capabilities(self) -> Capabilities:
@@ -154,52 +157,9 @@ class GuardedAdapter:
         """Return one resource."""
         return self._run("read", partial(self._adapter.read, resource_type, id))
 
-    def explain(self, query: SearchQuery) -> str:
-        """Return what would be sent to the source, values as placeholders."""
-        return self._adapter.explain(query)
-
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return the same with its values, if the adapter shows them."""
-        return with_values(self._adapter)(query)
-
-    def check(self) -> Iterable[Problem]:
-        """Return what keeps the source from answering or fitting the mapping."""
-        return self._adapter.check()
-
-    def close(self) -> None:
-        """Give connections back."""
-        self._adapter.close()
-
     def _run(self, operation: str, call: Callable[[], Result]) -> Result:
         guarded = partial(self._bulkhead.run, call) if self._bulkhead else call
         return self._breaker.run(operation, guarded)
-
-
-class _GuardedInspectable(GuardedAdapter):
-    """A guarded adapter that `check --live` can inspect."""
-
-    def __init__(
-        self,
-        adapter: Adapter,
-        breaker: Breaker,
-        bulkhead: Bulkhead | None,
-        inspected: Inspectable,
-    ) -> None:
-        super().__init__(adapter, breaker, bulkhead)
-        self._inspected = inspected
-
-    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
-        """Yield what there is to inspect in the source."""
-        return self._inspected.looks(kinds)
-
-
-def guarded(
-    adapter: Adapter, breaker: Breaker, bulkhead: Bulkhead | None = None
-) -> Adapter:
-    """Return an adapter whose calls go through a breaker and, if given, a bulkhead."""
-    if isinstance(adapter, Inspectable):
-        return _GuardedInspectable(adapter, breaker, bulkhead, inspected=adapter)
-    return GuardedAdapter(adapter, breaker, bulkhead)
 
 
 class _StateLog(pybreaker.CircuitBreakerListener):

@@ -23,7 +23,7 @@ NAMED = [(kind, name) for kind, of in SEARCH_PARAMETERS.items() for name in of]
 ASKED: Mapping[ResourceType, Iterable[Criterion]] = {
     STAY: [each for _, criteria, _ in STAYS_FOUND for each in criteria],
     PATIENT: [each for _, criteria, _ in PATIENTS_FOUND for each in criteria],
-    ORGANIZATION: [criterion for _, criterion, _ in ORGANIZATIONS_FOUND],
+    ORGANIZATION: [each for _, criteria, _ in ORGANIZATIONS_FOUND for each in criteria],
 }
 """What the suite that every adapter passes asks, by what is searched."""
 

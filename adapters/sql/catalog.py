@@ -1,4 +1,4 @@
-"""The catalogue of a database: tables, columns, keys, foreign keys, indexes, counts of codes.
+"""The catalogue of a database: tables, columns, keys, foreign keys, counts of codes.
 
 It is read through SQLAlchemy's inspector on the pooled, read-only connections. Rows are read
 only to count codes, and values only of columns that hold codes: what may identify people is
@@ -41,14 +41,12 @@ class Holds(StrEnum):
 class TableColumn:
     """A column of a table or view.
 
-    `written` is its name as a statement has to write it, `type` its type in the words of
-    the database. `length` is None where a text may have any; `choices` are the values of
-    an enumeration.
+    `written` is its name as a statement has to write it. `length` is None where a text may
+    have any; `choices` are the values of an enumeration.
     """
 
     name: str
     written: str
-    type: str
     holds: Holds
     length: int | None = None
     choices: tuple[str, ...] = ()
@@ -63,27 +61,21 @@ class ForeignKey:
     referred: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableIndex:
-    """An index or unique constraint; what is not a column (an expression) is ""."""
-
-    columns: tuple[str, ...]
-    unique: bool
-
-
 @dataclass(frozen=True)
 class Table:
-    """A table or view; `name` has its schema in front where that is not the default one."""
+    """A table or view; `name` has its schema in front where that is not the default one.
+
+    `unique` are the columns of its unique constraints and indexes.
+    """
 
     name: str
     written: str
     bare: str
     schema: str | None
     columns: tuple[TableColumn, ...]
-    is_view: bool = False
-    primary_key: tuple[str, ...] = ()
-    foreign_keys: tuple[ForeignKey, ...] = ()
-    indexes: tuple[TableIndex, ...] = ()
+    primary_key: tuple[str, ...]
+    foreign_keys: tuple[ForeignKey, ...]
+    unique: frozenset[tuple[str, ...]]
 
     @cached_property
     def by_name(self) -> Mapping[str, TableColumn]:
@@ -91,19 +83,14 @@ class Table:
         return {column.name: column for column in self.columns}
 
     def is_unique(self, column: str) -> bool:
-        """Tell whether the database itself keeps two rows from the same value."""
-        keys = [self.primary_key, *(i.columns for i in self.indexes if i.unique)]
-        return (column,) in keys
+        """Whether the database itself keeps two rows from the same value."""
+        return (column,) in {self.primary_key, *self.unique}
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The tables of a database in the order of their names.
+    """The tables of a database by name; `schemas` are all that the account can see."""
 
-    `dialect` is the kind of database; `schemas` are all that the account can see.
-    """
-
-    dialect: str
     tables: tuple[Table, ...]
     schemas: tuple[str, ...]
 
@@ -125,33 +112,31 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue
 
 class _Reader:
     def __init__(self, connection: sa.Connection, dialect: Dialect) -> None:
-        self._inspector: Inspector = sa.inspect(connection)
         self._connection = connection
-        self._dialect = connection.dialect
-        self._own_dialect = dialect
+        self._inspector: Inspector = sa.inspect(connection)
+        self._dialect = dialect
 
     def catalogue(self, schemas: Sequence[str]) -> Catalogue:
         with warnings.catch_warnings():
             # A type that SQLAlchemy does not know is OTHER here.
             warnings.simplefilter("ignore", sa.exc.SAWarning)
-            known = tuple(self._inspector.get_schema_names())
-            if unknown := [schema for schema in schemas if schema not in known]:
-                near = did_you_mean(unknown[0], known)
+            visible = tuple(self._inspector.get_schema_names())
+            if unknown := [schema for schema in schemas if schema not in visible]:
+                near = did_you_mean(unknown[0], visible)
                 raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
-            found = [table for s in schemas or (None,) for table in self._tables(s)]
-        found.sort(key=lambda table: table.name)
-        return Catalogue(self._dialect.name, tuple(found), known)
+            tables = [table for s in schemas or (None,) for table in self._tables(s)]
+        tables.sort(key=lambda table: table.name)
+        return Catalogue(tuple(tables), visible)
 
     def _tables(self, schema: str | None) -> Iterable[Table]:
-        ask = self._inspector
+        inspector = self._inspector
         of: dict[str, Any] = {"schema": schema, "kind": ObjectKind.ANY}
-        columns = ask.get_multi_columns(**of)
-        keys = ask.get_multi_pk_constraint(**of)
-        foreign = ask.get_multi_foreign_keys(**of)
-        # SQLite makes an index of itself for UNIQUE, and tells of it when asked.
-        indexes = ask.get_multi_indexes(**of, include_auto_indexes=True)
-        unique = ask.get_multi_unique_constraints(**of)
-        views = {*ask.get_view_names(schema), *self._materialized(schema)}
+        columns = inspector.get_multi_columns(**of)
+        keys = inspector.get_multi_pk_constraint(**of)
+        foreign = inspector.get_multi_foreign_keys(**of)
+        # SQLite reports the indexes that it creates for UNIQUE on request only.
+        indexes = inspector.get_multi_indexes(**of, include_auto_indexes=True)
+        unique = inspector.get_multi_unique_constraints(**of)
         readable = self._readable(schema)
         for place, of_table in columns.items():
             name = place[1]
@@ -163,25 +148,18 @@ class _Reader:
                 bare=name,
                 schema=schema,
                 columns=tuple(self._column(column) for column in of_table),
-                is_view=name in views,
                 primary_key=_primary_key(keys.get(place)),
                 foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
-                indexes=_indexes(indexes.get(place, ()), unique.get(place, ())),
+                unique=_unique(indexes.get(place, ()), unique.get(place, ())),
             )
 
     def _readable(self, schema: str | None) -> frozenset[str] | None:
         """Return the names of what may be read, None where nothing else is visible."""
-        if not self._own_dialect.readable:
+        if not self._dialect.readable:
             return None
-        statement = sa.text(self._own_dialect.readable)
+        statement = sa.text(self._dialect.readable)
         rows = self._connection.execute(statement, {"schema": schema})
         return frozenset(row[0] for row in rows)
-
-    def _materialized(self, schema: str | None) -> Sequence[str]:
-        try:
-            return self._inspector.get_materialized_view_names(schema)
-        except NotImplementedError:
-            return ()
 
     def _column(self, column: Any) -> TableColumn:
         type_: TypeEngine[Any] = column["type"]
@@ -189,26 +167,18 @@ class _Reader:
         return TableColumn(
             name=str(column["name"]),
             written=self._written(str(column["name"])),
-            type=_described(type_, self._dialect),
-            holds=_holds(type_, self._dialect.name),
+            holds=_holds(type_, self._connection.dialect.name),
             length=length if isinstance(length, int) else None,
             choices=tuple(getattr(type_, "enums", ())),
         )
 
     def _written(self, name: str, schema: str | None = None) -> str:
-        preparer = self._dialect.identifier_preparer
+        preparer = self._connection.dialect.identifier_preparer
         text = preparer.quote(name)
-        if self._own_dialect.folds_names:
+        if self._dialect.folds_names:
             plain = name.lower()
             text = name if preparer.quote(plain) == plain else text
         return f"{preparer.quote(schema)}.{text}" if schema else text
-
-
-def _described(type_: TypeEngine[Any], dialect: Any) -> str:
-    try:
-        return type_.compile(dialect=dialect)
-    except sa.exc.CompileError:
-        return type(type_).__name__.lower()
 
 
 def _holds(type_: TypeEngine[Any], dialect: str) -> Holds:
@@ -247,15 +217,12 @@ def _foreign_key(key: Any) -> ForeignKey:
     )
 
 
-def _indexes(indexes: Iterable[Any], unique: Iterable[Any]) -> tuple[TableIndex, ...]:
-    found = {
-        TableIndex(
-            tuple(name or "" for name in index["column_names"]), bool(index["unique"])
-        )
-        for index in indexes
-    }
-    found |= {TableIndex(tuple(key["column_names"]), unique=True) for key in unique}
-    return tuple(sorted(found, key=lambda index: (index.columns, index.unique)))
+def _unique(
+    indexes: Iterable[Any], constraints: Iterable[Any]
+) -> frozenset[tuple[str, ...]]:
+    keys = (*constraints, *(index for index in indexes if index["unique"]))
+    # An index of an expression has no name there.
+    return frozenset(tuple(name or "" for name in key["column_names"]) for key in keys)
 
 
 MOST_CODES = 60

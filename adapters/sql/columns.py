@@ -1,17 +1,15 @@
-"""What kind of value a column holds, and a searched value in that kind.
+"""What kind of value a column holds, a searched value in that kind, the instant of a value.
 
 A value that a column's type cannot hold matches nothing; it never reaches the database,
 where it would be an error (decision 6).
 
-The instant at which a row stands in its order, whatever its column holds.
-
-A source that is one of several is asked by instants. A value of its column has one even
-where the mapping finds none in it (an hour that never happens, a text that is no time):
-the last instant whose bound is not behind the value, so that a row is never asked twice
-nor passed over.
+A source that is one of several is continued by instants. A value of its column has one even
+where the mapping reads none from it (an hour that never happens, a text that is no time):
+the last instant whose bound is not behind the value, so that no row is read twice or missed.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -154,40 +152,29 @@ def _truth(text: str) -> tuple[bool, ...]:
     return (text == "true",) if text in ("true", "false") else ()
 
 
-def _as_is(text: str) -> tuple[str, ...]:
-    return (text,)
-
-
-def _filled(text: str) -> tuple[str, ...]:
-    return (text,) if text else ()
+def _unpadded(text: str) -> tuple[str, ...]:
+    # A database may ignore trailing blanks; a cell never has them.
+    return () if text.endswith(" ") else (text,)
 
 
 def _western(text: str) -> tuple[str, ...]:
-    return (text,) if text.encode("cp1252", "ignore").decode("cp1252") == text else ()
-
-
-def _unpadded(text: str) -> tuple[str, ...]:
-    # A database may find that they make no difference; a cell never has them.
-    return () if text.endswith(" ") else (text,)
+    is_held = text.encode("cp1252", "ignore").decode("cp1252") == text
+    return _unpadded(text) if is_held else ()
 
 
 _HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
     Kind.TEXT: _unpadded,
     Kind.FOLDING: _unpadded,
-    Kind.WESTERN: lambda text: _unpadded(text) and _western(text),
-    Kind.FILLED: _filled,
-    Kind.PADDED: lambda text: _unpadded(text) and _filled(text),
-    Kind.OTHER: _as_is,
+    Kind.WESTERN: _western,
+    Kind.FILLED: lambda text: (text,) if text else (),
+    Kind.PADDED: lambda text: _unpadded(text) if text else (),
+    Kind.OTHER: lambda text: (text,),
     Kind.INTEGER: _integer,
     Kind.WIDE: partial(_integer, values=_EITHER),
     Kind.NUMBER: _number,
     Kind.BOOLEAN: _truth,
     Kind.UUID: _uuid,
-    Kind.DATE: partial(_moment, Kind.DATE),
-    Kind.LOCAL_TIME: partial(_moment, Kind.LOCAL_TIME),
-    Kind.TICK_TIME: partial(_moment, Kind.TICK_TIME),
-    Kind.SECOND_TIME: partial(_moment, Kind.SECOND_TIME),
-    Kind.INSTANT: partial(_moment, Kind.INSTANT),
+    **{kind: partial(_moment, kind) for kind in TIMES},
     Kind.LOOSE: lambda text: (text, *_integer(text)),
 }
 
@@ -242,13 +229,11 @@ def _text(rule: TimeRule, local: datetime) -> str:
     if rule.format is None:
         return _iso_text(local, with_time=rule.at is None)
     text = in_format(local, rule.format)
-    written = datetime.strptime(text, rule.format)  # noqa: DTZ007 - as the column is
     for step in _STEPS:
+        written = datetime.strptime(text, rule.format)  # noqa: DTZ007 - as the column is
         if written >= local:
             break
-        later = in_format(written + step, rule.format)
-        written = datetime.strptime(later, rule.format)  # noqa: DTZ007
-        text = later
+        text = in_format(written + step, rule.format)
     return text
 
 
@@ -298,15 +283,12 @@ def _is_at(kind: Kind, rule: TimeRule, value: object, moment: datetime) -> bool:
 
 
 def _sought(kind: Kind, rule: TimeRule, value: object) -> datetime:
-    """Find the last instant whose bound is not behind the value."""
-    low, high = 0, (LAST - FIRST) // TICK
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _reaches(kind, rule, value, FIRST + middle * TICK):
-            low = middle
-        else:
-            high = middle - 1
-    return FIRST + low * TICK
+    """Return the last instant whose bound is not behind the value."""
+    ticks = range(1, (LAST - FIRST) // TICK + 1)
+    reached = bisect_left(
+        ticks, True, key=lambda t: not _reaches(kind, rule, value, FIRST + t * TICK)
+    )
+    return FIRST + reached * TICK
 
 
 def _reaches(kind: Kind, rule: TimeRule, value: Any, moment: datetime) -> bool:

@@ -8,13 +8,14 @@ number: the suite writes them as ids of the hospital.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import pytest
 
 from adapters.contract import (
     Adapter,
+    AdapterError,
     Capabilities,
     Criterion,
     DateCriterion,
@@ -24,7 +25,6 @@ from adapters.contract import (
     Page,
     Position,
     Prefix,
-    Problem,
     Record,
     ReferenceCriterion,
     ResourceCapabilities,
@@ -39,8 +39,10 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
+from adapters.matching import utc
 from adapters.memory import MemoryAdapter
 from adapters.testing.hospital import (
+    FINESS_SYSTEM,
     IPP_SYSTEM,
     LARGEST_ID,
     PARIS,
@@ -53,7 +55,7 @@ LARGEST_PAGE = 100
 
 
 class Offered:
-    """An adapter that is called for no more than it offers.
+    """An adapter that is called for no more than it offers: the test is skipped instead.
 
     `columns` maps its names of columns, as in its faults, to those of the suite.
     """
@@ -61,6 +63,8 @@ class Offered:
     def __init__(self, adapter: Adapter, columns: Mapping[str, str]) -> None:
         self._adapter = adapter
         self._columns = columns
+        self.check = adapter.check
+        self.close = adapter.close
 
     @property
     def capabilities(self) -> Capabilities:
@@ -73,18 +77,21 @@ class Offered:
         return self._adapter.fingerprint
 
     def search(self, query: SearchQuery) -> Page:
-        """Return the rows of a page, in the service's order where the source has none."""
-        with self._asking(query):
-            page = self._adapter.search(self._as_served(query))
-        rows = tuple(
-            self._named(row) if isinstance(row, RowFault) else row for row in page.rows
-        )
-        return replace(page, rows=rows)
+        """Return the rows of a page, in the source's own order where it has no other."""
+        with self._offered(query) as served:
+            page = self._adapter.search(served)
+        rows = (self._named(r) if isinstance(r, RowFault) else r for r in page.rows)
+        return replace(page, rows=tuple(rows))
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
-        with self._asking(query):
-            return self._adapter.count(self._as_served(query))
+        with self._offered(query) as served:
+            return self._adapter.count(served)
+
+    def explain(self, query: SearchQuery) -> str:
+        """Return what would be sent."""
+        with self._offered(query) as served:
+            return self._adapter.explain(served)
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource; raises as the adapter does."""
@@ -96,39 +103,25 @@ class Offered:
             error.fault = error.fault and self._named(error.fault)
             raise
 
-    def explain(self, query: SearchQuery) -> str:
-        """Return what would be sent."""
-        with self._asking(query):
-            return self._adapter.explain(self._as_served(query))
-
-    def check(self) -> Iterable[Problem]:
-        """Tell what is wrong with the source."""
-        return self._adapter.check()
-
-    def close(self) -> None:
-        """Give connections back."""
-        self._adapter.close()
-
     def sorts_by(self, query: SearchQuery) -> bool:
         """Whether the source can give the order that the query names."""
         return query.sort.key in self.capabilities[query.resource_type].sorts
 
     def takes(self, query: SearchQuery) -> bool:
         """Whether the adapter answers the query at all."""
-        if lack(self.capabilities, query):
-            return False
         try:
-            self._adapter.count(self._as_served(query))
-        except NotAskableError:
+            self.count(query)
+        except pytest.skip.Exception:
             return False
         return True
 
     @contextmanager
-    def _asking(self, query: SearchQuery) -> Iterator[None]:
-        if reason := lack(self.capabilities, query):
+    def _offered(self, query: SearchQuery) -> Iterator[SearchQuery]:
+        """Yield a query as the service would send it."""
+        if reason := _lack(self.capabilities, query):
             pytest.skip(reason)
         try:
-            yield
+            yield self._as_served(query)
         except NotAskableError as error:
             search = f"{query.resource_type} by {error.parameter}"
             pytest.skip(f"{search} {error.limit or 'is not asked for so'}")
@@ -145,30 +138,29 @@ class Offered:
         return fault._replace(column=self._columns.get(fault.column, fault.column))
 
 
-def lack(capabilities: Capabilities, query: SearchQuery) -> str:
+def _lack(capabilities: Capabilities, query: SearchQuery) -> str:
     """Return what of the query is not offered, "" when all of it is."""
-    offered = capabilities.get(query.resource_type)
-    if offered is None:
-        return f"{query.resource_type} is not offered"
+    kind = query.resource_type
+    if (offered := capabilities.get(kind)) is None:
+        return f"{kind} is not offered"
     if query.after is not None and not offered.paging:
         return "further pages are not offered"
     if query.backwards and not (offered.paging and offered.backwards):
         return "earlier pages are not offered"
-    lacks = (_lack(offered, criterion) for criterion in query.criteria)
-    lacking = next(filter(None, lacks), "")
-    return f"{query.resource_type} by {lacking}" if lacking else ""
+    lacks = (_lack_of(offered, criterion) for criterion in query.criteria)
+    return next((f"{kind} by {lack}" for lack in lacks if lack), "")
 
 
-def _lack(offered: ResourceCapabilities, criterion: Criterion) -> str:
+def _lack_of(offered: ResourceCapabilities, criterion: Criterion) -> str:
     name = criterion.parameter
-    able = offered.parameters.get(name)
-    if able is None:
+    if (able := offered.parameters.get(name)) is None:
         return f"{name} is not offered"
-    if isinstance(criterion, StringCriterion) and criterion.match not in able.matches:
-        return f"{name}:{criterion.match} is not offered"
-    dates = criterion.values if isinstance(criterion, DateCriterion) else ()
-    if any(value.prefix not in able.prefixes for value in dates):
-        return f"{name} {Limit.PREFIX}"
+    match criterion:
+        case StringCriterion(match=how) if how not in able.matches:
+            return f"{name}:{how} is not offered"
+        case DateCriterion(values=dates):
+            if any(date.prefix not in able.prefixes for date in dates):
+                return f"{name} {Limit.PREFIX}"
     return ""
 
 
@@ -209,7 +201,6 @@ Open: TypeAlias = Callable[[Hospital], Opened]
 
 
 STAY, PATIENT, ORGANIZATION = ResourceType
-
 NEWEST_FIRST = Sort(SortKey.DATE, descending=True)
 EVERY_ROW = 1000
 
@@ -251,42 +242,55 @@ def patient(*ids: str) -> ReferenceCriterion:
 
 
 def dates(*values: str, parameter: str = "date") -> DateCriterion:
-    """Return a criterion of dates as clients write them, prefix included."""
-    return DateCriterion(parameter, tuple(date_value(value) for value in values))
+    """Return a criterion of dates as clients write them, prefix included.
+
+    Without an offset they are in the deployment's zone (decision 5).
+    """
+    return DateCriterion(parameter, tuple(map(_date_value, values)))
 
 
-def date_value(value: str) -> DateValue:
-    """Read a date text; without an offset it is in the deployment's zone (decision 5)."""
+def _date_value(value: str) -> DateValue:
     has_prefix = value[:2].isalpha()
     prefix = Prefix(value[:2]) if has_prefix else Prefix.EQ
-    return DateValue(prefix, *_range(value[2:] if has_prefix else value))
+    text = value[2:] if has_prefix else value
+    return DateValue(prefix, *(_time(text) if "T" in text else _day(text)))
 
 
-def _range(text: str) -> tuple[datetime, datetime]:
-    if len(text) <= len("2019-03-14"):
-        year, month, day = (*map(int, text.split("-")), 0, 0)[:3]
-        low = datetime(year, month or 1, day or 1, tzinfo=PARIS)
-        if day:
-            return low, low + timedelta(days=1)
-        if month:
-            return low, low.replace(year=year + month // 12, month=month % 12 + 1)
-        return low, low.replace(year=year + 1)
+def _day(text: str) -> tuple[datetime, datetime]:
+    """Return the interval of a year, a month or a day."""
+    low = datetime.fromisoformat(f"{text}-01-01"[:10]).replace(tzinfo=PARIS)
+    match text.count("-"):
+        case 0:
+            return low, low.replace(year=low.year + 1)
+        case 1:
+            month = low.month % 12 + 1
+            return low, low.replace(year=low.year + low.month // 12, month=month)
+    return low, low + timedelta(days=1)
+
+
+def _time(text: str) -> tuple[datetime, datetime]:
+    """Return the interval of a minute, a second or a fraction of one."""
     low = datetime.fromisoformat(text)
     low = low if low.tzinfo else low.replace(tzinfo=PARIS)
-    clock = text[len("2019-03-14T") :].partition("+")[0].rstrip("Z")
-    step = timedelta(minutes=1) if clock.count(":") == 1 else timedelta(seconds=1)
-    if "." in clock:
-        step = timedelta(microseconds=10 ** (6 - len(clock.partition(".")[2])))
-    low = low.astimezone(UTC)
-    return low, low + step
+    clock, _, fraction = text[11:].partition("+")[0].rstrip("Z").partition(".")
+    step = timedelta(microseconds=10 ** (6 - len(fraction)))
+    if clock.count(":") == 1:
+        step = timedelta(minutes=1)
+    return utc(low), utc(low) + step
 
 
-def plain(row: Record | RowFault) -> Any:
+Outcome: TypeAlias = Record | RowFault | type[AdapterError]
+"""What a read comes to: a record, its fault, or an error without one."""
+
+
+def plain(row: Outcome) -> Any:
     """Return a row in a form whose equality is that of what clients see.
 
     Times as ISO texts, since Python finds no time of the odd hours equal in two zones;
     identifiers in any order; of a fault only where it is.
     """
+    if isinstance(row, type):
+        return row
     if isinstance(row, RowFault):
         return ("fault", row.column)
     values = row._asdict()
@@ -313,7 +317,7 @@ def ids_of(page: Page) -> list[str]:
 def walk(adapter: Adapter, query: SearchQuery, *, back: bool = False) -> Iterable[Page]:
     """Yield the pages of a search one by one, from its position on.
 
-    Stops when the adapter says that no row lies beyond, and fails when it goes in circles.
+    Stops at a page without rows, and fails when the adapter goes in circles.
     """
     page = adapter.search(query)
     marks = set()
@@ -324,17 +328,11 @@ def walk(adapter: Adapter, query: SearchQuery, *, back: bool = False) -> Iterabl
         assert mark not in marks, "the walk goes in circles"
         marks.add(mark)
         after, before = (None, mark) if back else (mark, None)
-        further = ask(
-            *query.criteria,
-            of=query.resource_type,
-            sort=query.sort,
-            count=query.count,
-            after=after,
-            before=before,
-        )
+        further = replace(query, after=after, before=before, from_end=False)
         following = adapter.search(further)
         assert page.more is bool(following.rows), "`more` tells whether rows follow"
         page = following
+    assert (page.more, page.first, page.last) == (False, None, None)
 
 
 def assert_as_model(opened: Opened, query: SearchQuery) -> None:
@@ -348,32 +346,35 @@ def assert_as_model(opened: Opened, query: SearchQuery) -> None:
 
 
 def with_ids(opened: Opened, criterion: Criterion) -> Criterion:
-    """Write numbers of rows as the hospital's ids, where ids are asked for."""
-    if isinstance(criterion, ReferenceCriterion):
-        return patient(*(_id(opened, value) for value in criterion.values))
-    if not isinstance(criterion, TokenCriterion):
-        return criterion
-    by_id = criterion.parameter == "_id"
-    values = (
-        Token(t.system, _id(opened, t.code or ""))
-        if by_id or t.system == IPP_SYSTEM
-        else t
-        for t in criterion.values
-    )
-    return TokenCriterion(criterion.parameter, tuple(values))
+    """Write numbers of rows as the hospital's ids, where ids are searched for."""
+
+    def written(value: str) -> str:
+        return opened.id(int(value)) if value.isdecimal() else value
+
+    match criterion:
+        case ReferenceCriterion(values=ids):
+            return patient(*map(written, ids))
+        case TokenCriterion(parameter=name, values=tokens):
+            values = (
+                Token(t.system, written(t.code or ""))
+                if name == "_id" or t.system == IPP_SYSTEM
+                else t
+                for t in tokens
+            )
+            return TokenCriterion(name, tuple(values))
+    return criterion
 
 
-def _id(opened: Opened, value: str) -> str:
-    return opened.id(int(value)) if value.isdecimal() else value
-
-
-H1 = VISIT_SYSTEMS["H1"]
+H1, H2 = VISIT_SYSTEMS.values()
 EXTENSION = "service-provider._extension"
 CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
 
 _MALE = token("gender", "male")
 
-STAYS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
+Case: TypeAlias = tuple[str, tuple[Criterion, ...], tuple[int | str, ...]]
+"""A name, criteria, and the rows that meet them: by number, organizations by id."""
+
+STAYS_FOUND: tuple[Case, ...] = (
     ("visit number", (token("identifier", "V1"),), (1,)),
     ("visit number, other case", (token("identifier", "v1"),), (2,)),
     ("visit number, part of it", (token("identifier", "V"),), ()),
@@ -383,11 +384,7 @@ STAYS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
     ("visit number in none", (token("identifier", "|000123"),), (72,)),
     ("visit number in none, ''", (token("identifier", "|123"),), (73,)),
     ("visit number in an unknown one", (token("identifier", "urn:x|000123"),), ()),
-    (
-        "any visit number of a system",
-        (token("identifier", f"{VISIT_SYSTEMS['H2']}|"),),
-        (71,),
-    ),
+    ("any visit number of a system", (token("identifier", f"{H2}|"),), (71,)),
     ("several visit numbers", (token("identifier", "V1", "A_B"),), (75, 1)),
     ("per cent", (token("identifier", "%"), token("identifier", "100%")), ()),
     ("a % is a letter", (token("identifier", "100%"),), (74,)),
@@ -434,6 +431,7 @@ STAYS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
     ("a patient is no id in a url", (patient("Patient/8"),), ()),
     ("one patient and, no other", (patient("8"), patient("2")), ()),
     ("one patient or another", (patient("8", "2"),), (91, 90, 42, 27)),
+    ("merged patient or another", (patient("7", "2"),), (91, 90, 42, 27)),
     ("_id twice is and", (token("_id", "1"), token("_id", "2")), ()),
     ("no values", (TokenCriterion("_id", ()),), ()),
     ("before years of four digits", (dates("lt0999-07"),), ()),
@@ -445,10 +443,8 @@ STAYS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
     ("no values of dates", (dates(),), ()),
     ("no values of patients", (patient(), token("_id", "1")), ()),
 )
-"""Numbers of stays in the order newest first; ids of patients by number."""
 
-
-PATIENTS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] = (
+PATIENTS_FOUND: tuple[Case, ...] = (
     ("family", (text("family", "martin"),), (1, 3)),
     ("family in capitals, cut", (text("family", "MART"),), (1, 3)),
     ("family with accent for none", (text("family", "mârtin"),), (1, 3)),
@@ -526,29 +522,27 @@ PATIENTS_FOUND: tuple[tuple[str, tuple[Criterion, ...], tuple[int, ...]], ...] =
     ("own number", (token("identifier", f"{IPP_SYSTEM}|1"),), (1,)),
     ("a merged patient is there", (token("_id", "7"),), (7,)),
 )  # fmt: skip
-"""Numbers of patients, in any order."""
 
-
-ORGANIZATIONS_FOUND: tuple[tuple[str, Criterion, tuple[str, ...]], ...] = (
-    ("name", text("name", "hopital"), ("H1", "h2")),
-    ("name after apostrophe", text("name", "ile"), ("H1",)),
-    ("name with ligature", text("name", "coeur"), ("H2",)),
-    ("name with %", text("name", "100%"), ("H-3.b",)),
-    ("exact", text("name", "HOPITAL DU NORD", match=EXACT), ("h2",)),
-    ("id", token("_id", "H1", "042"), ("042", "H1")),
-    ("id in other case", token("_id", "H-3.B"), ()),
-    ("number", token("identifier", "0042"), ("042",)),
-    ("empty number", token("identifier", "urn:oid:1.2.250.1.71.4.2.2|"), ("042", "H1", "H2",)),
-)  # fmt: skip
-
+ORGANIZATIONS_FOUND: tuple[Case, ...] = (
+    ("name", (text("name", "hopital"),), ("H1", "h2")),
+    ("name after apostrophe", (text("name", "ile"),), ("H1",)),
+    ("name with ligature", (text("name", "coeur"),), ("H2",)),
+    ("name with %", (text("name", "100%"),), ("H-3.b",)),
+    ("exact", (text("name", "HOPITAL DU NORD", match=EXACT),), ("h2",)),
+    ("id", (token("_id", "H1", "042"),), ("042", "H1")),
+    ("id in other case", (token("_id", "H-3.B"),), ()),
+    ("number", (token("identifier", "0042"),), ("042",)),
+    ("empty number", (token("identifier", f"{FINESS_SYSTEM}|"),), ("042", "H1", "H2")),
+)
 
 FOUND = [
-    *(pytest.param(STAY, c, f, id=f"Encounter-{name}") for name, c, f in STAYS_FOUND),
-    *(pytest.param(PATIENT, c, f, id=f"Patient-{n}") for n, c, f in PATIENTS_FOUND),
-    *(
-        pytest.param(ORGANIZATION, (c,), f, id=f"Organization-{name}")
-        for name, c, f in ORGANIZATIONS_FOUND
-    ),
+    pytest.param(kind, criteria, rows, id=f"{kind}-{name}")
+    for kind, cases in (
+        (STAY, STAYS_FOUND),
+        (PATIENT, PATIENTS_FOUND),
+        (ORGANIZATION, ORGANIZATIONS_FOUND),
+    )
+    for name, criteria, rows in cases
 ]
 """All of these, for `pytest.mark.parametrize`."""
 

@@ -1,12 +1,10 @@
 """A tiny hospital system as plain rows, and the model of what an adapter makes of them.
 
-Who tests an adapter puts the rows of a `Hospital` into a source of its kind; `model` gives
+Who tests an adapter puts the rows of a `Hospital` into a source of its kind; `model` returns
 the same rows as records in memory, worked out here without the code under test.
 
-The edges at which adapters go wrong, as plain rows; each is here for a reason.
-
-`EDGES` is the hospital that the contract suite searches. Whoever writes an adapter adds
-the row on which it failed.
+`EDGES` is the hospital that the contract suite searches: the edges at which adapters go
+wrong. Whoever writes an adapter adds the row on which it failed.
 """
 
 from collections.abc import Iterator
@@ -26,6 +24,7 @@ from adapters.contract import (
     RowFault,
 )
 from adapters.mapping.model import DateReading, Never, Twice
+from adapters.matching import utc
 from adapters.memory import FaultyRow, MemoryAdapter, Row
 
 # -------------------------------------------------------------- hospital
@@ -88,14 +87,19 @@ class OrganizationRow(NamedTuple):
 
 
 class Ids(StrEnum):
-    """What kind of column the ids of stays and patients stand in."""
+    """What kind of column the ids of stays and patients stand in.
+
+    The order of the texts by code point is that of no number and of no dictionary.
+    """
 
     NUMBERS = "numbers"
     TEXTS = "texts"
 
     def stored(self, number: int) -> int | str:
         """Return an id as the column holds it."""
-        return number if self is Ids.NUMBERS else _text_id(number)
+        if self is Ids.NUMBERS:
+            return number
+        return _ODD_IDS.get(number, f"{'aB9-.Z'[number % 6]}{number}")
 
     def text(self, number: int) -> str:
         """Return an id as clients see it."""
@@ -103,11 +107,6 @@ class Ids(StrEnum):
 
 
 _ODD_IDS = {42: "42", 420: "042", 421: "A1", 422: "a1", 423: "a_%b"}
-
-
-def _text_id(number: int) -> str:
-    """Return ids whose order by code point is that of no number and of no dictionary."""
-    return _ODD_IDS.get(number, f"{'aB9-.Z'[number % 6]}{number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +127,12 @@ class Hospital:
 
     def model(self) -> MemoryAdapter:
         """Return the memory adapter that holds these rows."""
+        numbered = (ResourceType.ENCOUNTER, ResourceType.PATIENT)
         return MemoryAdapter(
             self.records(),
             time_zone=PARIS,
             date_reading=self.date_reading,
-            number_ids=(ResourceType.ENCOUNTER, ResourceType.PATIENT)
-            if self.ids is Ids.NUMBERS
-            else (),
+            number_ids=numbered if self.ids is Ids.NUMBERS else (),
         )
 
     def records(self) -> Iterator[Row]:
@@ -145,16 +143,15 @@ class Hospital:
 
     def stay(self, row: StayRow) -> Row:
         """Return a stay as an adapter should see it."""
+        survivors = {each.id: each.replaced_by for each in self.patients}
+        patient = survivors.get(row.patient) or row.patient if row.patient else None
+        system = VISIT_SYSTEMS.get(row.hospital, "?") if row.hospital else None
         record = EncounterRecord(
             id=self.ids.text(row.id),
             status=STATES.get(row.state or "", "?"),
-            patient_id=self.ids.text(self._survivor(row.patient))
-            if row.patient
-            else "",
+            patient_id=self.ids.text(patient) if patient else "",
             visit_number=row.visit or None,
-            visit_number_system=VISIT_SYSTEMS.get(row.hospital, "?")
-            if row.hospital
-            else None,
+            visit_number_system=system,
             class_code=KINDS.get(row.kind or "", "UNK"),
             start=self._instant(None if row.began == NO_START else row.began),
             end=self._instant(None if row.ended == NO_END else row.ended),
@@ -177,13 +174,9 @@ class Hospital:
         for column, text in (("began", row.began), ("ended", row.ended)):
             if text and self.never is Never.REFUSE and _gap(text):
                 return RowFault(column, column, "never")
-        if record.start and record.end and _is_before(record.end, record.start):
+        if record.start and record.end and utc(record.end) < utc(record.start):
             return RowFault("end", "ended", "before the start")
         return None
-
-    def _survivor(self, patient: int) -> int:
-        by_id = {row.id: row.replaced_by for row in self.patients}
-        return by_id.get(patient) or patient
 
     def _instant(self, text: str | None) -> datetime | None:
         if not text:
@@ -196,8 +189,10 @@ class Hospital:
         return datetime.fromisoformat(text).replace(tzinfo=PARIS, fold=int(fold))
 
     def _patient(self, row: PatientRow) -> PatientRecord:
+        given = row.given or ""
+        parts = (given,) if self.ids is Ids.NUMBERS and given else tuple(given.split())
         names = (
-            NameRecord("usual", row.used_name or None, self._given(row)),
+            NameRecord("usual", row.used_name or None, parts),
             NameRecord("old", row.birth_name or None),
         )
         id_ = self.ids.text(row.id)
@@ -215,28 +210,18 @@ class Hospital:
             last_updated=_utc(row.changed),
         )
 
-    def _given(self, row: PatientRow) -> tuple[str, ...]:
-        if not row.given:
-            return ()
-        return tuple(row.given.split()) if self.ids is Ids.TEXTS else (row.given,)
-
 
 def _organization(row: OrganizationRow) -> Row:
+    finess = IdentifierRecord(row.finess or "", FINESS_SYSTEM, "FINEJ")
     record = OrganizationRecord(
         id=row.code,
-        identifiers=(IdentifierRecord(row.finess, FINESS_SYSTEM, "FINEJ"),)
-        if row.finess
-        else (),
+        identifiers=(finess,) if row.finess else (),
         name=row.title or None,
         last_updated=_utc(row.changed),
     )
     if record.name or record.identifiers:
         return record
     return FaultyRow(record, RowFault("name", "title", "no name"))
-
-
-def _is_before(end: datetime, start: datetime) -> bool:
-    return end.astimezone(UTC) < start.astimezone(UTC)
 
 
 def _utc(text: str | None) -> datetime | None:

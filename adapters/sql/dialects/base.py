@@ -4,6 +4,7 @@ A dialect is everything that differs between databases: connecting, types of col
 each writes in its own way, errors, query plans. Each has one module beside this one.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -107,6 +108,10 @@ def _local(now: datetime) -> tuple[object, object]:
     return now.replace(tzinfo=None), now.date()
 
 
+def _first_argument(error: BaseException) -> str:
+    return str(error.args[0]) if error.args else ""
+
+
 def _limit(statement: Select, rows: int) -> Select:
     return statement.limit(rows)
 
@@ -129,10 +134,11 @@ class Dialect:
     a literal of any time. With `orders_nulls`, ORDER BY names a column even where it is NULL
     in every row: PostgreSQL needs that to use the index, MariaDB would sort.
 
-    Errors: `timed_out` and `unknown` recognise a statement timeout, and a statement that the
-    database refuses; `missing` are patterns of messages about a column or table that is
-    missing; `refuses` recognises wrong credentials; `invalid_option` names the option of the
-    address that the driver refuses, "" for an unknown one, None for other errors.
+    Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
+    timeout, `refusals` those of wrong credentials, and `unknowns` matches those of a statement
+    that the database refuses. `missing` are patterns of messages about a column or table that
+    is missing; `invalid_option` names the option of the address that the driver refuses, ""
+    for an unknown one, None for other errors.
 
     Where the database reports it: `plan` of a compiled statement, `origins` of the columns of
     a SELECT, `status` of the server; `text_index` is the SQL for an index of words. Its
@@ -144,8 +150,9 @@ class Dialect:
     columns: Callable[[sa.Connection, str], tuple[Column, ...]]
     may_write: Callable[[sa.Connection], bool]
     fold: Callable[[Text], Text]
-    timed_out: Callable[[BaseException], bool]
-    unknown: Callable[[BaseException], bool]
+    timeouts: tuple[str, ...]
+    unknowns: str
+    code: Callable[[BaseException], str] = _first_argument
     exact: Callable[[Text], Text] = _unchanged
     searched: Callable[[Text], Text] = _unchanged
     collated: Callable[[Text, str], Text] = sa.collate
@@ -157,8 +164,8 @@ class Dialect:
     clock: Callable[[datetime], tuple[object, object]] = _local
     some_time: str = "'2000-01-01 00:00:00'"
     orders_nulls: bool = False
+    refusals: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    refuses: Callable[[BaseException], bool] = lambda _error: False
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
     plan: Callable[[sa.Connection, str, Any], Plan] | None = None
     origins: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
@@ -166,6 +173,18 @@ class Dialect:
     text_index: str = ""
     readable: str = ""
     folds_names: bool = False
+
+    def timed_out(self, error: BaseException) -> bool:
+        """Whether a statement reached its time limit."""
+        return self.code(error) in self.timeouts
+
+    def unknown(self, error: BaseException) -> bool:
+        """Whether the database refuses a statement."""
+        return re.fullmatch(self.unknowns, self.code(error)) is not None
+
+    def refuses(self, error: BaseException) -> bool:
+        """Whether the database refuses the account."""
+        return self.code(error) in self.refusals
 
 
 def pooled(url: URL, limits: Limits, **options: Any) -> Engine:
@@ -206,23 +225,6 @@ def read_back(
         return sa.case((sa.cast(value, sa.Text) == bare, value))
 
     return convert
-
-
-def behind_views(
-    origins: Mapping[str, Origin],
-    views: Mapping[str, str],
-    read_origins: Callable[[str], Mapping[str, Origin]],
-) -> Mapping[str, Origin]:
-    """Return the columns of the tables behind views, since views have no index."""
-    behind = {
-        table: read_origins(views[table]) if views[table] else {}
-        for table in {origin.table for origin in origins.values()} & views.keys()
-    }
-    return {
-        name: behind[origin.table][origin.column] if origin.table in behind else origin
-        for name, origin in origins.items()
-        if origin.table not in behind or origin.column in behind[origin.table]
-    }
 
 
 def any_true(statement: str) -> Callable[[sa.Connection], bool]:

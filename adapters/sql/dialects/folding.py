@@ -40,23 +40,22 @@ def _folded(scripts: Iterable[range]) -> dict[str, str]:
     }
 
 
-def _spelled() -> dict[str, str]:
-    """Return the small letters that are not one letter with an accent to a collation."""
-    several = {
+SPELLED = {
+    **LETTERS,
+    **{
         sign: letters
         for sign, letters in _folded(_LATIN).items()
         if len(letters) != 1 or letters == " "
-    }
-    others = {
+    },
+    **{
         sign: letters
         for sign, letters in _folded(_OTHERS).items()
         if letters not in ("", sign)
-    }
+    },
     # Not every database knows the small letter of this capital.
-    return {**LETTERS, **several, **others, "ẞ": "ss"}
-
-
-SPELLED = _spelled()
+    "ẞ": "ss",
+}
+"""The small letters that are not one letter with an accent to a collation."""
 
 
 class _Replaced(FunctionElement[str]):

@@ -164,33 +164,13 @@ def _may_write(connection: sa.Connection) -> bool:
     return any(on and _CHANGES.search(rights) for rights, on, _ in grants)
 
 
-def _timed_out(error: BaseException) -> bool:
-    # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
-    return _code(error) in (1969, 3024)
-
-
-_UNKNOWN = frozenset(
-    {
-        *(1044, 1052, 1054, 1060, 1064, 1103, 1142, 1143, 1146, 1176, 1305),
-        *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1270, 1271, 1356, 1582, 1792),
-        *(4078, 4079),
-    }
+_UNKNOWN = (
+    *(1044, 1052, 1054, 1060, 1064, 1103, 1142, 1143, 1146, 1176, 1305),
+    *(1055, 1111, 1140, 1222, 1241, 1247, 1267, 1270, 1271, 1356, 1582, 1792),
+    *(4078, 4079),
 )
 """Names, rights, syntax; statements without a meaning; types that do not compare. Of the
 server's error reference."""
-
-
-def _unknown(error: BaseException) -> bool:
-    return _code(error) in _UNKNOWN
-
-
-def _refuses(error: BaseException) -> bool:
-    # Database denied, access denied (twice), no such database, host not allowed, account locked.
-    return _code(error) in (1044, 1045, 1698, 1049, 1130, 3118, 4151)
-
-
-def _code(error: BaseException) -> object:
-    return error.args[0] if error.args else None
 
 
 # Plans, origins, status
@@ -303,10 +283,13 @@ DIALECT = Dialect(
     is_null=lambda column: column.is_not_distinct_from(None),
     writes=dict.fromkeys(WHOLE, _digits),
     reads={Kind.WIDE: read_back(sa.BigInteger(), _exact)},
-    timed_out=_timed_out,
-    unknown=_unknown,
+    # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
+    timeouts=("1969", "3024"),
+    unknowns="|".join(map(str, _UNKNOWN)),
+    # Database denied, access denied (twice), no such database, host not allowed, account
+    # locked (twice).
+    refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
-    refuses=_refuses,
     plan=_plan,
     origins=_origins,
     status=_status,

@@ -106,21 +106,7 @@ SELECT COUNT(*) FROM (
 """
 
 
-def _timed_out(error: BaseException) -> bool:
-    # Of the driver without and with Oracle's own client.
-    return _full_code(error) in ("DPY-4024", "DPI-1067", "ORA-01013")
-
-
-_UNKNOWN = frozenset({"ORA-01031", "ORA-01722", "ORA-12704", "ORA-18014"})
-
-
-def _unknown(error: BaseException) -> bool:
-    # ORA-00900 to 00999: syntax, names, and columns that are two.
-    code = _full_code(error)
-    return code.startswith("ORA-009") or code in _UNKNOWN
-
-
-def _full_code(error: BaseException) -> str:
+def _code(error: BaseException) -> str:
     return str(getattr(error.args[0] if error.args else None, "full_code", ""))
 
 
@@ -142,7 +128,10 @@ DIALECT = Dialect(
     # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE has no
     # index for a TIMESTAMP.
     casts={Kind.PADDED: _Char(), Kind.SECOND_TIME: DATE()},
-    timed_out=_timed_out,
-    unknown=_unknown,
+    code=_code,
+    # Of the driver without and with Oracle's own client.
+    timeouts=("DPY-4024", "DPI-1067", "ORA-01013"),
+    # ORA-00900 to 00999: syntax, names, and columns that are two.
+    unknowns="ORA-(009..|01031|01722|12704|18014)",
     missing=(r"ORA-00904: ([\w.$#\"]+): invalid identifier",),
 )

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from sqlalchemy.engine import URL, Engine
 
-from adapters.sql.columns import TIMES, Column, Kind
+from adapters.sql.columns import TEXTS, TIMES, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
@@ -27,7 +27,6 @@ from adapters.sql.dialects.base import (
     ServerStatus,
     Text,
     any_true,
-    behind_views,
     execute,
     pooled,
 )
@@ -123,33 +122,44 @@ class _LenientLoader(Loader):
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     described = _described(connection, rows)
-    citext = _citext(connection, [type_ for _, type_ in described])
+    citext = _citext(connection, [column.type for column in described])
     kinds = [
-        Kind.TEXT if type_ == citext else _KINDS.get(type_, Kind.OTHER)
-        for _, type_ in described
+        Kind.FOLDING if column.type == citext else _KINDS.get(column.type, Kind.OTHER)
+        for column in described
     ]
     texts = [
         index
-        for index, kind in enumerate(kinds)
-        if kind is Kind.TEXT and described[index][1] != _ONE_BYTE
+        for index, column in enumerate(described)
+        if kinds[index] in TEXTS and column.type != _ONE_BYTE
     ]
     collations = _collations(connection, rows, len(kinds), texts) if texts else {}
     folding = _folding(connection, {*collations.values()})
     return tuple(
         Column(
-            name,
-            Kind.FOLDING
-            if type_ == citext or collations.get(index) in folding
-            else kinds[index],
+            described[index].name,
+            Kind.FOLDING if collations.get(index) in folding else kind,
             collations.get(index) or "",
         )
-        for index, (name, type_) in enumerate(described)
+        for index, kind in enumerate(kinds)
     )
 
 
-def _described(connection: sa.Connection, rows: str) -> list[tuple[str, int]]:
+class _Described(NamedTuple):
+    """A column of a result (RowDescription): of which table and column it is, if any."""
+
+    name: str
+    type: int
+    table: int
+    number: int
+
+
+def _described(connection: sa.Connection, rows: str) -> list[_Described]:
     with execute(connection, f"SELECT * FROM ({rows}\n) AS pas WHERE false") as result:
-        return [(column[0], column[1]) for column in result.cursor.description]
+        sent = result.cursor.pgresult
+        return [
+            _Described(column.name, column.type_code, sent.ftable(n), sent.ftablecol(n))
+            for n, column in enumerate(result.cursor.description)
+        ]
 
 
 def _citext(connection: sa.Connection, types: Iterable[int]) -> int | None:
@@ -248,18 +258,10 @@ def _number_text(number: Expression) -> Expression:
 # Errors
 
 
-def _timed_out(error: BaseException) -> bool:
-    return getattr(error, "sqlstate", None) == "57014"
-
-
-def _unknown(error: BaseException) -> bool:
-    # Classes 0A (not supported), 22 (data), 42 (syntax, names, rights) of PostgreSQL's
-    # appendix A, and 25006, a change or a lock; without a class, a value that the driver
-    # cannot read.
-    state = getattr(error, "sqlstate", None)
-    if state is None:
-        return isinstance(error, psycopg.DataError)
-    return str(state)[:2] in ("0A", "22", "42") or state == "25006"
+def _code(error: BaseException) -> str:
+    # A value that the driver cannot read has no code: it is of the class of data, too.
+    unread = "22000" if isinstance(error, psycopg.DataError) else ""
+    return getattr(error, "sqlstate", None) or unread
 
 
 _INVALID_OPTION = (
@@ -318,14 +320,9 @@ def _nodes(node: dict[str, Any], table: str) -> Iterator[tuple[str, dict[str, An
 
 
 def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
-    """Read the origins that the server sends with each result (RowDescription)."""
-    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas WHERE false") as result:
-        cursor: Any = result.cursor
-        columns = {
-            column[0]: (cursor.pgresult.ftable(index), cursor.pgresult.ftablecol(index))
-            for index, column in enumerate(cursor.description)
-        }
-    tables = [table for table, _ in columns.values()]
+    """Return the origins that the server sends, those behind views: they have no index."""
+    described = _described(connection, rows)
+    tables = [column.table for column in described]
     attributes = execute(
         connection,
         "SELECT attrelid, attnum, attrelid::regclass::text, attname FROM pg_attribute"
@@ -335,13 +332,19 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     by_number = {(row[0], row[1]): Origin(row[2], row[3]) for row in attributes}
     views = execute(
         connection,
-        "SELECT oid::regclass::text, rtrim(pg_get_viewdef(oid), ';') FROM pg_class"
+        "SELECT oid, rtrim(pg_get_viewdef(oid), ';') FROM pg_class"
         " WHERE oid = ANY(%s) AND relkind = 'v'",
         (tables,),
-    )
-    origins = {n: by_number[at] for n, at in columns.items() if at in by_number}
-    definitions = {row[0]: row[1] for row in views}
-    return behind_views(origins, definitions, lambda view: _origins(connection, view))
+    ).all()
+    behind = {oid: _origins(connection, definition) for oid, definition in views}
+    origins = {}
+    for column in described:
+        origin = by_number.get((column.table, column.number))
+        if origin and column.table in behind:
+            origin = behind[column.table].get(origin.column)
+        if origin:
+            origins[column.name] = origin
+    return origins
 
 
 _STATUS = """
@@ -395,8 +398,11 @@ DIALECT = Dialect(
     },
     clock=_clock,
     orders_nulls=True,
-    timed_out=_timed_out,
-    unknown=_unknown,
+    code=_code,
+    timeouts=("57014",),
+    # Classes 0A (not supported), 22 (data), 42 (syntax, names, rights) of PostgreSQL's
+    # appendix A, and 25006, a change or a lock.
+    unknowns="(0A|22|42)...|25006",
     missing=(r'(?:column|relation) "?([\w.$]+)"? does not exist',),
     invalid_option=_invalid_option,
     plan=_plan,

@@ -39,31 +39,19 @@ def _engine(url: URL, limits: Limits) -> Engine:
     )
 
     @sa.event.listens_for(engine, "connect")
-    def set_up(connection: sqlite3.Connection, record: Any) -> None:
-        record.info["deadline"] = deadline = _Deadline(limits.seconds)
-        connection.set_progress_handler(deadline.has_passed, 10_000)
+    def set_up(connection: sqlite3.Connection, _record: Any) -> None:
         connection.create_function("encounters_fold", 1, _fold, deterministic=True)
         connection.text_factory = _text_or_bytes
 
     @sa.event.listens_for(engine, "before_cursor_execute")
-    def start(connection: sa.Connection, *_: Any) -> None:
-        connection.info["deadline"].start()
+    def limit(_connection: sa.Connection, cursor: sqlite3.Cursor, *_: Any) -> None:
+        # The statement timeout that SQLite lacks.
+        deadline = time.monotonic() + limits.seconds
+        cursor.connection.set_progress_handler(
+            lambda: time.monotonic() > deadline, 10_000
+        )
 
     return engine
-
-
-class _Deadline:
-    """The statement timeout that SQLite lacks, for its progress handler."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._at = 0.0
-
-    def start(self) -> None:
-        self._at = time.monotonic() + self._seconds
-
-    def has_passed(self) -> bool:
-        return time.monotonic() > self._at
 
 
 def _fold(text: object) -> str | None:
@@ -120,12 +108,10 @@ def _kind(declared: str) -> Kind:
     return Kind.LOOSE
 
 
-def _unknown(error: BaseException) -> bool:
-    # SQLITE_ERROR is the statement's own fault; the others are the file's or its disk's.
-    code = getattr(error, "sqlite_errorcode", None)
-    return code == sqlite3.SQLITE_ERROR or not isinstance(
-        error, sqlite3.OperationalError
-    )
+def _code(error: BaseException) -> str:
+    # An error of another class is the statement's own fault, too.
+    is_operational = isinstance(error, sqlite3.OperationalError)
+    return getattr(error, "sqlite_errorname", "") if is_operational else "SQLITE_ERROR"
 
 
 _SEARCH = re.compile(r"SEARCH (\S+) USING (?!AUTOMATIC)(.*)\((.*)\)")
@@ -177,7 +163,7 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
 
 
 def _roots(connection: sa.Connection) -> Mapping[int, _Root]:
-    """Return what stands at each root page."""
+    """Return the tables and indexes by their root pages."""
     roots = {}
     for type_, name, table, page in execute(
         connection,
@@ -246,8 +232,10 @@ DIALECT = Dialect(
     exact=_exact,
     reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
     clock=lambda now: (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%Y-%m-%d}"),
-    timed_out=lambda error: str(error) == "interrupted",
-    unknown=_unknown,
+    code=_code,
+    timeouts=("SQLITE_INTERRUPT",),
+    # The statement's own fault; the others are the file's or its disk's.
+    unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
     plan=_plan,
     origins=_origins,

@@ -107,19 +107,6 @@ SELECT CASE WHEN EXISTS (
 """
 
 
-def _timed_out(error: BaseException) -> bool:
-    return _state(error) == "HYT00"
-
-
-def _unknown(error: BaseException) -> bool:
-    # Classes 22 (data) and 42 (syntax, names, rights) of ODBC's SQLSTATEs.
-    return _state(error)[:2] in ("22", "42")
-
-
-def _state(error: BaseException) -> str:
-    return str(error.args[0]) if error.args else ""
-
-
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
@@ -129,8 +116,9 @@ DIALECT = Dialect(
     # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
     casts={Kind.TICK_TIME: DATETIME()},
     first=_first,
-    timed_out=_timed_out,
-    unknown=_unknown,
+    timeouts=("HYT00",),
+    # Classes 22 (data) and 42 (syntax, names, rights) of ODBC's SQLSTATEs.
+    unknowns="(22|42)...",
     missing=(r"Invalid (?:column|object) name '([^']+)'",),
     folds_names=True,
 )

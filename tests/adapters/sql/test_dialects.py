@@ -298,6 +298,13 @@ def test_faults_are_told_apart(
     assert dialect.unknown(error) is unknown
 
 
+def test_wrong_credentials_are_told_from_a_server_that_is_away() -> None:
+    mysql = dialect_named("mysql")
+    assert mysql.refuses(Exception(1045, "access denied"))
+    assert not mysql.refuses(Exception(2003, "no server"))
+    assert not dialect_named("sqlite").refuses(Exception("no file"))
+
+
 @pytest.mark.parametrize(
     ("url", "driver"),
     [("oracle://u@h/s", "oracledb"), ("mssql://u@h/d", "pyodbc")],
