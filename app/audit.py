@@ -265,43 +265,31 @@ class Digests:
 
 
 class FileSink:
-    """Appends to a file; when the file has been renamed, the next line makes a new one."""
+    """Appends to a file, which it opens for each line: logrotate may rename it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
-        self._file: int | None = None
 
     def write(self, line: bytes) -> None:
         """Append one line, or nothing of it. Raises OSError."""
-        with _turn(self._lock):
-            file = self._current()
-            with _file_lock(fcntl.flock, file):
-                _append(file, line)
+        # Each opening has a lock of its own: it excludes threads and processes alike.
+        with self._open() as file, _file_lock(fcntl.flock, file):
+            _append(file, line)
 
     def check(self) -> None:
         """Check that there is room for a line. Raises OSError."""
-        with _turn(self._lock):
-            if os.fstatvfs(self._current()).f_bavail == 0:
+        with self._open() as file:
+            if os.fstatvfs(file).f_bavail == 0:
                 raise _failure(errno.ENOSPC)
 
-    def close(self) -> None:
-        """Close the file; the next line opens it again."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    def _current(self) -> int:
-        if self._file is not None:
-            try:
-                if os.path.samestat(self._path.stat(), os.fstat(self._file)):
-                    return self._file
-            except FileNotFoundError:
-                pass
-            self.close()
+    @contextmanager
+    def _open(self) -> Iterator[int]:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._file = os.open(self._path, flags, 0o640)
-        return self._file
+        file = os.open(self._path, flags, 0o640)
+        try:
+            yield file
+        finally:
+            os.close(file)
 
 
 def _append(file: int, line: bytes) -> None:
