@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from flask import Flask, Response, g, request
+from flask import Response, g, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
@@ -80,15 +80,6 @@ def audit_file(settings: Settings) -> "FileSink | None":
     if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
         return None
     return FileSink(Path(settings.audit))
-
-
-def register_audit(app: Flask, trail: "Trail") -> None:
-    """Audit each response of `app`.
-
-    Register it after everything that adds headers: Flask calls these functions in reverse
-    order, so that a refusal gets the headers too.
-    """
-    app.after_request(trail.record)
 
 
 def note_pairs(pairs: Parameters) -> None:
