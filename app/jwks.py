@@ -184,27 +184,30 @@ class KeySource:
         """
         before = self._keys
         self.freshen()
-        key = _pick(self._current(), kid, algorithm)
+        key = self._pick(kid, algorithm)
         if key is None and self._keys is before:
             self._refresh(before, wait=True, unknown=True)
-            key = _pick(self._current(), kid, algorithm)
+            key = self._pick(kid, algorithm)
         if key is None and self._is_away:
-            raise self._unavailable()
+            raise UnavailableError(
+                "The token cannot be checked at the moment. Try again later.",
+                retry_after=max(1, math.ceil(self._pause())),
+            )
         if key is None:
             raise InvalidKeyIdError("no such key")
         return key
 
-    def _current(self) -> tuple[Key, ...]:
-        if self._keys is None:
-            raise self._unavailable()
-        return self._keys.keys
-
-    def _unavailable(self) -> UnavailableError:
-        pause = self._pause()
-        return UnavailableError(
-            "The token cannot be checked at the moment. Try again later.",
-            retry_after=max(1, math.ceil(pause)),
-        )
+    def _pick(self, kid: str | None, algorithm: str) -> Key | None:
+        """Return the key, None for an unknown `kid`; InvalidKeyIdError if none fits."""
+        keys = self._keys.keys if self._keys else ()
+        named = [key for key in keys if kid is None or key.kid == kid]
+        if not named:
+            return None
+        is_fit = JWSRegistry.filter_algorithms
+        fitting = [key for key in named if is_fit(key, [algorithm])]
+        if not fitting or (kid is None and len(fitting) > 1):
+            raise InvalidKeyIdError("no key fits")
+        return fitting[0]
 
     def _pause(self) -> float:
         return max(0.0, self._paused_at + self._retry - self._clock())
@@ -296,15 +299,3 @@ def _is_strong(entry: dict[str, Any]) -> bool:
             return bool(entry["crv"] == "Ed25519")
         case kind:
             return bool(kind == "EC")
-
-
-def _pick(keys: tuple[Key, ...], kid: str | None, algorithm: str) -> Key | None:
-    """Return the key, None for an unknown `kid`; InvalidKeyIdError if none fits."""
-    named = [key for key in keys if kid is None or key.kid == kid]
-    is_fit = JWSRegistry.filter_algorithms
-    fitting = [key for key in named if is_fit(key, [algorithm])]
-    if kid is not None and not named:
-        return None
-    if not fitting or (kid is None and len(fitting) > 1):
-        raise InvalidKeyIdError("no key fits")
-    return fitting[0]

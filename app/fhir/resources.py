@@ -16,6 +16,7 @@ from app.fhir.datatypes import (
     address,
     constant_field,
     contact_point,
+    filled,
     human_name,
     identifiers_field,
     list_field,
@@ -36,8 +37,6 @@ CLASS_LABELS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The class codes of spec 2.4; the first four labels are those of v3 ActCode."""
-
-_ORGANIZATION = f"{ResourceType.ORGANIZATION}/"
 
 
 def resource_schemas(constants: Constants) -> Mapping[ResourceType, Schema]:
@@ -85,8 +84,8 @@ def _visit_number(constants: Constants) -> Callable[[EncounterRecord], object]:
             identifier["system"] = record.visit_number_system
         identifier["value"] = record.visit_number
         if record.organization_id:
-            hospital = _ORGANIZATION + record.organization_id
-            identifier["assigner"] = {"reference": hospital}
+            hospital = reference(ResourceType.ORGANIZATION, record.organization_id)
+            identifier["assigner"] = hospital
         return [identifier]
 
     return write
@@ -94,12 +93,7 @@ def _visit_number(constants: Constants) -> Callable[[EncounterRecord], object]:
 
 def _period(record: EncounterRecord) -> object:
     """Write `period`; an open stay has no end."""
-    period: Element = {}
-    if record.start is not None:
-        period["start"] = record.start
-    if record.end is not None:
-        period["end"] = record.end
-    return period or missing
+    return filled({"start": record.start, "end": record.end}) or missing
 
 
 def _service_provider(constants: Constants) -> Callable[[EncounterRecord], object]:
@@ -107,11 +101,9 @@ def _service_provider(constants: Constants) -> Callable[[EncounterRecord], objec
     url = constants.functional_unit_extension
 
     def write(record: EncounterRecord) -> object:
-        provider: Element = {}
+        provider = reference(ResourceType.ORGANIZATION, record.organization_id)
         if url and (unit := record.functional_unit):
-            provider["extension"] = [{"url": url, "valueString": unit}]
-        if record.organization_id:
-            provider["reference"] = _ORGANIZATION + record.organization_id
+            provider = {"extension": [{"url": url, "valueString": unit}], **provider}
         return provider or missing
 
     return write
