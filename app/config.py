@@ -563,7 +563,7 @@ def _service_conflicts(values: Values) -> Iterator[str]:
     bind, operations = values.get("bind"), values.get("operations_bind")
     if bind and operations and _port(bind) == _port(operations):
         yield f"{PREFIX}OPERATIONS_BIND requires another port than {PREFIX}BIND."
-    if values.get("tracing") and not _has_tracing():
+    if values.get("tracing") and find_spec("opentelemetry.sdk") is None:
         yield (
             f"{PREFIX}TRACING requires the extra 'tracing', which is not installed: "
             "see docs/operators.md."
@@ -575,10 +575,3 @@ def _service_conflicts(values: Values) -> Iterator[str]:
 
 def _port(bind: str) -> str:
     return bind if bind.startswith("unix:") else bind.rpartition(":")[2]
-
-
-def _has_tracing() -> bool:
-    try:
-        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
-    except ModuleNotFoundError:
-        return False

@@ -233,13 +233,6 @@ _PROXY_FINDINGS: Mapping[int, Finding] = {
         "requests from the proxy are refused (403): they count as plain HTTP",
         "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md, HTTPS",
     ),
-    **{
-        status: _error(
-            f"only the proxy answers (status {status})",
-            "start the service, and let the proxy reach ENCOUNTERS_BIND",
-        )
-        for status in (502, 503, 504)
-    },
 }
 
 
@@ -257,8 +250,9 @@ def _check_public_address(settings: Settings) -> Findings:
             yield Finding("the service answers")
         else:
             other = _error(
-                f"something else answers (status {status})",
-                "check ENCOUNTERS_BASE_URL and the paths of the proxy",
+                f"only the proxy answers (status {status})",
+                "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the "
+                "paths of the proxy",
             )
             yield _PROXY_FINDINGS.get(status, other)
     yield from check_certificate(settings.base_url, for_us=False)
@@ -509,6 +503,8 @@ def _check_redis_info(info: Mapping[str, Any]) -> Findings:
         yield _note(text, "CONFIG SET maxmemory …: docs/operators.md, Capacity")
     if limit and used > 0.8 * limit:
         yield _warning(f"is {used / limit:.0%} full", "raise maxmemory")
+    if lost := int(info.get("evicted_keys", 0)):
+        yield _warning(f"has dropped {lost} keys since its start", "raise maxmemory")
     if not info.get("aof_enabled"):
         yield _note("pages end with a restart of Redis", "CONFIG SET appendonly yes")
 
