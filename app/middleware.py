@@ -221,32 +221,30 @@ def error_response(error: Exception) -> Response:
 
 def outcome_for(error: Exception) -> Outcome:
     """Return what a client gets for any error."""
-    answer, location = _answer(error)
-    issue = Issue("error", answer.code, answer.text, location)
+    answer = _answer(error)
+    issue = Issue("error", answer.code, answer.text, answer.location)
     return Outcome(answer.status, (issue,), answer.headers)
 
 
-def _answer(error: Exception) -> tuple[Answer, tuple[str, ...]]:
-    """Return the answer to an error, by the tables of `app.errors`, and its location."""
+def _answer(error: Exception) -> Answer:
+    """Return the answer to an error, by the tables of `app.errors`."""
     if isinstance(error, HTTPException):
-        return _http_answer(error), ()
+        return _http_answer(error)
     if isinstance(error, SourceDataError) and error.fault is not None:
-        return FAULTY_ROW, ()
+        return FAULTY_ROW
     bases = type(error).__mro__
     answer = next((OUTCOMES[base] for base in bases if base in OUTCOMES), UNEXPECTED)
     if isinstance(error, NotAskableError) and error.limit is not None:
         text = f"Parameter '{error.parameter}' {LIMITS[error.limit]}."
-        return answer._replace(text=text), (f"http.{error.parameter}",)
+        return answer._replace(text=text, location=(f"http.{error.parameter}",))
     if isinstance(error, ServiceError):
-        headers = {**dict(answer.headers), **dict(error.headers)}
-        answer = Answer(
-            answer.status,
-            error.code or answer.code,
-            error.text,
-            tuple(headers.items()),
+        return answer._replace(
+            code=error.code or answer.code,
+            text=error.text,
+            headers=tuple({**dict(answer.headers), **dict(error.headers)}.items()),
+            location=(error.location,) if error.location else (),
         )
-        return answer, (error.location,) if error.location else ()
-    return answer, ()
+    return answer
 
 
 def _http_answer(error: HTTPException) -> Answer:
