@@ -303,9 +303,15 @@ class StreamSink:
 
     def write(self, line: bytes) -> None:
         """Write one line. Raises OSError; a reader that stalls may get a torn line."""
-        # Not flock: the workers inherit this file, and would share the lock.
-        with _turn(self._lock), _file_lock(fcntl.lockf, self._file):
-            self._send(b"\n" + line if self._is_torn else line)
+        # Not flock: the workers inherit this file, and would share the lock. But for
+        # lockf all threads of a process are one.
+        if not self._lock.acquire(timeout=TURN_SECONDS):
+            raise _failure(errno.ETIMEDOUT)
+        try:
+            with _file_lock(fcntl.lockf, self._file):
+                self._send(b"\n" + line if self._is_torn else line)
+        finally:
+            self._lock.release()
 
     def _send(self, line: bytes) -> None:
         sent = 0
@@ -321,19 +327,8 @@ class StreamSink:
 
 
 @contextmanager
-def _turn(lock: threading.Lock) -> Iterator[None]:
-    """Wait for the other threads of this process."""
-    if not lock.acquire(timeout=TURN_SECONDS):
-        raise _failure(errno.ETIMEDOUT)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
 def _file_lock(lock: Callable[[int, int], object], file: int) -> Iterator[None]:
-    """Wait for the other processes."""
+    """Wait for the lock of a file, as long as a line may."""
     deadline = time.monotonic() + TURN_SECONDS
     while True:
         try:
