@@ -26,7 +26,7 @@ def create_app(
 
     from adapters import open_adapter
     from adapters.mapping.load import load_mapping
-    from app.audit import open_trail, register_audit
+    from app.audit import open_trail
     from app.config import Settings
     from app.logging import register_request_log
     from app.middleware import register_errors, register_transport
@@ -55,7 +55,7 @@ def create_app(
     register_errors(app)
     register_transport(app, settings)
     if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
-        register_audit(app, trail)
+        app.after_request(trail.record)
 
     for blueprint in (*resources.blueprints(), bundle.blueprint, metadata.blueprint):
         app.register_blueprint(blueprint, url_prefix=PATH)

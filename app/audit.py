@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from flask import Flask, Response, g, request
+from flask import Response, g, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
@@ -80,15 +80,6 @@ def audit_file(settings: Settings) -> "FileSink | None":
     if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
         return None
     return FileSink(Path(settings.audit))
-
-
-def register_audit(app: Flask, trail: "Trail") -> None:
-    """Audit each response of `app`.
-
-    Register it after everything that adds headers: Flask calls these functions in reverse
-    order, so that a refusal gets the headers too.
-    """
-    app.after_request(trail.record)
 
 
 def note_pairs(pairs: Parameters) -> None:
@@ -265,43 +256,31 @@ class Digests:
 
 
 class FileSink:
-    """Appends to a file; when the file has been renamed, the next line makes a new one."""
+    """Appends to a file, which it opens for each line: logrotate may rename it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
-        self._file: int | None = None
 
     def write(self, line: bytes) -> None:
         """Append one line, or nothing of it. Raises OSError."""
-        with _turn(self._lock):
-            file = self._current()
-            with _file_lock(fcntl.flock, file):
-                _append(file, line)
+        # Each opening has a lock of its own: it excludes threads and processes alike.
+        with self._open() as file, _file_lock(fcntl.flock, file):
+            _append(file, line)
 
     def check(self) -> None:
         """Check that there is room for a line. Raises OSError."""
-        with _turn(self._lock):
-            if os.fstatvfs(self._current()).f_bavail == 0:
+        with self._open() as file:
+            if os.fstatvfs(file).f_bavail == 0:
                 raise _failure(errno.ENOSPC)
 
-    def close(self) -> None:
-        """Close the file; the next line opens it again."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    def _current(self) -> int:
-        if self._file is not None:
-            try:
-                if os.path.samestat(self._path.stat(), os.fstat(self._file)):
-                    return self._file
-            except FileNotFoundError:
-                pass
-            self.close()
+    @contextmanager
+    def _open(self) -> Iterator[int]:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._file = os.open(self._path, flags, 0o640)
-        return self._file
+        file = os.open(self._path, flags, 0o640)
+        try:
+            yield file
+        finally:
+            os.close(file)
 
 
 def _append(file: int, line: bytes) -> None:
@@ -324,9 +303,15 @@ class StreamSink:
 
     def write(self, line: bytes) -> None:
         """Write one line. Raises OSError; a reader that stalls may get a torn line."""
-        # Not flock: the workers inherit this file, and would share the lock.
-        with _turn(self._lock), _file_lock(fcntl.lockf, self._file):
-            self._send(b"\n" + line if self._is_torn else line)
+        # Not flock: the workers inherit this file, and would share the lock. But for
+        # lockf all threads of a process are one.
+        if not self._lock.acquire(timeout=TURN_SECONDS):
+            raise _failure(errno.ETIMEDOUT)
+        try:
+            with _file_lock(fcntl.lockf, self._file):
+                self._send(b"\n" + line if self._is_torn else line)
+        finally:
+            self._lock.release()
 
     def _send(self, line: bytes) -> None:
         sent = 0
@@ -342,19 +327,8 @@ class StreamSink:
 
 
 @contextmanager
-def _turn(lock: threading.Lock) -> Iterator[None]:
-    """Wait for the other threads of this process."""
-    if not lock.acquire(timeout=TURN_SECONDS):
-        raise _failure(errno.ETIMEDOUT)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
 def _file_lock(lock: Callable[[int, int], object], file: int) -> Iterator[None]:
-    """Wait for the other processes."""
+    """Wait for the lock of a file, as long as a line may."""
     deadline = time.monotonic() + TURN_SECONDS
     while True:
         try:

@@ -14,8 +14,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, Self
+from types import SimpleNamespace
+from typing import Any, Self
 
 from authlib.integrations.requests_client.oauth2_session import OAuth2ClientAuth
 from authlib.oauth2.rfc6749 import (
@@ -25,15 +25,10 @@ from authlib.oauth2.rfc6749 import (
     UnsupportedTokenTypeError,
 )
 from joserfc import jwt
-from joserfc.errors import (
-    ExpiredTokenError,
-    JoseError,
-    UnsupportedAlgorithmError,
-    UnsupportedHeaderError,
-)
+from joserfc.errors import ExpiredTokenError, JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import GuestProtocol, Key
 from joserfc.jws import JWSRegistry
-from joserfc.registry import Header
+from joserfc.registry import HeaderParameter
 
 from adapters.contract import SourceBusyError
 from adapters.resilience import Bulkhead
@@ -46,7 +41,7 @@ from app.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from app.jwks import IdentityError, KeySource, Provider, SavedKeys
+from app.jwks import IdentityError, KeySource, Provider
 
 ALGORITHMS = frozenset(
     {
@@ -78,6 +73,9 @@ _B64_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 # deeper than Python reads.
 _UNREADABLE = (ValueError, TypeError, RecursionError)
 
+_PROTECTOR = ResourceProtector()
+_PROTECTOR.register_token_validator(TokenValidator(realm=REALM))
+
 _log = logging.getLogger(__name__)
 
 
@@ -102,7 +100,6 @@ class BadTokenError(Exception):
 
     def __init__(self, reason: str, *, expired: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
         self.expired = expired
 
 
@@ -113,16 +110,12 @@ class Authenticator:
         self,
         signed: "SignedTokens | None",
         opaque: "IntrospectedTokens | None",
-        keys: KeySource | None,
-        *,
         clock: Callable[[], float],
     ) -> None:
-        self.keys = keys
+        self.keys = signed.keys if signed else None
         self._signed = signed
         self._opaque = opaque
         self._cache = TokenCache(clock)
-        self._protector = ResourceProtector()
-        self._protector.register_token_validator(_Validator(self._verify))
 
     @classmethod
     def from_settings(
@@ -133,24 +126,17 @@ class Authenticator:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> Self:
         """Return the authenticator of a deployment; it does not call the provider yet."""
-        claims = ClaimsReader(
-            issuer=settings.issuer,
-            audience=settings.audience,
-            leeway=settings.leeway_seconds,
-            scopes=settings.scopes,
-            clock=clock,
-        )
+        claims = ClaimsReader(settings, clock)
         keys = key_source(settings, monotonic)
         signed = SignedTokens(keys, claims) if keys else None
-        return cls(signed, _introspection(settings, claims, clock), keys, clock=clock)
+        url = settings.introspection_url
+        opaque = IntrospectedTokens(url, settings, claims, clock) if url else None
+        return cls(signed, opaque, clock)
 
     def recall(self, authorization: str | None) -> Client | None:
         """Return the client of a token that was verified before, None of any other."""
-        scheme, _, token = (authorization or "").partition(" ")
-        if scheme.lower() != "bearer":
-            return None
-        token = token.strip()
-        return self._cache.get(token, self._key_version(self._verifier(token)))
+        token = _bearer_token(authorization)
+        return self._cache.get(token, self._key_version(token)) if token else None
 
     def authenticate(self, authorization: str | None) -> Client:
         """Return the client of an Authorization header.
@@ -158,84 +144,59 @@ class Authenticator:
         Raises UnauthenticatedError (401), or UnavailableError (503) if the identity
         provider is away: a good token is never called bad for that.
         """
-        headers = {"Authorization": authorization} if authorization else {}
-        try:
-            client = self._protector.validate_request(None, _Request(headers))
-        except (MissingAuthorizationError, UnsupportedTokenTypeError) as error:
+        token = _bearer_token(authorization)
+        if token is None:
             # Without an error attribute: the client sent no token (RFC 6750 3.1).
             raise UnauthenticatedError(
                 "An access token is needed: Authorization: Bearer <token>.", _LOCATION
-            ) from error
+            )
+        try:
+            return self._verify(token)
         except BadTokenError as error:
-            _log.info("token refused", extra={"data": {"reason": error.reason}})
+            _log.info("token refused", extra={"data": {"reason": str(error)}})
             raise _refusal(error) from error
-        assert isinstance(client, Client)  # Authlib has no types
-        return client
 
     def _verify(self, token: str) -> Client:
         if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
             raise BadTokenError("malformed")
-        verifier = self._verifier(token)
-        if verifier is None:
-            raise BadTokenError("no way to check it")
-        version = self._key_version(verifier)
+        version = self._key_version(token)
         if client := self._cache.get(token, version):
             return client
+        verifier = self._verifier(token)
+        assert verifier is not None  # the settings require one
         verified = verifier.verify(token)
         self._cache.put(token, verified, version)
         return verified.client
 
-    def _verifier(self, token: str) -> "_Verifier | None":
+    def _verifier(self, token: str) -> "SignedTokens | IntrospectedTokens | None":
         # Three parts are a signed token's, wherever signed tokens are accepted at all.
         if self._signed and (token.count(".") == 2 or self._opaque is None):
             return self._signed
         return self._opaque
 
-    def _key_version(self, verifier: "_Verifier | None") -> int:
-        return self.keys.freshen() if self.keys and verifier is self._signed else 0
+    def _key_version(self, token: str) -> int:
+        is_signed = self._verifier(token) is self._signed
+        return self.keys.freshen() if self.keys and is_signed else 0
 
 
-class _Verifier(Protocol):
-    def verify(self, token: str) -> Verified: ...
-
-
-class _Request(NamedTuple):
-    headers: dict[str, str]
-
-
-class _Validator(TokenValidator):  # type: ignore[misc]  # Authlib has no types
-    """Authlib's interface for what a bearer token stands for."""
-
-    def __init__(self, verify: Callable[[str], Client]) -> None:
-        super().__init__(realm=REALM)
-        self._verify = verify
-
-    def authenticate_token(self, token_string: str) -> Client:
-        return self._verify(token_string)
-
-    def validate_token(
-        self, token: Client, scopes: list[str] | None, request: _Request
-    ) -> None:
-        """Leave scopes to `require`: those of a Bundle are known only later."""
+def _bearer_token(authorization: str | None) -> str | None:
+    """Return the token of an Authorization header, None where it holds none."""
+    request = SimpleNamespace(headers={"Authorization": authorization})
+    try:
+        _, token = _PROTECTOR.parse_request_authorization(request)
+    except (MissingAuthorizationError, UnsupportedTokenTypeError):
+        return None
+    return str(token).strip()
 
 
 def require(client: Client, scope: str) -> None:
-    """Raise InsufficientScopeError unless the client has the scope, or all of several.
-
-    Several are separated by blanks. The text is that of spec 5.3.
-    """
-    if _has(client.scopes, scope):
-        return
-    raise InsufficientScopeError(
-        f"Operation forbidden: insufficient scope. It needs {scope}.",
-        _LOCATION,
-        headers=_challenge("insufficient_scope", scope=scope),
-    )
-
-
-@lru_cache(1024)
-def _has(scopes: frozenset[str], scope: str) -> bool:
-    return not TokenValidator.scope_insufficient(sorted(scopes), [scope])
+    """Raise InsufficientScopeError unless the client has the scope (spec 5.3)."""
+    if scope not in client.scopes:
+        raise InsufficientScopeError(
+            f"Operation forbidden: insufficient scope. It needs {scope}.",
+            _LOCATION,
+            headers=_challenge("insufficient_scope", scope=scope),
+        )
 
 
 def _refusal(error: BadTokenError) -> UnauthenticatedError:
@@ -292,23 +253,12 @@ def _digest(token: str) -> bytes:
 
 
 class ClaimsReader:
-    """Checks claims and reads the client from them.
+    """Checks claims and reads the client from them; `clock` gives seconds since 1970."""
 
-    `scopes` maps functional scopes to technical ones, `clock` gives seconds since 1970.
-    """
-
-    def __init__(
-        self,
-        *,
-        issuer: str,
-        audience: str,
-        leeway: int,
-        scopes: Mapping[str, frozenset[str]],
-        clock: Callable[[], float],
-    ) -> None:
-        self._expected = {"iss": issuer, "aud": audience}
-        self._leeway = leeway
-        self._scopes = scopes
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+        self._expected = {"iss": settings.issuer, "aud": settings.audience}
+        self._leeway = settings.leeway_seconds
+        self._scopes = settings.scopes
         self._clock = clock
 
     def read(self, claims: dict[str, Any], *, required: bool) -> Client:
@@ -347,9 +297,9 @@ def client_id(claims: Mapping[str, object]) -> str:
     """
     named = (claims[claim] for claim in _CLIENT_CLAIMS if claims.get(claim) is not None)
     client = next(named, None)
-    if not isinstance(client, str) or not client.isprintable():
+    if not isinstance(client, str) or not 0 < len(client) <= MAX_CLIENT_LENGTH:
         raise BadTokenError("no client")
-    if not 0 < len(client) <= MAX_CLIENT_LENGTH:
+    if not client.isprintable():
         raise BadTokenError("no client")
     return client
 
@@ -371,9 +321,8 @@ class SignedTokens:
     """Verifies JSON Web Tokens against a key set. Safe to share between threads."""
 
     def __init__(self, keys: KeySource, claims: ClaimsReader) -> None:
-        self._keys = keys
+        self.keys = keys
         self._claims = claims
-        self._registry = _SignatureRegistry()
 
     def verify(self, token: str) -> Verified:
         """Return the client of a signed token.
@@ -381,7 +330,7 @@ class SignedTokens:
         Raises BadTokenError, UnavailableError if there is no key to check it with.
         """
         try:
-            decoded = jwt.decode(token, self._key, registry=self._registry)
+            decoded = jwt.decode(token, self._key, registry=_SIGNATURES)
         except JoseError as error:
             raise _bad_token(error) from error
         except _UNREADABLE as error:
@@ -391,18 +340,14 @@ class SignedTokens:
 
     def _key(self, token: GuestProtocol) -> Key:
         header = token.headers()
-        return self._keys.find(header.get("kid"), header["alg"])
+        return self.keys.find(header.get("kid"), header["alg"])
 
 
 class _SignatureRegistry(JWSRegistry):
-    """Accepts a closed list of algorithms and no header extensions."""
+    """Accepts a closed list of algorithms."""
 
     # Enough for a certificate chain in the header; the token as a whole is limited.
     max_header_length = 8192
-
-    def __init__(self) -> None:
-        # RFC 7515 section 4: unknown header members are ignored.
-        super().__init__(strict_check_header=False)
 
     def get_alg(self, name: str) -> Any:
         """Return an algorithm of the list, without joserfc's warning about EdDSA."""
@@ -410,34 +355,38 @@ class _SignatureRegistry(JWSRegistry):
             raise UnsupportedAlgorithmError("algorithm not allowed")
         return self.algorithms[name]
 
-    def check_header(self, header: Header) -> None:
-        """Refuse extensions: a critical one that is not understood must be."""
-        super().check_header(header)
-        if "crit" in header or "b64" in header:
-            raise UnsupportedHeaderError("no extension is understood")
+
+_UNSUPPORTED = HeaderParameter("an extension, none of which is understood", "none")
+_SIGNATURES = _SignatureRegistry(
+    {"crit": _UNSUPPORTED, "b64": _UNSUPPORTED},
+    # RFC 7515 section 4: unknown header members are ignored.
+    strict_check_header=False,
+)
 
 
 class IntrospectedTokens:
-    """Asks the provider about tokens, `at_once` of them at most. Thread-safe.
+    """Asks the provider about tokens. Thread-safe.
 
-    A provider that hangs holds some of the threads, never all.
+    A provider that hangs holds half of the threads, never all.
     """
 
     def __init__(
         self,
-        provider: Provider,
+        url: str,
+        settings: Settings,
         claims: ClaimsReader,
-        *,
-        client_id: str,
-        client_secret: str,
-        at_once: int,
         clock: Callable[[], float],
     ) -> None:
-        self._provider = provider
+        self._provider = Provider(url, settings.identity_timeout_seconds)
         self._claims = claims
-        self._auth = OAuth2ClientAuth(client_id, client_secret, "client_secret_basic")
+        self._auth = OAuth2ClientAuth(
+            settings.introspection_client_id,
+            settings.introspection_client_secret,
+            "client_secret_basic",
+        )
         self._clock = clock
-        self._bulkhead = Bulkhead(at_once, WAIT_SECONDS)
+        # The other threads serve requests that need no introspection.
+        self._bulkhead = Bulkhead(max(1, settings.threads // 2), WAIT_SECONDS)
 
     def verify(self, token: str) -> Verified:
         """Return the client of a token that the provider calls active.
@@ -458,7 +407,7 @@ class IntrospectedTokens:
     def _introspect(self, token: str) -> dict[str, object]:
         form = {"token": token, "token_type_hint": "access_token"}
         try:
-            return self._bulkhead.run(lambda: self._provider.post(form, self._auth))
+            return self._bulkhead.run(lambda: self._provider.fetch(form, self._auth))
         except (IdentityError, SourceBusyError) as error:
             reason = "busy" if isinstance(error, SourceBusyError) else str(error)
             _log.warning("token not introspected", extra={"data": {"reason": reason}})
@@ -477,21 +426,5 @@ def key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource 
         fresh=settings.key_set_seconds,
         retry=settings.key_set_retry_seconds,
         clock=monotonic,
-        saved=SavedKeys(directory / "keys") if directory else None,
-    )
-
-
-def _introspection(
-    settings: Settings, claims: ClaimsReader, clock: Callable[[], float]
-) -> IntrospectedTokens | None:
-    if settings.introspection_url is None:
-        return None
-    return IntrospectedTokens(
-        Provider(settings.introspection_url, settings.identity_timeout_seconds),
-        claims,
-        client_id=settings.introspection_client_id or "",
-        client_secret=settings.introspection_client_secret or "",
-        # The other threads serve requests that need no introspection.
-        at_once=max(1, settings.threads // 2),
-        clock=clock,
+        saved=directory / "keys" if directory else None,
     )

@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import partial
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
-import marshmallow as ma
 from cryptography.fernet import Fernet
 
 from app.redis_client import SentinelAddress, is_sentinel
@@ -81,42 +81,37 @@ def is_loopback(host: str | None) -> bool:
         return host == "localhost"
 
 
-class _Parsed(ma.fields.Field[Any]):
-    """A marshmallow field whose values are the results of a function."""
-
-    def __init__(self, parse: Callable[[str], object]) -> None:
-        super().__init__()
-        self._parse = parse
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        try:
-            return self._parse(value)
-        except (ValueError, KeyError, OSError) as error:
-            # Without the original message, which may quote a secret.
-            raise ma.ValidationError("invalid") from error
-
-
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of setting: its name, the values it takes, and the field that reads it."""
+    """A kind of setting: its name, the values it takes, and the function that reads one.
+
+    `read` raises ValueError, KeyError or OSError; their messages may quote a secret.
+    """
 
     name: str
     takes: str
-    field: ma.fields.Field[Any]
-
-    def read(self, text: str) -> Any:
-        """Return the value of a text. Raises marshmallow's ValidationError."""
-        return self.field.deserialize(text)
+    read: Callable[[str], Any]
 
 
 def _kind(name: str, takes: str) -> Callable[[Callable[[str], object]], Kind]:
-    """Make a kind of a function that raises ValueError, KeyError or OSError."""
-    return lambda parse: Kind(name, takes, _Parsed(parse))
+    """Make a kind of a function."""
+    return partial(Kind, name, takes)
 
 
-def _whole(low: int, high: int) -> Kind:
-    span = ma.validate.Range(low, high)
-    return Kind("whole number", f"{low} to {high}", ma.fields.Integer(validate=span))
+def _number(
+    name: str, convert: Callable[[str], float], low: float, high: float
+) -> Kind:
+    @_kind(name, f"{low} to {high}")
+    def number(text: str) -> float:
+        value = convert(text)
+        _require(low <= value <= high)
+        return value
+
+    return number
+
+
+_whole = partial(_number, "whole number", int)
+_decimal = partial(_number, "number", float)
 
 
 def _whole_or_off(low: int, high: int) -> Kind:
@@ -127,11 +122,6 @@ def _whole_or_off(low: int, high: int) -> Kind:
         return None if text.lower() == "off" else number.read(text)
 
     return limit
-
-
-def _decimal(low: float, high: float) -> Kind:
-    span = ma.validate.Range(low, high)
-    return Kind("number", f"{low} to {high}", ma.fields.Float(validate=span))
 
 
 def _one_of(choices: type[StrEnum]) -> Kind:
@@ -475,7 +465,6 @@ class Settings:
 SETTINGS: tuple[Setting, ...] = tuple(
     Setting(each.name, *each.metadata["setting"]) for each in fields(Settings)
 )
-_SCHEMA = ma.Schema.from_dict({s.field: s.kind.field for s in SETTINGS})()
 
 
 class Origin(StrEnum):
@@ -494,6 +483,7 @@ class Entry:
     setting: Setting
     origin: Origin
     text: str | None = field(default=None, repr=False)
+    value: Any = field(default=None, repr=False)
     fault: str = ""
 
 
@@ -508,23 +498,10 @@ class Reading:
 
 def read_settings(environ: Mapping[str, str]) -> Reading:
     """Read all settings. Unknown names are ignored: clusters add some of this prefix."""
-    entries = [_entry(setting, environ) for setting in SETTINGS]
-    texts = {e.setting.field: e.text for e in entries if e.text is not None}
-    unreadable = {e.setting.field for e in entries if e.fault}
-    absent = {e.setting.field: None for e in entries if e.text is None}
-    try:
-        values, invalid = _SCHEMA.load(texts), {}
-    except ma.ValidationError as error:
-        values, invalid = error.valid_data, error.messages_dict
-    values = {k: v for k, v in (absent | values).items() if k not in unreadable}
-    entries = [
-        Entry(e.setting, e.origin, None, _invalid(e.setting))
-        if e.setting.field in invalid
-        else e
-        for e in entries
-    ]
-    faults = [e.fault for e in entries if e.fault]
-    return Reading(tuple(entries), values, (*faults, *_conflicts(values)))
+    entries = tuple(_entry(setting, environ) for setting in SETTINGS)
+    values = {e.setting.field: e.value for e in entries if not e.fault}
+    faults = (e.fault for e in entries if e.fault)
+    return Reading(entries, values, (*faults, *_conflicts(values)))
 
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
@@ -533,24 +510,30 @@ def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
     text = environ.get(name, "").strip()
     path = environ.get(f"{name}_FILE", "").strip() if setting.secret else ""
     if text and path:
-        return Entry(setting, origin, None, f"{name} and {name}_FILE are both set.")
+        fault = f"{name} and {name}_FILE are both set."
+        return Entry(setting, origin, fault=fault)
     if path:
         origin = Origin.FILE
         try:
             text = Path(path).read_text(encoding="utf-8-sig").strip()
         except (OSError, ValueError):
-            return Entry(setting, origin, None, f"{name}_FILE is not a readable file.")
+            fault = f"{name}_FILE is not a readable file."
+            return Entry(setting, origin, fault=fault)
     if text:
-        return Entry(setting, origin, text)
+        return _read(setting, origin, text)
     if setting.default is not None:
-        return Entry(setting, Origin.DEFAULT, setting.default)
+        return _read(setting, Origin.DEFAULT, setting.default)
     missing = f"{name} is missing: {setting.sentence}" if setting.required else ""
-    return Entry(setting, Origin.NOWHERE, None, missing)
+    return Entry(setting, Origin.NOWHERE, fault=missing)
 
 
-def _invalid(setting: Setting) -> str:
+def _read(setting: Setting, origin: Origin, text: str) -> Entry:
     kind = setting.kind
-    return f"{setting.name} cannot be read: expected {kind.takes} ({kind.name})."
+    try:
+        return Entry(setting, origin, text, kind.read(text))
+    except (ValueError, KeyError, OSError):
+        fault = f"{setting.name} cannot be read: expected {kind.takes} ({kind.name})."
+        return Entry(setting, origin, fault=fault)
 
 
 def _conflicts(values: Values) -> Iterator[str]:
@@ -580,7 +563,7 @@ def _service_conflicts(values: Values) -> Iterator[str]:
     bind, operations = values.get("bind"), values.get("operations_bind")
     if bind and operations and _port(bind) == _port(operations):
         yield f"{PREFIX}OPERATIONS_BIND requires another port than {PREFIX}BIND."
-    if values.get("tracing") and not _has_tracing():
+    if values.get("tracing") and find_spec("opentelemetry.sdk") is None:
         yield (
             f"{PREFIX}TRACING requires the extra 'tracing', which is not installed: "
             "see docs/operators.md."
@@ -592,10 +575,3 @@ def _service_conflicts(values: Values) -> Iterator[str]:
 
 def _port(bind: str) -> str:
     return bind if bind.startswith("unix:") else bind.rpartition(":")[2]
-
-
-def _has_tracing() -> bool:
-    try:
-        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
-    except ModuleNotFoundError:
-        return False

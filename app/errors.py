@@ -127,6 +127,7 @@ class Answer(NamedTuple):
     code: IssueCode
     text: str | None = None
     headers: Headers = ()
+    location: tuple[str, ...] = ()
 
 
 _RETRY: Headers = (("Retry-After", str(RETRY_AFTER_SECONDS)),)

@@ -58,21 +58,14 @@ class Provider:
         self._timeout = timeout
         self._threads = local()
 
-    def get(self) -> dict[str, object]:
-        """Return the object at the address. Raises IdentityError."""
-        return self._request("GET", None, None)
-
-    def post(self, form: dict[str, str], auth: AuthBase) -> dict[str, object]:
-        """Return the response to a form. Raises IdentityError."""
-        return self._request("POST", form, auth)
-
-    def close(self) -> None:
-        """Close the connections of this thread."""
-        self._session().close()
-
-    def _request(
-        self, method: str, form: dict[str, str] | None, auth: AuthBase | None
+    def fetch(
+        self, form: dict[str, str] | None = None, auth: AuthBase | None = None
     ) -> dict[str, object]:
+        """Return the object at the address, or the response to a form.
+
+        Raises IdentityError.
+        """
+        method = "POST" if form else "GET"
         deadline = time.monotonic() + self._timeout
         try:
             with (
@@ -93,6 +86,10 @@ class Provider:
                 return _object(_body(response, deadline))
         except (requests.RequestException, HTTPError, OSError) as error:
             raise IdentityError(type(error).__name__) from error
+
+    def close(self) -> None:
+        """Close the connections of this thread."""
+        self._session().close()
 
     def _session(self) -> requests.Session:
         session: requests.Session | None = getattr(self._threads, "session", None)
@@ -131,27 +128,6 @@ def _object(body: bytes) -> dict[str, object]:
     return content
 
 
-class SavedKeys:
-    """A file with the key set that was fetched last; it holds public keys only."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def save(self, keys: tuple[Key, ...]) -> None:
-        """Save a key set; without room for it new workers have to fetch it."""
-        content = orjson.dumps({"keys": [key.as_dict(private=False) for key in keys]})
-        new = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        with suppress(OSError):
-            new.write_bytes(content)
-            new.replace(self._file)
-
-    def load(self) -> tuple[Key, ...]:
-        """Return the saved keys, none if there are none."""
-        with suppress(OSError, IdentityError):
-            return usable_keys(_object(self._file.read_bytes()))
-        return ()
-
-
 @dataclass(frozen=True, slots=True)
 class KeySet:
     """The usable keys of one fetch; `version` changes when the keys do."""
@@ -164,7 +140,8 @@ class KeySet:
 class KeySource:
     """The keys behind one URL. Safe to share between threads.
 
-    `fresh` and `retry` are in seconds, `clock` is monotonic.
+    `fresh` and `retry` are in seconds, `clock` is monotonic. `saved` is a file for the key
+    set that was fetched last; it holds public keys only.
     """
 
     def __init__(
@@ -174,7 +151,7 @@ class KeySource:
         fresh: float,
         retry: float,
         clock: Callable[[], float] = time.monotonic,
-        saved: SavedKeys | None = None,
+        saved: Path | None = None,
     ) -> None:
         self._provider = provider
         self._saved = saved
@@ -207,27 +184,30 @@ class KeySource:
         """
         before = self._keys
         self.freshen()
-        key = _pick(self._current(), kid, algorithm)
+        key = self._pick(kid, algorithm)
         if key is None and self._keys is before:
             self._refresh(before, wait=True, unknown=True)
-            key = _pick(self._current(), kid, algorithm)
+            key = self._pick(kid, algorithm)
         if key is None and self._is_away:
-            raise self._unavailable()
+            raise UnavailableError(
+                "The token cannot be checked at the moment. Try again later.",
+                retry_after=max(1, math.ceil(self._pause())),
+            )
         if key is None:
             raise InvalidKeyIdError("no such key")
         return key
 
-    def _current(self) -> tuple[Key, ...]:
-        if self._keys is None:
-            raise self._unavailable()
-        return self._keys.keys
-
-    def _unavailable(self) -> UnavailableError:
-        pause = self._pause()
-        return UnavailableError(
-            "The token cannot be checked at the moment. Try again later.",
-            retry_after=max(1, math.ceil(pause)),
-        )
+    def _pick(self, kid: str | None, algorithm: str) -> Key | None:
+        """Return the key, None for an unknown `kid`; InvalidKeyIdError if none fits."""
+        keys = self._keys.keys if self._keys else ()
+        named = [key for key in keys if kid is None or key.kid == kid]
+        if not named:
+            return None
+        is_fit = JWSRegistry.filter_algorithms
+        fitting = [key for key in named if is_fit(key, [algorithm])]
+        if not fitting or (kid is None and len(fitting) > 1):
+            raise InvalidKeyIdError("no key fits")
+        return fitting[0]
 
     def _pause(self) -> float:
         return max(0.0, self._paused_at + self._retry - self._clock())
@@ -250,11 +230,11 @@ class KeySource:
 
     def _fetch(self) -> None:
         try:
-            keys = usable_keys(self._provider.get())
+            keys = usable_keys(self._provider.fetch())
         except IdentityError as error:
             self._is_away = True
             _log.warning("key set not fetched", extra={"data": {"reason": str(error)}})
-            if self._keys is None and self._saved and (keys := self._saved.load()):
+            if self._keys is None and self._saved and (keys := _load(self._saved)):
                 # They are not fresh: the provider is asked again soon.
                 self._keys = KeySet(keys, self._clock() - self._fresh, 1)
             return
@@ -264,7 +244,23 @@ class KeySource:
             version = self._keys.version + (keys != self._keys.keys)
         self._keys = KeySet(keys, self._clock(), version)
         if self._saved:
-            self._saved.save(keys)
+            _save(self._saved, keys)
+
+
+def _save(file: Path, keys: tuple[Key, ...]) -> None:
+    """Save a key set; without room for it new workers have to fetch it."""
+    content = orjson.dumps({"keys": [key.as_dict(private=False) for key in keys]})
+    new = file.with_name(f"{file.name}.{os.getpid()}")
+    with suppress(OSError):
+        new.write_bytes(content)
+        new.replace(file)
+
+
+def _load(file: Path) -> tuple[Key, ...]:
+    """Return the saved keys, none if there are none."""
+    with suppress(OSError, IdentityError):
+        return usable_keys(_object(file.read_bytes()))
+    return ()
 
 
 def usable_keys(key_set: dict[str, object]) -> tuple[Key, ...]:
@@ -303,22 +299,3 @@ def _is_strong(entry: dict[str, Any]) -> bool:
             return bool(entry["crv"] == "Ed25519")
         case kind:
             return bool(kind == "EC")
-
-
-def _pick(keys: tuple[Key, ...], kid: str | None, algorithm: str) -> Key | None:
-    """Return the key, None for an unknown `kid`; InvalidKeyIdError if none fits."""
-    named = [key for key in keys if kid is None or key.kid == kid]
-    fitting = [key for key in named if _fits(key, algorithm)]
-    if kid is not None and not named:
-        return None
-    if not fitting or (kid is None and len(fitting) > 1):
-        raise InvalidKeyIdError("no key fits")
-    return fitting[0]
-
-
-def _fits(key: Key, algorithm: str) -> bool:
-    try:
-        JWSRegistry.algorithms[algorithm].check_key(key)
-    except JoseError:
-        return False
-    return True

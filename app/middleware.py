@@ -9,7 +9,7 @@
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.http import parse_accept_header
 
 from adapters.contract import AdapterError, NotAskableError, SourceDataError
 from app.config import Network, PlainHttp, Settings
@@ -175,20 +176,15 @@ def _accepts_json(accept: str) -> bool:
 
     Other names of JSON count as ours, and so does `text/*`, which includes one.
     """
-    accepted = dict(_media_ranges(accept))
+    accepted = {
+        media_range.partition(";")[0].strip().lower(): weight > 0
+        for media_range, weight in parse_accept_header(accept)
+    }
     if _FHIR_JSON in accepted:
         return accepted[_FHIR_JSON]
     if any(accepted.get(kind) for kind in (*_JSON, "text/*")):
         return True
     return accepted.get("application/*", accepted.get("*/*", False))
-
-
-def _media_ranges(accept: str) -> Iterator[tuple[str, bool]]:
-    """Yield the media ranges of an Accept header, False for those that `q=0` refuses."""
-    for part in accept.split(","):
-        kind, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        weights = [p[2:] for p in parameters if p.startswith("q=")]
-        yield kind, not any(weight.strip("0.") == "" for weight in weights)
 
 
 def register_errors(app: Flask) -> None:
@@ -221,32 +217,30 @@ def error_response(error: Exception) -> Response:
 
 def outcome_for(error: Exception) -> Outcome:
     """Return what a client gets for any error."""
-    answer, location = _answer(error)
-    issue = Issue("error", answer.code, answer.text, location)
+    answer = _answer(error)
+    issue = Issue("error", answer.code, answer.text, answer.location)
     return Outcome(answer.status, (issue,), answer.headers)
 
 
-def _answer(error: Exception) -> tuple[Answer, tuple[str, ...]]:
-    """Return the answer to an error, by the tables of `app.errors`, and its location."""
+def _answer(error: Exception) -> Answer:
+    """Return the answer to an error, by the tables of `app.errors`."""
     if isinstance(error, HTTPException):
-        return _http_answer(error), ()
+        return _http_answer(error)
     if isinstance(error, SourceDataError) and error.fault is not None:
-        return FAULTY_ROW, ()
+        return FAULTY_ROW
     bases = type(error).__mro__
     answer = next((OUTCOMES[base] for base in bases if base in OUTCOMES), UNEXPECTED)
     if isinstance(error, NotAskableError) and error.limit is not None:
         text = f"Parameter '{error.parameter}' {LIMITS[error.limit]}."
-        return answer._replace(text=text), (f"http.{error.parameter}",)
+        return answer._replace(text=text, location=(f"http.{error.parameter}",))
     if isinstance(error, ServiceError):
-        headers = {**dict(answer.headers), **dict(error.headers)}
-        answer = Answer(
-            answer.status,
-            error.code or answer.code,
-            error.text,
-            tuple(headers.items()),
+        return answer._replace(
+            code=error.code or answer.code,
+            text=error.text,
+            headers=tuple({**dict(answer.headers), **dict(error.headers)}.items()),
+            location=(error.location,) if error.location else (),
         )
-        return answer, (error.location,) if error.location else ()
-    return answer, ()
+    return answer
 
 
 def _http_answer(error: HTTPException) -> Answer:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from adapters.contract import Limit, ResourceType
 from adapters.mapping.slots import FHIR_ID
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from app.errors import STATUSES
+from app.errors import answer_for_status
 from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text
 from app.fhir.summary import ELEMENTS, Summary
 from app.middleware import CONTENT_TYPE
@@ -41,14 +41,6 @@ _STATUS_TEXTS = {
     500: "The service failed to answer.",
 }
 """Texts of statuses that stand for more than one case."""
-_STATUS_HEADERS = {
-    401: ("WWW-Authenticate",),
-    403: ("WWW-Authenticate",),
-    429: ("Retry-After",),
-    503: ("Retry-After",),
-}
-"""Headers of failures (decision 21)."""
-
 
 _ANY: Node = {"type": "string", "minLength": 1}
 
@@ -299,10 +291,10 @@ def _responses(
     """Return the responses of an operation: a `schema` with more `headers`, or a failure."""
     responses = {"200": _response("Success.", schema, *headers)}
     for status in statuses:
-        text = _STATUS_TEXTS.get(status) or STATUSES[status].text or ""
-        headers_of_status = _STATUS_HEADERS.get(status, ())
-        failure = _response(text, "OperationOutcome", *headers_of_status)
-        responses[str(status)] = failure
+        answer = answer_for_status(status)
+        text = _STATUS_TEXTS.get(status) or answer.text or ""
+        names = (name for name, _ in answer.headers)
+        responses[str(status)] = _response(text, "OperationOutcome", *names)
     responses["default"] = _response("Another failure.", "OperationOutcome")
     return responses
 

@@ -21,13 +21,11 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import redis
 import requests
-from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
 from redis.sentinel import MasterNotFoundError
 
 from adapters import open_source
@@ -53,6 +51,7 @@ from app.config import (
     SettingsError,
     is_loopback,
 )
+from app.jwks import IdentityError, usable_keys
 from app.redis_client import SentinelAddress, connect, is_sentinel
 
 CERTIFICATE_DAYS = 21
@@ -79,23 +78,15 @@ class Finding:
     """What a check found, and what to do; without a severity it is fine."""
 
     text: str
-    severity: Severity | None = None
     remedy: str = ""
+    severity: Severity | None = None
 
 
-Findings = Iterator[Finding]
+Findings: TypeAlias = Iterator[Finding]
 
-
-def _error(text: str, remedy: str) -> Finding:
-    return Finding(text, Severity.ERROR, remedy)
-
-
-def _warning(text: str, remedy: str) -> Finding:
-    return Finding(text, Severity.WARNING, remedy)
-
-
-def _note(text: str, remedy: str = "") -> Finding:
-    return Finding(text, Severity.NOTE, remedy)
+_error = partial(Finding, severity=Severity.ERROR)
+_warning = partial(Finding, severity=Severity.WARNING)
+_note = partial(Finding, severity=Severity.NOTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +233,6 @@ _PROXY_FINDINGS: Mapping[int, Finding] = {
         "requests from the proxy are refused (403): they count as plain HTTP",
         "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md, HTTPS",
     ),
-    **{
-        status: _error(
-            f"only the proxy answers (status {status})",
-            "start the service, and let the proxy reach ENCOUNTERS_BIND",
-        )
-        for status in (502, 503, 504)
-    },
 }
 
 
@@ -266,8 +250,9 @@ def _check_public_address(settings: Settings) -> Findings:
             yield Finding("the service answers")
         else:
             other = _error(
-                f"something else answers (status {status})",
-                "check ENCOUNTERS_BASE_URL and the paths of the proxy",
+                f"only the proxy answers (status {status})",
+                "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the "
+                "paths of the proxy",
             )
             yield _PROXY_FINDINGS.get(status, other)
     yield from check_certificate(settings.base_url, for_us=False)
@@ -531,10 +516,12 @@ def _check_key_set(settings: Settings, url: str) -> Findings:
     try:
         response = _request("GET", url, timeout=settings.identity_timeout_seconds)
         response.raise_for_status()
-        keys = KeySet.import_key_set(response.json()).keys
+        keys = usable_keys(response.json())
     except requests.HTTPError:
         yield _no_keys(f"status {response.status_code}")
-    except (requests.RequestException, JoseError, ValueError, KeyError) as error:
+    except IdentityError as error:
+        yield _no_keys(str(error))
+    except (requests.RequestException, ValueError, AttributeError) as error:
         yield _no_keys(type(error).__name__)
     else:
         yield Finding(f"{len(keys)} usable key{'s' * (len(keys) > 1)}")

@@ -5,7 +5,7 @@ mapping names are never shown.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,9 +39,15 @@ def run(options: SimpleNamespace) -> int:
             }
         )
     else:
-        _print_table([*map(_row, reading.entries), *_variable_rows(variables, missing)])
-        for line in (*faults, *unknown.values(), *_overrides()):
+        absent, present = (Origin.NOWHERE, _AT_FAULT), (Origin.ENVIRONMENT, _HIDDEN)
+        rows = [(n, *(absent if n in missing else present)) for n in variables]
+        _print_table([*map(_row, reading.entries), *rows])
+        for line in (*faults, *unknown.values()):
             print(line)
+        if os.environ.get("GUNICORN_CMD_ARGS"):
+            print(
+                "note: GUNICORN_CMD_ARGS is set and overrides workers, threads and bind"
+            )
     return FINDINGS if faults else FINE
 
 
@@ -78,11 +84,6 @@ def _unknown_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, f"note: {name} is no setting and is ignored{hint}"
 
 
-def _overrides() -> Iterator[str]:
-    if os.environ.get("GUNICORN_CMD_ARGS"):
-        yield "note: GUNICORN_CMD_ARGS is set and overrides workers, threads and bind"
-
-
 def _print_table(rows: list[tuple[str, str, str]]) -> None:
     width = max(len(name) for name, _, _ in rows)
     for name, origin, value in rows:
@@ -96,16 +97,6 @@ def _row(entry: Entry) -> tuple[str, str, str]:
     elif entry.setting.secret and value:
         value = _HIDDEN
     return entry.setting.name, entry.origin, value
-
-
-def _variable_rows(
-    variables: Iterable[str], missing: list[str]
-) -> Iterator[tuple[str, str, str]]:
-    for name in variables:
-        if name in missing:
-            yield name, Origin.NOWHERE, _AT_FAULT
-        else:
-            yield name, Origin.ENVIRONMENT, _HIDDEN
 
 
 def _as_json(entry: Entry) -> dict[str, object]:

@@ -4,12 +4,12 @@ An entity for a resource is only its reference, so that the event of a page of 1
 encounters is 10 to 20 KB.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 
-from app.fhir.datatypes import Element
+from app.fhir.datatypes import Element, filled
 
 _REST = {
     "system": "http://hl7.org/fhir/audit-event-type",
@@ -66,72 +66,65 @@ def audit_event(
     response: AuditedResponse, mapping: str, base_url: str, site: str
 ) -> Element:
     """Return an AuditEvent; `mapping` is the fingerprint of the mapping in use."""
-    subtype = response.interaction and {
-        "system": _INTERACTIONS,
-        "code": response.interaction,
-    }
-    event = {
-        "resourceType": "AuditEvent",
-        "type": _REST,
-        "subtype": subtype and [subtype],
-        "action": _ACTIONS.get(response.interaction or ""),
-        "recorded": response.recorded.isoformat(timespec="milliseconds"),
-        "outcome": _outcome(response.status),
-        "outcomeDesc": _described(response.status),
-        "agent": [_agent(response.client, response.address)],
-        "source": {
-            "site": site,
-            "identifier": {"value": base_url},
-            "type": [_SERVER],
-        },
-        "entity": [
-            {"identifier": {"value": response.request_id}, "type": _REQUEST_ID},
-            {
-                "identifier": {"value": mapping},
-                "type": _SYSTEM_OBJECT,
-                "name": "mapping",
+    subtype = {"system": _INTERACTIONS, "code": response.interaction}
+    return filled(
+        {
+            "resourceType": "AuditEvent",
+            "type": _REST,
+            "subtype": [subtype] if response.interaction else None,
+            "action": _ACTIONS.get(response.interaction or ""),
+            "recorded": response.recorded.isoformat(timespec="milliseconds"),
+            "outcome": _outcome(response.status),
+            "outcomeDesc": f"{response.status} {HTTPStatus(response.status).phrase}",
+            "agent": [_agent(response.client, response.address)],
+            "source": {
+                "site": site,
+                "identifier": {"value": base_url},
+                "type": [_SERVER],
             },
-            *_entities(response),
-        ],
-    }
-    return {name: value for name, value in event.items() if value}
+            "entity": [
+                _identified(response.request_id, type=_REQUEST_ID),
+                _identified(mapping, type=_SYSTEM_OBJECT, name="mapping"),
+                *_entities(response),
+            ],
+        }
+    )
 
 
-def _entities(response: AuditedResponse) -> list[Element]:
-    entities: list[Element] = []
-    if response.resource_type or response.parameters:
-        entities.append(_query(response.resource_type, response.parameters))
-    if response.bundle:
-        kind = {"system": _TYPES, "code": "Bundle"}
-        entities.append({"identifier": {"value": response.bundle}, "type": kind})
-    entities += [{"reference": {"reference": each}} for each in response.references]
-    if response.clear:
-        patients: Iterable[Element] = (
-            {"reference": {"reference": each}} for each in response.patients
+def _entities(response: AuditedResponse) -> Iterator[Element]:
+    kind, parameters = response.resource_type, response.parameters
+    if kind or parameters:
+        yield filled(
+            {
+                "role": _QUERY,
+                "type": {"system": _TYPES, "code": kind} if kind else None,
+                "detail": [{"type": name, "value": text} for name, text in parameters],
+            }
         )
-    else:
-        patients = ({"identifier": {"value": each}} for each in response.patients)
-    return entities + [{**each, "role": _PATIENT} for each in patients]
+    if response.bundle:
+        yield _identified(response.bundle, type={"system": _TYPES, "code": "Bundle"})
+    for each in response.references:
+        yield {"reference": {"reference": each}}
+    for each in response.patients:
+        if response.clear:
+            yield {"reference": {"reference": each}, "role": _PATIENT}
+        else:
+            yield _identified(each, role=_PATIENT)
 
 
-def _query(resource_type: str | None, parameters: Sequence[tuple[str, str]]) -> Element:
-    entity: Element = {"role": _QUERY}
-    if resource_type:
-        entity["type"] = {"system": _TYPES, "code": resource_type}
-    if parameters:
-        entity["detail"] = [
-            {"type": name, "value": digest} for name, digest in parameters
-        ]
-    return entity
+def _identified(identifier: str, **more: object) -> Element:
+    return {"identifier": {"value": identifier}, **more}
 
 
 def _agent(client: str | None, address: str | None) -> Element:
-    agent: Element = {"requestor": True}
-    if client:
-        agent = {"userId": {"value": client}, **agent}
-    if address:
-        agent["network"] = {"address": address, "type": _IP_ADDRESS}
-    return agent
+    network = {"address": address, "type": _IP_ADDRESS}
+    return filled(
+        {
+            "userId": {"value": client} if client else None,
+            "requestor": True,
+            "network": network if address else None,
+        }
+    )
 
 
 def _outcome(status: int) -> str:
@@ -139,7 +132,3 @@ def _outcome(status: int) -> str:
     if status < HTTPStatus.BAD_REQUEST:
         return "0"
     return "4" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "8"
-
-
-def _described(status: int) -> str:
-    return f"{status} {HTTPStatus(status).phrase}"

@@ -94,13 +94,8 @@ def meta_field() -> fields.Function:
 
 def reference_field(target: ResourceType, attribute: str) -> fields.Function:
     """Return the field of a reference to another resource of this service."""
-    id_of, prefix = attrgetter(attribute), f"{target}/"
-
-    def write(record: object) -> object:
-        id = id_of(record)
-        return {"reference": prefix + id} if id else missing
-
-    return fields.Function(write)
+    id_of = attrgetter(attribute)
+    return fields.Function(lambda record: reference(target, id_of(record)) or missing)
 
 
 def reference(target: ResourceType, id: str | None) -> Element:

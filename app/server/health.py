@@ -245,7 +245,7 @@ def _log_change(name: str, before: tuple[str, ...], now: tuple[str, ...]) -> Non
 
 def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
     """Return the checks of a deployment, by the part that they check."""
-    found: dict[str, Check] = {
+    parts: dict[str, Check] = {
         "source": lambda: check_source(service.adapter),
         "redis": lambda: check_redis(client),
         "guard": check_breakers,
@@ -253,15 +253,15 @@ def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
     client = connect(settings.redis_url)
     if settings.state_directory:
         state = StateDirectory(settings.state_directory)
-        found["mapping"] = lambda: check_refused(state.refused)
+        parts["mapping"] = lambda: check_refused(state.refused)
     if directory := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
-        found["counts"] = lambda: check_room(Path(directory))
+        parts["counts"] = lambda: check_room(Path(directory))
     if keys := service.authenticator.keys:
-        found["identity"] = lambda: check_keys(keys)
+        parts["identity"] = lambda: check_keys(keys)
     file = audit_file(settings)
     if file and settings.audit_failure is AuditFailure.REFUSE:
-        found["audit"] = lambda: check_audit(file)
-    return found
+        parts["audit"] = lambda: check_audit(file)
+    return parts
 
 
 def check_source(adapter: Adapter) -> tuple[str, ...]:

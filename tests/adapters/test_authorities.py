@@ -41,7 +41,7 @@ def address(tmp_path: Path) -> Iterator[str]:
 def asked_as_provider(address: str) -> object:
     provider = Provider(address, 5)
     try:
-        return provider.get()
+        return provider.fetch()
     finally:
         provider.close()
 

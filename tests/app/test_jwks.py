@@ -23,7 +23,6 @@ from app.jwks import (
     IdentityError,
     KeySource,
     Provider,
-    SavedKeys,
     usable_keys,
 )
 from tests.app import provider
@@ -65,7 +64,7 @@ def answer_all(server, pieces, told):
 
 def ask(url, seconds=60):
     """Return the object that the provider at a URL sends."""
-    return Provider(url, seconds).get()
+    return Provider(url, seconds).fetch()
 
 
 def test_a_slow_body_ends_with_the_timeout(serve, monkeypatch):
@@ -121,8 +120,8 @@ def test_cookies_are_not_kept(serve):
     head = HEAD + b"Set-Cookie: a=b\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
     url = serve(head, seen=seen)
     asked = Provider(url, 60)
-    asked.get()
-    asked.get()
+    asked.fetch()
+    asked.fetch()
     assert len(seen) == 2
     assert b"cookie" not in seen[1].lower()
 
@@ -322,7 +321,7 @@ def another(clock, tmp_path):
     """Return a function that makes the key source of another process."""
 
     def begun():
-        kept = SavedKeys(tmp_path / "keys")
+        kept = tmp_path / "keys"
         source = Provider(KEY_SET_URL, 2)
         return KeySource(source, fresh=300, retry=10, clock=clock, saved=kept)
 

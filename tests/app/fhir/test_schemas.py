@@ -25,9 +25,8 @@ from adapters.contract import (
 from adapters.mapping.model import Constants
 from app.fhir.bundle import Link, match_entries, outcome_entry, searchset
 from app.fhir.datatypes import compiled
-from app.fhir.encounter import CLASS_LABELS
 from app.fhir.outcome import Issue, outcome_body
-from app.fhir.resources import resource_schemas
+from app.fhir.resources import CLASS_LABELS, resource_schemas
 from tests.validity import validate
 from tests.validity.schema import codes
 
