@@ -39,6 +39,7 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
+    TimeRule,
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import profile_of
@@ -49,7 +50,6 @@ from adapters.mapping.slots import (
     SLOTS,
     UNSERVED,
     Kind,
-    Place,
     Slot,
     field_of,
     places_of,
@@ -462,62 +462,55 @@ class RowCheck:
     case: Case
     row: MappedRow
 
+    @property
+    def _mark(self) -> Mark:
+        """The place of what is expected."""
+        return next(
+            self.case.parts[key].mark for key in OF_ROWS if key in self.case.parts
+        )
+
     def findings(self, touched: set[object]) -> Iterator[Finding]:
         """Yield how the row differs from what is expected of it."""
-        outcome, expected = self.row.outcome, self.case.parts.get("expect")
-        if "expect_error" in self.case.parts:
-            yield from self._fault(touched)
-        elif isinstance(outcome, RowFault):
-            yield self._unexpected(outcome)
-        elif isinstance(outcome, str) or isinstance(expected, Scalar):
-            yield from self._unserved(expected, touched)
-        else:
-            for path, mark, text in compare(expected, outcome) if expected else ():
-                if traced := self.row.origin(path).traced:
-                    _touch(touched, traced)
-                if text:
-                    yield self._finding(mark, path, text)
-            for scalar in self.case.texts("expect_absent"):
-                yield from self._absent(scalar, touched)
-
-    def _fault(self, touched: set[object]) -> Iterator[Finding]:
-        wanted, kind, outcome = (
-            self.case.text("expect_error"),
-            self.case.kind,
-            self.row.outcome,
+        case, outcome = self.case, self.row.outcome
+        fault = case.text("expect_error")
+        wanted = (
+            f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
         )
-        mark, start = (
-            self.case.parts["expect_error"].mark,
-            f"expected the fault '{wanted}'",
-        )
-        if not isinstance(outcome, RowFault):
-            actual = f"'{outcome}'" if isinstance(outcome, str) else "a resource"
-            yield Finding.at(mark, f"{start}, and the row is {actual}", kind)
-            return
-        self._touch_named(outcome.field, touched)
-        text = _fault_text(kind, outcome)
-        if wanted not in text:
-            yield Finding.at(mark, f"{start}, and it is '{text}'", kind, outcome.column)
-
-    def _unexpected(self, fault: RowFault) -> Finding:
-        expected = self.case.parts.get("expect") or self.case.parts["expect_absent"]
-        marks = (m.field.mark for m in self.row.traced if m.name == fault.field)
-        where = next((f" ({mark})" for mark in marks), "")
-        text = f"the row is a fault{where}: {fault.rule}"
-        element = element_of(self.case.kind, fault)
-        return Finding.at(expected.mark, text, element, fault.column)
-
-    def _unserved(
-        self, expected: Node | None, touched: set[object]
-    ) -> Iterator[Finding]:
-        self._touch_named("status", touched)
-        outcome = self.row.outcome
         actual = outcome if isinstance(outcome, str) else "a resource"
-        wanted = self.case.text("expect") or "a resource"
-        if wanted != actual:
-            text = f"expected {wanted}, and the row is {actual}"
-            mark = expected.mark if expected else self.case.mark
-            yield Finding.at(mark, text, self.case.kind)
+        if isinstance(outcome, RowFault):
+            yield from self._fault(outcome, touched)
+        elif actual == wanted == "a resource":
+            yield from self._resource(touched)
+        else:
+            if not fault:
+                self._touch_named("status", touched)
+            if wanted != actual:
+                text = f"expected {wanted}, and the row is {actual}"
+                yield Finding.at(self._mark, text, case.kind)
+
+    def _resource(self, touched: set[object]) -> Iterator[Finding]:
+        expected, resource = self.case.parts.get("expect"), self.row.outcome
+        for path, mark, text in compare(expected, resource) if expected else ():
+            if traced := self.row.origin(path).traced:
+                _touch(touched, traced)
+            if text:
+                yield self._finding(mark, path, text)
+        for scalar in self.case.texts("expect_absent"):
+            yield from self._absent(scalar, touched)
+
+    def _fault(self, fault: RowFault, touched: set[object]) -> Iterator[Finding]:
+        kind, wanted = self.case.kind, self.case.text("expect_error")
+        text = _fault_text(kind, fault)
+        if not wanted:
+            marks = (m.field.mark for m in self.row.traced if m.name == fault.field)
+            where = next((f" ({mark})" for mark in marks), "")
+            text = f"the row is a fault{where}: {fault.rule}"
+            yield Finding.at(self._mark, text, element_of(kind, fault), fault.column)
+            return
+        self._touch_named(fault.field, touched)
+        if wanted not in text:
+            text = f"expected the fault '{wanted}', and it is '{text}'"
+            yield Finding.at(self._mark, text, kind, fault.column)
 
     def _absent(self, path: Scalar, touched: set[object]) -> Iterator[Finding]:
         for traced in self.row.traced:
@@ -636,28 +629,25 @@ def _read_rows(section: ResourceMapping, node: Node) -> Sequence[Cells]:
         )
         refuse([MappingProblem(node.mark, "", text)])
     times = {
-        column: place
+        column: (place.kind, rule)
         for place in places_of(section)
-        if place.field.time and len(place.field.columns) == 1
+        if (rule := place.field.time) and rule.format is None
         for column in (*place.field.columns, place.field.search_column)
+        if len(place.field.columns) == 1
     }
     return [
         {
-            column: _comparable(times[column], cell) if column in times else cell
+            column: _comparable(*times[column], cell) if column in times else cell
             for column, cell in read_cells(section, row).items()
         }
         for row in rows_of(node)
     ]
 
 
-def _comparable(place: Place, cell: str) -> object:
+def _comparable(kind: Kind, rule: TimeRule, cell: str) -> object:
     """Write a time as the SQL adapter compares texts with it; what is none stays."""
-    rule = place.field.time
-    assert rule is not None, "only times are written so"
-    if rule.format is not None:
-        return cell
     try:
-        if place.kind is Kind.DATE:
+        if kind is Kind.DATE:
             return read_day(cell, rule).isoformat()
         return time_bound(ColumnKind.TEXT, rule, to_instant(cell, rule))
     except ValueError:
