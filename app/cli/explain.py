@@ -88,11 +88,11 @@ def _extent(
 ) -> str:
     """Return how far an offered parameter goes."""
     extent = "one value" if values == 1 else f"up to {values} values"
-    match SEARCH_PARAMETERS[kind][name].type:
-        case ParameterType.STRING:
-            extent += "; compares " + ", ".join(sorted(able.matches))
-        case ParameterType.DATE:
-            extent += "; prefixes " + " ".join(p for p in Prefix if p in able.prefixes)
+    type_ = SEARCH_PARAMETERS[kind][name].type
+    if type_ is ParameterType.STRING:
+        extent += "; compares " + ", ".join(sorted(able.matches))
+    elif type_ is ParameterType.DATE:
+        extent += "; prefixes " + " ".join(p for p in Prefix if p in able.prefixes)
     return extent
 
 
@@ -109,31 +109,25 @@ def _show_table(rows: tuple[Row, ...], as_json: bool) -> int:
 
 
 def _show_search(
-    mapping: SourceMapping,
-    profile: Profile,
-    adapter: Adapter,
-    options: SimpleNamespace,
+    mapping: SourceMapping, profile: Profile, adapter: Adapter, options: SimpleNamespace
 ) -> int:
     context = context_of(_BASE_URL, mapping.constants, mapping.time_zone)
+    explain = with_values(adapter) if options.values else adapter.explain
     try:
         kind, pairs = _parsed(options.search)
         offer = compute_offer(profile, adapter.capabilities).resources.get(kind)
         if offer is None or not offer.searchable:
             return _show(options, f"{kind} is not searched here.", refused=True)
-        search = parse_search(pairs, offer, context)
+        sent = explain(parse_search(pairs, offer, context).query)
     except ServiceError as error:
         return _show(options, error.text, refused=True)
-    try:
-        explain = with_values(adapter) if options.values else adapter.explain
-        sent = explain(search.query)
     except NotAskableError as error:
         limit = LIMITS[error.limit] if error.limit else "cannot be asked here"
         text = f"Parameter '{error.parameter}' {limit}."
         return _show(options, text, refused=True)
     except AdapterError as error:
-        raise CannotRunError(
-            f"the source does not list its columns: {error}"
-        ) from error
+        text = f"the source does not list its columns: {error}"
+        raise CannotRunError(text) from error
     return _show(options, sent or "nothing is asked: nothing can match", refused=False)
 
 

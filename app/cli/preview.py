@@ -6,11 +6,11 @@ every line of the preview. The row itself is mapped as it is, so its faults stay
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -24,9 +24,9 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.inspection import SourceRow, find_row
-from adapters.mapping.lineage import TracedField, trace
+from adapters.mapping.lineage import TracedField
 from adapters.mapping.model import ResourceMapping
-from adapters.mapping.problems import MappingError, MappingProblem
+from adapters.mapping.problems import MappingError
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import Table, parse_file
@@ -39,23 +39,19 @@ from app.cli.check import (
     NoSectionError,
     print_json,
 )
-from app.cli.mapping_tests import element_of, leaves, outcome_of, written
-from app.cli.rows import Origin, Origins, read_row, rule_of
+from app.cli.rows import MappedRow, Origin, element_of, in_words, leaves, read_row
 
 MASK = "***"
 
-_PERSONAL: Mapping[ResourceType, frozenset[str]] = MappingProxyType(
+_PERSONAL = frozenset(
     {
-        ResourceType.ENCOUNTER: frozenset({"id", "visit_number", "patient_id"}),
-        ResourceType.PATIENT: frozenset(
-            {
-                *("id", "replaced_by", "birth_date", "deceased_at"),
-                *("identifiers.value", "telecoms.value"),
-                *("names.family", "names.given", "names.text"),
-                *("addresses.lines", "addresses.city", "addresses.postal_code"),
-            }
-        ),
-        ResourceType.ORGANIZATION: frozenset(),
+        *("Encounter.id", "Encounter.visit_number", "Encounter.patient_id"),
+        *("Patient.id", "Patient.replaced_by"),
+        *("Patient.birth_date", "Patient.deceased_at"),
+        *("Patient.identifiers.value", "Patient.telecoms.value"),
+        *("Patient.names.family", "Patient.names.given", "Patient.names.text"),
+        *("Patient.addresses.lines", "Patient.addresses.city"),
+        "Patient.addresses.postal_code",
     }
 )
 """The slots that tell whose row it is. Times of a stay, codes and units are shown."""
@@ -80,7 +76,7 @@ def run(options: SimpleNamespace) -> int:
         file, row = (_live if options.live else _written)(options, kind)
     except (MappingError, NoSectionError) as error:
         raise CannotRunError(str(error)) from error
-    preview = Preview(file, row, is_redacted=options.redact)
+    preview = Preview(MappedRow.of(file, row), is_redacted=options.redact)
     if options.json:
         print_json(preview.as_json())
     else:
@@ -99,7 +95,7 @@ def _written(
     section = file.section(kind, options.source)
     cells = {k: v for k, v in root.entries.items() if k != "given_items"}
     row = Table(root.mark, cells, root.keys)
-    return file, read_row(section, row, root.entries.get("given_items"))
+    return file, read_row(file, section, row, root.entries.get("given_items"))
 
 
 def _live(
@@ -149,7 +145,7 @@ class Line:
             for column, cell in self.cells.items()
         )
         values = self.value if isinstance(self.value, list) else [self.value]
-        value = "" if self.value is None else f" = {', '.join(map(written, values))}"
+        value = "" if self.value is None else f" = {', '.join(map(in_words, values))}"
         rule = "; ".join(part for part in (cells, self.rule) if part)
         origin = "   ".join(part for part in (rule, self.place) if part)
         return f"  {self.element}{value}\n      ← {origin}"
@@ -158,18 +154,13 @@ class Line:
 class Preview:
     """A row, what it becomes, and where each element comes from."""
 
-    def __init__(self, file: MappingFile, row: SourceRow, *, is_redacted: bool) -> None:
-        self._file = file
-        self._section = row.section
+    def __init__(self, row: MappedRow, *, is_redacted: bool) -> None:
+        self._row = row
         self._kind = row.section.resource_type
         self._is_redacted = is_redacted
-        self._fields = trace(row.section, row.columns, row.cells, row.items)
-        self._origins = Origins(file, self._kind, self._fields)
-        outcome = outcome_of(file, row)
-        self._fault = outcome if isinstance(outcome, RowFault) else None
-        self._unserved = outcome if isinstance(outcome, str) else None
-        is_served = isinstance(outcome, dict)
-        self._resource = self._masked(outcome, "") if is_served else None
+        is_served = isinstance(row.outcome, dict)
+        self._resource = self._masked(row.outcome, "") if is_served else None
+        self._unserved = row.outcome if isinstance(row.outcome, str) else None
         self.faults = tuple(self._faults())
 
     def as_text(self) -> Iterator[str]:
@@ -207,44 +198,45 @@ class Preview:
             }
         if isinstance(value, list):
             return [self._masked(b, f"{path}[{n}]") for n, b in enumerate(value)]
-        return MASK if self._is_masked(self._origins.of(path).traced) else value
+        return MASK if self._is_masked(self._row.origin(path).traced) else value
 
     def _is_masked(self, traced: TracedField | None) -> bool:
         if traced is None or traced.field.constant is not None:
             return False
-        return self._is_redacted and traced.name in _PERSONAL[self._kind]
+        return self._is_redacted and f"{self._kind}.{traced.name}" in _PERSONAL
 
     def _faults(self) -> Iterator[Finding]:
         """Yield every fault of the row: a search reports the first alone."""
-        if self._fault is None:
+        if not isinstance(self._row.outcome, RowFault):
             return
         # Nobody reads the other columns of an item that is left out.
-        faults = [m.fault for m in self._fields if m.fault and m.is_included]
-        for fault in dict.fromkeys([*faults, self._fault]):
-            makers = (m.field.mark for m in self._fields if m.name == fault.field)
-            mark = next(makers, self._section.mark)
+        faults = [m.fault for m in self._row.traced if m.fault and m.is_included]
+        for fault in dict.fromkeys([*faults, self._row.outcome]):
+            makers = (m.field.mark for m in self._row.traced if m.name == fault.field)
+            mark = next(makers, self._row.section.mark)
             element = element_of(self._kind, fault)
-            yield Finding.of(MappingProblem(mark, element, fault.rule, fault.column))
+            yield Finding.at(mark, fault.rule, element, fault.column)
 
     def _lines(self) -> Iterator[Line]:
         """Yield what there is of the resource, or else what each field holds."""
-        if self._resource is not None:
-            for path, value in leaves(self._resource):
-                if path != "resourceType":
-                    yield self._line(path, value, self._origins.of(path))
-            return
-        for traced in (traced for traced in self._fields if traced.is_included):
+        for path, value in leaves(self._resource or {}):
+            if path != "resourceType":
+                yield self._line(path, value, self._row.origin(path))
+        shown = () if self._resource else self._row.traced
+        for traced in (traced for traced in shown if traced.is_included):
+            origin = self._row.origin_of(traced)
             if traced.fault is not None:
-                rule, mark = f"a fault: {traced.fault.rule}", traced.field.mark
-                yield self._line(traced.element, None, Origin(rule, traced, mark))
+                origin = Origin(
+                    f"a fault: {traced.fault.rule}", traced, traced.field.mark
+                )
+                yield self._line(traced.element, None, origin)
             elif traced.value not in (None, ()):
                 value = MASK if self._is_masked(traced) else _plain(traced.value)
-                rule, mark = rule_of(self._file, traced)
-                yield self._line(traced.element, value, Origin(rule, traced, mark))
+                yield self._line(traced.element, value, origin)
 
     def _empty(self) -> Iterator[Line]:
         """Yield the fields that give nothing, and why."""
-        for traced in self._fields:
+        for traced in self._row.traced:
             is_nothing = traced.fault is None and traced.value in (None, ())
             if not traced.cells or (traced.is_included and not is_nothing):
                 continue
@@ -258,9 +250,9 @@ class Preview:
             yield self._line(traced.element, None, origin)
 
     def _line(self, element: str, value: Any, origin: Origin) -> Line:
-        traced, place = origin.traced, str(origin.mark) if origin.mark else ""
+        traced = origin.traced
         cells = {c: self._cell(traced, v) for c, v in traced.cells} if traced else {}
-        return Line(f"{self._kind}.{element}", value, cells, origin.rule, place)
+        return Line(f"{self._kind}.{element}", value, cells, origin.rule, origin.place)
 
     def _cell(self, traced: TracedField, cell: object) -> str | None:
         if cell is None:

@@ -1,20 +1,21 @@
-"""Rows that a person wrote as YAML, and where the elements of a resource come from.
+"""Rows that a person wrote as YAML, what they become, and what makes each element.
 
 Every value is the text that was written, as in a mapping file; a column that is left out
 is NULL, and one that the mapping does not name is refused.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
-from adapters.contract import ResourceType, SourceDataError
-from adapters.http.client import at
+import orjson
+
+from adapters.contract import EncounterRecord, ResourceType, RowFault, SourceDataError
+from adapters.http.adapter import open_section
 from adapters.inspection import SourceRow
-from adapters.mapping.lineage import TracedField
-from adapters.mapping.load import path_of
+from adapters.mapping.lineage import TracedField, trace
 from adapters.mapping.model import (
     CodeTable,
     FieldMapping,
@@ -23,11 +24,25 @@ from adapters.mapping.model import (
     ResourceMapping,
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
-from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
-from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind
+from adapters.mapping.row_mapper import (
+    RowMapper,
+    item_columns,
+    known_columns,
+    own_columns,
+)
+from adapters.mapping.slots import (
+    LINES,
+    LISTS,
+    SLOTS,
+    UNSERVED,
+    Kind,
+    element,
+    places_of,
+)
 from adapters.mapping.values import as_text
 from adapters.mapping.yaml import Items, Node, Scalar, Table, find, plain
 from app.cli.check import MappingFile
+from app.fhir.resources import resource_schemas
 
 Cells: TypeAlias = Mapping[str, Any]
 
@@ -35,7 +50,24 @@ _TRUTH: Mapping[str, object] = {"true": True, "false": False, "1": 1, "0": 0}
 """What a column of a true-or-false field without a code table holds."""
 
 
-def read_row(section: ResourceMapping, written: Table, items: Node | None) -> SourceRow:
+@contextmanager
+def collected(problems: list[MappingProblem]) -> Iterator[None]:
+    """Add the problems of a MappingError that is raised inside to `problems`."""
+    try:
+        yield
+    except MappingError as error:
+        problems += error.problems
+
+
+def refuse(problems: Iterable[MappingProblem]) -> None:
+    """Raise MappingError if there are problems."""
+    if every := tuple(problems):
+        raise MappingError(every)
+
+
+def read_row(
+    file: MappingFile, section: ResourceMapping, written: Table, items: Node | None
+) -> SourceRow:
     """Return a written row as the source would give it.
 
     Raises MappingError with every column that the mapping does not name, and every value
@@ -43,25 +75,25 @@ def read_row(section: ResourceMapping, written: Table, items: Node | None) -> So
     """
     columns = own_columns(section)
     if section.http is not None:
-        return _http_row(section, columns, written, items)
-    cells = read_cells(section, written)
-    below = {
-        item: [tuple(map(row.get, item_columns(item))) for row in rows]
-        for item, rows in read_items(section, items).items()
-    }
+        cells, below = _read_nested(file, section, written, items)
+    else:
+        cells = read_cells(section, written)
+        below = {
+            item: [tuple(map(row.get, item_columns(item))) for row in rows]
+            for item, rows in read_items(section, items).items()
+        }
     return SourceRow(section, columns, tuple(map(cells.get, columns)), below)
 
 
 def read_cells(section: ResourceMapping, written: Table) -> Cells:
     """Return the cells of a written row by column; raises MappingError."""
-    flags = flag_columns(section)
-    cells = _cells(written, known_columns(section))
-    return {c: _TRUTH.get(v, v) if c in flags else v for c, v in cells.items()}
+    refuse(_unknown(written, known_columns(section)))
+    return _with_flags(section, plain(written).items())
 
 
 def read_items(
     section: ResourceMapping, items: Node | None
-) -> Mapping[ItemMapping, tuple[Cells, ...]]:
+) -> Mapping[ItemMapping, Sequence[Cells]]:
     """Return the written rows of each item that has a SELECT of its own.
 
     They stand by the name of the list (`identifiers`), with the number of the item in it
@@ -70,39 +102,35 @@ def read_items(
     if items is None:
         return {}
     if not isinstance(items, Table):
-        raise _error(items, "expected lists and their rows here: {telecoms: [{…}]}")
+        raise _error(
+            items.mark, "expected lists and their rows here: {telecoms: [{…}]}"
+        )
     by_name = dict(_named_items(section))
-    problems, cells = [], {}
+    problems: list[MappingProblem] = []
+    cells = {}
     for name, node in items.entries.items():
-        if name not in by_name:
-            numbered = [known for known in by_name if known.startswith(f"{name}.")]
-            near = "" if numbered else did_you_mean(name, by_name)
-            use = ", ".join(numbered or by_name) or "none, the section has no such item"
-            text = f"no items of their own SELECT are called '{name}'{near or f': use {use}'}"
-            problems.append(MappingProblem(items.keys[name], "", text))
-            continue
-        known = known_item_columns(by_name[name])
-        try:
-            cells[by_name[name]] = tuple(_cells(row, known) for row in rows_of(node))
-        except MappingError as error:
-            problems += error.problems
-    if problems:
-        raise MappingError(problems)
+        with collected(problems):
+            if name not in by_name:
+                raise _error(items.keys[name], _unknown_item(name, by_name))
+            item, rows = by_name[name], rows_of(node)
+            known = known_item_columns(item)
+            refuse(fault for row in rows for fault in _unknown(row, known))
+            cells[item] = [plain(row) for row in rows]
+    refuse(problems)
     return cells
 
 
-def rows_of(node: Node) -> tuple[Table, ...]:
+def rows_of(node: Node) -> Sequence[Table]:
     """Return the rows of a written list; raises MappingError."""
     if not isinstance(node, Items):
-        raise _error(node, "expected a list of rows here: [{…}, {…}]")
+        raise _error(node.mark, "expected a list of rows here: [{…}, {…}]")
     wrong = [item for item in node.items if not isinstance(item, Table)]
-    if wrong:
-        text = "expected columns and values here"
-        raise MappingError(MappingProblem(item.mark, "", text) for item in wrong)
-    return tuple(item for item in node.items if isinstance(item, Table))
+    text = "expected columns and values here"
+    refuse(MappingProblem(item.mark, "", text) for item in wrong)
+    return [item for item in node.items if isinstance(item, Table)]
 
 
-def known_item_columns(item: ItemMapping) -> tuple[str, ...]:
+def known_item_columns(item: ItemMapping) -> Sequence[str]:
     """Return every column of an item's own rows that the mapping names."""
     fields = (*item.fields.values(), *item.lines)
     searched = [field.search_column for field in fields if field.search_column]
@@ -113,137 +141,107 @@ def flag_columns(section: ResourceMapping) -> frozenset[str]:
     """Return the columns of true-or-false fields that no code table translates."""
     return frozenset(
         column
-        for slot in SLOTS[section.resource_type]
-        if slot.kind is Kind.FLAG
-        and (field := section.fields.get(slot.record)) is not None
-        and field.codes is None
-        for column in field.columns
+        for place in places_of(section)
+        if place.kind is Kind.FLAG and place.field.codes is None
+        for column in place.field.columns
     )
+
+
+def _with_flags(section: ResourceMapping, cells: Iterable[tuple[str, Any]]) -> Cells:
+    flags = flag_columns(section)
+    return {
+        column: _TRUTH.get(cell, cell)
+        if column in flags and isinstance(cell, str)
+        else cell
+        for column, cell in cells
+    }
 
 
 def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
-    for listed in LISTS[section.resource_type]:
-        items = section.items.get(listed.name, ())
+    for name, items in section.items.items():
         numbered = [(n, item) for n, item in enumerate(items, 1) if item.rows]
         for number, item in numbered:
-            suffix = f".{number}" if len(numbered) > 1 else ""
-            yield f"{listed.name}{suffix}", item
+            yield f"{name}.{number}" if len(numbered) > 1 else name, item
 
 
-def _cells(written: Table, known: Sequence[str]) -> dict[str, str]:
-    problems, cells = [], {}
-    for column, node in written.entries.items():
-        if column not in known:
-            near = did_you_mean(column, known)
-            text = f"the mapping names no column '{column}'{near or ': leave it out'}"
-            problems.append(MappingProblem(written.keys[column], "", text))
-        elif isinstance(node, Scalar):
-            cells[column] = node.text
-        else:
-            text = f"expected one text for the column '{column}'"
-            problems.append(MappingProblem(node.mark, "", text))
-    if problems:
-        raise MappingError(problems)
-    return cells
+def _unknown_item(name: str, known: Iterable[str]) -> str:
+    numbered = [each for each in known if each.startswith(f"{name}.")]
+    near = "" if numbered else did_you_mean(name, known)
+    use = ", ".join(numbered or known) or "none, the section has no such item"
+    return f"no items of their own SELECT are called '{name}'{near or f': use {use}'}"
 
 
-def _error(node: Node, text: str) -> MappingError:
-    return MappingError([MappingProblem(node.mark, "", text)])
-
-
-def _http_row(
-    section: ResourceMapping, columns: Sequence[str], written: Table, items: Node | None
-) -> SourceRow:
+def _read_nested(
+    file: MappingFile, section: ResourceMapping, written: Table, items: Node | None
+) -> tuple[Cells, Mapping[ItemMapping, Sequence[Sequence[object]]]]:
+    """Return the cells of a row of an HTTP API by path, and the rows of its lists."""
     if items is not None:
-        raise _error(items, "an HTTP row holds its own lists: write them in 'given'")
-    lists = [item for of in section.items.values() for item in of if item.rows]
-    known = [*columns, *(item.rows or "" for item in lists)]
-    for item in lists:
-        known += [_joined(item.rows or "", column) for column in item_columns(item)]
-    if problems := tuple(_unknown_paths(written, known, "")):
-        raise MappingError(problems)
-    answer, flags = plain(written), flag_columns(section)
+        text = "an HTTP row holds its own lists: write them in 'given'"
+        raise _error(items.mark, text)
+    known = [*own_columns(section)]
+    for item in (item for of in section.items.values() for item in of if item.rows):
+        inner = (column for column in item_columns(item) if column != ".")
+        known += [item.rows or "", *(f"{item.rows}.{column}" for column in inner)]
+    refuse(_unknown(written, known, is_nested=True))
+    opened = open_section(file.source_of(section), section.resource_type)
     try:
-        cells = [at(answer, path_of(column)) for column in columns]
-        below = {
-            item: [
-                tuple(at(row, path_of(column)) for column in item_columns(item))
-                for row in _list_at(answer, item.rows or "")
-            ]
-            for item in lists
-        }
+        cells, below = opened.cells(plain(written))
     except SourceDataError as error:
-        raise _error(written, str(error)) from error
-    row = tuple(
-        _TRUTH.get(cell, cell) if column in flags and isinstance(cell, str) else cell
-        for column, cell in zip(columns, cells, strict=True)
-    )
-    return SourceRow(section, tuple(columns), row, below)
+        raise _error(written.mark, str(error)) from error
+    columns = own_columns(section)
+    return _with_flags(section, zip(columns, cells, strict=True)), below
 
 
-def _joined(rows: str, column: str) -> str:
-    return rows if column == "." else f"{rows}.{column}"
-
-
-def _list_at(answer: Any, path: str) -> Sequence[Any]:
-    rows = at(answer, path_of(path))
-    if rows is not None and not isinstance(rows, list):
-        raise SourceDataError(f"expected a list at '{path}'")
-    return rows or ()
-
-
-def _unknown_paths(
-    node: Node, known: Sequence[str], path: str
+def _unknown(
+    node: Node, known: Sequence[str], path: str = "", *, is_nested: bool = False
 ) -> Iterator[MappingProblem]:
-    """Yield a problem for each value at a path that the mapping does not name."""
+    """Yield a problem for each value at a column or path that the mapping does not name."""
     if isinstance(node, Scalar):
         if path not in known:
             hint = ": leave out what the answer has as null" * (node.text == "null")
             text = f"expected keys and values at '{path}'{hint}"
             yield MappingProblem(node.mark, "", text)
+    elif path and not is_nested:
+        yield MappingProblem(node.mark, "", f"expected one text for '{path}'")
     elif isinstance(node, Items):
         for item in node.items:
-            yield from _unknown_paths(item, known, path)
-    elif isinstance(node, Table):
+            yield from _unknown(item, known, path, is_nested=True)
+    else:
         for key, below in node.entries.items():
             inner = f"{path}.{key}" if path else key
-            if any(name == inner or name.startswith(f"{inner}.") for name in known):
-                yield from _unknown_paths(below, known, inner)
+            if any(is_below(name, inner) for name in known):
+                yield from _unknown(below, known, inner, is_nested=is_nested)
             else:
-                near = did_you_mean(inner, known)
-                text = f"the mapping names no value '{inner}'{near}"
+                near = did_you_mean(inner, known) or ": leave it out"
+                text = f"the mapping names no '{inner}'{near}"
                 yield MappingProblem(node.keys[key], "", text)
 
 
-_FIXED: Mapping[ResourceType, Mapping[str, str]] = MappingProxyType(
-    {
-        ResourceType.ENCOUNTER: {
-            "resourceType": "",
-            "identifier.use": "always so",
-            "identifier.type.coding.system": "constants.identifier_type_system",
-            "identifier.type.coding.version": "constants.identifier_type_version",
-            "identifier.type.coding.display": "constants.identifier_type_display",
-            "identifier.type.coding.code": "always so",
-            "class.display": "the label of the code",
-            "class.system": "constants.class_code_system",
-            "serviceProvider.extension.url": "constants.functional_unit_extension",
-        },
-        ResourceType.PATIENT: {
-            "resourceType": "",
-            "identifier.type.coding.system": "constants.patient_identifier_type_system",
-            "link.type": "always so",
-        },
-        ResourceType.ORGANIZATION: {
-            "resourceType": "",
-            "identifier.type.coding.system": "constants.organization_identifier_type_system",
-        },
-    }
-)
+def _error(mark: Mark, text: str) -> MappingError:
+    return MappingError([MappingProblem(mark, "", text)])
+
+
+# ------------------------------------------------------------------ what a row becomes
+
+_FIXED: Mapping[str, str] = {
+    "Encounter.identifier.use": "always so",
+    "Encounter.identifier.type.coding.system": "constants.identifier_type_system",
+    "Encounter.identifier.type.coding.version": "constants.identifier_type_version",
+    "Encounter.identifier.type.coding.display": "constants.identifier_type_display",
+    "Encounter.identifier.type.coding.code": "always so",
+    "Encounter.class.display": "the label of the code",
+    "Encounter.class.system": "constants.class_code_system",
+    "Encounter.serviceProvider.extension.url": "constants.functional_unit_extension",
+    "Patient.identifier.type.coding.system": "constants.patient_identifier_type_system",
+    "Patient.link.type": "always so",
+    "Organization.identifier.type.coding.system": (
+        "constants.organization_identifier_type_system"
+    ),
+}
 """Elements that no field makes, and what does."""
 
-_STAY = ResourceType.ENCOUNTER
-_ASSIGNER = "identifier.assigner"
-"""An element of stays that the field organization_id makes besides its own."""
+_ASSIGNER = "Encounter.identifier.assigner"
+"""An element that the field organization_id makes besides its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,78 +253,124 @@ class Origin:
     mark: Mark | None = None
 
     @property
-    def columns(self) -> str:
-        """The columns that the element comes from, "" for none."""
-        return ", ".join(self.traced.field.columns) if self.traced else ""
+    def place(self) -> str:
+        """The line that says so, "" for none."""
+        return str(self.mark) if self.mark else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Origins:
-    """The origins of the elements of one resource."""
+class MappedRow:
+    """A row, what clients would get of it, and what each of its fields makes.
+
+    `outcome` is a resource, a RowFault, or the word `hidden` or `removed`.
+    """
 
     file: MappingFile
-    kind: ResourceType
+    section: ResourceMapping
+    outcome: Any
     traced: Sequence[TracedField]
 
-    def of(self, path: str) -> Origin:
+    @classmethod
+    def of(cls, file: MappingFile, row: SourceRow) -> Self:
+        """Map a row as the service does, and trace each field."""
+        section = row.section
+        traced = trace(section, row.columns, row.cells, row.items)
+        mapped: Any = RowMapper(section, row.columns)(row.cells, row.items)
+        if isinstance(mapped, EncounterRecord) and mapped.status in UNSERVED:
+            mapped = mapped.status
+        elif not isinstance(mapped, RowFault):
+            schema = resource_schemas(file.mapping.constants)[section.resource_type]
+            mapped = orjson.loads(orjson.dumps(schema.dump(mapped)))
+        return cls(file, section, mapped, traced)
+
+    def origin(self, path: str) -> Origin:
         """Return what makes, or would make, the element at a path (`name[0].family`)."""
-        element = unnumbered(path)
-        for fixed, rule in _FIXED[self.kind].items():
-            if is_below(element, fixed):
+        inside = unnumbered(path)
+        whole = f"{self.section.resource_type}.{inside}"
+        for fixed, rule in _FIXED.items():
+            if is_below(whole, fixed):
                 return self._fixed(rule)
         for traced in self.traced:
-            if traced.name == "replaced_by" and traced.value and element == "active":
+            if traced.name == "replaced_by" and traced.value and inside == "active":
                 rule = "a patient who was merged into another is not active"
-                return Origin(rule, traced, rule_of(self.file, traced)[1])
-            is_house = traced.name == "organization_id" and self.kind is _STAY
-            if is_house and is_below(element, _ASSIGNER):
-                return self._origin(traced)
-        making = [traced for traced in self.traced if _makes(traced, path, element)]
+                return Origin(rule, traced, self.origin_of(traced).mark)
+            if traced.name == "organization_id" and is_below(whole, _ASSIGNER):
+                return self.origin_of(traced)
+        making = [traced for traced in self.traced if _makes(traced, path, inside)]
         if making:
-            return self._origin(max(making, key=_nearness))
+            return self.origin_of(max(making, key=_nearness))
         # Where several fields make an element together, the first that makes anything.
-        inside = [m for m in self.traced if is_below(unnumbered(m.element), element)]
-        inside.sort(key=lambda m: not m.value)
-        return self._origin(inside[0]) if inside else Origin("")
+        parts = [m for m in self.traced if is_below(unnumbered(m.element), inside)]
+        parts.sort(key=lambda m: not m.value)
+        return self.origin_of(parts[0]) if parts else Origin("")
+
+    def origin_of(self, traced: TracedField) -> Origin:
+        """Return in words what a field does with its cells, and the line that says so."""
+        field, rule = traced.field, ""
+        if field.constant is not None:
+            rule = "a constant"
+        elif field.codes is not None:
+            return self._coded(traced, field.codes)
+        elif field.time is not None:
+            rule = _time_rule(traced)
+        elif field.split:
+            rule = f"split at {field.split!r}"
+        elif field.prefix:
+            rule = f"after the prefix {field.prefix}"
+        return Origin(rule, traced, field.mark)
 
     def _fixed(self, rule: str) -> Origin:
         """Return the line of a constant, or say that it has its default value."""
         section, _, name = rule.partition(".")
         node = find(self.file.root, (section, name)) if name else None
-        if not name or node:
-            return Origin(rule, mark=node.mark if node else None)
-        return Origin(f"{rule}, as nothing else is said")
+        if name and not node:
+            rule = f"{rule}, as nothing else is said"
+        return Origin(rule, mark=node.mark if node else None)
 
-    def _origin(self, traced: TracedField) -> Origin:
-        rule, mark = rule_of(self.file, traced)
-        return Origin(rule, traced, mark)
+    def _coded(self, traced: TracedField, codes: CodeTable) -> Origin:
+        name, code = f"codes.{codes.name}", code_of(traced.field, traced.cells[0][1])
+        if code is not None and code in codes.table:
+            rule = f"{name}: {code} → {codes.table[code]}"
+        elif codes.otherwise is not None:
+            code, rule = None, f"{name}: otherwise → {codes.otherwise}"
+        else:
+            return Origin(name, traced, traced.field.mark)
+        return Origin(rule, traced, self.file.code_mark(codes.name, code))
+
+
+def element_of(kind: ResourceType, fault: RowFault) -> str:
+    """Return the FHIR element of a fault."""
+    return element((kind.lower(), "fields", *fault.field.split(".")))
 
 
 def elements_of(kind: ResourceType) -> tuple[str, ...]:
     """Return every element of a resource type that this service can make."""
     elements = [slot.element for slot in SLOTS[kind]]
     for listed in LISTS[kind]:
-        elements += [
-            f"{listed.element}.{slot.element}" for slot in (*listed.slots, LINES)
-        ]
-    elements += _FIXED[kind]
-    elements += [_ASSIGNER] if kind is _STAY else []
+        slots = (*listed.slots, LINES)
+        elements += [f"{listed.element}.{slot.element}" for slot in slots]
+    above = f"{kind}."
+    fixed = (each for each in (*_FIXED, _ASSIGNER) if each.startswith(above))
+    elements += [each.removeprefix(above) for each in fixed]
     whole = [e[: dot.start()] for e in elements for dot in re.finditer(r"\.", e)]
     return tuple(dict.fromkeys((*elements, *whole)))
 
 
-def rule_of(file: MappingFile, traced: TracedField) -> tuple[str, Mark]:
-    """Return in words what a field does with its cells, and the line that says so."""
-    field = traced.field
-    if field.constant is not None:
-        return "a constant", field.mark
-    if field.codes is not None:
-        return _code_rule(file, traced, field.codes)
-    if field.time is not None:
-        return _time_rule(traced), field.mark
-    if field.split:
-        return f"split at {field.split!r}", field.mark
-    return f"after the prefix {field.prefix}" if field.prefix else "", field.mark
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each value of a resource with its path."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from leaves(below, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from leaves(below, f"{path}[{number}]")
+    else:
+        yield path, value
+
+
+def in_words(value: Any) -> str:
+    """Return a value of a resource as the text that a person writes for it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def code_of(field: FieldMapping, cell: object) -> str | None:
@@ -338,19 +382,6 @@ def code_of(field: FieldMapping, cell: object) -> str | None:
     return None if text in field.absent | {""} else text
 
 
-def _code_rule(
-    file: MappingFile, traced: TracedField, codes: CodeTable
-) -> tuple[str, Mark]:
-    name, code = f"codes.{codes.name}", code_of(traced.field, traced.cells[0][1])
-    if code is not None and code in codes.table:
-        rule = f"{name}: {code} → {codes.table[code]}"
-        return rule, file.code_mark(codes.name, code)
-    if codes.otherwise is not None:
-        rule = f"{name}: otherwise → {codes.otherwise}"
-        return rule, file.code_mark(codes.name, None)
-    return name, traced.field.mark
-
-
 def _time_rule(traced: TracedField) -> str:
     rule = traced.field.time
     assert rule is not None, "only times have such a rule"
@@ -358,10 +389,9 @@ def _time_rule(traced: TracedField) -> str:
     if rule.at is not None:
         parts.append(f"at {rule.at:%H:%M}")
     if traced.field.slot != "birth_date":
-        parts.append(
-            "by its own offset" if traced.has_offset else f"in {rule.zone.key}"
-        )
-        if traced.has_offset or rule.written.key != rule.zone.key:
+        own = traced.has_offset
+        parts.append("by its own offset" if own else f"in {rule.zone.key}")
+        if own or rule.written.key != rule.zone.key:
             parts.append(f"written in {rule.written.key}")
     return ", ".join(parts)
 
@@ -371,10 +401,10 @@ def _nearness(traced: TracedField) -> tuple[int, bool, bool]:
     return len(traced.element), bool(traced.value), traced.is_filled
 
 
-def _makes(traced: TracedField, path: str, element: str) -> bool:
+def _makes(traced: TracedField, path: str, inside: str) -> bool:
     if "[" in traced.element:
         return traced.is_included and is_below(path, traced.element)
-    return is_below(element, traced.element)
+    return is_below(inside, traced.element)
 
 
 def unnumbered(path: str) -> str:
@@ -382,6 +412,6 @@ def unnumbered(path: str) -> str:
     return re.sub(r"\[\d+\]", "", path)
 
 
-def is_below(path: str, element: str) -> bool:
+def is_below(path: str, above: str) -> bool:
     """Whether a path is that of an element, or of something inside it."""
-    return path == element or path.startswith((f"{element}.", f"{element}["))
+    return path == above or path.startswith((f"{above}.", f"{above}["))

@@ -119,10 +119,12 @@ REPORTS = {
     "no request": (DEMO, f"{SEARCH}{{}}{AT}_request: {{path: /x}}", "5:5", "expect_found"),
     "an invalid row": (DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 4 2, etat: S}]\n"
                        f"    search: {{}}{AT}_found: []", "3:5", "Encounter.subject ← patient_id"),
-    "a time with an offset": (
+    "times however they are written": (
         DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
-        f" date_entree: 2024-01-01T00:00:00Z}}]\n    search: {{}}{AT}_found: [1]",
-        "3:5", "offset|'2024-01-01T00:00:00Z'"),
+        " date_entree: 2024-01-01T00:00:00Z}, {sejour_id: 2, patient_id: 42, etat: S,"
+        " date_entree: 2024-01-01T00:59:59.5}]\n    cases:\n"
+        "      - {search: {date: ge2024-01-01T01:00:00+01:00}, expect_found: [1]}\n"
+        "      - {search: {_sort: date}, expect_found: [2, 1]}", "", ""),
     "several sources": (
         GNU_HEALTH, "  - name: t\n    given:\n"
         "      inp-: [{id: 1, patient: 42, state: finished}]\n"
@@ -340,7 +342,7 @@ def test_what_a_base_says_is_for_the_tests_of_the_base(
         "own.yaml:4:25: codes.class: note: no test touches the code NEW",
         f"own.test.yaml: {NEXT}",
         "  - name: class NEW",
-        "    given: {sejour_id: 1, patient_id: 1, etat: P, type_sejour: NEW}",
+        "    given: {sejour_id: a, patient_id: a, etat: P, type_sejour: NEW}",
         "    expect: {class: {code: AMB}}",
         "own.yaml: 1 test passed; touched 0 of 1 codes",
     ]
