@@ -26,8 +26,8 @@ from adapters.contract import ResourceType, SortKey
 from adapters.mapping.document import (
     Document,
     Item,
+    Section,
     Site,
-    item_sites,
     read_layers,
     resolved,
 )
@@ -70,7 +70,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
-from adapters.mapping.rules import RULES, prefix_of
+from adapters.mapping.rules import broken_rules
 from adapters.mapping.schema import find_faults, root_causes, without_faults
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
@@ -165,32 +165,19 @@ def _load(
         text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
         raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
     marks = {problem.mark for problem in refused}
-    document, faults = _opened(root, environ, _paths_at(root, marks), read)
-    problems = [*refused, *(fault for fault in faults if fault.mark not in marks)]
-    problems += [p for rule in RULES for p in rule(document) if p.mark not in marks]
-    if problems:
-        raise MappingError(problems)
-    return _mapping(document)
-
-
-def _opened(
-    root: Table,
-    environ: Mapping[str, str] | None,
-    unread: Iterable[KeyPath],
-    read: Reader,
-) -> tuple[Document, tuple[MappingProblem, ...]]:
-    """Return the document and the problems of its shape.
-
-    `unread` are the paths of what has been refused before.
-    """
     data = plain(root)
     faults = find_faults(data, "File")
     meant = ((*path[:-1], meant) for path, *_, meant, _ in faults if meant)
-    refused = frozenset([*(fault.path for fault in faults), *meant, *unread])
-    shaped = without_faults(data, faults)
-    document = Document(root.mark.file, root, shaped, environ, refused, read)
-    problems = (document.problem(*fault[:3]) for fault in root_causes(faults))
-    return document, tuple(problems)
+    unclear = frozenset(
+        [*(fault.path for fault in faults), *meant, *_paths_at(root, marks)]
+    )
+    document = Document(root, without_faults(data, faults), environ, unclear, read)
+    problems = [document.problem(*fault[:3]) for fault in root_causes(faults)]
+    problems += broken_rules(document)
+    if problems or refused:
+        others = (problem for problem in problems if problem.mark not in marks)
+        raise MappingError([*refused, *others])
+    return _mapping(document)
 
 
 def _paths_at(root: Node, marks: Collection[Mark]) -> Iterator[KeyPath]:
@@ -214,9 +201,9 @@ def _mapping(doc: Document) -> SourceMapping:
     """Return the mapping of a document that has no problems."""
     data = doc.data
     codes = _code_tables(doc)
-    sources = {path: _source(doc, path) for path in doc.sources()}
+    sources = {path: _source(doc, path) for path in doc.sources}
     whole = SourceMapping(
-        file=doc.file,
+        file=doc.root.mark.file,
         name=data["name"],
         profile=data["profile"],
         profile_directory=doc.profile_directory,
@@ -232,17 +219,15 @@ def _mapping(doc: Document) -> SourceMapping:
             for index, finding in enumerate(data.get("known", ()))
         ),
     )
-    sections = {
-        path: _section(doc, path, kind, codes) for path, kind, _ in doc.sections()
-    }
-    if _is_several(doc):
+    sections = {each: _section(doc, each, codes) for each in doc.sections}
+    if len(sources) > 1 or any(section.is_entry for section in sections):
         return replace(whole, parts=tuple(_parts(doc, whole, sources, sections)))
     resources = {section.resource_type: section for section in sections.values()}
     return replace(whole, resources=MappingProxyType(resources))
 
 
 def _source(doc: Document, path: KeyPath) -> SourceConfig:
-    source = doc.sources()[path]
+    source = doc.sources[path]
     times = ("timeout_seconds", "count_timeout_seconds", "wait_seconds")
     limits: dict[str, Any] = {k: float(source[k]) for k in times if k in source}
     if "connections" in source:
@@ -272,155 +257,122 @@ def _code_tables(doc: Document) -> Mapping[str, CodeTable]:
                 table.get("otherwise"),
                 place(doc.root, ("codes", name), at_key=True),
             )
-            for name, table in doc.codes().items()
+            for name, table in doc.codes.items()
         }
     )
 
 
 def _section(
-    doc: Document, path: KeyPath, kind: ResourceType, codes: Mapping[str, CodeTable]
+    doc: Document, section: Section, codes: Mapping[str, CodeTable]
 ) -> ResourceMapping:
-    section = doc.section(path)
-    own = [site for site in doc.sites if site.section == path and not site.listed]
-    fields = {site.slot.record: _field(doc, site, codes) for site in own}
-    if kind is ResourceType.ENCOUNTER:
-        _add_visit_number_system(doc, fields)
-    http = _http_section(doc, path, codes) if doc.is_http(section) else None
+    kind, path = section.kind, section.path
+    fields = {
+        site.slot.record: _field(doc, site, codes)
+        for site in section.sites
+        if not site.listed
+    }
+    slot = "visit_number_system"
+    if "visit_number" in fields and slot not in fields:
+        system = doc.data["constants"][slot]
+        mark = place(doc.root, ("constants", slot))
+        fields[slot] = FieldMapping(slot, mark, constant=system)
+    records = {each.name: each.record for each in SLOTS[kind]}
+    required = (*REQUIRED[kind], *section.data.get("requires", ()))
     return ResourceMapping(
         resource_type=kind,
         mark=place(doc.root, path, at_key=True),
-        rows=section.get("rows", ""),
+        rows=section.data.get("rows", ""),
         fields=MappingProxyType(fields),
-        items=_items(doc, path, kind, codes),
-        parameters=_offered(doc, path, "search"),
-        sorts=_sorts(doc, path),
-        required=_required(kind, section.get("requires", ())),
-        http=http,
+        items=_items(doc, section, codes),
+        parameters=_offered(doc, section, "search"),
+        sorts=tuple(map(SortKey, _offered(doc, section, "sort"))),
+        required=frozenset(records.get(name, name) for name in required),
+        http=_http_section(doc, section, codes) if section.is_http else None,
     )
 
 
-def _sorts(doc: Document, path: KeyPath) -> tuple[SortKey, ...]:
-    """Return what a source sorts by; of an HTTP source both directions have a word."""
-    section = doc.section(path)
-    if not doc.is_http(section):
-        return tuple(map(SortKey, _offered(doc, path, "sort")))
-    words = section.get("sort", {}).get("by", {})
-    return tuple(SortKey(word) for word in words if not word.startswith("-"))
-
-
-def _add_visit_number_system(doc: Document, fields: dict[str, FieldMapping]) -> None:
-    slot = "visit_number_system"
-    system = doc.data.get("constants", {}).get(slot)
-    if "visit_number" in fields and slot not in fields:
-        mark = place(doc.root, ("constants", slot))
-        fields[slot] = FieldMapping(slot, mark, constant=system)
-
-
-def _required(kind: ResourceType, more: Iterable[str]) -> frozenset[str]:
-    records = {slot.name: slot.record for slot in SLOTS[kind]}
-    return frozenset(records.get(name, name) for name in (*REQUIRED[kind], *more))
-
-
-def _is_several(doc: Document) -> bool:
-    """Whether resources come from more than one source, or from several tables."""
-    return len(doc.sources()) > 1 or any("sources" in s for _, _, s in doc.wholes())
-
-
-def _offered(doc: Document, path: KeyPath, part: str) -> tuple[str, ...]:
+def _offered(doc: Document, section: Section, part: str) -> tuple[str, ...]:
     """Return what a section says under `search` or `sort`, or what is said for all."""
-    kind, section = next((k, data) for at, k, data in doc.sections() if at == path)
-    words = section.get(part, doc.data[str(path[0])].get(part, ()))
-    lacks = frozenset() if doc.is_own else _lacking(doc, path, kind)
+    if section.is_http and part == "sort":
+        # Both directions have a word there.
+        by = section.data.get("sort", {}).get("by", ())
+        return tuple(word for word in by if not word.startswith("-"))
+    words = section.data.get(part, section.whole.get(part, ()))
+    lacks = frozenset() if doc.is_own else _lacking(section)
     return tuple(word for word in words if word not in lacks)
+
+
+def _lacking(section: Section) -> frozenset[str]:
+    """Return the parameters and sort keys for which a section has no field at all."""
+    there = {site.full_name for site in section.sites}
+    parameters = SEARCH_PARAMETERS[section.kind].items()
+    compared = {name: row.slots for name, row in parameters}
+    compared |= {key: (slot,) for key, slot in SORTS[section.kind].items()}
+    return frozenset(
+        name for name, slots in compared.items() if there.isdisjoint(slots)
+    )
 
 
 def _parts(
     doc: Document,
     whole: SourceMapping,
     sources: Mapping[KeyPath, SourceConfig],
-    sections: Mapping[KeyPath, ResourceMapping],
+    sections: Mapping[Section, ResourceMapping],
 ) -> Iterator[PartMapping]:
-    """Yield a part for each section, in the order of the file."""
-    for path, kind, data in doc.sections():
-        place = doc.source_of(data)
-        resources = {kind: sections[path]}
-        if kind is ResourceType.ENCOUNTER:
-            resources |= _patients(doc, place, sections[path], sections)
+    """Yield a part for each section, in the order of the file.
+
+    A part of stays holds the patients of the same source that they refer to, if any.
+    """
+    for section, mapping in sections.items():
+        source = section.source_path
+        resources = {section.kind: mapping}
+        if section.kind is ResourceType.ENCOUNTER:
+            prefix = mapping.fields["patient_id"].prefix
+            for each in doc.sections_of(ResourceType.PATIENT):
+                if (each.source_path, each.prefix) == (source, prefix):
+                    resources[each.kind] = sections[each]
         yield PartMapping(
-            name=str(place[-1]) if len(place) > 1 else str(data.get("prefix", "")),
-            kind=kind,
-            mapping=replace(whole, source=sources[place], resources=resources),
-            lacks=_lacking(doc, path, kind),
+            name=str(source[-1]) if len(source) > 1 else section.prefix,
+            kind=section.kind,
+            mapping=replace(whole, source=sources[source], resources=resources),
+            lacks=_lacking(section),
         )
-
-
-def _patients(
-    doc: Document,
-    place: KeyPath,
-    stays: ResourceMapping,
-    sections: Mapping[KeyPath, ResourceMapping],
-) -> dict[ResourceType, ResourceMapping]:
-    """Return the patients of the same source that the stays refer to, when it has them."""
-    prefix = stays.fields["patient_id"].prefix
-    return {
-        kind: sections[path]
-        for path, kind, data in doc.sections()
-        if kind is ResourceType.PATIENT
-        and doc.source_of(data) == place
-        and data.get("prefix", "") == prefix
-    }
-
-
-def _lacking(doc: Document, path: KeyPath, kind: ResourceType) -> frozenset[str]:
-    """Return the parameters and sort keys for which a section has no field at all."""
-    there = {site.full_name for site in doc.sites if site.section == path}
-    compared = {
-        **{name: row.slots for name, row in SEARCH_PARAMETERS[kind].items()},
-        **{key: (slot,) for key, slot in SORTS[kind].items()},
-    }
-    return frozenset(
-        name for name, slots in compared.items() if not there.intersection(slots)
-    )
 
 
 # ------------------------------------------------------------------ fields and items
 
 
 def _items(
-    doc: Document, path: KeyPath, kind: ResourceType, codes: Mapping[str, CodeTable]
+    doc: Document, section: Section, codes: Mapping[str, CodeTable]
 ) -> Mapping[str, tuple[ItemMapping, ...]]:
     """Return the lists of a section (names, identifiers, …), each with its items."""
-    fields = (*path, "fields")
-    items = [
-        (i.listed.name, _item(doc, i, codes))
-        for i in doc.items()
-        if i.path[: len(fields)] == fields
-    ]
+    fields = section.data.get("fields", {})
     return MappingProxyType(
         {
-            listed.name: tuple(item for name, item in items if name == listed.name)
-            for listed in LISTS[kind]
-            if doc.holds((*fields, listed.name))
+            listed.name: tuple(
+                _item(doc, item, codes)
+                for item in section.items
+                if item.listed is listed
+            )
+            for listed in LISTS[section.kind]
+            if listed.name in fields
         }
     )
 
 
 def _item(doc: Document, item: Item, codes: Mapping[str, CodeTable]) -> ItemMapping:
-    sites = tuple(item_sites(item))
-    fields = {
-        site.slot.record: _field(doc, site, codes)
-        for site in sites
-        if site.slot is not LINES
-    }
+    values = [(site.slot, _field(doc, site, codes)) for site in item.sites()]
+    fields = {slot.record: value for slot, value in values if slot is not LINES}
     mark = place(doc.root, item.path)
     if item.listed.name == "identifiers":
         _add_known_identifier(fields, mark)
+    condition = item.options.get("only_if")
     return ItemMapping(
         slot=item.listed.name,
         mark=mark,
         fields=MappingProxyType(fields),
-        lines=tuple(_field(doc, site, codes) for site in sites if site.slot is LINES),
-        only_if=_condition(item.options.get("only_if")),
+        lines=tuple(value for slot, value in values if slot is LINES),
+        only_if=condition and Condition(condition["from"], frozenset(condition["in"])),
         rows=item.options.get("rows"),
         key=item.options.get("key"),
     )
@@ -430,23 +382,18 @@ def _add_known_identifier(fields: dict[str, FieldMapping], mark: Mark) -> None:
     """Say of a French identifier what its type says by itself."""
     named = fields.get("type")
     known = KNOWN_IDENTIFIERS.get(named.constant or "") if named else None
-    if not known:
-        return
-    for slot, constant in (("system", known.system), ("use", known.use)):
+    for slot, constant in known._asdict().items() if known else ():
         if constant and slot not in fields:
             fields[slot] = FieldMapping(slot, mark, constant=constant)
-
-
-def _condition(data: Mapping[str, Any] | None) -> Condition | None:
-    return Condition(data["from"], frozenset(data["in"])) if data else None
 
 
 def _field(doc: Document, site: Site, codes: Mapping[str, CodeTable]) -> FieldMapping:
     """Return one value of a section or of an item."""
     options = site.options
+    origin = (*site.path, "from") if "from" in options else site.path
     return FieldMapping(
         slot=site.slot.record,
-        mark=_origin(doc, site),
+        mark=place(doc.root, origin, at_key=origin is site.path),
         columns=site.columns,
         constant=options.get("value"),
         codes=codes[options["codes"]] if "codes" in options else None,
@@ -455,31 +402,23 @@ def _field(doc: Document, site: Site, codes: Mapping[str, CodeTable]) -> FieldMa
         search_column=options.get("search"),
         split=options.get("split"),
         covers_all="covers" in options,
-        prefix=prefix_of(doc, site),
+        prefix=doc.prefix_of(site),
     )
-
-
-def _origin(doc: Document, site: Site) -> Mark:
-    """Return where the columns of a value are named, or else its key."""
-    path = (*site.path, "from")
-    if doc.holds(path):
-        return place(doc.root, path)
-    return place(doc.root, site.path, at_key=True)
 
 
 def _time_rule(doc: Document, site: Site) -> TimeRule | None:
     if site.slot.kind not in (Kind.TIME, Kind.DATE):
         return None
     options = {**doc.data.get("local_times", {}), **site.options}
-    at = options.get("at")
+    written = doc.data["time_zone"]
     return TimeRule(
-        zone=ZoneInfo(doc.zone_name(site)),
-        written=ZoneInfo(doc.data["time_zone"]),
+        zone=ZoneInfo(site.zone_name or written),
+        written=ZoneInfo(written),
         format=options.get("format"),
-        at=time.fromisoformat(at) if at else None,
+        at=time.fromisoformat(options["at"]) if "at" in options else None,
         twice=Twice(options.get("twice", Twice.FIRST)),
         never=Never(options.get("never", Never.REFUSE)),
-        says_zone=doc.says_zone(site),
+        says_zone=bool(site.zone_name),
     )
 
 
@@ -537,25 +476,25 @@ def _error(rule: Mapping[str, Any]) -> ErrorRule:
 
 
 def _http_section(
-    doc: Document, path: KeyPath, codes: Mapping[str, CodeTable]
+    doc: Document, section: Section, codes: Mapping[str, CodeTable]
 ) -> HttpSection:
     """Return how a section of an HTTP source is read and searched."""
-    section = doc.section(path)
-    read, sort = section["read"], section.get("sort")
+    data = section.data
+    read, sort = data["read"], data.get("sort")
 
     def mark(*keys: str) -> Mark:
-        return place(doc.root, (*path, *keys), at_key=True)
+        return place(doc.root, (*section.path, *keys), at_key=True)
 
     return HttpSection(
         read=ReadCall(read["path"], path_of(read.get("row", _WHOLE)), mark("read")),
-        list=_list(section["list"], mark) if "list" in section else None,
+        list=_list(data["list"], mark) if "list" in data else None,
         search=MappingProxyType(
-            {n: _search(n, o, codes) for n, o in section.get("search", {}).items()}
+            {n: _search(n, o, codes) for n, o in section.search.items()}
         ),
         sort=SortCall(sort["send"], MappingProxyType(sort["by"]), mark("sort"))
         if sort
         else None,
-        order=section.get("order", ""),
+        order=data.get("order", ""),
     )
 
 

@@ -268,6 +268,17 @@ def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
     return (*_section_in_codes(data), *faults)
 
 
+def constant_fault(slot: Slot, value: str) -> str:
+    """Return what is wrong with a value of a slot, "" when it is one."""
+    errors = _constants(slot).iter_errors(value)
+    return next((fault.text for error in errors for fault in _of(error, "")), "")
+
+
+@cache
+def _constants(slot: Slot) -> Any:
+    return _Validator({**_constant(slot), "definitions": _schema()["definitions"]})
+
+
 def root_causes(faults: Sequence[Fault]) -> tuple[Fault, ...]:
     """Return the faults without those that only follow from another one."""
     return tuple(
