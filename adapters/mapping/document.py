@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import Mark, Reader, from_disk, is_own
+from adapters.mapping.model import CodeTable, Mark, Reader, from_disk, is_own
 from adapters.mapping.problems import (
     MappingError,
     MappingProblem,
@@ -434,6 +434,19 @@ class Document:
         """The code tables by name."""
         tables: Mapping[str, Any] = self.data.get("codes", {})
         return tables
+
+    @cached_property
+    def code_tables(self) -> Mapping[str, CodeTable]:
+        """The code tables of a document without problems."""
+        marks = {n: place(self.root, ("codes", n), at_key=True) for n in self.codes}
+        return MappingProxyType(
+            {
+                name: CodeTable(
+                    name, codes["table"], codes.get("otherwise"), marks[name]
+                )
+                for name, codes in self.codes.items()
+            }
+        )
 
     def targets(self, site: Site) -> list[Section]:
         """Return the sections that a reference may lead to: all, or those that it names.

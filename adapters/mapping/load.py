@@ -12,12 +12,12 @@ and its profile (`copy_mapping`).
 import errno
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import time
 from functools import lru_cache
 from pathlib import Path as PathlibPath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -33,7 +33,6 @@ from adapters.mapping.document import (
 )
 from adapters.mapping.model import (
     Basic,
-    CodeTable,
     Condition,
     Constants,
     CountCall,
@@ -194,13 +193,51 @@ def _paths_at(root: Node, marks: Collection[Mark]) -> Iterator[KeyPath]:
         yield from ((step, *path) for path in _paths_at(node, marks))
 
 
+# ------------------------------------------------------------ options of the file
+
+_WHOLE = "."
+"""The path of the answer itself."""
+
+
+def path_of(text: str) -> Path:
+    """Return the keys of a path with dots."""
+    return () if text == _WHOLE else tuple(text.split("."))
+
+
+_CONVERSIONS: Mapping[object, Callable[[Any], Any]] = MappingProxyType(
+    {
+        bool: lambda text: text == "true",
+        int: int,
+        float: float,
+        time | None: time.fromisoformat,
+        Path: path_of,
+        Path | None: path_of,
+        frozenset[str]: frozenset,
+        Mapping[str, str]: MappingProxyType,
+        **{each: each for each in (Several, Step, Method, Twice, Never)},
+    }
+)
+"""What a text, list or table of the file becomes for each type of attribute, else itself."""
+
+_T = TypeVar("_T")
+
+
+def _built(kind: type[_T], options: Mapping[str, Any], /, **others: Any) -> _T:
+    """Return a value of the model, from the options that its attributes are named like."""
+    values = {
+        each.name: _CONVERSIONS.get(each.type, lambda value: value)(options[each.name])
+        for each in fields(cast(Any, kind))
+        if each.name in options and each.name not in others
+    }
+    return kind(**values, **others)
+
+
 # -------------------------------------------------------------- sources and sections
 
 
 def _mapping(doc: Document) -> SourceMapping:
     """Return the mapping of a document that has no problems."""
     data = doc.data
-    codes = _code_tables(doc)
     sources = {path: _source(doc, path) for path in doc.sources}
     whole = SourceMapping(
         file=doc.root.mark.file,
@@ -210,16 +247,16 @@ def _mapping(doc: Document) -> SourceMapping:
         read=doc.read,
         time_zone=ZoneInfo(data["time_zone"]),
         source=next(iter(sources.values())),
-        constants=_constants(data.get("constants", {})),
+        constants=_built(Constants, data.get("constants", {})),
         resources={},
-        codes=codes,
+        codes=doc.code_tables,
         date_reading=DateReading(data.get("date", DateReading.START)),
         known=tuple(
             KnownFinding(**finding, mark=place(doc.root, ("known", index)))
             for index, finding in enumerate(data.get("known", ()))
         ),
     )
-    sections = {each: _section(doc, each, codes) for each in doc.sections}
+    sections = {each: _section(doc, each) for each in doc.sections}
     if len(sources) > 1 or any(section.is_entry for section in sections):
         return replace(whole, parts=tuple(_parts(doc, whole, sources, sections)))
     resources = {section.resource_type: section for section in sections.values()}
@@ -228,48 +265,20 @@ def _mapping(doc: Document) -> SourceMapping:
 
 def _source(doc: Document, path: KeyPath) -> SourceConfig:
     source = doc.sources[path]
-    times = ("timeout_seconds", "count_timeout_seconds", "wait_seconds")
-    limits: dict[str, Any] = {k: float(source[k]) for k in times if k in source}
-    if "connections" in source:
-        limits["connections"] = int(source["connections"])
-    return SourceConfig(
-        kind=source["kind"],
+    return _built(
+        SourceConfig,
+        source,
         mark=place(doc.root, (*path, "kind") if doc.is_own else path, not doc.is_own),
         url=resolved(source.get("url", ""), doc.environ),
-        may_write=source.get("may_write") == "true",
         http=_http_source(source, doc.environ) if source["kind"] == "http" else None,
         options=_texts(source.get("options", {}), doc.environ),
-        **limits,
     )
 
 
-def _constants(data: Mapping[str, Any]) -> Constants:
-    systems = MappingProxyType(dict(data.get("class_systems", {})))
-    return Constants(**{**data, "class_systems": systems})
-
-
-def _code_tables(doc: Document) -> Mapping[str, CodeTable]:
-    return MappingProxyType(
-        {
-            name: CodeTable(
-                name,
-                MappingProxyType(dict(table["table"])),
-                table.get("otherwise"),
-                place(doc.root, ("codes", name), at_key=True),
-            )
-            for name, table in doc.codes.items()
-        }
-    )
-
-
-def _section(
-    doc: Document, section: Section, codes: Mapping[str, CodeTable]
-) -> ResourceMapping:
+def _section(doc: Document, section: Section) -> ResourceMapping:
     kind, path = section.kind, section.path
     fields = {
-        site.slot.record: _field(doc, site, codes)
-        for site in section.sites
-        if not site.listed
+        site.slot.record: _field(doc, site) for site in section.sites if not site.listed
     }
     slot = "visit_number_system"
     if "visit_number" in fields and slot not in fields:
@@ -283,11 +292,11 @@ def _section(
         mark=place(doc.root, path, at_key=True),
         rows=section.data.get("rows", ""),
         fields=MappingProxyType(fields),
-        items=_items(doc, section, codes),
+        items=_items(doc, section),
         parameters=_offered(doc, section, "search"),
         sorts=tuple(map(SortKey, _offered(doc, section, "sort"))),
         required=frozenset(records.get(name, name) for name in required),
-        http=_http_section(doc, section, codes) if section.is_http else None,
+        http=_http_section(doc, section) if section.is_http else None,
     )
 
 
@@ -342,17 +351,13 @@ def _parts(
 # ------------------------------------------------------------------ fields and items
 
 
-def _items(
-    doc: Document, section: Section, codes: Mapping[str, CodeTable]
-) -> Mapping[str, tuple[ItemMapping, ...]]:
+def _items(doc: Document, section: Section) -> Mapping[str, tuple[ItemMapping, ...]]:
     """Return the lists of a section (names, identifiers, …), each with its items."""
     fields = section.data.get("fields", {})
     return MappingProxyType(
         {
             listed.name: tuple(
-                _item(doc, item, codes)
-                for item in section.items
-                if item.listed is listed
+                _item(doc, item) for item in section.items if item.listed is listed
             )
             for listed in LISTS[section.kind]
             if listed.name in fields
@@ -360,8 +365,8 @@ def _items(
     )
 
 
-def _item(doc: Document, item: Item, codes: Mapping[str, CodeTable]) -> ItemMapping:
-    values = [(site.slot, _field(doc, site, codes)) for site in item.sites()]
+def _item(doc: Document, item: Item) -> ItemMapping:
+    values = [(site.slot, _field(doc, site)) for site in item.sites()]
     fields = {slot.record: value for slot, value in values if slot is not LINES}
     mark = place(doc.root, item.path)
     if item.listed.name == "identifiers":
@@ -387,20 +392,21 @@ def _add_known_identifier(fields: dict[str, FieldMapping], mark: Mark) -> None:
             fields[slot] = FieldMapping(slot, mark, constant=constant)
 
 
-def _field(doc: Document, site: Site, codes: Mapping[str, CodeTable]) -> FieldMapping:
+def _field(doc: Document, site: Site) -> FieldMapping:
     """Return one value of a section or of an item."""
     options = site.options
     origin = (*site.path, "from") if "from" in options else site.path
-    return FieldMapping(
+    table = options.get("codes")
+    return _built(
+        FieldMapping,
+        options,
         slot=site.slot.record,
         mark=place(doc.root, origin, at_key=origin is site.path),
         columns=site.columns,
         constant=options.get("value"),
-        codes=codes[options["codes"]] if "codes" in options else None,
+        codes=doc.code_tables[table] if table else None,
         time=_time_rule(doc, site),
-        absent=frozenset(options.get("absent", ())),
         search_column=options.get("search"),
-        split=options.get("split"),
         covers_all="covers" in options,
         prefix=doc.prefix_of(site),
     )
@@ -409,28 +415,16 @@ def _field(doc: Document, site: Site, codes: Mapping[str, CodeTable]) -> FieldMa
 def _time_rule(doc: Document, site: Site) -> TimeRule | None:
     if site.slot.kind not in (Kind.TIME, Kind.DATE):
         return None
-    options = {**doc.data.get("local_times", {}), **site.options}
-    written = doc.data["time_zone"]
-    return TimeRule(
-        zone=ZoneInfo(site.zone_name or written),
-        written=ZoneInfo(written),
-        format=options.get("format"),
-        at=time.fromisoformat(options["at"]) if "at" in options else None,
-        twice=Twice(options.get("twice", Twice.FIRST)),
-        never=Never(options.get("never", Never.REFUSE)),
+    return _built(
+        TimeRule,
+        {**doc.data.get("local_times", {}), **site.options},
+        zone=ZoneInfo(site.zone_name or doc.data["time_zone"]),
+        written=ZoneInfo(doc.data["time_zone"]),
         says_zone=bool(site.zone_name),
     )
 
 
 # ---------------------------------------------------------------------- HTTP sources
-
-_WHOLE = "."
-"""The path of the answer itself."""
-
-
-def path_of(text: str) -> Path:
-    """Return the keys of a path with dots."""
-    return () if text == _WHOLE else tuple(text.split("."))
 
 
 def _http_source(
@@ -439,7 +433,7 @@ def _http_source(
     return HttpSource(
         headers=_texts(source.get("headers", {}), environ),
         auth=_auth(source.get("auth", {}), environ),
-        error=_error(source["error"]) if "error" in source else None,
+        error=_built(ErrorRule, source["error"]) if "error" in source else None,
     )
 
 
@@ -458,41 +452,26 @@ def _auth(
         return OAuth2(**_texts(auth["oauth2"], environ))
     if "session" in auth:
         login = auth["session"]
-        return Login(
-            path=login["path"],
-            values=_texts(login.get("body", login.get("form", {})), environ),
-            token=path_of(login["token"]),
-            header=login["header"],
-            format=login.get("format", "{token}"),
-            as_json="body" in login,
-        )
+        values = _texts(login.get("body", login.get("form", {})), environ)
+        return _built(Login, login, values=values, as_json="body" in login)
     return None
 
 
-def _error(rule: Mapping[str, Any]) -> ErrorRule:
-    words = ("fine", "not_found", "unavailable", "expired")
-    sets = {key: frozenset(rule.get(key, ())) for key in words}
-    return ErrorRule(path_of(rule["path"]), **sets)
-
-
-def _http_section(
-    doc: Document, section: Section, codes: Mapping[str, CodeTable]
-) -> HttpSection:
+def _http_section(doc: Document, section: Section) -> HttpSection:
     """Return how a section of an HTTP source is read and searched."""
     data = section.data
-    read, sort = data["read"], data.get("sort")
 
     def mark(*keys: str) -> Mark:
         return place(doc.root, (*section.path, *keys), at_key=True)
 
     return HttpSection(
-        read=ReadCall(read["path"], path_of(read.get("row", _WHOLE)), mark("read")),
+        read=_built(ReadCall, data["read"], mark=mark("read")),
         list=_list(data["list"], mark) if "list" in data else None,
         search=MappingProxyType(
-            {n: _search(n, o, codes) for n, o in section.search.items()}
+            {name: _search(doc, name, data) for name, data in section.search.items()}
         ),
-        sort=SortCall(sort["send"], MappingProxyType(sort["by"]), mark("sort"))
-        if sort
+        sort=_built(SortCall, data["sort"], mark=mark("sort"))
+        if "sort" in data
         else None,
         order=data.get("order", ""),
     )
@@ -500,57 +479,43 @@ def _http_section(
 
 def _list(data: Mapping[str, Any], mark: Callable[..., Mark]) -> ListCall:
     counting = data.get("counting")
-    return ListCall(
-        path=data["path"],
-        rows=path_of(data["rows"]),
-        count=data["count"],
-        method=Method(data.get("method", Method.GET)),
+    return _built(
+        ListCall,
+        {"method": Method.GET, "fixed": {}, **data},
         total=path_of(data["total"]) if "total" in data else None,
-        counting=CountCall(counting["path"], path_of(counting["total"]))
-        if counting
-        else None,
+        counting=_built(CountCall, counting) if counting else None,
         paging=_paging(data["paging"], mark("list", "paging"))
         if "paging" in data
         else None,
-        fixed=MappingProxyType(data.get("fixed", {})),
         mark=mark("list"),
         count_mark=mark("list", "count"),
     )
 
 
 def _paging(data: Mapping[str, Any], mark: Mark) -> Paging:
-    if "token" in data:
-        token = data["token"]
-        path = path_of(token["path"])
-        return Paging(PagingKind.TOKEN, token["send"], path, mark=mark)
-    if "next" in data:
-        return Paging(PagingKind.NEXT, path=path_of(data["next"]), mark=mark)
-    if "page" in data:
-        first = int(data.get("first", 1))
-        return Paging(PagingKind.PAGE, data["page"], first=first, mark=mark)
-    return Paging(PagingKind.OFFSET, data["offset"], mark=mark)
+    kind = next(kind for kind in PagingKind if kind in data)
+    options = {
+        PagingKind.TOKEN: data[kind],
+        PagingKind.NEXT: {"path": data[kind]},
+    }.get(kind, {**data, "send": data[kind]})
+    return _built(Paging, options, kind=kind, mark=mark)
 
 
-def _search(
-    name: str, data: Mapping[str, Any], codes: Mapping[str, CodeTable]
-) -> SearchCall:
+def _search(doc: Document, name: str, data: Mapping[str, Any]) -> SearchCall:
     usual = Step.DAY if name == "birthdate" else Step.SECOND
-    texts = ("send", "contains", "exact", "before", "until", "format")
-    return SearchCall(
+    return _built(
+        SearchCall,
+        {"step": usual, **data},
         name=name,
-        several=Several(data.get("several", Several.ONE)),
-        merged=data.get("merged") == "true",
         low=data.get("from"),
-        step=Step(data.get("step", usual)),
         zone=ZoneInfo(data["time_zone"]) if "time_zone" in data else None,
-        system=_system(data["system"], codes) if "system" in data else None,
-        **{key: data[key] for key in texts if key in data},
+        system=_system(doc, data["system"]) if "system" in data else None,
     )
 
 
-def _system(data: Mapping[str, Any], codes: Mapping[str, CodeTable]) -> SystemParameter:
+def _system(doc: Document, data: Mapping[str, Any]) -> SystemParameter:
     if "codes" not in data:
         return SystemParameter(data["send"])
-    table = codes[data["codes"]].table
+    table = doc.codes[data["codes"]]["table"]
     back = {system: code for code, system in reversed([*table.items()])}
     return SystemParameter(data["send"], MappingProxyType(back))

@@ -162,8 +162,8 @@ class Login:
     values: Mapping[str, str]
     token: Path
     header: str
-    format: str
-    as_json: bool
+    format: str = "{token}"
+    as_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ class ReadCall:
     """
 
     path: str
-    row: Path
-    mark: Mark | None = field(compare=False, repr=False)
+    row: Path = ()
+    mark: Mark | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
