@@ -139,7 +139,9 @@ def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
     if (
         isinstance(base, Items)
         and isinstance(own, Items)
-        and (_is_section(path[:-1]) and path[-1] == "sources")
+        and len(path) == 2
+        and path[0] in SECTIONS
+        and path[1] == "sources"
     ):
         return _entries(base, own, path)
     return own
@@ -148,7 +150,7 @@ def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
 def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
     if "fields" in path:
         return path[-1] != "fields"
-    if _is_section(path):
+    if len(path) == 1 and path[0] in SECTIONS:
         return "sources" in own.entries and "sources" not in base.entries
     if path[0] in ("source", "sources"):
         return path[-1] in _WAYS or _text(own, "kind") not in (
@@ -156,10 +158,6 @@ def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
             None,
         )
     return path[-1] in _WAYS or path[-2:-1] == ("search",)
-
-
-def _is_section(path: KeyPath) -> bool:
-    return len(path) == 1 and path[0] in SECTIONS
 
 
 def _text(node: Node, key: str) -> str | None:
@@ -182,53 +180,50 @@ def _without(base: Table, own: Table) -> tuple[Table, tuple[MappingProblem, ...]
     """Return the base without what the file takes away, and what was not there."""
     taken = own.entries.get("without")
     problems = []
+    rest: Any = base
     for named in taken.items if isinstance(taken, Items) else ():
-        if not isinstance(named, Scalar):
-            continue
-        rest = _cut(base, named.text, named.mark)
-        if rest is None:
-            text = f"the file that this one extends has no '{named.text}'"
-            near = did_you_mean(named.text, _paths(base))
-            problems.append(MappingProblem(named.mark, "without", text + near))
-        base = rest or base
-    return base, tuple(problems)
+        if isinstance(named, Scalar):
+            paths = dict(reversed([*_paths(rest)]))
+            if named.text in paths:
+                rest = _cut(rest, paths[named.text], named.mark)
+            else:
+                text = f"the file that this one extends has no '{named.text}'"
+                near = did_you_mean(named.text, reversed(paths))
+                problems.append(MappingProblem(named.mark, "without", text + near))
+    return rest, tuple(problems)
 
 
-def _cut(node: Node, path: str, by: Mark) -> Any:
-    """Return the node without what stands at a path with dots, None when nothing does."""
-    for key, below in _steps(node):
-        if key == path:
-            return _with(node, key, None, by)
-        inner = path[len(key) + 1 :]
-        if path.startswith(f"{key}.") and (rest := _cut(below, inner, by)):
-            return _with(node, key, rest, by)
-    return None
-
-
-def _steps(node: Node) -> Iterator[tuple[str, Node]]:
+def _paths(
+    node: Node, before: str = "", path: KeyPath = ()
+) -> Iterator[tuple[str, KeyPath]]:
+    """Yield what a file can take away: keys with dots between, and the path they stand for."""
+    below: list[tuple[str | None, str | int, Node]] = []
     if isinstance(node, Table):
-        yield from node.entries.items()
+        below = [(key, key, value) for key, value in node.entries.items()]
     if isinstance(node, Items):
-        for item in node.items:
-            if prefix := _text(item, "prefix"):
-                yield prefix, item
+        below = [(_text(e, "prefix"), at, e) for at, e in enumerate(node.items)]
+    for name, step, value in below:
+        if name:
+            yield f"{before}{name}", (*path, step)
+            yield from _paths(value, f"{before}{name}.", (*path, step))
 
 
-def _with(node: Node, key: str, new: Node | None, by: Mark) -> Node:
+def _cut(node: Node, path: KeyPath, by: Mark) -> Any:
+    """Return the node without what stands at a path, None for an empty path."""
+    if not path:
+        return None
+    step, *rest = path
     if isinstance(node, Items):
-        items = ((_text(item, "prefix"), item) for item in node.items)
-        replaced = (new if prefix == key else item for prefix, item in items)
-        return replace(node, items=tuple(item for item in replaced if item))
+        cut = [
+            _cut(e, (*rest,), by) if n == step else e for n, e in enumerate(node.items)
+        ]
+        return replace(node, items=tuple(filter(None, cut)))
     assert isinstance(node, Table)
-    entries = {k: new if k == key else v for k, v in node.entries.items()}
-    taken = node.taken if new else {**node.taken, key: by}
+    entries = {
+        k: _cut(v, (*rest,), by) if k == step else v for k, v in node.entries.items()
+    }
+    taken = node.taken if rest else {**node.taken, str(step): by}
     return replace(node, entries={k: v for k, v in entries.items() if v}, taken=taken)
-
-
-def _paths(node: Node, before: str = "") -> Iterator[str]:
-    for key, below in _steps(node):
-        yield f"{before}{key}"
-        yield from _paths(below, f"{before}{key}.")
 
 
 # ------------------------------------------------------------------- the document
@@ -442,7 +437,10 @@ class Document:
         return MappingProxyType(
             {
                 name: CodeTable(
-                    name, codes["table"], codes.get("otherwise"), marks[name]
+                    name,
+                    MappingProxyType(codes["table"]),
+                    codes.get("otherwise"),
+                    marks[name],
                 )
                 for name, codes in self.codes.items()
             }

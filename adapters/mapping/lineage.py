@@ -21,7 +21,7 @@ from adapters.mapping.row_mapper import (
     item_reader,
     time_reader,
 )
-from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot
+from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot, fields_of
 from adapters.mapping.times import read_value
 
 Extras = Mapping[ItemMapping, Sequence[Row]]
@@ -104,17 +104,14 @@ def _item(
     row: Row,
     positions: Mapping[str, int],
 ) -> Iterator[TracedField]:
-    for slot in listed.slots:
-        if slot.record in item.fields:
-            name, element = f"{listed.name}.{slot.name}", f"{path}.{slot.element}"
-            yield _read(item.fields[slot.record], slot, name, element, row, positions)
     number = 0
-    for field in item.lines:
-        name = f"{listed.name}.{LINES.name}"
-        element = f"{path}.{LINES.element}[{number}]"
-        line = _read(field, LINES, name, element, row, positions)
-        number += bool(line.value)
-        yield line
+    for slot, field in fields_of(item, listed):
+        name, element = f"{listed.name}.{slot.name}", f"{path}.{slot.element}"
+        if slot is LINES:
+            element += f"[{number}]"
+        traced = _read(field, slot, name, element, row, positions)
+        number += slot is LINES and bool(traced.value)
+        yield traced
 
 
 def _read(

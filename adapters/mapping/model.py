@@ -382,6 +382,11 @@ class ItemMapping:
     rows: str | None = None
     key: str | None = None
 
+    @property
+    def all_fields(self) -> tuple[FieldMapping, ...]:
+        """Its fields, the lines of an address last."""
+        return (*self.fields.values(), *self.lines)
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceMapping:

@@ -577,23 +577,24 @@ _Named: TypeAlias = tuple[FieldMapping | ItemMapping, str]
 
 def own_fields(section: ResourceMapping) -> tuple[FieldMapping, ...]:
     """Return the fields that come from the section's own row, those of its items too."""
-    return (*section.fields.values(), *_fields_of(_own_items(section)))
+    items = _own_items(section)
+    return (*section.fields.values(), *(f for item in items for f in item.all_fields))
 
 
 def own_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return every column of the section's own row that the mapping names."""
-    return tuple(dict.fromkeys(column for _, column in _named(section)))
+    return tuple(dict.fromkeys(column for _, column in _own_names(section)))
 
 
 def known_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return these columns, and those that only searches name."""
-    searched = [f.search_column for f in own_fields(section) if f.search_column]
+    searched = (column for _, column in _searched(own_fields(section)))
     return tuple(dict.fromkeys((*own_columns(section), *searched)))
 
 
 def item_columns(item: ItemMapping) -> tuple[str, ...]:
     """Return the columns of an item's own SELECT: the key, then those its fields name."""
-    return tuple(dict.fromkeys(column for _, column in _named_by(item)))
+    return tuple(dict.fromkeys(column for _, column in _named((), (item,))))
 
 
 def unknown_columns(
@@ -603,16 +604,16 @@ def unknown_columns(
 
     Those that only searches compare are included when rows are `searched`, not only read.
     """
-    compared = _compared(own_fields(section)) if searched else ()
-    return _problems(section, (*_named(section), *compared), columns)
+    compared = _searched(own_fields(section)) if searched else ()
+    return _problems(section, (*_own_names(section), *compared), columns)
 
 
 def unknown_item_columns(
     section: ResourceMapping, item: ItemMapping, columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
     """Return a problem for each column that an item's second SELECT should have once."""
-    compared = _compared(item.fields.values())
-    return _problems(section, (*_named_by(item), *compared), columns)
+    compared = _searched(item.fields.values())
+    return _problems(section, (*_named((), (item,)), *compared), columns)
 
 
 def _own_items(section: ResourceMapping) -> Iterable[ItemMapping]:
@@ -620,28 +621,24 @@ def _own_items(section: ResourceMapping) -> Iterable[ItemMapping]:
     return [item for item in items if item.rows is None]
 
 
-def _fields_of(items: Iterable[ItemMapping]) -> Iterator[FieldMapping]:
+def _own_names(section: ResourceMapping) -> Iterator[_Named]:
+    return _named(section.fields.values(), _own_items(section))
+
+
+def _named(
+    fields: Iterable[FieldMapping], items: Iterable[ItemMapping]
+) -> Iterator[_Named]:
+    for field in fields:
+        yield from ((field, column) for column in field.columns)
     for item in items:
-        yield from (*item.fields.values(), *item.lines)
+        if item.key:
+            yield item, item.key
+        yield from _named(item.all_fields, ())
+        if item.only_if:
+            yield item, item.only_if.column
 
 
-def _named(section: ResourceMapping) -> Iterator[_Named]:
-    for field in section.fields.values():
-        yield from ((field, column) for column in field.columns)
-    for item in _own_items(section):
-        yield from _named_by(item)
-
-
-def _named_by(item: ItemMapping) -> Iterator[_Named]:
-    if item.key:
-        yield item, item.key
-    for field in _fields_of((item,)):
-        yield from ((field, column) for column in field.columns)
-    if item.only_if:
-        yield item, item.only_if.column
-
-
-def _compared(fields: Iterable[FieldMapping]) -> Iterator[_Named]:
+def _searched(fields: Iterable[FieldMapping]) -> Iterator[_Named]:
     return ((f, f.search_column) for f in fields if f.search_column)
 
 
