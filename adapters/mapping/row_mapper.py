@@ -88,26 +88,31 @@ class RowMapper:
         self._record = RECORDS[kind]
         names = self._record._fields
         positions = {column: index for index, column in enumerate(columns)}
+        slots = [slot for slot in SLOTS[kind] if slot.record in section.fields]
         cells = {
-            slot.record: (Cell(section.fields[slot.record], slot.name, positions), slot)
-            for slot in SLOTS[kind]
-            if slot.record in section.fields
+            slot.record: Cell(section.fields[slot.record], slot.name, positions)
+            for slot in slots
         }
         lists = {listed.name for listed in LISTS[kind]}
-        empty = {name: () if name in lists else None for name in names}
-        self._columns = tuple(_column(cells.get(name), empty[name]) for name in names)
-        self._pairs = tuple(
-            (names.index(name), compile_cell(cell, slot.kind))
-            for name, (cell, slot) in cells.items()
-            if len(cell.indexes) > 1
-        )
+        self._values: list[Any] = [() if name in lists else None for name in names]
+        self._columns: list[tuple[int, int, Convert]] = []
+        self._pairs: list[tuple[int, Reader]] = []
+        self._cells = [compile_cell(cells[slot.record], slot.kind) for slot in slots]
+        for slot, read in zip(slots, self._cells, strict=True):
+            at, cell = names.index(slot.record), cells[slot.record]
+            if not cell.indexes:
+                self._values[at] = read(())
+            elif len(cell.indexes) > 1:
+                self._pairs.append((at, read))
+            else:
+                convert = converter(cell.field, slot.kind)
+                self._columns.append((at, cell.indexes[0], convert))
         self._lists = tuple(
             (names.index(listed.name), _list_reader(section, listed, positions))
             for listed in LISTS[kind]
             if listed.name in section.items
         )
-        self._cells = [compile_cell(cell, slot.kind) for cell, slot in cells.values()]
-        self._rules = _rules(section, {name: cell for name, (cell, _) in cells.items()})
+        self._rules = _rules(section, cells)
         self._status = _status_reader(cells.get("status"))
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
@@ -117,7 +122,9 @@ class RowMapper:
         left out, since nobody is going to see it.
         """
         try:
-            values = [convert(row[column]) for column, convert in self._columns]
+            values = self._values.copy()
+            for at, column, convert in self._columns:
+                values[at] = convert(row[column])
             for at, read in self._pairs:
                 values[at] = read(row)
             for at, read_list in self._lists:
@@ -156,17 +163,6 @@ class RowMapper:
         return EncounterRecord("", status, "") if status in UNSERVED else None
 
 
-def _column(compiled: tuple["Cell", Slot] | None, empty: Any) -> tuple[int, Convert]:
-    """Return the place of the column of a value, and what converts it; constants need none."""
-    if compiled is None or len(compiled[0].indexes) > 1:
-        return 0, lambda _: empty
-    cell, slot = compiled
-    if not cell.indexes:
-        value = compile_cell(cell, slot.kind)(())
-        return 0, lambda _: value
-    return cell.indexes[0], converter(cell.field, slot.kind)
-
-
 Rule: TypeAlias = tuple[RowFault, Callable[[Sequence[Any]], bool]]
 """A fault, and whether the values of a record have it."""
 
@@ -203,13 +199,12 @@ def _ends_before_start(start: int, end: int) -> Callable[[Sequence[Any]], bool]:
     return lambda v: bool(v[start] and v[end] and v[end] < v[start])
 
 
-def _status_reader(compiled: tuple["Cell", Slot] | None) -> Reader | None:
+def _status_reader(status: "Cell | None") -> Reader | None:
     """Return the reader of the status, where some rows are not to be served."""
-    if compiled is None or (codes := compiled[0].field.codes) is None:
+    if status is None or (codes := status.field.codes) is None:
         return None
-    targets = {*codes.table.values(), codes.otherwise}
-    unserved = targets & set(UNSERVED)
-    return compile_cell(compiled[0], Kind.CODE) if unserved else None
+    unserved = {*codes.table.values(), codes.otherwise} & {*UNSERVED}
+    return compile_cell(status, Kind.CODE) if unserved else None
 
 
 def refuse_unserved(record: Record | RowFault) -> Record:
