@@ -26,6 +26,7 @@ from adapters.mapping.problems import (
     nearest,
     one_of,
 )
+from adapters.mapping.schema import Fault
 from adapters.mapping.slots import (
     LINES,
     LISTS,
@@ -347,14 +348,13 @@ class Document:
     refused: frozenset[KeyPath]
     read: Reader = from_disk
 
-    def problem(
-        self, path: KeyPath, text: str, at_key: bool = False, offset: int = -1
-    ) -> MappingProblem:
-        """Return a problem at the value of the path, one of its characters, or its key."""
-        mark, node = place(self.root, path, at_key), find(self.root, path)
-        if offset >= 0 and isinstance(node, Scalar):
-            mark = node.at(offset)
-        return MappingProblem(mark, element(path), text, self._column(path))
+    def problem(self, fault: Fault) -> MappingProblem:
+        """Return the problem of a fault: its place, the element and the column."""
+        path = fault.path
+        mark, node = place(self.root, path, fault.at_key), find(self.root, path)
+        if fault.offset >= 0 and isinstance(node, Scalar):
+            mark = node.at(fault.offset)
+        return MappingProblem(mark, element(path), fault.text, self._column(path))
 
     def _column(self, path: KeyPath) -> str:
         """Return the column that the nearest value around the path comes from."""

@@ -69,7 +69,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
-from adapters.mapping.rules import broken_rules
+from adapters.mapping.rules import RULES
 from adapters.mapping.schema import find_faults, root_causes, without_faults
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
@@ -166,13 +166,12 @@ def _load(
     marks = {problem.mark for problem in refused}
     data = plain(root)
     faults = find_faults(data, "File")
-    meant = ((*path[:-1], meant) for path, *_, meant, _ in faults if meant)
-    unclear = frozenset(
-        [*(fault.path for fault in faults), *meant, *_paths_at(root, marks)]
-    )
-    document = Document(root, without_faults(data, faults), environ, unclear, read)
-    problems = [document.problem(*fault[:3]) for fault in root_causes(faults)]
-    problems += broken_rules(document)
+    meant = ((*fault.path[:-1], fault.meant) for fault in faults if fault.meant)
+    unclear = [*(fault.path for fault in faults), *meant, *_paths_at(root, marks)]
+    shaped = without_faults(data, faults)
+    document = Document(root, shaped, environ, frozenset(unclear), read)
+    problems = list(map(document.problem, root_causes(faults)))
+    problems += (document.problem(fault) for rule in RULES for fault in rule(document))
     if problems or refused:
         others = (problem for problem in problems if problem.mark not in marks)
         raise MappingError([*refused, *others])

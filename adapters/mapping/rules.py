@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from adapters.contract import ResourceType
 from adapters.mapping.document import Document, Section, Site, named, resolved, variable
 from adapters.mapping.model import HIDDEN, REMOVED, Several, Step
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean, one_of
+from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
-from adapters.mapping.schema import constant_fault
+from adapters.mapping.schema import Fault, constant_fault
 from adapters.mapping.slots import REFERS, UNSERVED, Kind, Slot
 from adapters.mapping.times import (
     directives,
@@ -28,16 +28,6 @@ from adapters.mapping.times import (
 )
 from adapters.mapping.yaml import KeyPath
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-
-
-class Fault(NamedTuple):
-    """What is wrong with the value at a path; with its key, or one of its characters."""
-
-    path: KeyPath
-    text: str
-    at_key: bool = False
-    offset: int = -1
-
 
 # ------------------------------------------------------------------------------- codes
 
@@ -699,10 +689,3 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     dates_can_be_sent,
     codes_can_be_sent,
 )
-
-
-def broken_rules(doc: Document) -> Iterator[MappingProblem]:
-    """Yield each problem of what the keys of a file say about each other."""
-    for rule in RULES:
-        for fault in rule(doc):
-            yield doc.problem(*fault)

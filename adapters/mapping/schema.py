@@ -231,7 +231,7 @@ def _extending(definitions: Node) -> Node:
 
 
 class Fault(NamedTuple):
-    """What is wrong at a path, at its key or its value.
+    """What is wrong with the value at a path; with its key, or one of its characters.
 
     Where a key is misspelt, `meant` is the one that it looks like.
     """
@@ -239,20 +239,18 @@ class Fault(NamedTuple):
     path: KeyPath
     text: str
     at_key: bool = False
+    offset: int = -1
     meant: str = ""
     keyword: str = ""
 
 
 def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath], ...]:
     """Return each problem of the shape of a file, with its path; `name` is what it is."""
-    return tuple(
-        (MappingProblem(place(root, path, at_key), _keys(path), text), path)
-        for path, text, at_key, *_ in root_causes(find_faults(plain(root), name))
-    )
-
-
-def _keys(path: KeyPath) -> str:
-    return ".".join(step for step in path if isinstance(step, str))
+    problems = []
+    for path, text, at_key, *_ in root_causes(find_faults(plain(root), name)):
+        keys = ".".join(step for step in path if isinstance(step, str))
+        problems.append((MappingProblem(place(root, path, at_key), keys, text), path))
+    return tuple(problems)
 
 
 def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
@@ -420,7 +418,7 @@ def _unknown(
     for key, value in instance.items():
         if key not in known and key not in moved:
             text, meant = _refusal(schema, key, value, path, name)
-            yield Fault((*path, key), text, True, meant, keyword="unknown")
+            yield Fault((*path, key), text, True, meant=meant, keyword="unknown")
 
 
 def _refusal(
