@@ -6,6 +6,7 @@ faults shows all of them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from adapters.contract import RowFault
@@ -128,6 +129,8 @@ def _read(
         value = compile_cell(cell, slot.kind)(row)
     except CellError as error:
         return TracedField(name, element, field, cells, fault=error.fault)
-    is_time = slot.kind is Kind.TIME and value is not None
-    has_offset = is_time and time_reader(cell, read_value)(row).tzinfo is not None
+    has_offset = False
+    if slot.kind is Kind.TIME and value is not None:
+        read = time_reader(cell, lambda rule: partial(read_value, rule=rule))
+        has_offset = read(row).tzinfo is not None
     return TracedField(name, element, field, cells, value, has_offset=has_offset)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -51,7 +52,7 @@ from adapters.mapping.slots import (
     ListSlot,
     Slot,
 )
-from adapters.mapping.times import ORIGIN, day_bases, join_parts, read_day, to_instant
+from adapters.mapping.times import instants, join_parts, read_day
 from adapters.mapping.values import PLAIN, as_text, by_cell_value, presence, quoted
 
 Row: TypeAlias = Sequence[object]
@@ -61,6 +62,9 @@ Extras: TypeAlias = Mapping[ItemMapping, Sequence[Row]]
 
 Convert: TypeAlias = Callable[[Any], Any]
 """Returns the value of a cell; raises ValueError with the rule that the cell breaks."""
+
+Reading: TypeAlias = Callable[[TimeRule], Convert]
+"""Returns what makes a value of a time, by its rule."""
 
 RECORDS: Mapping[ResourceType, type[Any]] = MappingProxyType(
     {
@@ -260,9 +264,9 @@ def compile_cell(cell: Cell, kind: Kind) -> Reader:
     return _reader(cell, converter(cell.field, kind))
 
 
-def time_reader(cell: Cell, read: Callable[[object, TimeRule], Any]) -> Reader:
-    """Return a reader for times that makes of them what `read` does."""
-    return _reader(cell, _time(cell.field, read))
+def time_reader(cell: Cell, reading: Reading) -> Reader:
+    """Return a reader for times that makes of them what `reading` says."""
+    return _reader(cell, _time(cell.field, reading))
 
 
 def _reader(cell: Cell, convert: Convert) -> Reader:
@@ -410,43 +414,25 @@ def _flag(field: FieldMapping) -> Convert:
     return convert
 
 
-def _time(field: FieldMapping, read: Callable[[object, TimeRule], Any]) -> Convert:
+def _time(field: FieldMapping, reading: Reading) -> Convert:
     rule = field.time
     assert rule is not None, "the loader gives every time a rule"
-    present = presence(field.absent)
-    plain = not field.absent
+    read, present, is_plain = reading(rule), presence(field.absent), not field.absent
 
     def convert(value: object) -> Any:
-        if not plain or type(value) is not datetime:
+        if value is None:
+            return None
+        if not is_plain or type(value) is not datetime:
             value = present(value)
-        return None if value is None else read(value, rule)
+        return None if value is None else read(value)
 
     def convert_both(cells: tuple[object, object]) -> Any:
         day = present(cells[0])
         if day is None:
             return None
-        return read(join_parts(day, present(cells[1]), rule), rule)
+        return read(join_parts(day, present(cells[1]), rule))
 
     return convert_both if len(field.columns) > 1 else convert
-
-
-def _instant(field: FieldMapping) -> Convert:
-    """Return the converter of a time; a local time far from a clock change is one sum."""
-    convert, rule = _time(field, to_instant), field.time
-    if rule is None or field.absent or len(field.columns) > 1:
-        return convert
-    bases = day_bases(rule.zone, rule.written)
-
-    def quick(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is datetime and value.tzinfo is None:
-            base = bases[value.toordinal()]
-            if base is not None:
-                return base + (value - ORIGIN)
-        return convert(value)
-
-    return quick
 
 
 _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType(
@@ -457,8 +443,10 @@ _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType
         Kind.PARTS: _parts,
         Kind.SYSTEM: _exact,
         Kind.CODE: _exact,
-        Kind.TIME: _instant,
-        Kind.DATE: lambda field: _time(field, read_day),
+        Kind.TIME: lambda field: _time(field, instants),
+        Kind.DATE: lambda field: _time(
+            field, lambda rule: partial(read_day, rule=rule)
+        ),
         Kind.FLAG: _flag,
     }
 )

@@ -6,7 +6,7 @@ ValueError with a rule for the integrator, which quotes no value.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -39,17 +39,27 @@ def to_instant(value: object, rule: TimeRule) -> datetime:
     reads. An offset that is not whole minutes, as before 1911, is written in UTC.
     Raises ValueError with a rule that quotes no value.
     """
-    if isinstance(value, datetime) and value.tzinfo is None:
-        base = day_bases(rule.zone, rule.written)[value.toordinal()]
-        if base is not None:
-            return base + (value - ORIGIN)
-    read = read_value(value, rule)
-    try:
-        if read.tzinfo is None:
-            read = placed(read, rule)
-        return rewritten(read, rule.written)
-    except OverflowError as error:
-        raise ValueError("outside the years that can be written") from error
+    return instants(rule)(value)
+
+
+def instants(rule: TimeRule) -> Callable[[object], datetime]:
+    """Return `to_instant` of one rule; a local time far from a clock change is one sum."""
+    bases = day_bases(rule.zone, rule.written)
+
+    def instant(value: object) -> datetime:
+        if isinstance(value, datetime) and value.tzinfo is None:
+            base = bases[value.toordinal()]
+            if base is not None:
+                return base + (value - ORIGIN)
+        read = read_value(value, rule)
+        try:
+            if read.tzinfo is None:
+                read = placed(read, rule)
+            return rewritten(read, rule.written)
+        except OverflowError as error:
+            raise ValueError("outside the years that can be written") from error
+
+    return instant
 
 
 def read_value(value: object, rule: TimeRule) -> datetime:
