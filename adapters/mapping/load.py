@@ -213,6 +213,7 @@ _CONVERSIONS: Mapping[object, Callable[[Any], Any]] = MappingProxyType(
         Path | None: path_of,
         frozenset[str]: frozenset,
         Mapping[str, str]: MappingProxyType,
+        CountCall | None: lambda table: _built(CountCall, table),
         **{each: each for each in (Several, Step, Method, Twice, Never)},
     }
 )
@@ -477,15 +478,11 @@ def _http_section(doc: Document, section: Section) -> HttpSection:
 
 
 def _list(data: Mapping[str, Any], mark: Callable[..., Mark]) -> ListCall:
-    counting = data.get("counting")
+    paging = data.get("paging")
     return _built(
         ListCall,
-        {"method": Method.GET, "fixed": {}, **data},
-        total=path_of(data["total"]) if "total" in data else None,
-        counting=_built(CountCall, counting) if counting else None,
-        paging=_paging(data["paging"], mark("list", "paging"))
-        if "paging" in data
-        else None,
+        {"fixed": {}, **data},
+        paging=paging and _paging(paging, mark("list", "paging")),
         mark=mark("list"),
         count_mark=mark("list", "count"),
     )

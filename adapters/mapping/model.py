@@ -235,13 +235,13 @@ class ListCall:
     path: str
     rows: Path
     count: str
-    method: Method
-    total: Path | None
-    counting: CountCall | None
-    paging: Paging | None
-    fixed: Mapping[str, str]
-    mark: Mark | None = field(compare=False, repr=False)
-    count_mark: Mark | None = field(compare=False, repr=False)
+    method: Method = Method.GET
+    total: Path | None = None
+    counting: CountCall | None = None
+    paging: Paging | None = None
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    mark: Mark | None = field(default=None, compare=False, repr=False)
+    count_mark: Mark | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
