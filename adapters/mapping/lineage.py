@@ -14,6 +14,7 @@ from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.row_mapper import (
     Cell,
     CellError,
+    Extras,
     Reader,
     Row,
     compile_cell,
@@ -24,8 +25,6 @@ from adapters.mapping.row_mapper import (
 )
 from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot, fields_of
 from adapters.mapping.times import read_value
-
-Extras = Mapping[ItemMapping, Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True)
