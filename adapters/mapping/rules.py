@@ -388,23 +388,17 @@ def _uses(doc: Document) -> Iterator[Use]:
     for kind in ResourceType:
         sections = doc.sections_of(kind)
         if sections:
-            several = sections[0].is_entry
-            path = (kind.lower(),)
-            yield from _listed(doc, kind, path, sections[0].whole, sections, several)
+            yield from _listed(doc, (kind.lower(),), sections[0].whole, sections)
         for each in sections:
             if each.is_entry:
-                yield from _listed(doc, kind, each.path, each.data, [each], True)
+                yield from _listed(doc, each.path, each.data, [each])
 
 
 def _listed(
-    doc: Document,
-    kind: ResourceType,
-    path: KeyPath,
-    data: Mapping[str, Any],
-    sections: list[Section],
-    several: bool,
+    doc: Document, path: KeyPath, data: Mapping[str, Any], sections: list[Section]
 ) -> Iterator[Use]:
     """Yield what one list of parameters and one of sort keys need of the sections."""
+    kind, several = sections[0].kind, sections[0].is_entry
     search, sort = data.get("search", ()), data.get("sort", ())
     # An HTTP API has a table of each: of parameters, and of what its sort keys are.
     is_table = isinstance(search, Mapping)
