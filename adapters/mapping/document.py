@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import Mark, Reader, from_disk, is_own
+from adapters.mapping.model import CodeTable, Mark, Reader, from_disk, is_own
 from adapters.mapping.problems import (
     MappingError,
     MappingProblem,
@@ -26,9 +26,11 @@ from adapters.mapping.problems import (
     nearest,
     one_of,
 )
+from adapters.mapping.schema import Fault
 from adapters.mapping.slots import (
     LINES,
     LISTS,
+    REFERS,
     SECTIONS,
     SLOTS,
     ListSlot,
@@ -138,7 +140,9 @@ def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
     if (
         isinstance(base, Items)
         and isinstance(own, Items)
-        and (_is_section(path[:-1]) and path[-1] == "sources")
+        and len(path) == 2
+        and path[0] in SECTIONS
+        and path[1] == "sources"
     ):
         return _entries(base, own, path)
     return own
@@ -147,7 +151,7 @@ def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
 def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
     if "fields" in path:
         return path[-1] != "fields"
-    if _is_section(path):
+    if len(path) == 1 and path[0] in SECTIONS:
         return "sources" in own.entries and "sources" not in base.entries
     if path[0] in ("source", "sources"):
         return path[-1] in _WAYS or _text(own, "kind") not in (
@@ -155,10 +159,6 @@ def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
             None,
         )
     return path[-1] in _WAYS or path[-2:-1] == ("search",)
-
-
-def _is_section(path: KeyPath) -> bool:
-    return len(path) == 1 and path[0] in SECTIONS
 
 
 def _text(node: Node, key: str) -> str | None:
@@ -181,62 +181,116 @@ def _without(base: Table, own: Table) -> tuple[Table, tuple[MappingProblem, ...]
     """Return the base without what the file takes away, and what was not there."""
     taken = own.entries.get("without")
     problems = []
+    rest: Any = base
     for named in taken.items if isinstance(taken, Items) else ():
-        if not isinstance(named, Scalar):
-            continue
-        rest = _cut(base, named.text, named.mark)
-        if rest is None:
-            text = f"the file that this one extends has no '{named.text}'"
-            near = did_you_mean(named.text, _paths(base))
-            problems.append(MappingProblem(named.mark, "without", text + near))
-        base = rest or base
-    return base, tuple(problems)
+        if isinstance(named, Scalar):
+            paths = dict(reversed([*_paths(rest)]))
+            if named.text in paths:
+                rest = _cut(rest, paths[named.text], named.mark)
+            else:
+                text = f"the file that this one extends has no '{named.text}'"
+                near = did_you_mean(named.text, reversed(paths))
+                problems.append(MappingProblem(named.mark, "without", text + near))
+    return rest, tuple(problems)
 
 
-def _cut(node: Node, path: str, by: Mark) -> Any:
-    """Return the node without what stands at a path with dots, None when nothing does."""
-    for key, below in _steps(node):
-        if key == path:
-            return _with(node, key, None, by)
-        inner = path[len(key) + 1 :]
-        if path.startswith(f"{key}.") and (rest := _cut(below, inner, by)):
-            return _with(node, key, rest, by)
-    return None
-
-
-def _steps(node: Node) -> Iterator[tuple[str, Node]]:
+def _paths(
+    node: Node, before: str = "", path: KeyPath = ()
+) -> Iterator[tuple[str, KeyPath]]:
+    """Yield what a file can take away: keys with dots between, and the path they stand for."""
+    below: list[tuple[str | None, str | int, Node]] = []
     if isinstance(node, Table):
-        yield from node.entries.items()
+        below = [(key, key, value) for key, value in node.entries.items()]
     if isinstance(node, Items):
-        for item in node.items:
-            if prefix := _text(item, "prefix"):
-                yield prefix, item
+        below = [(_text(e, "prefix"), at, e) for at, e in enumerate(node.items)]
+    for name, step, value in below:
+        if name:
+            yield f"{before}{name}", (*path, step)
+            yield from _paths(value, f"{before}{name}.", (*path, step))
 
 
-def _with(node: Node, key: str, new: Node | None, by: Mark) -> Node:
+def _cut(node: Node, path: KeyPath, by: Mark) -> Any:
+    """Return the node without what stands at a path, None for an empty path."""
+    if not path:
+        return None
+    step, *rest = path
     if isinstance(node, Items):
-        items = ((_text(item, "prefix"), item) for item in node.items)
-        replaced = (new if prefix == key else item for prefix, item in items)
-        return replace(node, items=tuple(item for item in replaced if item))
+        cut = [
+            _cut(e, (*rest,), by) if n == step else e for n, e in enumerate(node.items)
+        ]
+        return replace(node, items=tuple(filter(None, cut)))
     assert isinstance(node, Table)
-    entries = {k: new if k == key else v for k, v in node.entries.items()}
-    taken = node.taken if new else {**node.taken, key: by}
+    entries = {
+        k: _cut(v, (*rest,), by) if k == step else v for k, v in node.entries.items()
+    }
+    taken = node.taken if rest else {**node.taken, str(step): by}
     return replace(node, entries={k: v for k, v in entries.items() if v}, taken=taken)
-
-
-def _paths(node: Node, before: str = "") -> Iterator[str]:
-    for key, below in _steps(node):
-        yield f"{before}{key}"
-        yield from _paths(below, f"{before}{key}.")
 
 
 # ------------------------------------------------------------------- the document
 
 
-class Site(NamedTuple):
-    """One value of the file: its slot, its path, and its options; a constant is one."""
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A section of the file; of one that has `sources`, each entry of these.
 
+    `whole` is the section that the entry is one of, else the section itself.
+    `source_path` and `source` are the hospital system that it reads.
+    """
+
+    path: KeyPath
     kind: ResourceType
+    data: Mapping[str, Any]
+    whole: Mapping[str, Any]
+    source_path: KeyPath
+    source: Mapping[str, Any]
+
+    @property
+    def is_http(self) -> bool:
+        """Whether its rows come from an HTTP API: it has no SELECTs then."""
+        return bool(self.source.get("kind") == "http")
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is one of several of its resource type."""
+        return self.whole is not self.data
+
+    @property
+    def prefix(self) -> str:
+        """What stands before its ids in those that clients see."""
+        return str(self.data.get("prefix", ""))
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        """How an HTTP API searches, by parameter."""
+        return self.data.get("search", {}) if self.is_http else {}
+
+    @cached_property
+    def items(self) -> tuple["Item", ...]:
+        """Every item of its list slots."""
+        fields = self.data.get("fields", {})
+        return tuple(
+            Item(self, listed, (*self.path, "fields", listed.name, index), options)
+            for listed in LISTS[self.kind]
+            for index, options in enumerate(fields.get(listed.name, ()))
+        )
+
+    @cached_property
+    def sites(self) -> tuple["Site", ...]:
+        """Every value of its fields, those inside items last."""
+        fields = self.data.get("fields", {})
+        own = tuple(
+            Site(self, s, (*self.path, "fields", s.name), _options(fields[s.name]))
+            for s in SLOTS[self.kind]
+            if s.name in fields
+        )
+        return (*own, *(site for item in self.items for site in item.sites()))
+
+
+class Site(NamedTuple):
+    """One value of a section: its slot, its path, and its options; a constant is one."""
+
+    section: Section
     slot: Slot
     path: KeyPath
     options: Mapping[str, Any]
@@ -249,29 +303,36 @@ class Site(NamedTuple):
         return (named,) if isinstance(named, str) else tuple(named)
 
     @property
-    def section(self) -> KeyPath:
-        """The path of the section, or of the entry of one, that holds the value."""
-        return self.path[: self.path.index("fields")]
-
-    @property
     def full_name(self) -> str:
         """The name of the slot, after that of its list when it is in one."""
         name = self.slot.name
         return f"{self.listed.name}.{name}" if self.listed else name
 
+    @property
+    def zone_name(self) -> str | None:
+        """The zone that the value or its source says, None where the file alone says one."""
+        name: str | None = self.options.get("time_zone")
+        return name or self.section.source.get("time_zone")
+
 
 class Item(NamedTuple):
     """One item of a list slot."""
 
-    kind: ResourceType
+    section: Section
     listed: ListSlot
     path: KeyPath
     options: Mapping[str, Any]
 
-    @property
-    def section(self) -> KeyPath:
-        """The path of the section, or of the entry of one, that holds the item."""
-        return self.path[: self.path.index("fields")]
+    def sites(self) -> Iterator[Site]:
+        """Yield its values, the lines of an address among them."""
+        section, listed, path, options = self
+        for slot in listed.slots:
+            if slot.name in options:
+                value = _options(options[slot.name])
+                yield Site(section, slot, (*path, slot.name), value, listed)
+        for index, line in enumerate(options.get(LINES.name, ())):
+            where = (*path, LINES.name, index)
+            yield Site(section, LINES, where, _options(line), listed)
 
 
 @dataclass(frozen=True)
@@ -281,48 +342,35 @@ class Document:
     `refused` are the paths at which something is missing or has another shape.
     """
 
-    file: str
     root: Table
     data: Mapping[str, Any]
     environ: Mapping[str, str] | None
     refused: frozenset[KeyPath]
     read: Reader = from_disk
 
-    def problem(
-        self, path: KeyPath, text: str, at_key: bool = False, offset: int = -1
-    ) -> MappingProblem:
-        """Return a problem at the value of the path, one of its characters, or its key."""
-        mark, node = place(self.root, path, at_key), find(self.root, path)
-        if offset >= 0 and isinstance(node, Scalar):
-            mark = node.at(offset)
-        return MappingProblem(mark, element(path), text, self.column(path))
+    def problem(self, fault: Fault) -> MappingProblem:
+        """Return the problem of a fault: its place, the element and the column."""
+        path = fault.path
+        mark, node = place(self.root, path, fault.at_key), find(self.root, path)
+        if fault.offset >= 0 and isinstance(node, Scalar):
+            mark = node.at(fault.offset)
+        return MappingProblem(mark, element(path), fault.text, self._column(path))
+
+    def _column(self, path: KeyPath) -> str:
+        """Return the column that the nearest value around the path comes from."""
+        if "fields" not in path:
+            return ""
+        for length in range(len(path), path.index("fields") + 1, -1):
+            match find(self.root, (*path[:length], "from")):
+                case Scalar(text=column):
+                    return column
+                case Items(items=items):
+                    return ", ".join(i.text for i in items if isinstance(i, Scalar))
+        return ""
 
     def holds(self, path: KeyPath) -> bool:
         """Tell whether something stands at the path, rightly shaped or not."""
         return find(self.root, path) is not None
-
-    @property
-    def profile_directory(self) -> Path:
-        """Where the file stands that names the profile: its path is seen from there."""
-        return Path(place(self.root, ("profile",)).file).parent
-
-    def is_http(self, section: Mapping[str, Any]) -> bool:
-        """Whether a section's rows come from an HTTP API: it has no SELECTs then."""
-        source = self.sources().get(self.source_of(section), {})
-        return bool(source.get("kind") == "http")
-
-    def http_sources(self) -> Mapping[KeyPath, Mapping[str, Any]]:
-        """Return those of the hospital systems that are HTTP APIs."""
-        return {p: s for p, s in self.sources().items() if s.get("kind") == "http"}
-
-    def section(self, path: KeyPath) -> Mapping[str, Any]:
-        """Return the section, or the entry of one, that stands at a path."""
-        return next(data for at, _, data in self.sections() if at == path)
-
-    @property
-    def is_own(self) -> bool:
-        """Whether records come from a class of the hospital's own: no field is mapped then."""
-        return is_own(self.data.get("source", {}).get("kind"))
 
     def is_refused(self, path: KeyPath) -> bool:
         """Tell whether the schema refused something at the path or below it."""
@@ -333,126 +381,100 @@ class Document:
         around = any(path[:length] in self.refused for length in range(1, len(path)))
         return around or self.is_refused(path)
 
-    def texts_of(self, key: str) -> Iterator[str]:
-        """Yield every text that stands behind a key inside the sections."""
-        for section in SECTIONS:
-            if node := self.root.entries.get(section):
-                yield from _texts_of(node, key)
+    @property
+    def profile_directory(self) -> Path:
+        """Where the file stands that names the profile: its path is seen from there."""
+        return Path(place(self.root, ("profile",)).file).parent
 
-    def column(self, path: KeyPath) -> str:
-        """Return the column that the nearest value around the path comes from."""
-        if "fields" not in path:
-            return ""
-        for length in range(len(path), path.index("fields") + 1, -1):
-            origin = find(self.root, (*path[:length], "from"))
-            if origin is not None:
-                return ", ".join(_texts(origin))
-        return ""
+    @property
+    def is_own(self) -> bool:
+        """Whether records come from a class of the hospital's own: no field is mapped then."""
+        return is_own(self.data.get("source", {}).get("kind"))
 
-    def wholes(self) -> Iterator[tuple[str, ResourceType, Mapping[str, Any]]]:
-        """Yield each section of the file: its key, its resource type, its data."""
-        for key, kind in SECTIONS.items():
-            if key in self.data:
-                yield key, kind, self.data[key]
-
-    def sections(self) -> Iterator[tuple[KeyPath, ResourceType, Mapping[str, Any]]]:
-        """Yield each section by its path; of one that has sources, each of these."""
-        for key, kind, section in self.wholes():
-            if "sources" not in section:
-                yield (key,), kind, section
-            for index, entry in enumerate(section.get("sources", ())):
-                yield (key, "sources", index), kind, entry
-
+    @cached_property
     def sources(self) -> Mapping[KeyPath, Mapping[str, Any]]:
-        """Return the hospital systems by path."""
+        """The hospital systems by path."""
         if "sources" not in self.data:
             return {("source",): self.data.get("source", {})}
         return {("sources", name): s for name, s in self.data["sources"].items()}
 
-    def source_of(self, section: Mapping[str, Any]) -> KeyPath:
-        """Return the path of the hospital system that a section reads."""
-        if "source" in section:
-            return ("sources", section["source"])
-        return next(iter(self.sources()), ("source",))
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections in the order of the resource types."""
+        return tuple(
+            self._section(path, kind, data, self.data[key])
+            for key, kind in SECTIONS.items()
+            for path, data in _entries_of(key, self.data.get(key))
+        )
 
-    def items(self) -> Iterator[Item]:
-        """Yield every item of every list slot."""
-        for section, kind, data in self.sections():
-            for listed in LISTS[kind]:
-                items = data.get("fields", {}).get(listed.name, ())
-                for index, options in enumerate(items):
-                    path = (*section, "fields", listed.name, index)
-                    yield Item(kind, listed, path, options)
+    def _section(
+        self, path: KeyPath, kind: ResourceType, data: Any, whole: Any
+    ) -> Section:
+        source = next(iter(self.sources), ("source",))
+        if "source" in data:
+            source = ("sources", data["source"])
+        return Section(path, kind, data, whole, source, self.sources.get(source, {}))
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        """Every value of the file, those inside items too."""
-        # Each rule goes through them, some for each search parameter.
-        own = (
-            Site(
-                kind, slot, (*section, "fields", slot.name), _options(fields[slot.name])
-            )
-            for section, kind, data in self.sections()
-            for fields in [data.get("fields", {})]
-            for slot in SLOTS[kind]
-            if slot.name in fields
-        )
-        return (*own, *(site for item in self.items() for site in item_sites(item)))
+        """Every value of the file."""
+        return tuple(site for section in self.sections for site in section.sites)
 
+    def sections_of(self, kind: ResourceType) -> list[Section]:
+        """Return the sections of one resource type."""
+        return [section for section in self.sections if section.kind is kind]
+
+    @property
     def codes(self) -> Mapping[str, Any]:
-        """Return the code tables by name."""
+        """The code tables by name."""
         tables: Mapping[str, Any] = self.data.get("codes", {})
         return tables
 
-    def zone_name(self, site: Site) -> str:
-        """Return the zone that the source's values of a slot are read in."""
-        name: str = self._own_zone(site) or self.data["time_zone"]
-        return name
+    @cached_property
+    def code_tables(self) -> Mapping[str, CodeTable]:
+        """The code tables of a document without problems."""
+        marks = {n: place(self.root, ("codes", n), at_key=True) for n in self.codes}
+        return MappingProxyType(
+            {
+                name: CodeTable(
+                    name,
+                    MappingProxyType(codes["table"]),
+                    codes.get("otherwise"),
+                    marks[name],
+                )
+                for name, codes in self.codes.items()
+            }
+        )
 
-    def says_zone(self, site: Site) -> bool:
-        """Tell whether a slot or its source says its zone, and not the file alone."""
-        return bool(self._own_zone(site))
+    def targets(self, site: Site) -> list[Section]:
+        """Return the sections that a reference may lead to: all, or those that it names.
 
-    def _own_zone(self, site: Site) -> Any:
-        sections = {path: data for path, _, data in self.sections()}
-        source = self.sources().get(self.source_of(sections[site.section]), {})
-        return site.options.get("time_zone") or source.get("time_zone")
+        It names a source, or the prefix of one of its tables.
+        """
+        named = site.options.get("source")
+        return [
+            section
+            for section in self.sections_of(REFERS[site.slot.name])
+            if named in (None, section.source_path[-1], section.data.get("prefix"))
+        ]
+
+    def prefix_of(self, site: Site) -> str:
+        """Return what stands before an id of a source in the ids that clients see."""
+        if site.slot.name == "id" and not site.listed:
+            return site.section.prefix
+        targets = self.targets(site) if site.slot.name in REFERS else ()
+        return targets[0].prefix if targets else ""
 
 
-def item_sites(item: Item) -> Iterator[Site]:
-    """Yield the values of one item, the lines of an address among them."""
-    kind, listed, path, options = item
-    for slot in listed.slots:
-        if slot.name in options:
-            value = _options(options[slot.name])
-            yield Site(kind, slot, (*path, slot.name), value, listed)
-    for index, line in enumerate(options.get(LINES.name, ())):
-        yield Site(kind, LINES, (*path, LINES.name, index), _options(line), listed)
+def _entries_of(key: str, data: Any) -> Iterator[tuple[KeyPath, Any]]:
+    if data is not None and "sources" not in data:
+        yield (key,), data
+    for index, entry in enumerate((data or {}).get("sources", ())):
+        yield (key, "sources", index), entry
 
 
 def _options(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
     return {"value": value} if isinstance(value, str) else value
-
-
-def _texts(node: Node) -> Iterator[str]:
-    match node:
-        case Scalar():
-            yield node.text
-        case Items():
-            for item in node.items:
-                yield from _texts(item)
-
-
-def _texts_of(node: Node, key: str) -> Iterator[str]:
-    match node:
-        case Items():
-            for item in node.items:
-                yield from _texts_of(item, key)
-        case Table():
-            for name, value in node.entries.items():
-                if name == key:
-                    yield from _texts(value)
-                yield from _texts_of(value, key)
 
 
 # ------------------------------------------------------------------------- secrets

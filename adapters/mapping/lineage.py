@@ -6,6 +6,7 @@ faults shows all of them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from adapters.contract import RowFault
@@ -13,6 +14,7 @@ from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.row_mapper import (
     Cell,
     CellError,
+    Extras,
     Reader,
     Row,
     compile_cell,
@@ -21,10 +23,8 @@ from adapters.mapping.row_mapper import (
     item_reader,
     time_reader,
 )
-from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot
+from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot, fields_of
 from adapters.mapping.times import read_value
-
-Extras = Mapping[ItemMapping, Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +104,14 @@ def _item(
     row: Row,
     positions: Mapping[str, int],
 ) -> Iterator[TracedField]:
-    for slot in listed.slots:
-        if slot.record in item.fields:
-            name, element = f"{listed.name}.{slot.name}", f"{path}.{slot.element}"
-            yield _read(item.fields[slot.record], slot, name, element, row, positions)
     number = 0
-    for field in item.lines:
-        name = f"{listed.name}.{LINES.name}"
-        element = f"{path}.{LINES.element}[{number}]"
-        line = _read(field, LINES, name, element, row, positions)
-        number += bool(line.value)
-        yield line
+    for slot, field in fields_of(item, listed):
+        name, element = f"{listed.name}.{slot.name}", f"{path}.{slot.element}"
+        if slot is LINES:
+            element += f"[{number}]"
+        traced = _read(field, slot, name, element, row, positions)
+        number += slot is LINES and bool(traced.value)
+        yield traced
 
 
 def _read(
@@ -131,6 +128,8 @@ def _read(
         value = compile_cell(cell, slot.kind)(row)
     except CellError as error:
         return TracedField(name, element, field, cells, fault=error.fault)
-    is_time = slot.kind is Kind.TIME and value is not None
-    has_offset = is_time and time_reader(cell, read_value)(row).tzinfo is not None
+    has_offset = False
+    if slot.kind is Kind.TIME and value is not None:
+        read = time_reader(cell, lambda rule: partial(read_value, rule=rule))
+        has_offset = read(row).tzinfo is not None
     return TracedField(name, element, field, cells, value, has_offset=has_offset)

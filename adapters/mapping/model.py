@@ -162,8 +162,8 @@ class Login:
     values: Mapping[str, str]
     token: Path
     header: str
-    format: str
-    as_json: bool
+    format: str = "{token}"
+    as_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ class ReadCall:
     """
 
     path: str
-    row: Path
-    mark: Mark | None = field(compare=False, repr=False)
+    row: Path = ()
+    mark: Mark | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +235,13 @@ class ListCall:
     path: str
     rows: Path
     count: str
-    method: Method
-    total: Path | None
-    counting: CountCall | None
-    paging: Paging | None
-    fixed: Mapping[str, str]
-    mark: Mark | None = field(compare=False, repr=False)
-    count_mark: Mark | None = field(compare=False, repr=False)
+    method: Method = Method.GET
+    total: Path | None = None
+    counting: CountCall | None = None
+    paging: Paging | None = None
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    mark: Mark | None = field(default=None, compare=False, repr=False)
+    count_mark: Mark | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +381,11 @@ class ItemMapping:
     only_if: Condition | None = None
     rows: str | None = None
     key: str | None = None
+
+    @property
+    def all_fields(self) -> tuple[FieldMapping, ...]:
+        """Its fields, the lines of an address last."""
+        return (*self.fields.values(), *self.lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -56,12 +55,14 @@ def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
 
     Raises MappingError with every problem of the file.
     """
-    path = profile_path(name, beside)
-    if not profile_is_there(name, beside, read):
-        raise MappingError([_missing(path)])
-    ours = name in PROFILES
-    content = path.read_bytes() if ours else read(beside / name)
-    return _read(content, name if ours else str(path))
+    if name in PROFILES:
+        path = resources.files("mappings") / "profiles" / f"{name}.yaml"
+        return _read(path.read_bytes(), name)
+    if not is_there(beside / name, read):
+        text = f"there is no such profile; ours are {', '.join(PROFILES)}"
+        mark = Mark(str(beside / name), 1, 1)
+        raise MappingError([MappingProblem(mark, "profile", text)])
+    return _read(read(beside / name), str(beside / name))
 
 
 @lru_cache(maxsize=4)
@@ -94,13 +95,6 @@ def profile_is_there(name: str, beside: Path, read: Reader) -> bool:
     return name in PROFILES or is_there(beside / name, read)
 
 
-def profile_path(name: str, beside: Path) -> Traversable:
-    """Return where a profile stands: a name of ours, or a path from `beside`."""
-    if name in PROFILES:
-        return resources.files("mappings") / "profiles" / f"{name}.yaml"
-    return beside / name
-
-
 def _profile(data: Mapping[str, Any]) -> Profile:
     resources = {
         kind: _resource(kind, data[key], data.get("count", {}))
@@ -117,7 +111,7 @@ def _resource(
 ) -> ResourceProfile:
     count = {**shared, **section.get("count", {})}
     usual = 100 if kind is ResourceType.ORGANIZATION else 10
-    unfiltered = section.get("unfiltered_search")
+    unfiltered = "false" if kind is ResourceType.PATIENT else "true"
     limits = {
         name: int(section[name].get("values", _FEWER.get(name, MAX_VALUES)))
         for name in (*SEARCH_PARAMETERS[kind], "_count", "_sort")
@@ -127,12 +121,5 @@ def _resource(
         parameters=MappingProxyType(limits),
         count_default=int(count.get("default", usual)),
         count_max=int(count.get("max", 100)),
-        unfiltered_search=unfiltered == "true"
-        if unfiltered
-        else kind is not ResourceType.PATIENT,
+        unfiltered_search=section.get("unfiltered_search", unfiltered) == "true",
     )
-
-
-def _missing(path: Traversable) -> MappingProblem:
-    text = f"there is no such profile; ours are {', '.join(PROFILES)}"
-    return MappingProblem(Mark(str(path), 1, 1), "profile", text)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -51,7 +52,7 @@ from adapters.mapping.slots import (
     ListSlot,
     Slot,
 )
-from adapters.mapping.times import ORIGIN, day_bases, join_parts, read_day, to_instant
+from adapters.mapping.times import instants, join_parts, read_day
 from adapters.mapping.values import PLAIN, as_text, by_cell_value, presence, quoted
 
 Row: TypeAlias = Sequence[object]
@@ -61,6 +62,9 @@ Extras: TypeAlias = Mapping[ItemMapping, Sequence[Row]]
 
 Convert: TypeAlias = Callable[[Any], Any]
 """Returns the value of a cell; raises ValueError with the rule that the cell breaks."""
+
+Reading: TypeAlias = Callable[[TimeRule], Convert]
+"""Returns what makes a value of a time, by its rule."""
 
 RECORDS: Mapping[ResourceType, type[Any]] = MappingProxyType(
     {
@@ -88,26 +92,31 @@ class RowMapper:
         self._record = RECORDS[kind]
         names = self._record._fields
         positions = {column: index for index, column in enumerate(columns)}
+        slots = [slot for slot in SLOTS[kind] if slot.record in section.fields]
         cells = {
-            slot.record: (Cell(section.fields[slot.record], slot.name, positions), slot)
-            for slot in SLOTS[kind]
-            if slot.record in section.fields
+            slot.record: Cell(section.fields[slot.record], slot.name, positions)
+            for slot in slots
         }
         lists = {listed.name for listed in LISTS[kind]}
-        empty = {name: () if name in lists else None for name in names}
-        self._columns = tuple(_column(cells.get(name), empty[name]) for name in names)
-        self._pairs = tuple(
-            (names.index(name), compile_cell(cell, slot.kind))
-            for name, (cell, slot) in cells.items()
-            if len(cell.indexes) > 1
-        )
+        self._values: list[Any] = [() if name in lists else None for name in names]
+        self._columns: list[tuple[int, int, Convert]] = []
+        self._pairs: list[tuple[int, Reader]] = []
+        self._cells = [compile_cell(cells[slot.record], slot.kind) for slot in slots]
+        for slot, read in zip(slots, self._cells, strict=True):
+            at, cell = names.index(slot.record), cells[slot.record]
+            if not cell.indexes:
+                self._values[at] = read(())
+            elif len(cell.indexes) > 1:
+                self._pairs.append((at, read))
+            else:
+                convert = converter(cell.field, slot.kind)
+                self._columns.append((at, cell.indexes[0], convert))
         self._lists = tuple(
             (names.index(listed.name), _list_reader(section, listed, positions))
             for listed in LISTS[kind]
             if listed.name in section.items
         )
-        self._cells = [compile_cell(cell, slot.kind) for cell, slot in cells.values()]
-        self._rules = _rules(section, {name: cell for name, (cell, _) in cells.items()})
+        self._rules = _rules(section, cells)
         self._status = _status_reader(cells.get("status"))
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
@@ -117,7 +126,9 @@ class RowMapper:
         left out, since nobody is going to see it.
         """
         try:
-            values = [convert(row[column]) for column, convert in self._columns]
+            values = self._values.copy()
+            for at, column, convert in self._columns:
+                values[at] = convert(row[column])
             for at, read in self._pairs:
                 values[at] = read(row)
             for at, read_list in self._lists:
@@ -156,17 +167,6 @@ class RowMapper:
         return EncounterRecord("", status, "") if status in UNSERVED else None
 
 
-def _column(compiled: tuple["Cell", Slot] | None, empty: Any) -> tuple[int, Convert]:
-    """Return the place of the column of a value, and what converts it; constants need none."""
-    if compiled is None or len(compiled[0].indexes) > 1:
-        return 0, lambda _: empty
-    cell, slot = compiled
-    if not cell.indexes:
-        value = compile_cell(cell, slot.kind)(())
-        return 0, lambda _: value
-    return cell.indexes[0], converter(cell.field, slot.kind)
-
-
 Rule: TypeAlias = tuple[RowFault, Callable[[Sequence[Any]], bool]]
 """A fault, and whether the values of a record have it."""
 
@@ -203,13 +203,12 @@ def _ends_before_start(start: int, end: int) -> Callable[[Sequence[Any]], bool]:
     return lambda v: bool(v[start] and v[end] and v[end] < v[start])
 
 
-def _status_reader(compiled: tuple["Cell", Slot] | None) -> Reader | None:
+def _status_reader(status: "Cell | None") -> Reader | None:
     """Return the reader of the status, where some rows are not to be served."""
-    if compiled is None or (codes := compiled[0].field.codes) is None:
+    if status is None or (codes := status.field.codes) is None:
         return None
-    targets = {*codes.table.values(), codes.otherwise}
-    unserved = targets & set(UNSERVED)
-    return compile_cell(compiled[0], Kind.CODE) if unserved else None
+    unserved = {*codes.table.values(), codes.otherwise} & {*UNSERVED}
+    return compile_cell(status, Kind.CODE) if unserved else None
 
 
 def refuse_unserved(record: Record | RowFault) -> Record:
@@ -265,9 +264,9 @@ def compile_cell(cell: Cell, kind: Kind) -> Reader:
     return _reader(cell, converter(cell.field, kind))
 
 
-def time_reader(cell: Cell, read: Callable[[object, TimeRule], Any]) -> Reader:
-    """Return a reader for times that makes of them what `read` does."""
-    return _reader(cell, _time(cell.field, read))
+def time_reader(cell: Cell, reading: Reading) -> Reader:
+    """Return a reader for times that makes of them what `reading` says."""
+    return _reader(cell, _time(cell.field, reading))
 
 
 def _reader(cell: Cell, convert: Convert) -> Reader:
@@ -415,43 +414,25 @@ def _flag(field: FieldMapping) -> Convert:
     return convert
 
 
-def _time(field: FieldMapping, read: Callable[[object, TimeRule], Any]) -> Convert:
+def _time(field: FieldMapping, reading: Reading) -> Convert:
     rule = field.time
     assert rule is not None, "the loader gives every time a rule"
-    present = presence(field.absent)
-    plain = not field.absent
+    read, present, is_plain = reading(rule), presence(field.absent), not field.absent
 
     def convert(value: object) -> Any:
-        if not plain or type(value) is not datetime:
+        if value is None:
+            return None
+        if not is_plain or type(value) is not datetime:
             value = present(value)
-        return None if value is None else read(value, rule)
+        return None if value is None else read(value)
 
     def convert_both(cells: tuple[object, object]) -> Any:
         day = present(cells[0])
         if day is None:
             return None
-        return read(join_parts(day, present(cells[1]), rule), rule)
+        return read(join_parts(day, present(cells[1]), rule))
 
     return convert_both if len(field.columns) > 1 else convert
-
-
-def _instant(field: FieldMapping) -> Convert:
-    """Return the converter of a time; a local time far from a clock change is one sum."""
-    convert, rule = _time(field, to_instant), field.time
-    if rule is None or field.absent or len(field.columns) > 1:
-        return convert
-    bases = day_bases(rule.zone, rule.written)
-
-    def quick(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is datetime and value.tzinfo is None:
-            base = bases[value.toordinal()]
-            if base is not None:
-                return base + (value - ORIGIN)
-        return convert(value)
-
-    return quick
 
 
 _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType(
@@ -462,8 +443,10 @@ _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType
         Kind.PARTS: _parts,
         Kind.SYSTEM: _exact,
         Kind.CODE: _exact,
-        Kind.TIME: _instant,
-        Kind.DATE: lambda field: _time(field, read_day),
+        Kind.TIME: lambda field: _time(field, instants),
+        Kind.DATE: lambda field: _time(
+            field, lambda rule: partial(read_day, rule=rule)
+        ),
         Kind.FLAG: _flag,
     }
 )
@@ -577,23 +560,24 @@ _Named: TypeAlias = tuple[FieldMapping | ItemMapping, str]
 
 def own_fields(section: ResourceMapping) -> tuple[FieldMapping, ...]:
     """Return the fields that come from the section's own row, those of its items too."""
-    return (*section.fields.values(), *_fields_of(_own_items(section)))
+    items = _own_items(section)
+    return (*section.fields.values(), *(f for item in items for f in item.all_fields))
 
 
 def own_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return every column of the section's own row that the mapping names."""
-    return tuple(dict.fromkeys(column for _, column in _named(section)))
+    return tuple(dict.fromkeys(column for _, column in _own_names(section)))
 
 
 def known_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return these columns, and those that only searches name."""
-    searched = [f.search_column for f in own_fields(section) if f.search_column]
+    searched = (column for _, column in _searched(own_fields(section)))
     return tuple(dict.fromkeys((*own_columns(section), *searched)))
 
 
 def item_columns(item: ItemMapping) -> tuple[str, ...]:
     """Return the columns of an item's own SELECT: the key, then those its fields name."""
-    return tuple(dict.fromkeys(column for _, column in _named_by(item)))
+    return tuple(dict.fromkeys(column for _, column in _named((), (item,))))
 
 
 def unknown_columns(
@@ -603,16 +587,16 @@ def unknown_columns(
 
     Those that only searches compare are included when rows are `searched`, not only read.
     """
-    compared = _compared(own_fields(section)) if searched else ()
-    return _problems(section, (*_named(section), *compared), columns)
+    compared = _searched(own_fields(section)) if searched else ()
+    return _problems(section, (*_own_names(section), *compared), columns)
 
 
 def unknown_item_columns(
     section: ResourceMapping, item: ItemMapping, columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
     """Return a problem for each column that an item's second SELECT should have once."""
-    compared = _compared(item.fields.values())
-    return _problems(section, (*_named_by(item), *compared), columns)
+    compared = _searched(item.fields.values())
+    return _problems(section, (*_named((), (item,)), *compared), columns)
 
 
 def _own_items(section: ResourceMapping) -> Iterable[ItemMapping]:
@@ -620,28 +604,24 @@ def _own_items(section: ResourceMapping) -> Iterable[ItemMapping]:
     return [item for item in items if item.rows is None]
 
 
-def _fields_of(items: Iterable[ItemMapping]) -> Iterator[FieldMapping]:
+def _own_names(section: ResourceMapping) -> Iterator[_Named]:
+    return _named(section.fields.values(), _own_items(section))
+
+
+def _named(
+    fields: Iterable[FieldMapping], items: Iterable[ItemMapping]
+) -> Iterator[_Named]:
+    for field in fields:
+        yield from ((field, column) for column in field.columns)
     for item in items:
-        yield from (*item.fields.values(), *item.lines)
+        if item.key:
+            yield item, item.key
+        yield from _named(item.all_fields, ())
+        if item.only_if:
+            yield item, item.only_if.column
 
 
-def _named(section: ResourceMapping) -> Iterator[_Named]:
-    for field in section.fields.values():
-        yield from ((field, column) for column in field.columns)
-    for item in _own_items(section):
-        yield from _named_by(item)
-
-
-def _named_by(item: ItemMapping) -> Iterator[_Named]:
-    if item.key:
-        yield item, item.key
-    for field in _fields_of((item,)):
-        yield from ((field, column) for column in field.columns)
-    if item.only_if:
-        yield item, item.only_if.column
-
-
-def _compared(fields: Iterable[FieldMapping]) -> Iterator[_Named]:
+def _searched(fields: Iterable[FieldMapping]) -> Iterator[_Named]:
     return ((f, f.search_column) for f in fields if f.search_column)
 
 

@@ -13,7 +13,7 @@ A pattern without a message is for editors only: a rule has better words for it.
 import copy
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple, TypeAlias
@@ -61,26 +61,21 @@ _OTHER_FILES = re.compile(r"Profile\w+|Test\w*")
 def mapping_schema() -> Node:
     """Return the schema of a mapping file, whole or extending another."""
     schema = copy.deepcopy(_schema())
-    definitions = {
-        name: node
-        for name, node in schema["definitions"].items()
-        if not _OTHER_FILES.fullmatch(name)
-    }
-    schema["definitions"] = definitions | _extending(definitions)
-    return schema
+    definitions = _definitions(lambda name: not _OTHER_FILES.fullmatch(name))
+    return {**schema, "definitions": definitions | _extending(definitions)}
 
 
 def profile_schema() -> Node:
     """Return the schema of a profile file."""
-    schema = copy.deepcopy(_schema())
-    root = schema["definitions"].pop("ProfileFile")
-    used = ("text", "connections")
-    definitions = {
-        name: node
-        for name, node in schema["definitions"].items()
-        if name.startswith("Profile") or name in used
-    }
-    return {"$schema": schema["$schema"], **root, "definitions": definitions}
+    names = re.compile(r"Profile\w+|text|connections")
+    definitions = _definitions(lambda name: bool(names.fullmatch(name)))
+    root = definitions.pop("ProfileFile")
+    return {"$schema": _schema()["$schema"], **root, "definitions": definitions}
+
+
+def _definitions(is_used: Callable[[str], bool]) -> Node:
+    definitions = copy.deepcopy(_schema()["definitions"])
+    return {name: node for name, node in definitions.items() if is_used(name)}
 
 
 @cache
@@ -153,13 +148,12 @@ def _other_way(key: str) -> str:
 
 def _search(row: SearchParameter) -> str:
     """Return the definition of how a parameter is sent to an HTTP source."""
-    if row.type is ParameterType.DATE:
-        return "DateSearch"
-    if row.type is ParameterType.STRING:
-        return "TextSearch"
-    if row.type is ParameterType.REFERENCE:
-        return "PatientSearch"
-    return "IdentifierSearch" if row.system_slot else "TokenSearch"
+    names = {
+        ParameterType.DATE: "DateSearch",
+        ParameterType.STRING: "TextSearch",
+        ParameterType.REFERENCE: "PatientSearch",
+    }
+    return names.get(row.type, "IdentifierSearch" if row.system_slot else "TokenSearch")
 
 
 def _value(slot: Slot) -> Node:
@@ -237,7 +231,7 @@ def _extending(definitions: Node) -> Node:
 
 
 class Fault(NamedTuple):
-    """What is wrong at a path, at its key or its value.
+    """What is wrong with the value at a path; with its key, or one of its characters.
 
     Where a key is misspelt, `meant` is the one that it looks like.
     """
@@ -245,20 +239,18 @@ class Fault(NamedTuple):
     path: KeyPath
     text: str
     at_key: bool = False
+    offset: int = -1
     meant: str = ""
     keyword: str = ""
 
 
 def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath], ...]:
     """Return each problem of the shape of a file, with its path; `name` is what it is."""
-    return tuple(
-        (MappingProblem(place(root, path, at_key), _keys(path), text), path)
-        for path, text, at_key, *_ in root_causes(find_faults(plain(root), name))
-    )
-
-
-def _keys(path: KeyPath) -> str:
-    return ".".join(step for step in path if isinstance(step, str))
+    problems = []
+    for path, text, at_key, *_ in root_causes(find_faults(plain(root), name)):
+        keys = ".".join(step for step in path if isinstance(step, str))
+        problems.append((MappingProblem(place(root, path, at_key), keys, text), path))
+    return tuple(problems)
 
 
 def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
@@ -266,6 +258,17 @@ def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
     errors = _validator(name).iter_errors(data)
     faults = dict.fromkeys(fault for error in errors for fault in _of(error, name))
     return (*_section_in_codes(data), *faults)
+
+
+def constant_fault(slot: Slot, value: str) -> str:
+    """Return what is wrong with a value of a slot, "" when it is one."""
+    errors = _constants(slot).iter_errors(value)
+    return next((fault.text for error in errors for fault in _of(error, "")), "")
+
+
+@cache
+def _constants(slot: Slot) -> Any:
+    return _Validator({**_constant(slot), "definitions": _schema()["definitions"]})
 
 
 def root_causes(faults: Sequence[Fault]) -> tuple[Fault, ...]:
@@ -299,37 +302,26 @@ def without_faults(data: Any, faults: Iterable[Fault]) -> Any:
     return data
 
 
-def _is_number(_: object, instance: object) -> bool:
-    return _is_written(r"[0-9]*\.?[0-9]+", instance)
+def _is_written(form: str) -> Callable[[object, object], bool]:
+    return lambda _, value: isinstance(value, str) and bool(re.fullmatch(form, value))
 
 
-def _is_integer(_: object, instance: object) -> bool:
-    return _is_written("[0-9]+", instance)
-
-
-def _is_boolean(_: object, instance: object) -> bool:
-    return _is_written("true|false", instance)
-
-
-def _is_written(form: str, instance: object) -> bool:
-    return isinstance(instance, str) and re.fullmatch(form, instance) is not None
-
-
-def _bound(keyword: str) -> Any:
-    def check(validator: Any, limit: float, instance: Any, _: Any) -> Iterator[Any]:
-        if validator.is_type(instance, "number"):
-            below = keyword == "minimum" and float(instance) < limit
-            if below or (keyword == "maximum" and float(instance) > limit):
-                yield jsonschema.ValidationError(f"beyond the {keyword}")
-
-    return check
+def _check_range(validator: Any, _: Any, value: Any, schema: Node) -> Iterator[Any]:
+    limits = schema["minimum"], schema["maximum"]
+    is_number = validator.is_type(value, "number")
+    if is_number and not limits[0] <= float(value) <= limits[1]:
+        yield jsonschema.ValidationError("beyond the range")
 
 
 _Validator = extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft7Validator,
-    {keyword: _bound(keyword) for keyword in ("minimum", "maximum")},
+    {"minimum": _check_range, "maximum": _check_range},
     type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(
-        {"number": _is_number, "integer": _is_integer, "boolean": _is_boolean}
+        {
+            "number": _is_written(r"[0-9]*\.?[0-9]+"),
+            "integer": _is_written("[0-9]+"),
+            "boolean": _is_written("true|false"),
+        }
     ),
 )
 """Every scalar of a file is the text that stands there: what reads as a number is one."""
@@ -426,7 +418,7 @@ def _unknown(
     for key, value in instance.items():
         if key not in known and key not in moved:
             text, meant = _refusal(schema, key, value, path, name)
-            yield Fault((*path, key), text, True, meant, keyword="unknown")
+            yield Fault((*path, key), text, True, meant=meant, keyword="unknown")
 
 
 def _refusal(

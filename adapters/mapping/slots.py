@@ -18,6 +18,7 @@ from adapters.mapping.model import (
     REMOVED,
     Condition,
     FieldMapping,
+    ItemMapping,
     ResourceMapping,
 )
 from adapters.mapping.yaml import KeyPath
@@ -58,6 +59,11 @@ class Slot(NamedTuple):
     kind: Kind
     record: str
     codes: tuple[str, ...] = ()
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """All the words that it can hold, where they are few."""
+        return ("true", "false") if self.kind is Kind.FLAG else self.codes
 
 
 class ListSlot(NamedTuple):
@@ -296,35 +302,31 @@ class Place(NamedTuple):
 def places_of(section: ResourceMapping) -> tuple[Place, ...]:
     """Return the fields of a section in the order of the slots."""
     kind = section.resource_type
-    places = [
-        Place(
-            section.fields[slot.record],
-            slot.name,
-            f"{kind}.{slot.element}",
-            slot.kind,
-            takes=_takes(slot),
-        )
-        for slot in SLOTS[kind]
-        if slot.record in section.fields
-    ]
-    for listed in LISTS[kind]:
-        places += _of_items(section, listed)
-    return tuple(places)
+    fields = section.fields
+    own = (
+        Place(fields[s.record], s.name, f"{kind}.{s.element}", s.kind, takes=s.takes)
+        for s in SLOTS[kind]
+        if s.record in fields
+    )
+    return (*own, *_places_of_items(section))
 
 
-def _of_items(section: ResourceMapping, listed: ListSlot) -> Iterator[Place]:
-    for item in section.items.get(listed.name, ()):
-        above = f"{section.resource_type}.{listed.element}"
-        where = (item.rows or "", item.only_if)
-        for slot in listed.slots:
-            if slot.record in item.fields:
-                field, name = item.fields[slot.record], f"{listed.name}.{slot.name}"
-                element = f"{above}.{slot.element}"
-                yield Place(field, name, element, slot.kind, *where, _takes(slot))
-        for line in item.lines:
-            name, element = f"{listed.name}.{LINES.name}", f"{above}.{LINES.element}"
-            yield Place(line, name, element, LINES.kind, *where)
+def _places_of_items(section: ResourceMapping) -> Iterator[Place]:
+    for listed in LISTS[section.resource_type]:
+        for item in section.items.get(listed.name, ()):
+            where = (item.rows or "", item.only_if)
+            for slot, field in fields_of(item, listed):
+                name = f"{listed.name}.{slot.name}"
+                element = f"{section.resource_type}.{listed.element}.{slot.element}"
+                yield Place(field, name, element, slot.kind, *where, slot.takes)
 
 
-def _takes(slot: Slot) -> tuple[str, ...]:
-    return ("true", "false") if slot.kind is Kind.FLAG else slot.codes
+def fields_of(
+    item: ItemMapping, listed: ListSlot
+) -> Iterator[tuple[Slot, FieldMapping]]:
+    """Yield the fields of an item in the order of its slots, the lines of an address last."""
+    for slot in listed.slots:
+        if slot.record in item.fields:
+            yield slot, item.fields[slot.record]
+    for line in item.lines:
+        yield LINES, line

@@ -9,7 +9,7 @@ at the place to mend.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -24,12 +24,6 @@ MAX_DEPTH = 20
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """What the first two bytes are in what Windows calls Unicode."""
-
-_Quick = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""libyaml: thirteen times as fast, where PyYAML was built with it."""
-
-_LENIENT = re.compile(r"\t|[|>][-+\d]*#")
-"""What libyaml takes though YAML does not: tabs, a comment right behind `|`."""
 
 _TYPOGRAPHIC = tuple("“”„‘’")
 """Quotes as word processors write them: YAML takes them for letters."""
@@ -163,28 +157,24 @@ def read_text(data: bytes | str, file: str) -> Table:
 
 def _parsed(data: bytes | str, file: str) -> tuple[Table, tuple[MappingProblem, ...]]:
     text = _decoded(data, file)
+    builder = _Builder(file, text)
     try:
-        try:
-            loader = yaml.BaseLoader if _LENIENT.search(text) else _Quick
-            root = _composed(text, file, loader)
-        except yaml.YAMLError:
-            # libyaml has other words, and other places, for what it refuses.
-            root = _composed(text, file, yaml.BaseLoader)
+        root = builder.document()
     except yaml.reader.ReaderError as error:
         sign = f"U+{ord(text[error.position]):04X}"
         mark = _mark_at(file, text, error.position)
         raise _refusal(mark, f"the character {sign} is not allowed in YAML") from error
     except yaml.MarkedYAMLError as error:
-        place_of_fault, words = explained(error, text)
+        place_of_fault, words = _explained(error, text)
         raise _refusal(_mark(file, place_of_fault), words) from error
+    if builder.foreign:
+        raise MappingError(builder.foreign)
     if root is None:
         raise _refusal(Mark(file, 1, 1), "the file is empty")
-    builder = _Builder(file, text)
-    table = builder.node(root)
-    if not isinstance(table, Table):
+    if not isinstance(root, Table):
         text = "the file must hold keys and values (key: value)"
-        raise _refusal(table.mark, text)
-    return table, tuple(builder.problems)
+        raise _refusal(root.mark, text)
+    return root, tuple(builder.problems)
 
 
 def _decoded(data: bytes | str, file: str) -> str:
@@ -205,35 +195,13 @@ def _decoded(data: bytes | str, file: str) -> str:
         raise _refusal(_mark_at(file, before, len(before)), text) from error
 
 
-def _composed(text: str, file: str, loader: Any) -> yaml.Node | None:
-    """Return PyYAML's nodes of a text that is one document, without tags and anchors."""
-    refused: list[MappingProblem] = []
-    depth = documents = 0
-    for event in yaml.parse(text, Loader=loader):
-        mark = _mark(file, event.start_mark)
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        documents += isinstance(event, yaml.DocumentStartEvent)
-        if depth > MAX_DEPTH:
-            raise _refusal(mark, f"nested more than {MAX_DEPTH} levels deep")
-        if documents > 1:
-            words = "a second document ('---'): one file is one document"
-            raise _refusal(mark, words)
-        if words := _not_of_the_format(event):
-            refused.append(MappingProblem(mark, "", words))
-    if refused:
-        raise MappingError(refused)
-    root: yaml.Node | None = yaml.compose(text, Loader=loader)
-    return root
-
-
 def _not_of_the_format(event: Any) -> str:
     """Return why an event is refused, "" for one that is part of the format."""
     if isinstance(event, yaml.AliasEvent):
         return f"'*{event.anchor}': write the value out; aliases are refused"
-    if getattr(event, "anchor", None) is not None:
+    if event.anchor is not None:
         return f"'&{event.anchor}': anchors are not part of the format"
-    if getattr(event, "tag", None) not in (None, "!"):
+    if event.tag not in (None, "!"):
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
         return f"'{tag}': tags are not part of the format; quote texts"
     return ""
@@ -255,60 +223,88 @@ def _mark_at(file: str, text: str, position: int) -> Mark:
 
 
 class _Builder:
-    """Builds our nodes from PyYAML's; collects what can be passed over."""
+    """Builds nodes from the parser's events.
+
+    `problems` can be passed over; `foreign` is what is no part of the format.
+    """
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.lines = text.splitlines()
+        self.events = yaml.parse(text, Loader=yaml.BaseLoader)
         self.problems: list[MappingProblem] = []
+        self.foreign: list[MappingProblem] = []
 
-    def node(self, node: yaml.Node) -> Node:
-        mark = _mark(self.file, node.start_mark)
-        if isinstance(node, yaml.ScalarNode):
-            return self.scalar(node, mark)
-        if isinstance(node, yaml.SequenceNode):
-            return Items(mark, tuple(map(self.node, node.value)))
-        return self.table(node, mark)
+    def document(self) -> Node | None:
+        """Return the node of the one document, None for an empty file."""
+        root: Node | None = None
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                if root is not None:
+                    words = "a second document ('---'): one file is one document"
+                    raise _refusal(_mark(self.file, event.start_mark), words)
+                root = self.node(next(self.events))
+        return root
 
-    def scalar(self, node: yaml.ScalarNode, mark: Mark) -> Scalar:
+    def node(self, event: Any, depth: int = 1) -> Node:
+        """Return the node that begins with an event."""
+        mark = _mark(self.file, event.start_mark)
+        if words := _not_of_the_format(event):
+            self.foreign.append(MappingProblem(mark, "", words))
+        if isinstance(event, yaml.AliasEvent):
+            return Scalar(mark, "")
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event, mark)
+        if depth > MAX_DEPTH:
+            raise _refusal(mark, f"nested more than {MAX_DEPTH} levels deep")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self.table(mark, depth)
+        items: list[Node] = []
+        while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
+            items.append(self.node(item, depth + 1))
+        return Items(mark, tuple(items))
+
+    def scalar(self, event: Any, mark: Mark) -> Scalar:
         """Return a text; one that editors or comments have spoilt is refused."""
         behind = "".join(self.lines[mark.line - 1 : mark.line])[mark.column - 1 :]
-        if not node.style and node.value[:1] in _TYPOGRAPHIC:
-            self.refuse(mark, f"'{node.value[0]}' is no quote here: write '…'")
-        elif not node.style and not node.value and behind.lstrip()[:1] == "#":
+        if not event.style and event.value[:1] in _TYPOGRAPHIC:
+            self.refuse(mark, f"'{event.value[0]}' is no quote here: write '…'")
+        elif not event.style and not event.value and behind.lstrip()[:1] == "#":
             self.refuse(mark, "nothing but a comment: quote a text that holds '#'")
-        return Scalar(mark, node.value, self.begin(node, mark))
+        return Scalar(mark, event.value, self.begin(event, mark))
 
-    def begin(self, node: yaml.ScalarNode, mark: Mark) -> Mark | None:
+    def begin(self, event: Any, mark: Mark) -> Mark | None:
         """Return where the characters of a text begin, if each line of it is one here."""
-        if node.style == "|":
-            below = self.lines[mark.line : node.end_mark.line]
+        if event.style == "|":
+            below = self.lines[mark.line : event.end_mark.line]
             first = next((line for line in below if line.strip()), "")
             return Mark(self.file, mark.line + 1, _indent(first) + 1)
-        if node.start_mark.line != node.end_mark.line:
+        if event.start_mark.line != event.end_mark.line:
             return None
-        return Mark(self.file, mark.line, mark.column + bool(node.style))
+        return Mark(self.file, mark.line, mark.column + bool(event.style))
 
-    def table(self, node: yaml.Node, mark: Mark) -> Table:
+    def table(self, mark: Mark, depth: int) -> Table:
         entries: dict[str, Node] = {}
         keys: dict[str, Mark] = {}
-        for key, value in node.value:
-            at, built = _mark(self.file, key.start_mark), self.node(value)
-            if isinstance(value, yaml.ScalarNode) and not (value.value or value.style):
-                # libyaml puts a text that is missing where the next one begins.
-                end = _mark(self.file, key.end_mark)
-                built = self.scalar(value, replace(end, column=end.column + 1))
-            if not isinstance(key, yaml.ScalarNode):
-                self.refuse(at, "a key must be a text; quote '{' and '[' in texts")
-            elif key.value in keys:
-                first = keys[key.value].line
-                text = (
-                    f"the key '{key.value}' is here twice; the first is on line {first}"
-                )
+        while not isinstance(key := next(self.events), yaml.MappingEndEvent):
+            at = _mark(self.file, key.start_mark)
+            name = self.key(key, depth)
+            value = self.node(next(self.events), depth + 1)
+            if name in keys:
+                first = keys[name].line
+                text = f"the key '{name}' is here twice; the first is on line {first}"
                 self.refuse(at, text)
-            else:
-                entries[key.value], keys[key.value] = built, at
+            elif name is not None:
+                entries[name], keys[name] = value, at
         return Table(mark, MappingProxyType(entries), MappingProxyType(keys))
+
+    def key(self, event: Any, depth: int) -> str | None:
+        """Return the text of a key, None for one that is no text."""
+        node = self.node(event, depth + 1)
+        if isinstance(node, Scalar):
+            return node.text
+        self.refuse(node.mark, "a key must be a text; quote '{' and '[' in texts")
+        return None
 
     def refuse(self, mark: Mark, text: str) -> None:
         self.problems.append(MappingProblem(mark, "", text))
@@ -317,90 +313,58 @@ class _Builder:
 # ------------------------------------------------------------------- what YAML refuses
 
 
-class _Fault(NamedTuple):
-    """A fault of the parser by how its problem and its context begin.
-
-    `at_start` places it where the thing that is at fault starts: the parser often
-    finds out a line later, or at the end of the file.
-    """
-
-    problem: str
-    context: str
-    words: str
-    at_start: bool = False
-
-
-_QUOTE = "a quote is never closed"
 _COLON = "a ':' is not expected here: quote the text, or check the indentation above"
 _NO_COLON = "a key without ':', or a text that needs quotes"
 _MISPLACED = "indented like nothing above it: line it up with what it belongs to"
 _TOO_MANY = "does not belong to what stands before it: a bracket, quote or ',' too many"
+_QUOTE = "a quote is never closed"
+_BRACKET = "this bracket is never closed, or a ',' is missing between what it holds"
 _SIGN = "a text cannot begin with this sign: quote it"
 
-_FAULTS = (
-    _Fault("found character '\\t'", "", "a tab: indent with blanks"),
-    _Fault("found character", "", _SIGN),
-    _Fault("mapping values are not allowed", "", _COLON),
-    _Fault("could not find expected ':'", "", _NO_COLON, at_start=True),
-    _Fault("found unexpected", "while scanning a quoted", _QUOTE, at_start=True),
-    _Fault(
-        "expected ',' or",
-        "while parsing a flow",
-        "this bracket is never closed, or a ',' is missing between what it holds",
-        at_start=True,
-    ),
-    _Fault("expected <block end>", "", _MISPLACED),
-    _Fault("expected the node content", "", "a value is missing here, or needs quotes"),
-    _Fault(
-        "sequence entries are not allowed",
-        "",
-        "a '-' is not expected here: quote the text, or check the indentation",
-    ),
-    _Fault("mapping keys are not allowed", "", _SIGN),
-    _Fault(
-        "",
-        "while scanning a block scalar",
-        "after '|' or '>' the text begins on the next line",
-    ),
-    _Fault(
-        "",
-        "while scanning a double-quoted",
-        "a '\\' means something else in double quotes: use single quotes",
-    ),
-    *(
-        _Fault("", f"while {context}", _SIGN, at_start=True)
-        for context in (
-            *("scanning an alias", "scanning an anchor", "scanning a directive"),
-            *("scanning a tag", "parsing a tag", "parsing a node"),
-        )
-    ),
-    _Fault(
-        "expected '<document start>'",
-        "",
-        "does not belong to what stands above: check the indentation and the brackets",
-    ),
-    _Fault("", "", "not readable as YAML from here on"),
+_AT_START = (_NO_COLON, _QUOTE, _BRACKET, _SIGN)
+"""Faults that the parser notices a line later, or at the end of the file."""
+
+_FAULTS: Mapping[str, str] = MappingProxyType(
+    {
+        r": found character '\\t'": "a tab: indent with blanks",
+        ": found character": _SIGN,
+        ": mapping values are not allowed": _COLON,
+        ": could not find expected ':'": _NO_COLON,
+        "while scanning a quoted.*: found unexpected": _QUOTE,
+        "while parsing a flow.*: expected ',' or": _BRACKET,
+        ": expected <block end>": _MISPLACED,
+        ": expected the node content": "a value is missing here, or needs quotes",
+        ": sequence entries are not allowed": "a '-' is not expected here: quote the "
+        "text, or check the indentation",
+        ": mapping keys are not allowed": _SIGN,
+        "while scanning a block scalar": "after '|' or '>' the text begins on the next "
+        "line",
+        "while scanning a double-quoted": "a '\\' means something else in double "
+        "quotes: use single quotes",
+        "while (scanning|parsing) (an alias|an anchor|a directive|a tag|a node)": _SIGN,
+        ": expected '<document start>'": "does not belong to what stands above: check "
+        "the indentation and the brackets",
+        "": "not readable as YAML from here on",
+    }
 )
+"""What is wrong, by the parser's own words: its context, a colon, and its problem."""
 
 
-def explained(error: yaml.MarkedYAMLError, text: str = "") -> tuple[Any, str]:
+def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[Any, str]:
     """Return the place to mend, as the parser counts (from 0), and what is wrong there.
 
-    `text` is what was parsed: the lines above often tell more than the parser does.
+    The lines above in `text` often tell more than the parser does.
     """
-    problem, context = error.problem or "", error.context or ""
-    fault = next(
-        fault
-        for fault in _FAULTS
-        if problem.startswith(fault.problem) and context.startswith(fault.context)
-    )
+    message = f"{error.context or ''}: {error.problem or ''}"
+    words = next(words for form, words in _FAULTS.items() if re.search(form, message))
     mark: Any = error.problem_mark or error.context_mark
-    mark = (error.context_mark or mark) if fault.at_start else mark
+    if words in _AT_START and error.context_mark:
+        mark = error.context_mark
     lines = text.splitlines()[: mark.line + 1]
     above = [n for n, line in enumerate(lines[:-1]) if line.split("#")[0].strip()]
     if not above or len(lines) <= mark.line:
-        return mark, fault.words
-    return _by_indentation(mark, fault.words, lines, above)
+        return mark, words
+    return _by_indentation(mark, words, lines, above)
 
 
 class _Place(NamedTuple):

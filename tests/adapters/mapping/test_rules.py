@@ -54,6 +54,7 @@ CASES = (
     (HTTP, ("    fixed: {not: A}\n", ""), ("13 encounter.list",)),
     (HTTP, ("step: day", 'step: minute, format: "%Y-%m-%d"'), ("27 encounter.search.date.format %Y-%m-%d",)),
     (HTTP, ("P: planned, S", "P: planned, Q: planned, S"), ("28 encounter.search.status planned",)),
+    (HTTP, ("    status: {send: states}\n", "    identifier: {send: n, system: {send: s, codes: sites}}\n"), ("28 encounter.search.identifier", "28 encounter.search.identifier.system.codes sites")),
     (HTTP, ("name: Small", "name: Small\ndate: period"), ("3 date", "28 encounter.search.date",)),
     (TWO, ("organization_id: h-1", "organization_id: {from: b}"), ("22 Encounter.serviceProvider",)),
     (TWO, ("organization_id: h-1", "organization_id: {value: h, source: north}"), ("22 Encounter.serviceProvider",)),
