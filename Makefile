@@ -89,6 +89,11 @@ format: .venv/test.stamp ## Write the code in the one style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+.PHONY: manifests
+manifests: .venv/run.stamp ## Render deploy/kubernetes from deploy/chart, with the version of setup.cfg
+	@.ci/helm
+	@$(BIN)/python deploy/kubernetes/generate.py
+
 .PHONY: lock
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)
