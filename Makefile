@@ -94,6 +94,10 @@ manifests: .venv/run.stamp ## Render deploy/kubernetes from deploy/chart, with t
 	@.ci/helm
 	@$(BIN)/python deploy/kubernetes/generate.py
 
+.PHONY: monitoring
+monitoring: .venv/run.stamp ## Generate alert rules and the dashboard from the metrics of the service
+	@$(BIN)/python deploy/monitoring/generate.py
+
 .PHONY: lock
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)
