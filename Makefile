@@ -35,8 +35,14 @@ test-extended: .venv/test.stamp ## Run those that take long: full products, dril
 prove: .venv/test.stamp ## Run both in orders of chance on a busy machine (ARGS="10 3": times of each)
 	@.ci/prove $(ARGS)
 
+.PHONY: sbom
+sbom: .venv/test.stamp ## Build wheel and sdist of the last commit in build/dist, and the wheel's bill of materials
+	@rm -rf build/dist
+	@.ci/build build/dist
+	@$(BIN)/python .ci/sbom.py wheel build/dist/*.whl requirements-tracing.lock build/dist/encounters-wheel.cdx.json
+
 .PHONY: image
-image: .venv/test.stamp ## Build the image and run it, where buildah, runc and debootstrap are (BASE=…)
+image: sbom ## Build the image and run it, with bills of materials, where buildah, runc and debootstrap are (BASE=…)
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
 
 .PHONY: drill
@@ -103,8 +109,8 @@ lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)
 
 .PHONY: audit
-audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked
-	@.ci/audit $(ARGS)
+audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked (OSV=file of the database)
+	@OSV="$(OSV)" .ci/audit $(ARGS)
 
 .PHONY: clean
 clean: ## Remove the environment, the demo and all that tools leave
