@@ -41,6 +41,10 @@ sbom: .venv/test.stamp ## Build wheel and sdist of the last commit in build/dist
 	@.ci/build build/dist
 	@$(BIN)/python .ci/sbom.py wheel build/dist/*.whl requirements-tracing.lock build/dist/encounters-wheel.cdx.json
 
+.PHONY: release
+release: .venv/test.stamp ## Build in dist/ all that an operator downloads, of the last commit (BASE=…)
+	@BASE="$(BASE)" .ci/release
+
 .PHONY: image
 image: sbom ## Build the image and run it, with bills of materials, where buildah, runc and debootstrap are (BASE=…)
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
@@ -114,7 +118,7 @@ audit: .venv/test.stamp ## Check licences and known weaknesses of all that is lo
 
 .PHONY: clean
 clean: ## Remove the environment, the demo and all that tools leave
-	@rm -rf .venv .demo build .*_cache .hypothesis *.egg-info
+	@rm -rf .venv .demo build dist .*_cache .hypothesis *.egg-info
 
 .venv/run.stamp: requirements.lock
 	@PYTHON="$(PYTHON)" .ci/environment requirements.lock

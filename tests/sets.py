@@ -51,6 +51,7 @@ SYSTEM = (
     "server/test_probes.py",
     "server/test_reload.py",
     "server/test_start.py",
+    "test_release.py",
     "docs/test_client.py",
     "docs/test_guide.py",
     "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
