@@ -35,8 +35,18 @@ test-extended: .venv/test.stamp ## Run those that take long: full products, dril
 prove: .venv/test.stamp ## Run both in orders of chance on a busy machine (ARGS="10 3": times of each)
 	@.ci/prove $(ARGS)
 
+.PHONY: sbom
+sbom: .venv/test.stamp ## Build wheel and sdist of the last commit in build/dist, and the wheel's bill of materials
+	@rm -rf build/dist
+	@.ci/build build/dist
+	@$(BIN)/python .ci/sbom.py wheel build/dist/*.whl requirements-tracing.lock build/dist/encounters-wheel.cdx.json
+
+.PHONY: release
+release: .venv/test.stamp ## Build in dist/ all that an operator downloads, of the last commit (BASE=…)
+	@BASE="$(BASE)" .ci/release
+
 .PHONY: image
-image: .venv/test.stamp ## Build the image and run it, where buildah, runc and debootstrap are (BASE=…)
+image: sbom ## Build the image and run it, with bills of materials, where buildah, runc and debootstrap are (BASE=…)
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
 
 .PHONY: drill
@@ -89,17 +99,26 @@ format: .venv/test.stamp ## Write the code in the one style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+.PHONY: manifests
+manifests: .venv/run.stamp ## Render deploy/kubernetes from deploy/chart, with the version of setup.cfg
+	@.ci/helm
+	@$(BIN)/python deploy/kubernetes/generate.py
+
+.PHONY: monitoring
+monitoring: .venv/run.stamp ## Generate alert rules and the dashboard from the metrics of the service
+	@$(BIN)/python deploy/monitoring/generate.py
+
 .PHONY: lock
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)
 
 .PHONY: audit
-audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked
-	@.ci/audit $(ARGS)
+audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked (OSV=file of the database)
+	@OSV="$(OSV)" .ci/audit $(ARGS)
 
 .PHONY: clean
 clean: ## Remove the environment, the demo and all that tools leave
-	@rm -rf .venv .demo build .*_cache .hypothesis *.egg-info
+	@rm -rf .venv .demo build dist .*_cache .hypothesis *.egg-info
 
 .venv/run.stamp: requirements.lock
 	@PYTHON="$(PYTHON)" .ci/environment requirements.lock

@@ -8,7 +8,7 @@ prints a table. Exit status 1 where a licence is not allowed, or a package tells
 import re
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
 from pathlib import Path
 
 ALLOWED = frozenset(
@@ -34,6 +34,7 @@ SPELLINGS = {
     "BSD License": "BSD",
     "MIT License": "MIT",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
 }
 """Other names for them, of which packages make use."""
 
@@ -46,22 +47,31 @@ def pinned(lock: Path) -> Iterator[tuple[str, str]]:
     yield from _PINNED.findall(lock.read_text("utf-8"))
 
 
-def licences(package: str) -> tuple[str, ...]:
-    """Return the licences that an installed package names, in SPDX's words where known."""
-    try:
-        told = metadata(package)
-    except PackageNotFoundError:
-        return ()
+def declared(told: PackageMetadata) -> tuple[str, ...]:
+    """Return what a package says it is under: an expression, or names, of SPDX where known."""
     classifiers = told.get_all("Classifier") or ()
     listed = [
         c.rpartition(" :: ")[2] for c in classifiers if c.startswith("License ::")
     ]
     named = (
-        _TOGETHER.split(told["License-Expression"])
+        [told["License-Expression"]]
         if "License-Expression" in told
         else listed or (told.get("License") or "").splitlines()[:1]
     )
-    bare = (name.strip() for name in named)
+    return tuple(dict.fromkeys(SPELLINGS.get(name, name) for name in named if name))
+
+
+def licences(package: str) -> tuple[str, ...]:
+    """Return the licences that an installed package names, those of an expression apart."""
+    try:
+        told = metadata(package)
+    except PackageNotFoundError:
+        return ()
+    bare = (
+        part.strip()
+        for name in declared(told)
+        for part in (_TOGETHER.split(name) if "License-Expression" in told else [name])
+    )
     return tuple(dict.fromkeys(SPELLINGS.get(name, name) for name in bare if name))
 
 

@@ -1,15 +1,18 @@
 """The nginx of deploy/compose/nginx.conf on this machine: its files and addresses moved."""
 
 import http.client
+import json
 import os
 import shutil
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.certificates import certify
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
@@ -83,17 +86,19 @@ def nginx_conf(
     for number, upstream in enumerate(upstreams, 1):
         place = f"{HOST}:{upstream}" if isinstance(upstream, int) else upstream
         text = text.replace(f"{FRONT}.{10 + number}:8000", place)
-    # What the package of nginx says around such a file.
+    return around(directory, text)
+
+
+def around(directory: Path, text: str) -> str:
+    """Return a file of conf.d with what the package of nginx says around it."""
     temporary = "".join(
         f"{name}_temp_path {directory}/{name};\n"
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     # Else its workers are those of another user, whom a unix socket does not let in.
     user = "user root;\n" if os.geteuid() == 0 else ""
-    around = user + (
-        f"daemon off;\npid {directory}/pid;\nerror_log {directory}/error.log crit;\n"
-    )
-    return f"{around}events {{}}\nhttp {{\n{temporary}{text}}}\n"
+    main = f"daemon off;\npid {directory}/pid;\nerror_log {directory}/error.log crit;\n"
+    return f"{user}{main}events {{}}\nhttp {{\n{temporary}{text}}}\n"
 
 
 @contextmanager
@@ -120,3 +125,29 @@ def nginx(
     finally:
         process.terminate()
         process.wait(60)
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Answers with the headers that it was sent."""
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = json.dumps(dict(self.headers.items())).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815 - as the base class wants it
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Write nothing."""
+
+
+@contextmanager
+def echoing(port: int) -> Iterator[None]:
+    """Run a server that stands for an instance on a port of its own."""
+    with ThreadingHTTPServer((HOST, port), _Echo) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield
+        server.shutdown()

@@ -1,18 +1,27 @@
-"""deploy/compose is whole: the file fits its schema, the settings start, Redis takes its own."""
+"""deploy/compose is whole: the file fits its schema, the settings start, Redis takes its own.
 
+`docker compose config` reads it where Docker's plugin is installed.
+"""
+
+import hashlib
+import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+import requests
 import yaml
 
 from app.config import PREFIX, SETTINGS, Settings
 from demo.processes import redis_server as server_program
-from tests.app.changing import SEAL_KEYS
+from tests.deploy.proxies import NGINX, around, echoing
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 
 COMPOSE = ROOT / "deploy" / "compose"
@@ -21,6 +30,15 @@ INSTANCES = ("encounters-1", "encounters-2")
 
 OPERATORS_OWN = {"hospital", "tls", "secrets"}
 """What the guide has its reader put there."""
+
+NO_COMPOSE = (
+    subprocess.run(
+        ["docker", "compose", "version"], capture_output=True, check=False
+    ).returncode
+    if shutil.which("docker")
+    else 1
+)
+needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 
 
 def composed() -> Any:
@@ -81,16 +99,188 @@ def test_only_the_proxy_and_what_looks_on_can_be_reached() -> None:
     assert composed()["networks"]["store"]["internal"] is True
 
 
-def test_the_settings_start(tmp_path: Path) -> None:
+def test_prometheus_and_grafana_are_on_an_internal_network_alone() -> None:
+    services, networks = composed()["services"], composed()["networks"]
+    for name in ("prometheus", "grafana"):
+        assert services[name]["networks"] == ["monitoring"]
+        assert "ports" not in services[name]
+    assert networks["monitoring"]["internal"] is True
+    assert "front" not in services["monitoring-proxy"]["networks"]
+    assert "monitoring" not in services["proxy"]["networks"]
+
+
+def test_every_image_is_pinned_by_a_digest_that_must_be_set() -> None:
+    pins = env_file(COMPOSE / ".env")
+    others = {n: s for n, s in composed()["services"].items() if n not in INSTANCES}
+    named = set()
+    for name, service in others.items():
+        form = r"\$\{([A-Z]+)_IMAGE\}@\$\{([A-Z]+)_DIGEST:\?run \.\./pin\}"
+        pinned = re.fullmatch(form, service["image"])
+        assert pinned, name
+        assert pinned[1] == pinned[2]
+        named.add(pinned[1])
+    assert {f"{name}_IMAGE" for name in named} <= set(pins)
+    for name, value in pins.items():
+        if name.endswith("_DIGEST"):
+            # Whoever has run `deploy/pin` may keep what it wrote.
+            assert re.fullmatch(r"(sha256:[0-9a-f]{64})?", value), name
+        else:
+            assert f"{name.removesuffix('_IMAGE')}_DIGEST" in pins
+            assert re.fullmatch(r"[a-z/]+:[\w.-]+", value), name
+
+
+def digest_of(image: str) -> str:
+    """Return a digest that the stand-in of a tool answers for an image."""
+    return f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+
+
+TOOLS = {
+    "docker": '[ "$2" = version ] || exec hashed "${@: -1}"',
+    "skopeo": 'image=${@: -1}; exec hashed "${image#docker://}"',
+    "crane": 'exec hashed "${@: -1}"',
+}
+"""What each tool does with its arguments here: no registry is asked."""
+
+HASHED = """[ "$1" != "$UNKNOWN" ] || exit 1
+echo "sha256:$(printf %s "$1" | sha256sum | cut -d ' ' -f 1)"
+"""
+
+Pin = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def pin(tmp_path: Path) -> Pin:
+    """Run a copy of `deploy/pin` where one tool is installed."""
+    copy, commands = tmp_path / "deploy", tmp_path / "bin"
+    (copy / "compose").mkdir(parents=True)
+    commands.mkdir()
+    shutil.copy(ROOT / "deploy" / "pin", copy)
+    shutil.copy(COMPOSE / ".env", copy / "compose")
+    for name in ("bash", "dirname", "mktemp", "rm", "cat", "cut", "sha256sum"):
+        (commands / name).symlink_to(str(shutil.which(name)))
+
+    def run(
+        tool: str, *images: str, unknown: str = ""
+    ) -> "subprocess.CompletedProcess[str]":
+        for name, text in {"hashed": HASHED, tool: TOOLS.get(tool, "exit 1")}.items():
+            (commands / name).write_text(f"#!{shutil.which('bash')}\n{text}\n")
+            (commands / name).chmod(0o755)
+        return subprocess.run(
+            [str(copy / "pin"), *images],
+            env={"PATH": str(commands), "UNKNOWN": unknown},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_script_writes_the_digest_of_every_image(
+    pin: Pin, tmp_path: Path, tool: str
+) -> None:
+    before, file = env_file(COMPOSE / ".env"), tmp_path / "deploy" / "compose" / ".env"
+    images = {name: before[name] for name in before if name.endswith("_IMAGE")}
+    # Twice: what is written is read again.
+    for _ in range(2):
+        done = pin(tool)
+        assert done.returncode == 0, done.stderr
+        digests = {
+            name.replace("_IMAGE", "_DIGEST"): digest_of(image)
+            for name, image in images.items()
+        }
+        assert env_file(file) == images | digests
+    comments = [line for line in file.read_text().splitlines() if line[0] == "#"]
+    assert comments
+
+
+def test_the_script_prints_the_digest_of_one_image(pin: Pin) -> None:
+    done = pin("crane", "registry.example.org/encounters:1.0.0")
+    assert done.stdout.strip() == digest_of("registry.example.org/encounters:1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("tool", "unknown"), [("crane", "redis:7.2"), ("skopeo", "redis:7.2"), ("none", "")]
+)
+def test_where_one_digest_is_missing_nothing_is_written(
+    pin: Pin, tmp_path: Path, tool: str, unknown: str
+) -> None:
+    done = pin(tool, unknown=unknown)
+    assert done.returncode != 0
+    assert done.stderr
+    folder = tmp_path / "deploy" / "compose"
+    assert [file.name for file in folder.iterdir()] == [".env"]
+    assert (folder / ".env").read_text() == (COMPOSE / ".env").read_text()
+
+
+def test_what_is_no_digest_is_refused(pin: Pin, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "cut").unlink()
+    (tmp_path / "bin" / "cut").symlink_to(str(shutil.which("true")))
+    done = pin("crane", "nginx:1.26")
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.skipif(bool(NO_COMPOSE), reason="docker compose is not installed here")
+def test_docker_compose_reads_it(tmp_path: Path, secrets: Path) -> None:
+    copy = secrets.parent
+    (copy / "secrets" / "hospital.env").write_text("PAS_URL=https://pas.example.org\n")
+    command = ["docker", "compose", "--project-directory", str(copy), "config"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode != 0, "without digests it must not start"
+    pins = env_file(copy / ".env")
+    for name in [name for name in pins if name.endswith("_IMAGE")]:
+        pins[name.replace("_IMAGE", "_DIGEST")] = digest_of(pins[name])
+    (copy / ".env").write_text("".join(f"{k}={v}\n" for k, v in pins.items()))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    services = yaml.safe_load(done.stdout)["services"]
+    assert services["redis"]["image"] == f"redis:7.2@{digest_of('redis:7.2')}"
+    assert set(services) == set(composed()["services"])
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    """Return the folder of secrets that the script writes, in a copy of deploy/compose."""
+    shutil.copytree(
+        COMPOSE, tmp_path / "compose", ignore=shutil.ignore_patterns(*OPERATORS_OWN)
+    )
+    script = tmp_path / "compose" / "secrets.sh"
+    subprocess.run([str(script)], check=True, capture_output=True)
+    return tmp_path / "compose" / "secrets"
+
+
+def test_the_script_writes_every_secret_that_compose_names(secrets: Path) -> None:
+    named = {Path(each["file"]).name for each in composed()["secrets"].values()}
+    assert {file.name for file in secrets.iterdir()} == named | {"hospital.env"}
+    texts = {name: (secrets / name).read_text() for name in named}
+    assert len(set(texts.values())) == len(named)
+    for name in named:
+        assert (secrets / name).stat().st_mode & 0o777 == 0o400
+        if os.geteuid() == 0:
+            owner = {"redis_accounts": 999, "grafana_password": 472}.get(name, 10001)
+            assert (secrets / name).stat().st_uid == owner
+    # Run again, it changes none.
+    subprocess.run([str(secrets.parent / "secrets.sh")], check=True)
+    assert {name: (secrets / name).read_text() for name in named} == texts
+
+
+def test_grafana_has_no_default_password(secrets: Path) -> None:
+    grafana = composed()["services"]["grafana"]
+    place = grafana["environment"]["GF_SECURITY_ADMIN_PASSWORD__FILE"]
+    assert place == f"/run/secrets/{grafana['secrets'][0]}"
+    assert len((secrets / "grafana_password").read_text()) == 64
+
+
+def test_the_settings_start(tmp_path: Path, secrets: Path) -> None:
     service = composed()["services"]["encounters-1"]
     given = env_file(COMPOSE / "settings.env") | service["environment"]
     known = {s.name for s in SETTINGS} | {
         f"{s.name}_FILE" for s in SETTINGS if s.secret
     }
     assert {name for name in given if name.startswith(PREFIX)} == set(given) <= known
-    for name, value in (("seal_keys", SEAL_KEYS[0]), ("audit_key", "k" * 44)):
-        (tmp_path / name).write_text(value)
-        given[f"{PREFIX}{name.upper()}_FILE"] = str(tmp_path / name)
+    mounted = {f"/run/secrets/{name}": secrets / name for name in service["secrets"]}
+    given = {name: str(mounted.get(value, value)) for name, value in given.items()}
     given |= {f"{PREFIX}MAPPING": __file__, f"{PREFIX}AUDIT": str(tmp_path / "audit")}
     settings = Settings.from_environ(given)
     front = composed()["services"]["proxy"]["networks"]["front"]
@@ -116,10 +306,14 @@ def test_prometheus_looks_at_every_instance() -> None:
     assert targets["targets"] == [f"{name}:9000" for name in INSTANCES]
 
 
-def test_redis_drops_no_page_and_survives_a_restart(tmp_path: Path) -> None:
+def test_redis_has_a_password_drops_no_page_and_survives_a_restart(
+    tmp_path: Path, secrets: Path
+) -> None:
     shipped = (COMPOSE / "redis.conf").read_text("utf-8")
     assert "dir /data\n" in shipped
-    (tmp_path / "redis.conf").write_text(shipped.replace("/data", str(tmp_path)))
+    moved = shipped.replace("/data", str(tmp_path))
+    (tmp_path / "redis.conf").write_text(moved.replace("/run/secrets", str(secrets)))
+    assert f"{secrets}/redis_accounts" in (tmp_path / "redis.conf").read_text()
     port, log = free_ports(), tmp_path / "log"
     command = [str(server_program()), str(tmp_path / "redis.conf")]
     with log.open("wb") as file:
@@ -128,11 +322,45 @@ def test_redis_drops_no_page_and_survives_a_restart(tmp_path: Path) -> None:
         )
     try:
         wait_until(lambda: listens(port), log)
-        with redis.Redis(port=port) as client:
-            told = client.config_get("*")
-            assert told["maxmemory-policy"] == "noeviction"
-            assert int(told["maxmemory"]) > 0
-            assert (told["appendonly"], told["save"]) == ("yes", "")
+        with redis.Redis(port=port) as nobody, pytest.raises(redis.AuthenticationError):
+            nobody.ping()
+        url = (secrets / "redis_url").read_text().strip()
+        assert "@redis:6379/" in url
+        with redis.Redis.from_url(url.replace("redis:6379", f"{HOST}:{port}")) as ours:
+            assert ours.set("page", b"1", ex=60)
+            assert ours.eval("return redis.call('GET', KEYS[1])", 1, "page") == b"1"
+            told = ours.info("memory")
+            assert told["maxmemory_policy"] == "noeviction"
+            assert told["maxmemory"] == 512 * 1024**2
+            assert ours.info("persistence")["aof_enabled"] == 1
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                ours.config_get("*")
     finally:
         process.terminate()
         process.wait(60)
+    assert re.search(r'^save ""$', shipped, re.MULTILINE)
+
+
+@needs_nginx
+def test_monitoring_is_reached_through_its_proxy(tmp_path: Path) -> None:
+    text = (COMPOSE / "monitoring.conf").read_text("utf-8")
+    ports = {"grafana:3000": 3000, "prometheus:9090": 9090}
+    with ExitStack() as stack:
+        places = {}
+        for service, shipped in ports.items():
+            behind, before = free_ports(), free_ports()
+            stack.enter_context(echoing(behind))
+            assert f"listen {shipped};" in text
+            text = text.replace(service, f"{HOST}:{behind}")
+            text = text.replace(f"listen {shipped};", f"listen {HOST}:{before};")
+            places[service] = before
+        conf = tmp_path / "nginx.conf"
+        conf.write_text(around(tmp_path, text))
+        command = [str(NGINX), "-c", str(conf), "-e", str(tmp_path / "error.log")]
+        process = subprocess.Popen(command)
+        stack.callback(lambda: (process.terminate(), process.wait(60)))
+        for before in places.values():
+            wait_until(lambda port=before: listens(port), conf)
+            answer = requests.get(f"http://{HOST}:{before}/api/live", timeout=60)
+            assert answer.status_code == 200
+            assert answer.json()["Host"] == f"{HOST}:{before}"

@@ -1,6 +1,8 @@
 """deploy/kubernetes fits the schemas of Kubernetes, and its parts fit each other."""
 
+import ipaddress
 import json
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,7 +21,10 @@ FOLDER = ROOT / "deploy" / "kubernetes"
 FILES = sorted(set(FOLDER.glob("*.yaml")) - {FOLDER / "kustomization.yaml"})
 VERSIONS = ("1.27", "1.32")
 KUBECTL = shutil.which("kubectl")
-LABELS = {"app.kubernetes.io/name": "encounters"}
+GENERATE = runpy.run_path(str(FOLDER / "generate.py"))
+VERSION = GENERATE["version"]()
+NAME = "encounters"
+LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME}
 
 
 def manifest(name: str) -> Any:
@@ -27,7 +32,7 @@ def manifest(name: str) -> Any:
 
 
 def pod() -> Any:
-    return manifest("deployment")["spec"]["template"]["spec"]
+    return manifest("statefulset")["spec"]["template"]["spec"]
 
 
 def container() -> Any:
@@ -46,14 +51,51 @@ def test_the_kustomization_has_every_manifest() -> None:
     assert set(manifest("kustomization")["resources"]) == {f.name for f in FILES}
 
 
+def test_chart_and_image_have_the_version_of_the_product() -> None:
+    for file, text in GENERATE["versioned"]().items():
+        assert file.read_text("utf-8") == text, "run: make manifests"
+
+
 def test_all_of_them_mean_the_same_pods() -> None:
-    deployment, budget = manifest("deployment"), manifest("poddisruptionbudget")
-    assert deployment["spec"]["selector"]["matchLabels"] == LABELS
-    assert deployment["spec"]["template"]["metadata"]["labels"] == LABELS
+    pods, budget = manifest("statefulset"), manifest("poddisruptionbudget")
+    assert pods["spec"]["selector"]["matchLabels"] == LABELS
+    assert pods["spec"]["template"]["metadata"]["labels"] == LABELS
     assert budget["spec"]["selector"]["matchLabels"] == LABELS
     assert manifest("networkpolicy")["spec"]["podSelector"]["matchLabels"] == LABELS
     assert manifest("service")["spec"]["selector"] == LABELS
-    assert deployment["spec"]["replicas"] > budget["spec"]["maxUnavailable"]
+    assert pods["spec"]["serviceName"] == manifest("service")["metadata"]["name"]
+    assert pods["spec"]["replicas"] > budget["spec"]["maxUnavailable"]
+
+
+def test_what_no_policy_allows_is_refused() -> None:
+    denied = manifest("defaultdeny")["spec"]
+    assert denied == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    policy = manifest("networkpolicy")["spec"]
+    (proxy, monitoring) = policy["ingress"]
+    assert [port["port"] for port in proxy["ports"]] == [8000]
+    assert [port["port"] for port in monitoring["ports"]] == [9000]
+    peers = [peer for rule in policy["ingress"] for peer in rule["from"]]
+    peers += [peer for rule in policy["egress"] for peer in rule["to"]]
+    for peer in peers:
+        # Pods by their labels, or one address: never a whole namespace or network.
+        if "ipBlock" in peer:
+            assert ipaddress.ip_network(peer["ipBlock"]["cidr"]).num_addresses == 1
+        else:
+            assert peer["podSelector"]["matchLabels"]
+            assert peer["namespaceSelector"]["matchLabels"]
+    assert all(rule["ports"] for rule in policy["ingress"] + policy["egress"])
+
+
+def test_audit_events_are_on_a_volume_that_outlives_the_pod() -> None:
+    settings = env_file(FOLDER / "settings.env")
+    audit = Path(settings[f"{PREFIX}AUDIT"]).parent
+    (volume,) = [
+        m["name"] for m in container()["volumeMounts"] if m["mountPath"] == str(audit)
+    ]
+    spec = manifest("statefulset")["spec"]
+    assert volume in {c["metadata"]["name"] for c in spec["volumeClaimTemplates"]}
+    kept = spec["persistentVolumeClaimRetentionPolicy"]
+    assert set(kept.values()) == {"Retain"}
 
 
 def test_probes_ask_the_operations_port() -> None:
@@ -72,12 +114,11 @@ def test_prometheus_finds_the_pods_and_their_port() -> None:
         for rule in job["relabel_configs"]
         if rule.get("action") == "keep"
     }
-    (name,) = LABELS.values()
     assert kept == {
-        "label_app_kubernetes_io_name": name,
+        "label_app_kubernetes_io_name": NAME,
         "container_port_name": "operations",
     }
-    metadata = manifest("deployment")["spec"]["template"]["metadata"]
+    metadata = manifest("statefulset")["spec"]["template"]["metadata"]
     assert "annotations" not in metadata, "they would give the job another name"
 
 
@@ -100,7 +141,9 @@ def test_a_pod_may_do_nothing_that_it_need_not() -> None:
     writable = {
         m["mountPath"] for m in container()["volumeMounts"] if "readOnly" not in m
     }
-    assert writable == {"/tmp", "/dev/shm", "/var/lib/encounters"}
+    assert writable == {
+        *("/tmp", "/dev/shm", "/var/lib/encounters", "/var/log/encounters")
+    }
 
 
 def test_secrets_are_named_and_not_there() -> None:
@@ -129,7 +172,11 @@ def test_the_settings_start(tmp_path: Path) -> None:
     }
     assert {name for name in given if name.startswith(PREFIX)} <= known
     given[f"{PREFIX}MAPPING"] = __file__
-    assert Settings.from_environ(given).base_url.endswith("/fhir/v3")
+    given[f"{PREFIX}AUDIT"] = str(tmp_path / "audit.jsonl")
+    settings = Settings.from_environ(given)
+    assert settings.base_url.endswith("/fhir/v3")
+    # Pods of the ingress alone, not the network of all pods.
+    assert all(n.num_addresses <= 256 for n in settings.trusted_proxies)
 
 
 @pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed here")
@@ -151,7 +198,7 @@ def test_what_is_applied_is_whole(tmp_path: Path) -> None:
         kubernetes_validate.validate(each, VERSIONS[0], strict=True)
         assert each["metadata"]["namespace"] == "encounters"
     maps = {name for kind, name in applied if kind == "ConfigMap"}
-    told = json.dumps(applied["Deployment", "encounters"])
+    told = json.dumps(applied["StatefulSet", "encounters"])
     assert len(maps) == 2
     assert all(f'"{name}"' in told for name in maps)
     (text,) = [
@@ -160,4 +207,4 @@ def test_what_is_applied_is_whole(tmp_path: Path) -> None:
         if "hospital.yaml" in d.get("data", ())
     ]
     assert text == mapping.read_text("utf-8")
-    assert "registry.example.org/encounters:0.1.0" in told
+    assert f"registry.example.org/encounters:{VERSION}" in told

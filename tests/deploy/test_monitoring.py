@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import shutil
 import subprocess
 from typing import Any
@@ -17,6 +18,8 @@ from tests.live import ROOT
 FOLDER = ROOT / "deploy" / "monitoring"
 PROMTOOL = shutil.which("promtool")
 SCRAPED = {"job", "instance"}
+
+GENERATE = runpy.run_path(str(FOLDER / "generate.py"))
 
 ALERTS: list[dict[str, Any]] = yaml.safe_load(
     (FOLDER / "alerts.yaml").read_text("utf-8")
@@ -68,6 +71,26 @@ def test_what_is_scraped_has_the_name_that_alerts_look_for(file: str) -> None:
     (job,) = yaml.safe_load(text)["scrape_configs"]
     asked = {name for q in shown() for name in re.findall(r'job="([^"]+)"', q)}
     assert asked == {job["job_name"]}
+
+
+def test_alerts_and_dashboard_are_generated_from_the_metrics() -> None:
+    for file, text in GENERATE["files"]().items():
+        assert file.read_text("utf-8") == text, "run: make monitoring"
+
+
+def test_every_metric_of_the_code_is_known_to_the_generator() -> None:
+    registered = [m for m in vars(metrics).values() if isinstance(m, MetricWrapperBase)]
+    names = {family.name for each in registered for family in each.describe()}
+    assert {family.name for family in GENERATE["METRICS"].values()} == names
+
+
+@pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])
+def test_a_metric_without_a_panel_gets_one_by_its_kind(kind: str) -> None:
+    metric = next(n for n, m in GENERATE["METRICS"].items() if m.type == kind)
+    (expr,) = GENERATE["by_kind"](metric).exprs
+    found = set(re.findall(r"\bencounters_\w+", expr))
+    assert found <= set(samples())
+    assert found
 
 
 def test_every_metric_of_ours_is_on_the_dashboard() -> None:

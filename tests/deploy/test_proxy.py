@@ -6,17 +6,14 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 
 from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.certificates import certify
-from tests.deploy.proxies import NGINX, Answer, Proxy, nginx, nginx_conf
+from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx, nginx_conf
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.server.running import Running, edges, running
@@ -254,35 +251,6 @@ def test_a_unix_socket_is_trusted_and_tells_the_address(
     (event,) = audit.read_text("utf-8").splitlines()
     assert f'"{HOST}"' in event
     assert "198.51.100.1" not in event
-
-
-# ---- stand-ins behind it
-
-
-class _Echo(BaseHTTPRequestHandler):
-    """Answers with the headers that it was sent."""
-
-    def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = json.dumps(dict(self.headers.items())).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_GET  # noqa: N815 - as the base class wants it
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Write nothing."""
-
-
-@contextmanager
-def echoing(port: int) -> Iterator[None]:
-    """Run a server that stands for an instance on a port of its own."""
-    with ThreadingHTTPServer((HOST, port), _Echo) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield
-        server.shutdown()
 
 
 def both(proxy: Proxy) -> list[int]:

@@ -1,0 +1,245 @@
+"""`make release`: what it builds is whole, and runs without the source tree."""
+
+import hashlib
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.compatibility import LISTS
+from tests.deploy import containers
+from tests.live import ROOT
+
+GENERATE = runpy.run_path(str(ROOT / "deploy" / "kubernetes" / "generate.py"))
+VERSION: str = GENERATE["version"]()
+HELM: str | None = GENERATE["helm"]()
+IMAGE = "LEFT OUT: the image"
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".git").exists() or not shutil.which("git"),
+    reason="a release is made of a commit, and this is no checkout of git",
+)
+
+
+def git(*arguments: str, cwd: Path) -> str:
+    identity = ("-c", "user.name=Release", "-c", "user.email=release@example.org")
+    return subprocess.run(
+        ["git", *identity, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a clean clone of what would be committed here."""
+    folder = tmp_path_factory.mktemp("clone")
+    listed = git(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT
+    )
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file() and not (ROOT / name).is_symlink():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    git("init", "--quiet", cwd=folder)
+    git("add", "--all", cwd=folder)
+    git("commit", "--quiet", "--message", "A release", cwd=folder)
+    return folder
+
+
+def release(clone: Path, **environ: str) -> "subprocess.CompletedProcess[str]":
+    """Build a release in a clone, without an image: others test that."""
+    kept = {k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ}
+    helm = {"HELM": HELM} if HELM else {}
+    return subprocess.run(
+        [str(clone / ".ci" / "release")],
+        env={**kept, **helm, "PYTHON": sys.executable, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def dist(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a release; the image is left out, for want of a builder."""
+    commands = tmp_path_factory.mktemp("commands")
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for program in Path(folder).glob("*"):
+            link = commands / program.name
+            if program.name not in {*containers.PROGRAMS, "go"} and not (
+                link.is_symlink()
+            ):
+                link.symlink_to(program)
+    done = release(clone, PATH=str(commands))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert IMAGE in done.stdout
+    assert ("LEFT OUT: the chart" in done.stdout) is (HELM is None)
+    return clone / "dist"
+
+
+def test_a_release_holds_all_that_an_operator_downloads(dist: Path) -> None:
+    chart = {f"encounters-{VERSION}.tgz"} if HELM else set()
+    assert {file.name for file in dist.iterdir()} == chart | {
+        f"encounters-{VERSION}-py3-none-any.whl",
+        f"encounters-{VERSION}.tar.gz",
+        f"encounters-{VERSION}-wheel.cdx.json",
+        f"encounters-deploy-{VERSION}.tar.gz",
+        *("requirements.lock", "requirements-tracing.lock", "requirements-image.lock"),
+        *("RELEASE-NOTES.md", "SHA256SUMS"),
+    }
+
+
+def test_every_file_has_its_checksum(dist: Path) -> None:
+    lines = (dist / "SHA256SUMS").read_text().splitlines()
+    sums = dict(reversed(line.split("  ")) for line in lines)
+    assert sums == {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in dist.iterdir()
+        if file.name != "SHA256SUMS"
+    }
+
+
+def test_the_notes_are_the_first_section_of_the_changelog(dist: Path) -> None:
+    notes = (dist / "RELEASE-NOTES.md").read_text("utf-8")
+    title, section, *_ = notes.split("\n")
+    assert VERSION in title
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert section == next(x for x in changelog.split("\n") if x.startswith("## "))
+    first = changelog.split("\n## ")[1]
+    assert notes.partition("\n## ")[2].strip() == first.strip()
+
+
+def test_the_bill_of_the_wheel_is_of_this_wheel(dist: Path) -> None:
+    bom = json.loads((dist / f"encounters-{VERSION}-wheel.cdx.json").read_text())
+    (digest,) = bom["metadata"]["component"]["hashes"]
+    wheel = dist / f"encounters-{VERSION}-py3-none-any.whl"
+    assert digest["content"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
+    assert {"flask", "psycopg", "opentelemetry-sdk"} <= {
+        component["name"] for component in bom["components"]
+    }
+    assert all(component["licenses"] for component in bom["components"])
+
+
+def test_what_is_to_be_deployed_is_in_its_archive(dist: Path) -> None:
+    with tarfile.open(dist / f"encounters-deploy-{VERSION}.tar.gz") as archive:
+        names = set(archive.getnames())
+    for file in ("compose/compose.yaml", "compose/.env", "pin", "chart/example.yaml"):
+        assert f"encounters-deploy-{VERSION}/deploy/{file}" in names
+
+
+@pytest.mark.skipif(HELM is None, reason="helm is not installed here")
+def test_the_chart_is_of_this_version(dist: Path) -> None:
+    shown = subprocess.run(
+        [str(HELM), "show", "chart", str(dist / f"encounters-{VERSION}.tgz")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"appVersion: {VERSION}\n" in shown.stdout
+
+
+def test_wheel_and_sdist_hold_the_same(dist: Path) -> None:
+    with zipfile.ZipFile(dist / f"encounters-{VERSION}-py3-none-any.whl") as wheel:
+        installed = {n for n in wheel.namelist() if ".dist-info/" not in n}
+    with tarfile.open(dist / f"encounters-{VERSION}.tar.gz") as sdist:
+        sources = {m.name.partition("/")[2] for m in sdist.getmembers() if m.isfile()}
+    assert installed <= sources
+    assert "mappings/group-a/group-a.yaml" in installed
+    assert not [n for n in sources if n.startswith("tests/")]
+
+
+# ---- installed
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Run commands of a new environment with the wheel; what it requires is of this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    bin_ = folder / "venv" / "bin"
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")],
+        check=True,
+    )
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    pip += ["--python", str(bin_ / "python"), "install", "--no-index", "--no-deps"]
+    wheel = dist / f"encounters-{VERSION}-py3-none-any.whl"
+    # Without PYTHONPATH, by which pip would see the source tree as installed.
+    environ = {"PATH": os.environ["PATH"]}
+    subprocess.run([*pip, str(wheel)], env=environ, check=True)
+    (site,) = folder.glob("venv/lib/python3.*/site-packages")
+    # A line of a .pth file adds a folder alone: no .pth in it is read, ours neither.
+    shared = [each for each in sys.path if each.endswith("site-packages")]
+    (site / "shared.pth").write_text("".join(f"{each}\n" for each in shared))
+
+    def run(command: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(bin_ / command), *map(str, arguments)],
+            cwd=folder,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    return run
+
+
+def test_the_wheel_runs_without_the_source_tree(installed: Run) -> None:
+    printed = installed("python", "-c", "import app; print(app.__file__)")
+    assert "venv/lib" in printed.stdout
+    helped = installed("encounters", "--help")
+    assert (helped.returncode, helped.stderr) == (0, "")
+    assert VERSION in installed("encounters", "--version").stdout
+
+
+def test_it_checks_the_mappings_that_it_ships(installed: Run) -> None:
+    listed = "import mappings; print(*mappings.__path__)"
+    folder = Path(installed("python", "-c", listed).stdout.strip())
+    for name in ("demo/demo", "group-a/group-a", "group-b/group-b"):
+        file = folder / f"{name}.yaml"
+        assert "venv/lib" in str(file)
+        checked = installed("encounters", "mapping", "check", file)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+# ---- refused
+
+
+def test_a_release_is_made_of_a_commit(clone: Path, dist: Path) -> None:
+    (clone / "README.md").write_text("changed")
+    try:
+        done = release(clone)
+    finally:
+        git("checkout", "--quiet", "README.md", cwd=clone)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert dist.exists()
+
+
+def test_a_release_promises_every_name(clone: Path, dist: Path) -> None:
+    file = clone / "tests" / "promised" / "settings.txt"
+    lines = (LISTS / "settings.txt").read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[1:]))
+    git("commit", "--quiet", "--all", "--message", "A name less", cwd=clone)
+    try:
+        done = release(clone)
+    finally:
+        git("reset", "--quiet", "--hard", "HEAD~1", cwd=clone)
+    assert done.returncode == 1
+    assert lines[0].strip() in done.stdout
+    assert dist.exists()
