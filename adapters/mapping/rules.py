@@ -147,8 +147,8 @@ def constants_are_set(doc: Document) -> Iterator[Fault]:
                 yield Fault((*fields, name), f"needs constants.{constant}", at_key=True)
     searched = doc.data.get("encounter", {}).get("search", ()) if doc.is_own else ()
     for index, name in enumerate(searched):
-        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][name]
-        if row.extension and not _is_set(doc, "functional_unit_extension"):
+        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER].get(name)
+        if row and row.extension and not _is_set(doc, "functional_unit_extension"):
             text = "needs constants.functional_unit_extension"
             yield Fault(("encounter", "search", index), text)
 

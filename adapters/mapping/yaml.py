@@ -300,6 +300,9 @@ class _Builder:
 
     def key(self, event: Any, depth: int) -> str | None:
         """Return the text of a key, None for one that is no text."""
+        if isinstance(event, yaml.ScalarEvent) and not _not_of_the_format(event):
+            text: str = event.value
+            return text
         node = self.node(event, depth + 1)
         if isinstance(node, Scalar):
             return node.text

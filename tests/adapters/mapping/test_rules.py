@@ -18,6 +18,12 @@ from tests.adapters.mapping.good import (
 )
 from tests.adapters.mapping.test_several import TWO
 
+TWO_KINDS = (
+    *("23 encounter further", "25 encounter.rows south"),
+    *("36 patient further", "36 patient.rows south"),
+)
+"""The problems of sections with SELECTs whose source is an HTTP API."""
+
 CASES = (
     (MINIMAL, ("encounter:\n", "organization:\n"), ("1 encounter", "12 organization.fields.patient_id", "13 organization.fields.status", "14 organization.fields.start", "15 organization.search date", "16 organization.sort date",)),
     (MINIMAL, ("name: Small", "name: [Small]"), ("2 name",)),
@@ -61,6 +67,7 @@ CASES = (
     (TWO, ("search: [_id, date, class]", "search: [_id, date, identifier]"), ("11 encounter.search identifier",)),
     (TWO, ("id: {from: a}\n        patient_id: {from: b, source: north}", "id: {from: a, source: x}\n        patient_id: {from: b, source: north}"), ("18 Encounter.id source",)),
     (TWO, ("north: {kind: sql, url: {env: PAS_URL}}", "north: {kind: sql, url: {env: X}}"), ("6 sources.north.url.env",)),
+    (TWO, ("south: {kind: sql", "south: {kind: http"), TWO_KINDS),
     (TWO, ("patient_id: {from: b, source: north}", f"patient_id: {{value: {'x' * 63}, source: north}}"), ("19 Encounter.subject 64",)),
 )  # fmt: skip
 
@@ -78,6 +85,14 @@ def test_a_fault_is_found_at_its_line(
 def test_an_address_that_leads_nowhere_is_refused(tmp_path: Path, address: str) -> None:
     text = changed(HTTP, "{env: PAS_URL}", f"'{address}'")
     assert_problems(text, tmp_path, ("7 source.url",))
+
+
+def test_an_unknown_parameter_of_a_class_is_refused(tmp_path: Path) -> None:
+    own = changed(MINIMAL, "kind: sql", "kind: 'ours.pas:Pas'")
+    head, _, rest = own.partition("  rows:")
+    _, _, tail = rest.partition("  search: [_id, date]\n")
+    text = f"{head}  search: [_id, dates]\n{tail}"
+    assert_problems(text, tmp_path, ("9 encounter.search dates",))
 
 
 def test_fingerprint_tells_calls_apart_and_no_secret(tmp_path: Path) -> None:
