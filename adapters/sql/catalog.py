@@ -283,9 +283,12 @@ def code_counts(
 
     None where the column holds something else: too many values, too long ones or, with
     `often`, too few rows for each; and where the database takes too long to count. Values
-    are counted first: of a column that holds something else none is read.
+    are counted first: of a column that holds something else none is read. Codes that differ
+    in case are two codes, whatever the database's collation says.
     """
     cell: sa.ColumnElement[Any] = sa.column(column)
+    if table.by_name[column].holds is Holds.TEXT:
+        cell = database.dialect.exact(sa.column(column, sa.String()))
     rows = sa.table(table.bare, schema=table.schema)
     try:
         if not _are_codes(database, rows, cell, often=often):
