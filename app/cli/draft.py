@@ -65,20 +65,14 @@ class Field:
             yield f"# {name}: {self._flow()}"
 
     def _flow(self) -> str:
-        options = {"from": _text(self.column.name) if self.column else "…"}
-        if self.table:
-            options["codes"] = self.table
-        if self.column and self.column.format:
-            options["format"] = json.dumps(self.column.format)
-        if (
-            self.column
-            and self.column.holds is Holds.DATE
-            and self.slot.kind is Kind.TIME
-        ):
-            options["at"] = '"00:00"'
-        if self.column and self.column.absent:
-            options["absent"] = json.dumps(self.column.absent)
-        pairs = (f"{key}: {value}" for key, value in options.items())
+        column, options = self.column, {"from": "…", "codes": self.table}
+        if column:
+            is_day = column.holds is Holds.DATE and self.slot.kind is Kind.TIME
+            options["from"] = _text(column.name)
+            options["format"] = json.dumps(column.format) if column.format else ""
+            options["at"] = '"00:00"' if is_day else ""
+            options["absent"] = json.dumps(column.absent) if column.absent else ""
+        pairs = (f"{key}: {value}" for key, value in options.items() if value)
         return f"{{{', '.join(pairs)}}}"
 
     def code_table(self) -> Iterator[str]:

@@ -96,7 +96,10 @@ class _TableReader:
         key, question = _key_of(table)
         id = id or key
         question = question if id == key else "other tables lead to it"
-        children = self._children(owners, id) if kind is PATIENT else ()
+        same = [
+            o for o in owners if o == table or (self._link(table, o) or ("",))[0] == id
+        ]
+        children = self._children(same) if kind is PATIENT else ()
         named = (kind, table.name, columns, id, question)
         return Part(*named, tables=tables, left=left, children=[*children])
 
@@ -212,12 +215,9 @@ class _TableReader:
             return ()
         if kind is ORGANIZATION:
             return [person for person in persons if self._link(table, person)]
-        same = [
-            r.table for n, r in self.references(table).items() if table.is_unique(n)
-        ]
-        return [
-            *dict.fromkeys((*persons, *(t for t in same if t not in self.sections)))
-        ]
+        keys = {n: r.table for n, r in self.references(table).items()}
+        same = [keys[name] for name in keys if table.is_unique(name)]
+        return [*dict.fromkeys((*persons, *same))]
 
     def _led_to(self, table: Table, column: Column, number: int) -> Column:
         """Return what a key says: the code of a unit, the name of a type of stay."""
@@ -260,37 +260,21 @@ class _TableReader:
         elif names := [c.name for c in marks if c.holds in TEXTS]:
             left.append(f"{', '.join(names)}: deleted rows? Leave them out by a WHERE")
 
-    def _children(self, owners: Mapping[Table, str], id: str) -> Iterator[Part]:
-        """Yield the tables whose rows refer to patients, or to the persons they are."""
+    def _children(self, owners: Sequence[Table]) -> Iterator[Part]:
+        """Yield the tables whose rows refer to patients by their id."""
         for table in self.catalogue.tables:
             if table in (*owners, *self.sections) or table.is_view:
                 continue
-            for name, reference in self.references(table).items():
-                if reference.table in owners:
-                    yield self._child(
-                        table, name, reference.table, next(iter(owners)), id
-                    )
-                    break
-
-    def _child(
-        self, table: Table, name: str, owner: Table, patient: Table, id: str
-    ) -> Part:
-        """Return a table whose column leads to patients, or to what they are joined with."""
-        alias, left = _alias(table, ()), list[str]()
-        tables = [f"FROM {table.written} {alias}"]
-        columns = [*self._columns(PATIENT, table, alias)]
-        key = next(column for column in columns if column.name == name)
-        link = None if owner == patient else self._link(patient, owner)
-        if link is not None and link[0] != id:
-            beside = _alias(patient, (alias,))
-            on = f"{beside}.{patient.by_name[link[0]].written} = {key.select}"
-            tables.append(f"JOIN {patient.written} {beside} ON {on}")
-            select = f"{beside}.{patient.by_name[id].written}"
-            key = replace(key, name="patient", select=select)
-            columns.append(key)
-        tables += self._without_deleted(columns, left)
-        named = (PATIENT, table.name, columns, key.name)
-        return Part(*named, tables=tables, left=left)
+            columns = [*self._columns(PATIENT, table, _alias(table, ()))]
+            leading = [
+                n for n, r in self.references(table).items() if r.table in owners
+            ]
+            for key in [c for c in columns if c.name in leading][:1]:
+                left: list[str] = []
+                tables = [f"FROM {table.written} {_alias(table, ())}"]
+                tables += self._without_deleted(columns, left)
+                named = (PATIENT, table.name, columns, key.name)
+                yield Part(*named, tables=tables, left=left)
 
 
 _MOST_WORDS = 4
