@@ -241,8 +241,7 @@ def _derived(part: Part) -> str:
     return (
         "If none holds it, it follows from the times, once rows may use :now:"
         f" CASE WHEN {start.select} > :now THEN 'planned' WHEN {end.select} <= :now THEN"
-        " 'finished' ELSE 'in-progress' END AS status. An end in 9999 is none by that; one"
-        f" of zeros needs NULLIF({end.select}, 0)"
+        " 'finished' ELSE 'in-progress' END AS status"
     )
 
 

@@ -43,8 +43,8 @@ _TABLE_NAMES: Mapping[ResourceType, tuple[str, ...]] = MappingProxyType(
 )
 """The names of tables that are recognised without an option."""
 
-_FAR = datetime(2200, 1, 1)  # noqa: DTZ001 - compared with local times
-"""An end after this day stands for none."""
+_FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
+"""An end that is not between these days stands for none."""
 
 _LONGEST_DECLARED = 2 * LONGEST_CODE
 """A longer text is counted only if its name says that it holds codes."""
@@ -120,17 +120,21 @@ class _TableReader:
             note = f"of {table.name}" if before else ""
             words = meanings_of(column.name, prefix)
             meanings = frozenset[str]().union(*words)
-            ends = column.holds in TIMES - {Holds.INSTANT} and kind is STAY
+            ends = column.holds in TIMES and kind is STAY
+            absent = self._no_times(table, column) if ends else ()
+            # A date of zeros is no text that `absent` could name.
+            zeros = [text for text in absent if text.startswith("0000")]
+            select = f"{alias}.{column.written}"
             yield Column(
                 name or column.name,
                 column.holds,
                 words,
                 cache(partial(self._counts, kind, table, column, meanings)),
-                f"{alias}.{column.written}",
+                f"NULLIF({select}, 0)" if zeros else select,
                 f"{reference.table.name}.{reference.column}" if reference else "",
                 (reference.note if reference else "") or note,
                 is_key=table.is_unique(column.name),
-                absent=self._far_days(table, column) if ends else (),
+                absent=tuple(text for text in absent if text not in zeros),
             )
 
     def _counts(
@@ -150,12 +154,13 @@ class _TableReader:
             return [CodeCount(code, rows.get(code, 0)) for code in column.choices]
         return counts if counts is not None and len(counts) <= most else None
 
-    def _far_days(self, table: Table, column: TableColumn) -> tuple[str, ...]:
-        """Return the times of a column that are so far ahead that they stand for none."""
+    def _no_times(self, table: Table, column: TableColumn) -> tuple[str, ...]:
+        """Return the times of a column that are so far away that they stand for none."""
         type_ = sa.Date() if column.holds is Holds.DATE else sa.DateTime()
         cell: sa.ColumnElement[Any] = sa.column(column.name, type_)
         rows = sa.table(table.bare, schema=table.schema)
-        far = sa.select(cell).select_from(rows).where(cell > _FAR).distinct().limit(3)
+        is_far = sa.or_(cell < _FIRST, cell > _LAST)
+        far = sa.select(cell).select_from(rows).where(is_far).distinct().limit(3)
         try:
             return tuple(sorted(str(value) for (value,) in self.database.fetch(far)))
         except (SourceDataError, SourceTimedOutError, ValueError):

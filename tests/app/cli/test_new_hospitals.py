@@ -6,14 +6,23 @@ Two are public schemas (tests/app/cli/hospitals), two the demo hospital and GNU 
 import lzma
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+import yaml
 
 import demo.hospital
 from adapters import open_adapter
-from adapters.contract import PatientRecord, ResourceType, SearchQuery, Sort, SortKey
+from adapters.contract import (
+    EncounterRecord,
+    PatientRecord,
+    ResourceType,
+    SearchQuery,
+    Sort,
+    SortKey,
+)
 from adapters.mapping.load import load_mapping
 from app.cli import main
 from tests.app.cli import hospitals
@@ -94,6 +103,43 @@ def test_what_a_draft_reads_is_served(
     ]
     # Every 50th stay is voided.
     assert number == hospitals.STAYS - hospitals.STAYS // 50
+
+
+ENDS = {
+    "sqlite": ("9999-12-31 00:00:00", "absent: "),
+    "postgresql": ("infinity", "absent: "),
+    "mariadb": ("0000-00-00 00:00:00", "NULLIF(s.date_end, 0) AS date_end"),
+}
+
+
+def test_an_end_that_is_none_is_no_end(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    url, (end, expected) = new_url(kind), ENDS[kind]
+    time = "TIMESTAMP" if kind == "postgresql" else "DATETIME"
+    engine = writing(url)
+    with engine.begin() as connection:
+        columns = f"id INTEGER PRIMARY KEY, date_start {time}, date_end {time}"
+        connection.execute(sa.text(f"CREATE TABLE stays ({columns})"))
+        row = sa.text("INSERT INTO stays VALUES (1, '2024-01-01 00:00:00', :end)")
+        connection.execute(row, {"end": end})
+    engine.dispose()
+    text = written(url, tmp_path)
+    assert expected in text
+    # The status that would follow from the times agrees.
+    comments = " ".join(text.replace("#", " ").split())
+    ends = "NULLIF(s.date_end, 0)" if kind == "mariadb" else "s.date_end"
+    assert f"WHEN s.date_start > :now THEN 'planned' WHEN {ends} <= :now" in comments
+    file = yaml.safe_load(text)
+    file["encounter"]["fields"] |= {"status": "finished", "patient_id": "1"}
+    (tmp_path / "answered.yaml").write_text(yaml.safe_dump(file), "utf-8")
+    mapping = load_mapping(tmp_path / "answered.yaml", {"PAS_URL": url})
+    source = replace(mapping.source, may_write=True)
+    with closing(open_adapter(replace(mapping, source=source))) as adapter:
+        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 1)
+        (stay,) = adapter.search(query).rows
+    assert isinstance(stay, EncounterRecord)
+    assert (stay.start is not None, stay.end) == (True, None)
 
 
 WARDS = """
