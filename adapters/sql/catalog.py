@@ -73,6 +73,7 @@ class Table:
     bare: str
     schema: str | None
     columns: tuple[TableColumn, ...]
+    is_view: bool
     primary_key: tuple[str, ...]
     foreign_keys: tuple[ForeignKey, ...]
     unique: frozenset[tuple[str, ...]]
@@ -89,8 +90,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The tables of a database by name; `schemas` are all that the account can see."""
+    """The tables of a database by name; `schemas` are all that the account can see.
 
+    `dialect` is SQLAlchemy's name of the kind of database.
+    """
+
+    dialect: str
     tables: tuple[Table, ...]
     schemas: tuple[str, ...]
 
@@ -126,7 +131,7 @@ class _Reader:
                 raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
             tables = [table for s in schemas or (None,) for table in self._tables(s)]
         tables.sort(key=lambda table: table.name)
-        return Catalogue(tuple(tables), visible)
+        return Catalogue(self._connection.dialect.name, tuple(tables), visible)
 
     def _tables(self, schema: str | None) -> Iterable[Table]:
         inspector = self._inspector
@@ -137,6 +142,7 @@ class _Reader:
         # SQLite reports the indexes that it creates for UNIQUE on request only.
         indexes = inspector.get_multi_indexes(**of, include_auto_indexes=True)
         unique = inspector.get_multi_unique_constraints(**of)
+        views = frozenset(inspector.get_view_names(schema))
         readable = self._readable(schema)
         for place, of_table in columns.items():
             name = place[1]
@@ -148,6 +154,7 @@ class _Reader:
                 bare=name,
                 schema=schema,
                 columns=tuple(self._column(column) for column in of_table),
+                is_view=name in views,
                 primary_key=_primary_key(keys.get(place)),
                 foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
                 unique=_unique(indexes.get(place, ()), unique.get(place, ())),
@@ -250,9 +257,12 @@ def code_counts(
 
     None where the column holds something else: too many values, too long ones or, with
     `often`, too few rows for each; and where the database takes too long to count. Values
-    are counted first: of a column that holds something else none is read.
+    are counted first: of a column that holds something else none is read. Codes that differ
+    in case are two codes, whatever the database's collation says.
     """
     cell: sa.ColumnElement[Any] = sa.column(column)
+    if table.by_name[column].holds is Holds.TEXT:
+        cell = database.dialect.exact(sa.column(column, sa.String()))
     rows = sa.table(table.bare, schema=table.schema)
     try:
         if not _are_codes(database, rows, cell, often=often):

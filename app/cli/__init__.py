@@ -358,7 +358,7 @@ def mapping_new(**options: Any) -> int:
     """Write a first mapping from the catalog of a database or saved responses.
 
     Reads tables, columns and keys, and how often codes occur; never names, birth dates,
-    numbers and addresses of people. Declared keys become joins and references. Nothing is
-    guessed: comments marked '# ?' are open questions.
+    numbers and addresses of people. Declared keys come first, then words in names. Every
+    guess and every open question is marked '# ?'.
     """
     return _run_tool("new", options)

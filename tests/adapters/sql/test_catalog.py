@@ -25,10 +25,12 @@ CREATE TABLE stays (
   began TIME_, born DATE, noted VARCHAR(200), "Select" VARCHAR(9),
   PRIMARY KEY (house, number), FOREIGN KEY (ward_id) REFERENCES wards (ward_id));
 CREATE TABLE seldom (code VARCHAR(3));
+CREATE TABLE cases (code VARCHAR(3));
 CREATE INDEX stays_began ON stays (began, number);
 CREATE VIEW open_stays AS SELECT number, state FROM stays WHERE state = 'E';
 INSERT INTO wards VALUES (1, '0123');
 INSERT INTO seldom VALUES ('a'), ('b'), ('c'), ('d'), ('e'), ('f');
+INSERT INTO cases VALUES ('m'), ('M'), ('m');
 INSERT INTO stays VALUES
   ('H1', 1, 1, 'E', '2024-03-30 08:15:00', '1957-12-24', 'a text that is much too long', NULL),
   ('H1', 2, 1, 'S', '2024-03-31 08:15:00', '1957-12-25', 'x', NULL),
@@ -54,8 +56,14 @@ def database(url: str) -> Iterator[Database]:
 
 def test_tables_columns_and_keys(database: Database) -> None:
     catalogue = read_catalogue(database)
-    names = [table.name for table in catalogue.tables]
-    assert names == ["open_stays", "seldom", "stays", "wards"]
+    views = {table.name: table.is_view for table in catalogue.tables}
+    assert views == {
+        "cases": False,
+        "open_stays": True,
+        "seldom": False,
+        "stays": False,
+        "wards": False,
+    }
     stays, wards = catalogue.by_name["stays"], catalogue.by_name["wards"]
     assert stays.primary_key == ("house", "number")
     assert stays.foreign_keys == (ForeignKey(("ward_id",), "wards", ("ward_id",)),)
@@ -107,3 +115,11 @@ def test_a_look_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     with closing(Database(f"sqlite:///{file}", 0.1, 1)) as database:
         (endless,) = read_catalogue(database).tables
         assert code_counts(database, endless, "code") is None
+
+
+def test_codes_that_differ_in_case_are_two(database: Database) -> None:
+    (stays,) = [t for t in read_catalogue(database).tables if t.name == "cases"]
+    assert code_counts(database, stays, "code") == (
+        CodeCount("m", 2),
+        CodeCount("M", 1),
+    )

@@ -44,8 +44,8 @@ TIMES = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP", "mariadb": "DATETIME"}
 
 # Names that say nothing here, and no declared key.
 SILENT = """
-CREATE TABLE malade (no INTEGER, nom VARCHAR(20), ne_le VARCHAR(10));
-CREATE TABLE sejour (numero VARCHAR(9) UNIQUE, malade INTEGER, etat VARCHAR(4), entree DATE);
+CREATE TABLE mx (k INTEGER, b VARCHAR(20), c VARCHAR(10));
+CREATE TABLE sx (nr VARCHAR(9) UNIQUE, q INTEGER, z VARCHAR(4), w DATE);
 """
 
 
@@ -101,36 +101,44 @@ def test_a_structure_that_says_everything_is_served(
     assert status == 0, capsys.readouterr().err
     file = tmp_path / "new.yaml"
     assert main(["mapping", "check", str(file)]) == 0
+    text = file.read_text("utf-8").replace(
+        "table: {}\n      # ? HC:", "table:\n      HC: IMP"
+    )
+    file.write_text(text, "utf-8")
     mapping = load_mapping(file, {"PAS_URL": url})
     with closing(open_adapter(mapping)) as adapter:
-        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 3)
-        first, *_ = adapter.search(query).rows
-    assert isinstance(first, EncounterRecord)
-    assert (first.id, first.patient_id, first.organization_id, first.status) == (
-        *("1", "1", "1", "planned"),
+        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 4)
+        *_, record = adapter.search(query).rows
+    assert isinstance(record, EncounterRecord)
+    assert (record.id, record.patient_id, record.organization_id, record.status) == (
+        *("4", "4", "1", "planned"),
     )
-    assert str(first.start) == "2024-03-30 08:15:00+01:00"
+    assert (str(record.start), record.class_code, record.functional_unit) == (
+        *("2024-03-30 08:15:00+01:00", "IMP", "0123"),
+    )
 
 
 def test_declared_keys_are_joins_and_references(url: str, tmp_path: Path) -> None:
     _, text = new(url, tmp_path)
     mapping = yaml.safe_load(text)
     rows = mapping["encounter"]["rows"]
-    joins = re.findall(r"LEFT JOIN unit \w+ ON \w+\.unit_id = e\.(\w+)", rows)
-    assert sorted(joins) == ["last_unit", "unit"]
-    # A name that is there twice has the column of its key in front.
-    assert "name AS unit_name" in rows
-    assert "name AS last_unit_name" in rows
-    assert "JOIN patient" not in rows
-    # A large table is no list of codes, and a question.
+    # A key to a unit is the unit, by its code; what no field reads is not joined.
+    joins = re.findall(r"JOIN (\w+) \w+ ON \w+\.unit_id = e\.(\w+)", rows)
+    assert joins == [("unit", "unit")]
     assert "JOIN staff" not in rows
-    assert "# ? doctor refers to staff" in text
+    assert "code AS unit_code" in rows
     fields = mapping["encounter"]["fields"]
+    assert fields["functional_unit"] == {"from": "unit_code"}
     assert fields["patient_id"] == {"from": "patient"}
     assert fields["organization_id"] == {"from": "hospital"}
     assert mapping["patient"]["fields"]["replaced_by"] == {"from": "merged"}
-    assert "rows of phone refer to patient" in text
-    assert "tables that nothing reads: phone, staff" in text
+    # Only what words say is marked.
+    marked = set(re.findall(r"(?m)^    (\w+): .*# \?", text.partition("\npatient:")[0]))
+    assert {"visit_number", "class", "functional_unit", "start"} <= marked
+    assert not {"id", "patient_id", "organization_id", "status", "replaced_by"} & marked
+    # A table whose rows refer to patients may hold items of a list.
+    (phone,) = mapping["patient"]["fields"]["telecoms"]
+    assert (phone["key"], phone["value"]) == ("owner", {"from": "number"})
 
 
 def test_codes_are_counted_and_their_meaning_is_asked(url: str, tmp_path: Path) -> None:
@@ -140,7 +148,8 @@ def test_codes_are_counted_and_their_meaning_is_asked(url: str, tmp_path: Path) 
     table = yaml.safe_load(text)["codes"]["status_encounter"]["table"]
     assert table == {"Finished": "finished", "planned": "planned"}
     # A code that few rows have may be anything, and so may the names of people.
-    assert "encounter.kind: HC: 37, 3 more" in text
+    assert "# ? HC:  # 37 rows; EMER, IMP" in text
+    assert "# ? 3 more" in text
     assert not any(secret in text for secret in ("Q1", "Ljungqvist", "Okafor"))
     # A time without a zone asks for its clock.
     (line,) = [line for line in text.splitlines() if " start: {" in line]
@@ -151,23 +160,24 @@ def test_what_the_structure_does_not_say_is_a_question(
     new_url: NewUrl, tmp_path: Path, capsys: Capture
 ) -> None:
     url = made(new_url("sqlite"), SILENT)
-    status, text = new(url, tmp_path, "--stay", "Sejour", "--patient", "malade")
+    status, text = new(url, tmp_path, "--stay", "Sx", "--patient", "mx")
     assert status == 1
     assert "Encounter.status" in capsys.readouterr().err
     mapping = yaml.safe_load(text)
-    assert mapping["encounter"]["fields"] == {"id": {"from": "numero"}}
-    assert mapping["encounter"]["search"] == ["_id"]
-    assert "# ? start: which column? entree" in text
-    assert "# ? patient_id: which column? numero, malade" in text
-    assert "# status: {from: …, codes: status_sejour}" in text
+    assert mapping["encounter"]["fields"] == {
+        "id": {"from": "nr"},
+        "start": {"from": "w", "at": "00:00"},
+    }
+    assert mapping["encounter"]["search"] == ["_id", "date"]
+    assert re.search(r"start: .*# \? the first time", text)
+    assert "# ? patient_id: which column? q, z" in text
+    assert "# status: {from: …, codes: status_sx}" in text
     assert "# ? no key is declared" in text
     # The line of a candidate is the field once its column is chosen.
     file = tmp_path / "new.yaml"
-    for slot, column in (("status", "etat"), ("patient_id", "malade")):
+    for slot, column in (("status", "z"), ("patient_id", "q")):
         text = re.sub(rf"# ({slot}: {{from: )…", rf"\1{column}", text)
-    text = text.replace(
-        "\nencounter:", "\ncodes: {status_sejour: {table: {}}}\nencounter:"
-    )
+    text = text.replace("\nencounter:", "\ncodes: {status_sx: {table: {}}}\nencounter:")
     file.write_text(text, "utf-8")
     assert main(["mapping", "check", str(file)]) == 0
 
@@ -192,7 +202,7 @@ def test_persons_are_joined_to_patients(new_url: NewUrl, tmp_path: Path) -> None
     rows = yaml.safe_load(text)["patient"]["rows"]
     assert "LEFT JOIN person p2 ON p2.id = p.person" in rows
     _, text = new(url, tmp_path, "--patient", "patient", "unit")
-    assert "no declared key of patient leads to unit" in text
+    assert "no key of patient leads to unit" in text
 
 
 def test_tables_of_another_schema(
@@ -282,7 +292,7 @@ def test_a_database_without_a_table_of_stays_lists_its_tables(
 ) -> None:
     url = made(new_url("sqlite"), SILENT)
     assert main(["mapping", "new", "--from", url]) == 2
-    assert "malade, sejour" in capsys.readouterr().err
+    assert "mx, sx" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------- saved answers
@@ -323,9 +333,10 @@ def test_answers_become_a_mapping_of_an_api(tmp_path: Path) -> None:
     birth_date = mapping["patient"]["fields"]["birth_date"]
     assert birth_date == {"from": "birth_date", "format": "%Y%m%d"}
     assert re.search(r"patient_id: which column\? .*ipp", text)
+    assert re.search(r"functional_unit: \{from: uf.code\}  # \?", text)
     assert "# ? actes is a list" in text
-    assert "patients.sexe" not in text
-    assert "sexe: F: 19" in text
+    assert mapping["patient"]["fields"]["gender"]["from"] == "sexe"
+    assert "# ? F:  # 19 rows" in text
 
 
 @pytest.mark.parametrize(

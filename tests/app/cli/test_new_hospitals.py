@@ -1,0 +1,181 @@
+"""`encounters mapping new` on hospitals: how many slots of a draft are right.
+
+Two are public schemas (tests/app/cli/hospitals), two the demo hospital and GNU Health.
+"""
+
+import lzma
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+import yaml
+
+import demo.hospital
+from adapters import open_adapter
+from adapters.contract import (
+    EncounterRecord,
+    PatientRecord,
+    ResourceType,
+    SearchQuery,
+    Sort,
+    SortKey,
+)
+from adapters.mapping.load import load_mapping
+from app.cli import main
+from tests.app.cli import hospitals
+from tests.databases import writing
+
+SAMPLE = Path(__file__).parents[2] / "gnuhealth" / "sample.sqlite.xz"
+ENOUGH = 0.7
+
+NewUrl = Callable[[str], str]
+
+
+@pytest.fixture
+def draft(new_url: NewUrl, tmp_path: Path) -> Callable[[str, str], tuple[str, str]]:
+    """Return what fills a hospital, and returns its URL and the text of its draft."""
+
+    def make(name: str, kind: str = "sqlite") -> tuple[str, str]:
+        url = new_url(kind)
+        if name == "gnuhealth":
+            database = Path(url.removeprefix("sqlite:///"))
+            database.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+        elif name == "demo":
+            demo.hospital.fill(url, 1000)
+        else:
+            hospitals.fill(name, url)
+        return url, written(url, tmp_path, *hospitals.KEYS[name]["options"])
+
+    return make
+
+
+def written(url: str, folder: Path, *options: str) -> str:
+    """Return the text of a draft."""
+    file = folder / "new.yaml"
+    assert main(["mapping", "new", "--from", url, "--out", str(file), *options]) in (
+        0,
+        1,
+    )
+    return file.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, "sqlite") for name in hospitals.KEYS),
+        *((name, "mariadb") for name in ("openemr", "openmrs")),
+    ],
+)
+def test_most_slots_are_right_and_no_wrong_one_is_silent(
+    name: str, kind: str, draft: Callable[[str, str], tuple[str, str]]
+) -> None:
+    _, text = draft(name, kind)
+    score = hospitals.score(text, hospitals.KEYS[name])
+    assert score.silent == ()
+    assert score.share >= ENOUGH, score
+    assert all(word not in text.replace(":now", "") for word in ("NOW()", "CURRENT_"))
+
+
+def test_what_a_draft_reads_is_served(
+    draft: Callable[[str], tuple[str, str]], tmp_path: Path
+) -> None:
+    url, text = draft("openmrs")
+    # The open status is answered, and so are codes.
+    text = text.replace(
+        "    id: {from: visit_id}", "    id: {from: visit_id}\n    status: finished"
+    )
+    text = text.replace("table: {}", "table: {F: female, M: male}", 2).replace(
+        "table: {F: female, M: male}", "table: {Inpatient: IMP}", 1
+    )
+    file = tmp_path / "answered.yaml"
+    file.write_text(text, "utf-8")
+    with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
+        query = SearchQuery(ResourceType.PATIENT, (), Sort(SortKey.ID), 1)
+        (patient,) = adapter.search(query).rows
+        stays = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 1)
+        number = adapter.count(stays)
+    assert isinstance(patient, PatientRecord)
+    assert [(name.family, name.given) for name in patient.names] == [
+        ("Family1", ("Given1",))
+    ]
+    # Every 50th stay is voided.
+    assert number == hospitals.STAYS - hospitals.STAYS // 50
+
+
+ENDS = {
+    "sqlite": ("9999-12-31 00:00:00", "absent: "),
+    "postgresql": ("infinity", "absent: "),
+    "mariadb": ("0000-00-00 00:00:00", "NULLIF(s.date_end, 0) AS date_end"),
+}
+
+
+def test_an_end_that_is_none_is_no_end(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    url, (end, expected) = new_url(kind), ENDS[kind]
+    time = "TIMESTAMP" if kind == "postgresql" else "DATETIME"
+    engine = writing(url)
+    with engine.begin() as connection:
+        columns = f"id INTEGER PRIMARY KEY, date_start {time}, date_end {time}"
+        connection.execute(sa.text(f"CREATE TABLE stays ({columns})"))
+        row = sa.text("INSERT INTO stays VALUES (1, '2024-01-01 00:00:00', :end)")
+        connection.execute(row, {"end": end})
+    engine.dispose()
+    text = written(url, tmp_path)
+    assert expected in text
+    # The status that would follow from the times agrees.
+    comments = " ".join(text.replace("#", " ").split())
+    ends = "NULLIF(s.date_end, 0)" if kind == "mariadb" else "s.date_end"
+    assert f"WHEN s.date_start > :now THEN 'planned' WHEN {ends} <= :now" in comments
+    file = yaml.safe_load(text)
+    file["encounter"]["fields"] |= {"status": "finished", "patient_id": "1"}
+    (tmp_path / "answered.yaml").write_text(yaml.safe_dump(file), "utf-8")
+    mapping = load_mapping(tmp_path / "answered.yaml", {"PAS_URL": url})
+    source = replace(mapping.source, may_write=True)
+    with closing(open_adapter(replace(mapping, source=source))) as adapter:
+        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 1)
+        (stay,) = adapter.search(query).rows
+    assert isinstance(stay, EncounterRecord)
+    assert (stay.start is not None, stay.end) == (True, None)
+
+
+WARDS = """
+CREATE TABLE STATION (STA_ID INTEGER PRIMARY KEY, STA_LEITUNG VARCHAR(20));
+CREATE TABLE KLINIK (KLI_ID INTEGER PRIMARY KEY, KLI_BEZEICHNUNG VARCHAR(40));
+CREATE TABLE PATIENT (PAT_ID INTEGER PRIMARY KEY, PAT_NACHNAME VARCHAR(20), PAT_VORNAME VARCHAR(20),
+  PAT_GEBURTSDATUM DATE);
+CREATE TABLE FALL (ADM_ID INTEGER PRIMARY KEY, ADM_PATIENT INTEGER REFERENCES PATIENT (PAT_ID),
+  ADM_STATION INTEGER REFERENCES STATION (STA_ID), ADM_KLINIK INTEGER REFERENCES KLINIK (KLI_ID),
+  ADM_STATUS VARCHAR(3), ADM_ERSTELLT DATETIME, ADM_VON DATETIME, ADM_X DATETIME,
+  ADM_GELOESCHT BOOLEAN);
+INSERT INTO KLINIK VALUES (7, 'Klinik am See');
+INSERT INTO FALL VALUES (1, 1, 1, 7, 'A', NULL, '2024-01-01 00:00:00', '9999-12-31 00:00:00', 0)
+"""
+
+
+def test_the_structure_of_a_german_hospital(new_url: NewUrl, tmp_path: Path) -> None:
+    url = new_url("sqlite")
+    engine = writing(url)
+    with engine.begin() as connection:
+        for statement in WARDS.split(";\n"):
+            connection.execute(sa.text(statement))
+    engine.dispose()
+    text = written(url, tmp_path, "--stay", "FALL")
+    lines = {line.split(": ")[0].strip(): line for line in text.splitlines()}
+    # The common prefix says nothing; what is no audit time is start and end.
+    assert "{from: ADM_VON}" in lines["start"]
+    assert '{from: ADM_X, absent: ["9999-12-31 00:00:00"]}' in lines["end"]
+    # A key to a ward is the unit, even without a column of codes.
+    assert "{from: ADM_STATION}" in lines["functional_unit"]
+    # The only hospital has its name and id; a declared key needs no mark.
+    assert 'name: "Klinik am See"  # ?' in text
+    assert lines["organization_id"] == "    organization_id: 7  # ? the only hospital"
+    assert "    organization_id: {from: ADM_KLINIK}\n" in text
+    assert lines["patient_id"].strip() == "patient_id: {from: ADM_PATIENT}"
+    assert "{from: PAT_NACHNAME}  # ?" in lines["- family"]
+    # A row that is left out is a question.
+    assert "WHERE f.ADM_GELOESCHT IS NOT TRUE" in text
+    assert "# ? rows whose f.ADM_GELOESCHT is true are left out" in text
