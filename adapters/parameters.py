@@ -61,6 +61,15 @@ _ID = SearchParameter(
 )
 
 
+_LAST_UPDATED = SearchParameter(
+    "_lastUpdated",
+    ParameterType.DATE,
+    ("last_updated",),
+    "When the resource last changed.",
+    _STU3 + "Resource-lastUpdated",
+)
+
+
 def _string(
     name: str, slots: tuple[str, ...], documentation: str, definition: str
 ) -> SearchParameter:
@@ -71,6 +80,7 @@ def _string(
 
 _ENCOUNTER = (
     _ID,
+    _LAST_UPDATED,
     SearchParameter(
         "patient",
         ParameterType.REFERENCE,
@@ -121,6 +131,7 @@ _ENCOUNTER = (
 )
 _PATIENT = (
     _ID,
+    _LAST_UPDATED,
     _string(
         "name",
         ("names.family", "names.given", "names.text"),
@@ -166,6 +177,7 @@ _PATIENT = (
 )
 _ORGANIZATION = (
     _ID,
+    _LAST_UPDATED,
     _string("name", ("name",), "The name: the start of a word.", "Organization-name"),
     SearchParameter(
         "identifier",
@@ -186,6 +198,9 @@ SEARCH_PARAMETERS: Mapping[ResourceType, Mapping[str, SearchParameter]] = {
     )
 }
 """The search parameters by resource type and name."""
+
+RESULT_PARAMETERS = ("_count", "_sort", "_total")
+"""Parameters of a search that filter nothing, and that a profile may offer."""
 
 SORTS: Mapping[ResourceType, Mapping[str, str]] = {
     ResourceType.ENCOUNTER: {

@@ -51,7 +51,15 @@ _MODIFIERS = frozenset({"", "exact", "contains"})
 _NAMES = frozenset(
     {
         *(name for table in SEARCH_PARAMETERS.values() for name in table),
-        *("_id", "_count", "_sort", "_index", "_searchAfter", "_searchBefore"),
+        *(
+            "_id",
+            "_count",
+            "_sort",
+            "_total",
+            "_index",
+            "_searchAfter",
+            "_searchBefore",
+        ),
         *PRESENTATION,
     }
 )

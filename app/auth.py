@@ -189,13 +189,13 @@ def _bearer_token(authorization: str | None) -> str | None:
     return str(token).strip()
 
 
-def require(client: Client, scope: str) -> None:
-    """Raise InsufficientScopeError unless the client has the scope (spec 5.3)."""
-    if scope not in client.scopes:
+def require(client: Client, *scopes: str) -> None:
+    """Raise InsufficientScopeError unless the client has one of the scopes (spec 5.3)."""
+    if client.scopes.isdisjoint(scopes):
         raise InsufficientScopeError(
-            f"Operation forbidden: insufficient scope. It needs {scope}.",
+            f"Operation forbidden: insufficient scope. It needs {' or '.join(scopes)}.",
             _LOCATION,
-            headers=_challenge("insufficient_scope", scope=scope),
+            headers=_challenge("insufficient_scope", scope=scopes[0]),
         )
 
 

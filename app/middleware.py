@@ -9,7 +9,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
-from werkzeug.http import parse_accept_header
+from werkzeug.http import parse_accept_header, parse_options_header
 
 from adapters.contract import AdapterError, NotAskableError, SourceDataError
 from app.config import Network, PlainHttp, Settings
@@ -53,6 +53,8 @@ STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
 """A year of HTTPS for this host; only sent over HTTPS (RFC 6797, 7.2)."""
 
 _FHIR_JSON = "application/fhir+json"
+_FHIR_VERSION = "3.0"
+_SERVED = f"Answers are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
 _JSON = frozenset(
     {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
 )
@@ -162,29 +164,40 @@ def _address(text: str) -> _Address | None:
 
 
 def check_format(format: str | None, accept: str | None) -> None:
-    """Raise NotAcceptableError unless the client accepts JSON."""
+    """Raise NotAcceptableError unless the client accepts JSON of STU3 (decision 27)."""
     if format is not None:
-        if format.partition(";")[0].strip().lower() not in _FORMATS:
-            raise NotAcceptableError(f"Answers are {_FHIR_JSON}.", "http._format")
+        name, options = parse_options_header(format)
+        if name.lower() not in _FORMATS or not _is_stu3(options):
+            raise NotAcceptableError(_SERVED, "http._format")
     elif accept and accept not in _JSON and not _accepts_json(accept):
-        raise NotAcceptableError(f"Answers are {_FHIR_JSON}.", "http.Accept")
+        raise NotAcceptableError(_SERVED, "http.Accept")
 
 
 @lru_cache
 def _accepts_json(accept: str) -> bool:
     """Say whether the media ranges accept JSON; the narrowest decides (RFC 9110, 12.5.1).
 
-    Other names of JSON count as ours, and so does `text/*`, which includes one.
+    Other names of JSON count as ours, and so does `text/*`, which includes one. A range of
+    another version of FHIR is none of ours.
     """
+    ranges = (
+        (*parse_options_header(text), weight)
+        for text, weight in parse_accept_header(accept)
+    )
     accepted = {
-        media_range.partition(";")[0].strip().lower(): weight > 0
-        for media_range, weight in parse_accept_header(accept)
+        name.lower(): weight > 0
+        for name, options, weight in ranges
+        if _is_stu3(options)
     }
     if _FHIR_JSON in accepted:
         return accepted[_FHIR_JSON]
     if any(accepted.get(kind) for kind in (*_JSON, "text/*")):
         return True
     return accepted.get("application/*", accepted.get("*/*", False))
+
+
+def _is_stu3(options: Mapping[str, str]) -> bool:
+    return options.get("fhirversion", _FHIR_VERSION) == _FHIR_VERSION
 
 
 def register_errors(app: Flask) -> None:

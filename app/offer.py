@@ -35,7 +35,8 @@ class OfferedParameter:
 class ResourceOffer:
     """What one resource type offers here; `parameters` are filters, by FHIR name.
 
-    `backwards` says that pages have a `previous` link; `order` describes the source's own
+    `uncounted` says that a search may go without a total (`_total=none`), `backwards` that
+    pages have a `previous` link; `order` describes the source's own
     order where it cannot sort.
     """
 
@@ -44,6 +45,7 @@ class ResourceOffer:
     sorts: tuple[SortKey, ...]
     default_sort: Sort
     sortable: bool
+    uncounted: bool
     searchable: bool
     count_default: int
     count_max: int
@@ -92,6 +94,7 @@ def _resource_offer(
         sorts=sorts,
         default_sort=Sort(default, descending=default is not SortKey.ID),
         sortable="_sort" in profile.parameters and bool(sorts),
+        uncounted="_total" in profile.parameters,
         searchable=bool(profile.parameters),
         count_default=profile.count_default,
         count_max=profile.count_max,

@@ -83,7 +83,7 @@ _ISSUE = {
 _SCHEMAS: Mapping[str, Node] = {
     "Resource": _object(["resourceType"], {"resourceType": _text()}),
     "Bundle": _object(
-        ["resourceType", "id", "type", "total", "link"],
+        ["resourceType", "id", "type", "link"],
         {
             "resourceType": _text(),
             "id": _text(),
@@ -226,6 +226,8 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
     if offer.sortable:
         keys = [f"{sign}{key}" for key in offer.sorts for sign in ("", "-")]
         yield _parameter("_sort", _text(*keys))
+    if offer.uncounted:
+        yield _parameter("_total", _text("none", "accurate"))
 
 
 def _presentation(kind: ResourceType | None) -> Iterator[Node]:

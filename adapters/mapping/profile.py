@@ -14,7 +14,7 @@ from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Table, is_there, place, plain, read_text
-from adapters.parameters import SEARCH_PARAMETERS
+from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
 
 PROFILES = ("full", "group-a", "group-b")
 
@@ -22,7 +22,7 @@ MAX_VALUES = 100
 """How many values a parameter takes when nothing else is said (decision 3)."""
 
 _FEWER: Mapping[str, int] = MappingProxyType(
-    {"_id": 10, "date": 10, "_count": 1, "_sort": 1}
+    {"_id": 10, "date": 10, **dict.fromkeys(RESULT_PARAMETERS, 1)}
 )
 
 
@@ -114,7 +114,7 @@ def _resource(
     unfiltered = "false" if kind is ResourceType.PATIENT else "true"
     limits = {
         name: int(section[name].get("values", _FEWER.get(name, MAX_VALUES)))
-        for name in (*SEARCH_PARAMETERS[kind], "_count", "_sort")
+        for name in (*SEARCH_PARAMETERS[kind], *RESULT_PARAMETERS)
         if name in section
     }
     return ResourceProfile(

@@ -371,6 +371,18 @@ def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
                 yield Fault((*site.path, "format"), text)
 
 
+def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
+    """Refuse to search by a last change that some change of the resource leaves as it is."""
+    for use in _uses(doc):
+        partial = [site for site in use.sites if "covers" not in site.options]
+        if use.word == "_lastUpdated" and "search" in use.path and partial:
+            text = (
+                "'_lastUpdated' needs a last_updated that covers every joined table: "
+                "clients would miss changes. Add covers: all to the field if it does"
+            )
+            yield Fault(use.path, text)
+
+
 def searched_columns_are_whole(doc: Document) -> Iterator[Fault]:
     """Refuse to search a time of two columns by one of them, a day without its time."""
     for site in doc.sites:
@@ -675,6 +687,7 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     searched_slots_have_columns,
     searched_columns_can_be_compared,
     searched_columns_are_whole,
+    searched_changes_are_whole,
     keys_can_be_sent,
     keys_are_not_written,
     sections_fit_their_source,

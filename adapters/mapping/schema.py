@@ -37,7 +37,13 @@ from adapters.mapping.slots import (
     Slot,
 )
 from adapters.mapping.yaml import KeyPath, Table, place, plain
-from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType, SearchParameter
+from adapters.parameters import (
+    RESULT_PARAMETERS,
+    SEARCH_PARAMETERS,
+    SORTS,
+    ParameterType,
+    SearchParameter,
+)
 
 Node: TypeAlias = dict[str, Any]
 
@@ -115,7 +121,7 @@ def _of_type(kind: ResourceType) -> Node:
         }
     parameters = SEARCH_PARAMETERS[kind]
     searches = {name: _ref(_search(row)) for name, row in parameters.items()}
-    limits = dict.fromkeys((*parameters, "_count", "_sort"), _ref("ProfileParameter"))
+    limits = dict.fromkeys((*parameters, *RESULT_PARAMETERS), _ref("ProfileParameter"))
     more = {"count": _ref("ProfileCount"), "unfiltered_search": {"type": "boolean"}}
     shown = {"type": "expected keys and values here: {_id: {send: …}}"}
     return items | {

@@ -19,18 +19,21 @@ class Link(NamedTuple):
 
 
 def searchset(
-    bundle_id: str, total: int, links: Iterable[Link], entries: Sequence[Element]
+    bundle_id: str,
+    total: int | None,
+    links: Iterable[Link],
+    entries: Sequence[Element],
 ) -> Element:
     """Return the Bundle of one page; `total` counts the matches over all pages."""
-    bundle: Element = {
+    return {
         "resourceType": "Bundle",
         "id": bundle_id,
         "type": "searchset",
-        "total": total,
+        **({} if total is None else {"total": total}),
         "link": [link._asdict() for link in links],
+        # FHIR has no empty lists.
+        **({"entry": entries} if entries else {}),
     }
-    # FHIR has no empty lists.
-    return {**bundle, "entry": entries} if entries else bundle
 
 
 def match_entries(base_url: str, resources: Iterable[Element]) -> list[Element]:

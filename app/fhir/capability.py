@@ -126,6 +126,8 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
         order = f"_sort is one of {keys}, by default {default}."
     else:
         order = f"Results come in the order {default}."
+    if offer.uncounted:
+        order += " With _total=none nothing is counted, and pages have no total."
     if not paging:
         return f"{size} {order} The first page only; total counts all matches."
     return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"

@@ -31,11 +31,12 @@ from app.stages import Stage, stage
 class ResultPage:
     """One page of a search, ready to be written as a Bundle.
 
-    `cut_short` says that more matched than a deployment without paging returns.
+    `total` is None for a search without a count; `cut_short` says that more matched than a
+    deployment without paging returns.
     """
 
     id: str
-    total: int
+    total: int | None
     links: tuple[PageLink, ...]
     page: Page
     search: Search
@@ -109,8 +110,10 @@ class SearchSessions:
         with stage(Stage.SOURCE):
             return self.adapter.search(query)
 
-    def _total(self, search: Search, page: Page) -> int:
+    def _total(self, search: Search, page: Page) -> int | None:
         """Count, unless the first page shows that it is all (decision 13)."""
+        if not search.counted:
+            return None
         if not page.more and search.presentation.summary is not Summary.COUNT:
             return len(page.rows)
         with stage(Stage.SOURCE):
@@ -130,8 +133,10 @@ class SearchSessions:
                 raise
             links = ()
         cut_short = page.more and not self.offer.paging
-        # Rows that were added after the count are on the page all the same.
-        total = max(stored.search.total, len(page.rows))
+        total = stored.search.total
+        if total is not None:
+            # Rows that were added after the count are on the page all the same.
+            total = max(total, len(page.rows))
         return ResultPage(stored.id, total, links, page, search, cut_short)
 
 

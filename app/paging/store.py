@@ -95,7 +95,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class StoredSearch:
-    """A search whose pages can be followed: whose it is, its question and its total.
+    """A search whose pages can be followed: whose it is, its question and its total, if any.
 
     `created` is in seconds since 1970.
     """
@@ -104,7 +104,7 @@ class StoredSearch:
     resource_type: ResourceType
     parameters: Parameters
     lenient: bool
-    total: int
+    total: int | None
     fingerprint: str
     created: int
 

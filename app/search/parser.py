@@ -32,7 +32,12 @@ from adapters.contract import (
 )
 from adapters.mapping.model import Constants
 from adapters.mapping.slots import SLOTS, Kind
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.parameters import (
+    RESULT_PARAMETERS,
+    SEARCH_PARAMETERS,
+    ParameterType,
+    SearchParameter,
+)
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
 from app.fhir.summary import ELEMENTS, Summary
 from app.offer import OfferedParameter, ResourceOffer
@@ -64,7 +69,7 @@ MATCHES: Mapping[str, StringMatch] = MappingProxyType(
 )
 """How each modifier of a string compares."""
 
-_SINGLE = ("_count", "_sort", *PRESENTATION)
+_SINGLE = (*RESULT_PARAMETERS, *PRESENTATION)
 _LIMITED_BY_SPEC = ("_id", "date")
 """Parameters whose number of values the spec itself limits (spec 8)."""
 
@@ -118,10 +123,14 @@ class Presentation:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`."""
+    """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`.
+
+    `counted` says whether its pages have a total.
+    """
 
     query: SearchQuery
     presentation: Presentation
+    counted: bool = True
     ignored: tuple[str, ...] = ()
     capped: bool = False
 
@@ -178,7 +187,8 @@ def parse_search(
         _sort(single.get("_sort"), offer),
         min(size, offer.count_max),
     )
-    return Search(query, presentation, ignored, size > offer.count_max)
+    counted = _is_counted(single.get("_total"), presentation)
+    return Search(query, presentation, counted, ignored, size > offer.count_max)
 
 
 def read_single_values(
@@ -231,8 +241,9 @@ def _sort_out(
     single: dict[str, str] = {}
     filters: dict[str, list[str]] = {}
     ignored: dict[str, None] = {}
-    sort = ("_sort",) if offer.sortable else ()
-    offered = (*offer.parameters, "_count", *sort, *PRESENTATION)
+    is_offered = {"_sort": offer.sortable, "_total": offer.uncounted}
+    results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
+    offered = (*offer.parameters, *results, *PRESENTATION)
     for name, text in parameters:
         base = name.partition(":")[0]
         if base in offered and base != name:
@@ -521,6 +532,15 @@ def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:
     if not 1 <= size <= offer.count_max and not (lenient and size):
         raise bad_value("_count", text, f"use a number from 1 to {offer.count_max}")
     return size
+
+
+def _is_counted(text: str | None, presentation: Presentation) -> bool:
+    """Read `_total`: `none` does without the count (decision 13; FHIR R4)."""
+    if text not in (None, "none", "accurate"):
+        raise bad_value("_total", text, "it is none or accurate")
+    if text == "none" and presentation.summary is Summary.COUNT:
+        raise bad_value("_total", text, "_summary=count requests the total")
+    return text != "none"
 
 
 def _sort(text: str | None, offer: ResourceOffer) -> Sort:

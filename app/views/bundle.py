@@ -41,6 +41,8 @@ blueprint = Blueprint("bundle", __name__)
 def page() -> Response:
     """Answer the page `_id`, or the page that its link leads to."""
     service = current_service()
+    # Before any lookup: which of them is known only once the page is (decision 32).
+    require(g.client, *dict.fromkeys(SEARCH_SCOPES.values()))
     with stage(Stage.PARSE):
         parameters = request_parameters()
         offered = _PARAMETERS if service.offer.paging else _WITHOUT_PAGING
