@@ -28,7 +28,7 @@ from adapters.contract import (
     SourceBusyError,
     SourceUnavailableError,
 )
-from adapters.inspection import Inspectable, Look, with_values
+from adapters.inspection import Check, Inspectable, with_values
 from adapters.instrumentation import Kind, observe, recorder
 
 FAILURES = 5
@@ -122,7 +122,7 @@ class Breaker:
 class GuardedAdapter:
     """An adapter whose calls go through a breaker and, if given, a bulkhead.
 
-    `check` and `looks` go past both.
+    `check` and `checks` go past both.
     """
 
     def __init__(
@@ -188,9 +188,9 @@ class _GuardedInspectable(GuardedAdapter):
         super().__init__(adapter, breaker, bulkhead)
         self._inspected = inspected
 
-    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
-        """Yield what there is to inspect in the source."""
-        return self._inspected.looks(kinds)
+    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
+        """Yield the checks of the source."""
+        return self._inspected.checks(kinds)
 
 
 def guarded(
