@@ -42,7 +42,7 @@ from adapters.contract import (
     SourceUnavailableError,
     TokenCriterion,
 )
-from adapters.inspection import Inspectable, Look, Observation, with_values
+from adapters.inspection import Check, Inspectable, Result, with_values
 from adapters.parameters import SEARCH_PARAMETERS
 
 Answer = TypeVar("Answer")
@@ -189,13 +189,13 @@ class FederatedAdapter:
         )
         return tuple(dict.fromkeys(problems))
 
-    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
-        """Yield what `check --live` examines in each source that can be inspected."""
+    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
+        """Yield the checks of each source that can be checked."""
         for part in self._parts:
             if part.kind in kinds and isinstance(part.adapter, Inspectable):
-                for look in part.adapter.looks((part.kind,)):
-                    run = partial(part.named, partial(_observations, look))
-                    yield Look(part.titled(look.subject), run)
+                for check in part.adapter.checks((part.kind,)):
+                    run = partial(part.named, partial(_results, check, part))
+                    yield Check(part.titled(check.subject), run)
 
     def close(self) -> None:
         """Close all sources."""
@@ -251,8 +251,9 @@ def _answers(
     return {index: part.named(call) for index, part, call in calls}
 
 
-def _observations(look: Look) -> list[Observation]:
-    return list(look.ask())
+def _results(check: Check, part: Part) -> list[Result]:
+    name = part.prefix.rstrip("-") or part.name
+    return [replace(result, part=name) for result in check.run()]
 
 
 def common(parts: Sequence[Part]) -> ResourceCapabilities:

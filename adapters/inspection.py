@@ -1,20 +1,32 @@
-"""What a check of a live source examines, whatever the kind of source.
+"""The check engine: what a check of a live source examines, whatever the kind of source.
 
-A source is checked with samples of its rows and counts of its codes; the kinds of sources
-fetch those, and what they mean for the mapping is decided here: rows that cannot be
-served, codes without an entry, fields that no row fills, times that look wrong. No
-finding quotes a value of a person: counts, codes, columns and rules only. For previews
+An adapter that can be checked is `Inspectable`: it yields `Check`s, and each of them yields
+its results, `Finding`s and `Measurement`s. `mapping check --live` runs and prints them.
+
+The adapters read samples of rows and counts of codes; what these mean for the mapping is
+decided here: invalid rows, codes without an entry, fields that no row fills, doubtful times.
+No result quotes a value of a person: counts, codes, columns and rules only. For previews
 the module also reads one row as its source has it.
 """
 
 import json
 import re
+import time as clock
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from functools import partial
+from typing import (
+    Any,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 from adapters.contract import (
     Adapter,
@@ -34,6 +46,7 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
+from adapters.folding import fold
 from adapters.mapping.model import (
     HIDDEN,
     REMOVED,
@@ -56,7 +69,7 @@ from adapters.mapping.row_mapper import (
     item_reader,
 )
 from adapters.mapping.slots import LISTS, SLOTS, Kind, Place, places_of
-from adapters.mapping.times import read_day
+from adapters.mapping.times import read_day, to_instant
 from adapters.mapping.values import LONGEST_CODE, as_text, presence
 from adapters.matching import resource_type_of
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
@@ -64,8 +77,10 @@ from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParamete
 SAMPLE = 1000
 """How many rows are read from each end of an order."""
 
+Answer = TypeVar("Answer")
 
-class Weight(StrEnum):
+
+class Severity(StrEnum):
     """How severe a finding is; a note alone needs nobody to act."""
 
     ERROR = "error"
@@ -74,50 +89,113 @@ class Weight(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """A finding about a source, at the line of the mapping that it concerns.
+class Finding:
+    """One thing to correct or to know, at the line of the file that a person would edit.
 
-    `column` is the source's own table.column where that is known. `remedy` is an SQL
-    statement or a line of the file that would help, "" when there is none.
+    `line` and `column` count from 1, 0 for the file as a whole. `element` is the FHIR
+    element or the path of keys, `source` the column or table.column that it comes from;
+    both are "" where there is none. `remedy` is an SQL statement or lines of the file that
+    would help, `part` the name of the source where there are several, `topic` the plural
+    under which notes of one kind are printed together.
     """
 
-    mark: Mark
-    element: str
-    column: str
+    file: str
+    line: int
+    column: int
     text: str
-    weight: Weight = Weight.ERROR
+    element: str = ""
+    source: str = ""
+    severity: Severity = Severity.ERROR
     remedy: str = ""
-
-    @classmethod
-    def of(cls, problem: MappingProblem) -> "Observation":
-        """Return the finding of a problem of the mapping."""
-        return cls(problem.mark, problem.element, problem.column, problem.text)
+    part: str = ""
+    topic: str = ""
 
     @classmethod
     def at(
-        cls, place: Place, column: str, text: str, weight: Weight, remedy: str = ""
-    ) -> "Observation":
-        """Return the finding of a field."""
-        return cls(place.field.mark, place.element, column, text, weight, remedy)
+        cls,
+        mark: Mark,
+        text: str,
+        element: str = "",
+        source: str = "",
+        severity: Severity = Severity.ERROR,
+        remedy: str = "",
+        topic: str = "",
+    ) -> Self:
+        """Return a finding at a place of a file."""
+        where = (mark.file, mark.line, mark.column)
+        return cls(*where, text, element, source, severity, remedy, topic=topic)
+
+    @classmethod
+    def of(cls, problem: MappingProblem) -> Self:
+        """Return the finding for a problem of a mapping file."""
+        return cls.at(problem.mark, problem.text, problem.element, problem.column)
+
+    @classmethod
+    def of_field(
+        cls, place: Place, column: str, text: str, severity: Severity, *details: str
+    ) -> Self:
+        """Return the finding of a field; `details` are its remedy and its topic."""
+        mark, element = place.field.mark, place.element
+        return cls.at(mark, text, element, column, severity, *details)
+
+    @property
+    def headline(self) -> str:
+        """Where it is and what it says, without the remedy."""
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        subject = f"{self.element} ← {self.source}" if self.source else self.element
+        is_error = self.severity is Severity.ERROR
+        text = self.text if is_error else f"{self.severity}: {self.text}"
+        return ": ".join(part for part in (place, self.part, subject, text) if part)
+
+    def __str__(self) -> str:
+        remedy = self.remedy.replace("\n", "\n    ")
+        return f"{self.headline}\n    {remedy}" if remedy else self.headline
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One check of a source; `ask` runs it, within the time limits of the source.
+class Measurement:
+    """One search, sort or count that was run as the service runs it.
+
+    `search` is as clients write it, without its value. `rows` were returned, or counted;
+    `read` are the rows that the database read for them, None where it does not report
+    them. `indexes` are statements that create the indexes which the search lacks.
+    """
+
+    search: str
+    milliseconds: float
+    rows: int
+    read: int | None = None
+    indexes: tuple[str, ...] = ()
+    part: str = ""
+
+
+Result: TypeAlias = Finding | Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a source; `run` reads it, within the time limits of the source.
 
     It raises SourceUnavailableError when the source is away.
     """
 
     subject: str
-    ask: Callable[[], Iterable[Observation]]
+    run: Callable[[], Iterable[Result]]
 
 
 @runtime_checkable
 class Inspectable(Protocol):
     """An adapter whose source can be checked."""
 
-    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
         """Yield the checks of these types; each is run before the next is requested."""
+
+
+def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
+    """Return what a call returns, and how many milliseconds it took."""
+    began = clock.perf_counter()
+    answer = call()
+    return answer, round((clock.perf_counter() - began) * 1000, 1)
 
 
 @runtime_checkable
@@ -177,43 +255,81 @@ def find_row(mapping: SourceMapping, resource_type: ResourceType, id: str) -> So
     return find_sql_row(mapping, resource_type, id)
 
 
+RULES_OF_CODES = ("no entry for ", "required and empty")
+"""How the rules begin whose breaches are reported where all codes are counted."""
+
+Reported: TypeAlias = Collection[tuple[str, str]]
+"""Columns, each with the start of a rule whose breaches are reported for all rows."""
+
+_HINTS: Mapping[str, str] = {
+    "a local time that never happens (clock change)": " (is the column in UTC, or in"
+    " another time zone?)",
+    "not readable as a time": " (how is it written? Say so with format)",
+}
+
+
 def broken_rules(
     section: ResourceMapping,
     rows: Collection[Record | RowFault],
     columns: Mapping[str, str],
-    counted: Collection[str],
-) -> Iterator[Observation]:
-    """Yield how many rows break which rule.
+    reported: Reported,
+) -> Iterator[Finding]:
+    """Yield how many rows break which rule, but for what is reported elsewhere.
 
-    `columns` are names of columns as the source has them. The codes of columns in
-    `counted`, and where they are empty, are reported elsewhere for all rows.
+    `columns` are names of columns as the source has them.
     """
     places = places_of(section)
     faults = Counter(row for row in rows if isinstance(row, RowFault))
     for fault, number in faults.most_common():
-        is_counted = fault.rule.startswith(("no entry for ", "required and empty"))
-        if is_counted and fault.column in counted:
+        if any(fault.column == c and fault.rule.startswith(r) for c, r in reported):
             continue
         text = f"{number:,} of {len(rows):,} rows of the sample cannot be served: "
-        text += fault.rule
-        if "never happens" in fault.rule:
-            text += " (is the column in UTC, or in another time zone?)"
-        elif fault.rule == "not readable as a time":
-            text += " (how is it written? Say so with format)"
+        text += fault.rule + _HINTS.get(fault.rule, "")
         named = [place for place in places if place.slot == fault.field]
         exact = [p for p in named if ", ".join(p.field.columns) == fault.column]
         source = columns.get(fault.column, fault.column)
         if place := next(iter(exact or named), None):
-            yield Observation.at(place, source, text, Weight.ERROR)
+            yield Finding.of_field(place, source, text, Severity.ERROR)
         else:
-            yield Observation(section.mark, str(section.resource_type), source, text)
+            yield Finding.at(section.mark, text, section.resource_type, source)
 
 
-def empty(place: Place, column: str, rows: int) -> Observation:
+def selects(section: ResourceMapping) -> Iterator[tuple[str, Mark]]:
+    """Yield each SELECT of a section, and where the file has it."""
+    items = (item for items in section.items.values() for item in items)
+    yield section.rows, section.mark
+    yield from ((item.rows, item.mark) for item in items if item.rows)
+
+
+def holds_same(place: Place, shown: object, searched: object) -> bool:
+    """Tell whether the column that searches compare holds what its field shows.
+
+    What is no value of its field, and days compared with times, are reported elsewhere.
+    """
+    rule, is_time = place.field.time, place.kind is Kind.TIME
+    if rule is not None and is_time and type(searched) is date:
+        return True
+    convert = (
+        partial(to_instant if is_time else read_day, rule=rule) if rule else as_text
+    )
+    try:
+        value = convert(shown)
+    except ValueError:
+        return True
+    try:
+        compared = convert(searched)
+    except ValueError:
+        return False
+    if place.kind in (Kind.TEXT, Kind.PARTS):
+        return fold(str(value)) in fold(str(compared))
+    return bool(value == compared)
+
+
+def empty(place: Place, column: str, rows: int) -> Finding:
     """Return the finding of rows that lack what they must have."""
     have = "1 row has" if rows == 1 else f"{rows:,} rows have"
     text = f"{have} nothing here, which is required: such rows cannot be served"
-    return Observation.at(place, column, text, Weight.ERROR)
+    return Finding.of_field(place, column, text, Severity.ERROR)
 
 
 MOST = 100
@@ -263,7 +379,7 @@ def plain_text(value: object) -> str:
         return ""
 
 
-def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Observation]:
+def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Finding]:
     """Yield the codes that no entry names, and where a required one is missing."""
     place, column, counts, nothing = column_counts
     codes = column_counts.codes
@@ -278,15 +394,16 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Obser
     elif codes.otherwise is not None:
         text = f"codes.{codes.name} names no {_named(others)}"
         text += f": all become '{codes.otherwise}'"
-        yield Observation.at(place, column, text, Weight.NOTE)
+        topic = "code tables whose 'otherwise' is used"
+        yield Finding.of_field(place, column, text, Severity.NOTE, "", topic)
     else:
         text = f"codes.{codes.name} names no {_named(others)}"
         text += ": such rows cannot be served"
         mark, lines = codes.mark or place.field.mark, _entries(others, column_counts)
-        yield Observation(mark, place.element, column, text, Weight.ERROR, lines)
+        yield Finding.at(mark, text, place.element, column, remedy=lines)
 
 
-def unused(codes: CodeTable, column_counts: Iterable[Counted]) -> Iterator[Observation]:
+def unused(codes: CodeTable, column_counts: Iterable[Counted]) -> Iterator[Finding]:
     """Yield the entries of a table that no row of its fields has."""
     every = list(column_counts)
     never = [c for c in codes.table if not any(c in each.counts for each in every)]
@@ -294,7 +411,8 @@ def unused(codes: CodeTable, column_counts: Iterable[Counted]) -> Iterator[Obser
         names = ", ".join(map(repr, never[:_SHOWN]))
         columns = ", ".join(dict.fromkeys(each.column for each in every))
         text, element = f"no row has {names}{_more(never)}", f"codes.{codes.name}"
-        yield Observation(codes.mark, element, columns, text, Weight.NOTE)
+        topic = "code tables with entries that no row has"
+        yield Finding.at(codes.mark, text, element, columns, Severity.NOTE, topic=topic)
 
 
 def _are_codes(column_counts: Counted) -> bool:
@@ -310,17 +428,16 @@ def _are_codes(column_counts: Counted) -> bool:
     return are_few or (len(counts) <= MOST and (is_often or 2 * named >= len(counts)))
 
 
-def _many_values(column_counts: Counted, rows: int) -> Observation:
+def _many_values(column_counts: Counted, rows: int) -> Finding:
     """Return the finding of values that may be anything: how many, and none of them."""
-    codes, over = column_counts.codes, len(column_counts.counts) > MOST
-    values = f"over {MOST}" if over else f"{len(column_counts.counts)}"
-    text = f"{values} different values, which are not shown: is this a column of codes?"
-    weight = Weight.WARNING
-    if codes.otherwise is None:
-        unfit = f"{'at least ' * over}{_rows(rows)} with values that codes.{codes.name}"
-        text = f"{unfit} does not name cannot be served; {text}"
-        weight = Weight.ERROR
-    return Observation.at(column_counts.place, column_counts.column, text, weight)
+    place, column, counts, _ = column_counts
+    many = f"over {MOST}" if len(counts) > MOST else f"{len(counts)}"
+    text = f"{many} different values, not shown: is this a column of codes?"
+    if column_counts.codes.otherwise is not None:
+        return Finding.of_field(place, column, text, Severity.WARNING)
+    least = "at least " if len(counts) > MOST else ""
+    text = f"{least}{_rows(rows)} cannot be served: no entry for their value; {text}"
+    return Finding.of_field(place, column, text, Severity.ERROR)
 
 
 def _named(codes: Mapping[str, int]) -> str:
@@ -337,20 +454,25 @@ def _entries(codes: Mapping[str, int], column_counts: Counted) -> str:
         column_counts.codes.table.values()
     )
     words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
-    plain = re.compile(r"[A-Za-z0-9_.-]+")
     return "\n".join(
-        f"{code if plain.fullmatch(code) else repr(code)}: '?'   # {_rows(n)}; {words}"
+        f"{code if _PLAIN.fullmatch(code) else repr(code)}: '?'   # {_rows(n)}; {words}"
         for code, n in _by_rows(codes)[:_SHOWN]
         if len(code) <= LONGEST_CODE
     )
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def _by_rows(codes: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(codes.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number:,} rows"
+def _rows(number: int, verb: str = "") -> str:
+    """Return so many rows in words, and what they do."""
+    if number == 1:
+        return f"1 row {verb}s" if verb else "1 row"
+    return f"{number:,} rows {verb}".rstrip()
 
 
 def _more(items: Sequence[object]) -> str:
@@ -372,7 +494,7 @@ def never_filled(
     columns: Sequence[str],
     rows: Sampled,
     names: Mapping[str, str],
-) -> Iterator[Observation]:
+) -> Iterator[Finding]:
     """Yield each field and item that none of the rows fills.
 
     A column that is empty in the source leaves nothing to mend, and is a note; one with
@@ -442,10 +564,11 @@ def _has_any(
 
 def _unfilled(
     mark: Mark, element: str, source: str, text: str, has_any: bool
-) -> Observation:
-    weight = Weight.WARNING if has_any else Weight.NOTE
+) -> Finding:
+    severity = Severity.WARNING if has_any else Severity.NOTE
     why = "" if has_any else ": it is empty in the source"
-    return Observation(mark, element, source, text + why, weight)
+    topic = "fields that are empty in the source"
+    return Finding.at(mark, text + why, element, source, severity, topic=topic)
 
 
 def criterion_of(parameter: str, record: Record) -> Criterion | None:
@@ -502,7 +625,7 @@ def has_offset(value: object) -> bool:
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 
 
-def hidden_zone(place: Place, column: str) -> Observation:
+def hidden_zone(place: Place, column: str) -> Finding:
     """Return the doubt about such a time: no row can show that it is read wrongly."""
     assert place.field.time is not None, "only times have a zone"
     zone = place.field.time.zone.key
@@ -511,14 +634,11 @@ def hidden_zone(place: Place, column: str) -> Observation:
         " whether that is wrong. Ask the vendor, and say what you are told"
     )
     remedy = f"time_zone: UTC   # or {zone}"
-    return Observation.at(place, column, text, Weight.WARNING, remedy)
+    return Finding.of_field(place, column, text, Severity.WARNING, remedy)
 
 
 _FAR = timedelta(days=20 * 365)
 """No stay is known so long before: what ends then may well have no end."""
-
-_FAR_SLOTS = ("start", "end")
-"""Slots whose far days are reported: the name is also what such a row does."""
 
 
 def far_from(now: datetime) -> datetime:
@@ -529,50 +649,51 @@ def far_from(now: datetime) -> datetime:
 def has_far_days(place: Place) -> bool:
     """Tell whether a field is one whose far days stand for none in many systems."""
     field = place.field
-    return place.slot in _FAR_SLOTS and field.time is not None and bool(field.columns)
+    is_period = place.slot in ("start", "end")
+    return is_period and field.time is not None and bool(field.columns)
 
 
 def far_days(
     place: Place, column: str, values: Iterable[tuple[object, int]], now: datetime
-) -> Iterator[Observation]:
+) -> Iterator[Finding]:
     """Yield the far days among values of a start or an end, each with its number of rows.
 
     A day that is no end of a year and comes once is not quoted: it may be a typing error.
     """
-    field, verb = place.field, place.slot
-    present = presence(field.absent)
-    assert field.time is not None, "only times are compared with the clock"
-    by_day: dict[date, Counter[str]] = {}
+    field, verb, others = place.field, place.slot, 0
+    rows_of: Counter[date] = Counter()
+    texts: dict[date, dict[str, None]] = {}
     for value, rows in values:
-        day = _day(present(value), field.time)
-        if day and day > far_from(now).date():
+        if (day := _day(value, place)) and day > far_from(now).date():
+            rows_of[day] += rows
             text = str(value).rstrip()
             if isinstance(value, datetime):
                 text = text.removesuffix(" 00:00:00")
-            by_day.setdefault(day, Counter())[text] += rows
-    sums = {day: texts.total() for day, texts in sorted(by_day.items())}
-    quoted = [d for d in sums if sums[d] > 1 or (d.month, d.day) in ((12, 31), (1, 1))]
+            texts.setdefault(day, {})[text] = None
+    quoted = []
+    for day, rows in sorted(rows_of.items()):
+        if rows > 1 or (day.month, day.day) in ((12, 31), (1, 1)):
+            quoted.append(day)
+        else:
+            others += rows
     if quoted:
-        days = " and ".join(f"{_rows_do(sums[d], verb)} on {d}" for d in quoted)
-        absent = [*sorted(field.absent), *(text for d in quoted for text in by_day[d])]
-        question = "does it stand" if len(quoted) == 1 else "do they stand"
-        text = f"{days}: {question} for none? Then say so with absent"
+        days = " and ".join(f"{_rows(rows_of[d], verb)} on {d}" for d in quoted)
+        absent = [*sorted(field.absent), *(text for d in quoted for text in texts[d])]
+        text = f"{days}: no value? Then say so with absent"
         remedy = f"absent: {json.dumps(absent, ensure_ascii=False)}"
-        yield Observation.at(place, column, text, Weight.WARNING, remedy)
-    if others := sum(rows for day, rows in sums.items() if day not in quoted):
-        text = f"{_rows_do(others, verb)} more than 20 years ahead: is a year wrong?"
-        yield Observation.at(place, column, text, Weight.WARNING)
+        yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
+    if others:
+        text = f"{_rows(others, verb)} more than 20 years ahead: is a year wrong?"
+        yield Finding.of_field(place, column, text, Severity.WARNING)
 
 
-def _day(value: object, rule: TimeRule) -> date | None:
+def _day(value: object, place: Place) -> date | None:
+    present = presence(place.field.absent)(value)
+    assert place.field.time is not None, "only times are compared with the clock"
     try:
-        return None if value is None else read_day(value, rule)
+        return None if present is None else read_day(present, place.field.time)
     except ValueError:
         return None
-
-
-def _rows_do(number: int, verb: str) -> str:
-    return f"1 row {verb}s" if number == 1 else f"{number:,} rows {verb}"
 
 
 _SHARE = 0.2
@@ -592,53 +713,47 @@ def doubtful_times(
     rows: Collection[Record | RowFault],
     columns: Mapping[str, str],
     now: datetime,
-) -> Iterator[Observation]:
+) -> Iterator[Finding]:
     """Yield what is odd about the times of records."""
     records = [row for row in rows if not isinstance(row, RowFault)]
-    places = {}
-    for place in places_of(section):
-        places[place.field.slot], rule = place, place.field.time
-        if place.kind is Kind.TIME and rule is not None and place.field.columns:
-            times = [t for r in records if (t := getattr(r, place.field.slot))]
-            column = columns.get(place.field.columns[0], place.field.columns[0])
-            for weight, text in _of_times(times, rule):
-                yield Observation.at(place, column, text, weight)
-    begun = [
-        record
-        for record in records
-        if isinstance(record, EncounterRecord)
-        and record.status in ("in-progress", "finished")
-    ]
+    stays = [record for record in records if isinstance(record, EncounterRecord)]
+    begun = [stay for stay in stays if stay.status in ("in-progress", "finished")]
     starts = [stay.start for stay in begun if stay.start]
-    changes = [record.last_updated for record in records if record.last_updated]
-    doubts = (
-        ("start", _ahead(section, "start", starts, now)),
-        ("last_updated", _ahead(section, "last_updated", changes, now)),
-        ("last_updated", _behind(section, changes, now)),
-        ("last_updated", _changed_early(section, begun)),
-    )
-    for slot, text in doubts:
-        if text:
-            source = places[slot].field.columns[0]
-            column = columns.get(source, source)
-            yield Observation.at(places[slot], column, text, Weight.WARNING)
+    for place in places_of(section):
+        slot, rule = place.field.slot, place.field.time
+        if place.kind is not Kind.TIME or rule is None or not place.field.columns:
+            continue
+        times = [t for r in records if (t := getattr(r, slot))]
+        doubts = [*_of_times(times, rule)]
+        if slot == "start":
+            doubts += _ahead(rule, "stays that have begun start", starts, now)
+        elif slot == "last_updated":
+            doubts += _ahead(rule, "rows were changed", times, now)
+            doubts += _behind(rule, times, now)
+            if starts:
+                doubts += _changed_early(section.fields["start"].time, begun)
+        column = columns.get(place.field.columns[0], place.field.columns[0])
+        for severity, text in doubts:
+            topic = "columns with doubtful times"
+            yield Finding.of_field(place, column, text, severity, "", topic)
 
 
-def _of_times(
-    times: Collection[datetime], rule: TimeRule
-) -> Iterator[tuple[Weight, str]]:
+_Doubts: TypeAlias = Iterator[tuple[Severity, str]]
+
+
+def _of_times(times: Collection[datetime], rule: TimeRule) -> _Doubts:
     number = f"{len(times):,} times"
     if twice := sum(_happens_twice(moment, rule) for moment in times):
         text = f"{twice:,} of {number} happen twice (autumn clock change)"
-        yield Weight.NOTE, f"{text}, and are read as the {rule.twice}"
+        yield Severity.NOTE, f"{text}, and are read as the {rule.twice}"
     if len(times) < _ENOUGH or rule.at is not None:
         return
     if all(moment.astimezone(rule.zone).time() == time() for moment in times):
         text = f"all of {number} are at 00:00: does the column hold days only?"
-        yield Weight.NOTE, text
+        yield Severity.NOTE, text
     elif all(moment.astimezone(UTC).time() == time() for moment in times):
         text = f"all of {number} are at 00:00 in UTC, not in {rule.zone.key}"
-        yield Weight.WARNING, f"{text}: is the time zone of the column right?"
+        yield Severity.WARNING, f"{text}: is the time zone of the column right?"
 
 
 def _happens_twice(moment: datetime, rule: TimeRule) -> bool:
@@ -649,49 +764,38 @@ def _happens_twice(moment: datetime, rule: TimeRule) -> bool:
 
 
 def _ahead(
-    section: ResourceMapping, slot: str, times: Sequence[datetime], now: datetime
-) -> str:
-    """Return the doubt about times in the future, of stays that have begun or of changes."""
-    ahead = [moment for moment in times if moment > now]
-    if not ahead:
-        return ""
-    what = "stays that have begun start" if slot == "start" else "rows were changed"
-    text = f"{len(ahead):,} of {len(times):,} {what} in the future"
-    if _is_near(section, slot, max(ahead), max(ahead) - now):
-        return f"{text}, {_MIXED}"
-    reason = "are they planned, or is" if slot == "start" else "is a clock or"
-    return f"{text}: {reason} a year wrong?"
+    rule: TimeRule, what: str, times: Sequence[datetime], now: datetime
+) -> _Doubts:
+    """Yield the doubt about times in the future, of stays that have begun or of changes."""
+    if ahead := [moment for moment in times if moment > now]:
+        is_near = _is_near(rule, max(ahead), max(ahead) - now)
+        why = f", {_MIXED}" if is_near else ": is a clock or a year wrong?"
+        text = f"{len(ahead):,} of {len(times):,} {what} in the future{why}"
+        yield Severity.WARNING, text
 
 
-def _behind(
-    section: ResourceMapping, changes: Sequence[datetime], now: datetime
-) -> str:
-    """Return the doubt about a newest change as long ago as the zone is from UTC."""
-    rule = section.fields["last_updated"].time if len(changes) >= _ENOUGH else None
-    offset = rule and max(changes).astimezone(rule.zone).utcoffset()
-    if offset and timedelta() <= now - max(changes) - offset < _JUST:
+def _behind(rule: TimeRule, changes: Sequence[datetime], now: datetime) -> _Doubts:
+    """Yield the doubt about a newest change as long ago as the zone is from UTC."""
+    offset = max(changes).astimezone(rule.zone).utcoffset() if changes else None
+    is_just = offset and timedelta() <= now - max(changes) - offset < _JUST
+    if len(changes) >= _ENOUGH and is_just:
         text = (
             f"the newest change is {offset} hours ago, as far as the zone is from UTC"
         )
-        return f"{text}, {_MIXED}"
-    return ""
+        yield Severity.WARNING, f"{text}, {_MIXED}"
 
 
-def _changed_early(section: ResourceMapping, begun: Sequence[EncounterRecord]) -> str:
-    """Return the doubt about stays that were last changed before they began."""
+def _changed_early(rule: TimeRule | None, begun: Sequence[EncounterRecord]) -> _Doubts:
+    """Yield the doubt about stays that were last changed before they began."""
     pairs = [(s.start, s.last_updated) for s in begun if s.start and s.last_updated]
     early = [(start, changed) for start, changed in pairs if changed < start]
-    near = sum(_is_near(section, "start", start, start - c) for start, c in early)
-    if near < max(_ENOUGH, _SHARE * len(pairs), len(early) / 2):
-        return ""
-    text = f"{near:,} of {len(pairs):,} stays were changed before they began"
-    return f"{text}, {_MIXED}"
+    near = sum(_is_near(rule, start, start - changed) for start, changed in early)
+    if near >= max(_ENOUGH, _SHARE * len(pairs), len(early) / 2):
+        text = f"{near:,} of {len(pairs):,} stays were changed before they began"
+        yield Severity.WARNING, f"{text}, {_MIXED}"
 
 
-def _is_near(
-    section: ResourceMapping, slot: str, moment: datetime, apart: timedelta
-) -> bool:
+def _is_near(rule: TimeRule | None, moment: datetime, apart: timedelta) -> bool:
     """Whether two times are no further apart than the clocks of clients are from UTC."""
-    rule = section.fields[slot].time
-    offset = rule and moment.astimezone(rule.written).utcoffset()
+    offset = moment.astimezone(rule.written).utcoffset() if rule else None
     return bool(offset) and apart <= abs(offset or timedelta())

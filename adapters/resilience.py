@@ -133,7 +133,7 @@ class GuardedAdapter:
         self.close = adapter.close
         if isinstance(adapter, Inspectable):
             # Only then is this one Inspectable, too.
-            self.looks = adapter.looks
+            self.checks = adapter.checks
 
     @property
     def capabilities(self) -> Capabilities:

@@ -58,7 +58,7 @@ from adapters.http.paging import (
 )
 from adapters.http.query import Pairs as Pairs
 from adapters.http.query import capability_of, parameters_of
-from adapters.inspection import Look, SourceRow
+from adapters.inspection import Check, SourceRow
 from adapters.mapping.load import path_of
 from adapters.mapping.model import (
     ErrorRule,
@@ -187,15 +187,15 @@ class HttpAdapter:
                     mark = section.mapping.fields["id"].mark
                     yield Problem(f"{mark}: {kind}.id: no row holds it there")
 
-    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
         """Yield what `check --live` examines, section by section."""
         # Here, since the service itself never inspects a source.
-        from adapters.http.inspect import Sample, looks
+        from adapters.http.inspect import Sample, checks
 
         for kind, section in self._sections.items():
             if kind in kinds:
                 first_rows = partial(self._first_rows, section)
-                yield from looks(Sample(section, self, first_rows, self._config))
+                yield from checks(Sample(section, self, first_rows, self._config))
 
     def close(self) -> None:
         """Close the connections."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -38,9 +38,12 @@ from adapters.contract import (
 from adapters.http.adapter import Section
 from adapters.http.paging import Row
 from adapters.inspection import (
-    Look,
-    Observation,
-    Weight,
+    RULES_OF_CODES,
+    Check,
+    Finding,
+    Measurement,
+    Result,
+    Severity,
     broken_rules,
     counted,
     criterion_of,
@@ -52,6 +55,7 @@ from adapters.inspection import (
     hides_its_zone,
     never_filled,
     plain_text,
+    timed,
     unnamed,
 )
 from adapters.mapping.load import path_of
@@ -72,6 +76,7 @@ _CODED = (TokenCriterion, ReferenceCriterion)
 _CLOCK_CHANGE = timedelta(hours=1)
 """How far apart the times of an autumn night may be read from their order."""
 
+_TOPIC = "types with something that is not examined"
 _KNOWN = "does the API know the parameter?"
 _FORBIDDEN = 403
 _UNKNOWN_PARAMETER = (400, 422)
@@ -126,28 +131,28 @@ class Sample:
         return SearchQuery(self.kind, criteria, sort or Sort(SortKey.ID), count)
 
     def search(self, query: SearchQuery) -> tuple[Page | None, str]:
-        """Return the page, or why the answer cannot be used.
+        """Return the page, or why there is none, though the list was answered.
 
         Raises SourceDataError if the source refuses the credentials.
         """
         try:
             return self.adapter.search(query), ""
-        except SourceDataError as error:
-            if error.refused:
+        except (SourceDataError, SourceUnavailableError) as error:
+            if isinstance(error, SourceDataError) and error.refused:
                 raise
             return None, str(error)
 
-    def finding(self, text: str, weight: Weight) -> Observation:
+    def finding(self, text: str, severity: Severity) -> Finding:
         """Return a finding about the section as a whole."""
         mark = self.section.mapping.mark
-        return Observation(mark, str(self.kind), "", text, weight)
+        return Finding.at(mark, text, self.kind, severity=severity, topic=_TOPIC)
 
 
-def looks(sample: Sample) -> Iterator[Look]:
-    """Yield what there is to examine in one section."""
+def checks(sample: Sample) -> Iterator[Check]:
+    """Yield the checks of one section."""
     if sample.section.http.list is None:
-        finding = sample.finding("it has no list: it is not examined", Weight.NOTE)
-        yield Look(f"{sample.kind}: rows", lambda: [finding])
+        finding = sample.finding("it has no list: it is not examined", Severity.NOTE)
+        yield Check(f"{sample.kind}: rows", lambda: [finding])
         return
     for subject, check in (
         ("rows", _check_rows),
@@ -157,15 +162,15 @@ def looks(sample: Sample) -> Iterator[Look]:
         ("orders", _check_orders),
         ("read", _check_read),
     ):
-        yield Look(f"{sample.kind}: {subject}", _reporting(sample, subject, check))
+        yield Check(f"{sample.kind}: {subject}", _reporting(sample, subject, check))
 
 
 def _reporting(
-    sample: Sample, subject: str, check: Callable[[Sample], Iterator[Observation]]
-) -> Callable[[], Iterator[Observation]]:
+    sample: Sample, subject: str, check: Callable[[Sample], Iterator[Result]]
+) -> Callable[[], Iterator[Result]]:
     """Return a check that reports the source's refusals as findings."""
 
-    def run() -> Iterator[Observation]:
+    def run() -> Iterator[Result]:
         if sample.refused:
             return
         try:
@@ -180,7 +185,7 @@ def _reporting(
                     "the source refuses access, and the file sends neither headers nor"
                     " auth: how does the API authenticate its clients?"
                 )
-                yield Observation(sample.source.mark, "source", "", text)
+                yield Finding.at(sample.source.mark, text, "source")
             elif error.refused:
                 raise
             else:
@@ -189,7 +194,7 @@ def _reporting(
     return run
 
 
-def _refusal(sample: Sample, subject: str, error: SourceDataError) -> Observation:
+def _refusal(sample: Sample, subject: str, error: SourceDataError) -> Finding:
     """Return what the source refused, at the line that defines the request."""
     listed, read = sample.section.http.list, sample.section.http.read
     name, mark, column, hint = "list", listed and listed.mark, "", ""
@@ -201,17 +206,17 @@ def _refusal(sample: Sample, subject: str, error: SourceDataError) -> Observatio
         name, mark, column = "list.count", listed.count_mark, listed.count
         hint = f": does the API know the parameter '{column}'?"
     at = mark or sample.section.mapping.mark
-    return Observation(at, f"{sample.kind}.{name}", column, f"{error}{hint}")
+    return Finding.at(at, f"{error}{hint}", f"{sample.kind}.{name}", column)
 
 
-def _check_rows(sample: Sample) -> Iterator[Observation]:
+def _check_rows(sample: Sample) -> Iterator[Finding]:
     """Report fields, codes, times and rules that do not fit the rows of the list."""
     section = sample.section.mapping
     text = (
-        f"the first {len(sample.rows):,} rows were looked at, of {sample.size:,} that were"
-        " asked for at once; types, indexes and all other rows are not told by an API"
+        f"the first {len(sample.rows):,} rows are examined, of {sample.size:,} that were"
+        " requested at once; an API reveals neither types nor indexes"
     )
-    yield sample.finding(text, Weight.NOTE)
+    yield sample.finding(text, Severity.NOTE)
     missing = list(_missing_columns(sample))
     yield from missing
     if not missing:
@@ -221,8 +226,8 @@ def _check_rows(sample: Sample) -> Iterator[Observation]:
     coded = [p for p in places if p.field.codes and p.field.columns]
     for place in coded:
         yield from _unknown_codes(sample, place)
-    counted_columns = {place.field.columns[0] for place in coded}
-    yield from broken_rules(section, sample.mapped, {}, counted_columns)
+    reported = [(p.field.columns[0], rule) for p in coded for rule in RULES_OF_CODES]
+    yield from broken_rules(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
     yield from doubtful_times(section, sample.mapped, {}, now)
     for place in places:
@@ -237,20 +242,20 @@ def _check_rows(sample: Sample) -> Iterator[Observation]:
             f"{len(hidden)} rows of the list are hidden or removed, which searches"
             " refuse: keep them out with list.fixed"
         )
-        yield sample.finding(text, Weight.ERROR)
+        yield sample.finding(text, Severity.ERROR)
 
 
-def _missing_columns(sample: Sample) -> Iterator[Observation]:
+def _missing_columns(sample: Sample) -> Iterator[Finding]:
     for place in places_of(sample.section.mapping):
         rows = _rows_within(sample.rows, place)
         known = Counter(path for row in rows for path in _paths(row))
         for column in place.field.columns:
             if rows and not any(_has(row, path_of(column)) for row in rows):
                 text = f"no row of the list has '{column}'{did_you_mean(column, known)}"
-                yield Observation.at(place, column, text, Weight.ERROR)
+                yield Finding.of_field(place, column, text, Severity.ERROR)
 
 
-def _unknown_codes(sample: Sample, place: Place) -> Iterator[Observation]:
+def _unknown_codes(sample: Sample, place: Place) -> Iterator[Finding]:
     (column,) = place.field.columns
     rows = _rows_within(sample.rows, place)
     if place.only_if is not None:
@@ -261,7 +266,7 @@ def _unknown_codes(sample: Sample, place: Place) -> Iterator[Observation]:
     yield from unnamed(counted(place, column, codes), sample.section.mapping.required)
 
 
-def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Observation]:
+def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Finding]:
     """Report times without a known zone, and days far away."""
     if not place.field.columns:
         return
@@ -299,7 +304,7 @@ def _paths(row: Any, above: str = "") -> Iterator[str]:
             yield from _paths(value, f"{above}{key}.")
 
 
-def _check_paging(sample: Sample) -> Iterator[Observation]:
+def _check_paging(sample: Sample) -> Iterator[Finding]:
     """Request two pages of one row each: an API that ignores the parameter repeats it."""
     listed = sample.section.http.list
     paging = listed.paging if listed else None
@@ -314,10 +319,10 @@ def _check_paging(sample: Sample) -> Iterator[Observation]:
     if ids[0] & ids[1]:
         text = f"the second page is the first one again: {_KNOWN}"
         element = f"{sample.kind}.list.paging"
-        yield Observation(paging.mark, element, paging.send, text, Weight.ERROR)
+        yield Finding.at(paging.mark, text, element, paging.send)
 
 
-def _check_page_size(sample: Sample) -> Iterator[Observation]:
+def _check_page_size(sample: Sample) -> Iterator[Finding]:
     """Compare the list with its total, where one request has to return a whole page."""
     listed = sample.section.http.list
     if listed is None or listed.mark is None:
@@ -328,19 +333,19 @@ def _check_page_size(sample: Sample) -> Iterator[Observation]:
     due = min(FEW_ROWS, sample.adapter.count(sample.query(count=FEW_ROWS)))
     if rows >= due:
         return
-    weight = Weight.ERROR
+    severity = Severity.ERROR
     text = "returns fewer rows than requested: the others are never served"
     if listed.total is not None:
-        weight = Weight.WARNING
+        severity = Severity.WARNING
         text = (
             f"gives {rows} rows where {due} are due: a search with more (_count) is"
             " refused (502). Ask the vendor for the largest page, and offer no larger one:"
             " count: {max: …} in a profile of your own"
         )
-    yield Observation(listed.mark, f"{sample.kind}.list", "", text, weight)
+    yield Finding.at(listed.mark, text, f"{sample.kind}.list", severity=severity)
 
 
-def _check_filters(sample: Sample) -> Iterator[Observation]:
+def _check_filters(sample: Sample) -> Iterator[Result]:
     """Search once with each filter, for a value that a row of the list has."""
     for parameter in sample.section.mapping.parameters:
         slots = SEARCH_PARAMETERS[sample.kind][parameter].slots
@@ -356,33 +361,28 @@ def _check_filters(sample: Sample) -> Iterator[Observation]:
                 reason = "the API cannot compare the values of the rows"
         else:
             text = f"'{parameter}' was not tried: {reason}"
-            yield sample.finding(text, Weight.NOTE)
+            yield sample.finding(text, Severity.NOTE)
 
 
-def _check_filter(
-    sample: Sample, place: Place, query: SearchQuery
-) -> Iterator[Observation]:
+def _check_filter(sample: Sample, place: Place, query: SearchQuery) -> Iterator[Result]:
     (criterion,) = query.criteria
-    parameter, weight = criterion.parameter, Weight.ERROR
-    texts: list[str] = []
-    try:
-        page, error = sample.search(query)
-        if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
-            texts = list(_ignored_bounds(sample, query))
-        if error:
-            texts = texts or [f"does not filter: {error}"]
-        elif not page or not page.rows:
-            texts = ["brings no row, though the list has one with the value"]
-        elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
-            weight = Weight.WARNING
-            texts = [f"brings as many rows as no filter: {_KNOWN}"]
-        texts = texts or list(_ignored_values(sample, query))
-    except SourceUnavailableError as failure:
-        # The list was answered: an API may fail at a parameter that it does not know.
-        texts, weight = [f"is not answered: {failure}"], Weight.ERROR
+    name, severity, texts = criterion.parameter, Severity.ERROR, list[str]()
+    (page, error), milliseconds = timed(partial(sample.search, query))
+    if page:
+        yield Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
+    if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
+        texts = list(_ignored_bounds(sample, query))
+    if error:
+        texts = texts or [f"does not filter: {error}"]
+    elif not page or not page.rows:
+        texts = ["brings no row, though the list has one with the value"]
+    elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
+        severity = Severity.WARNING
+        texts = [f"brings as many rows as no filter: {_KNOWN}"]
+    texts = texts or list(_ignored_values(sample, query))
     column = ", ".join(place.field.columns)
     for text in texts:
-        yield Observation.at(place, column, f"'{parameter}' {text}", weight)
+        yield Finding.of_field(place, column, f"'{name}' {text}", severity)
 
 
 def _ignored_bounds(sample: Sample, query: SearchQuery) -> Iterator[str]:
@@ -443,11 +443,11 @@ def _may_be_ignored(sample: Sample, query: SearchQuery) -> bool:
     try:
         everything = sample.adapter.count(replace(query, criteria=()))
         return len(sample.rows) > _PAGE and sample.adapter.count(query) == everything
-    except TooCostlyError:
+    except (TooCostlyError, SourceUnavailableError):
         return False
 
 
-def _check_orders(sample: Sample) -> Iterator[Observation]:
+def _check_orders(sample: Sample) -> Iterator[Result]:
     """Search once in each order: an API that ignores the parameter keeps its own."""
     sort = sample.section.http.sort
     if sort is None or sort.mark is None:
@@ -455,16 +455,16 @@ def _check_orders(sample: Sample) -> Iterator[Observation]:
     for word, value in sort.by.items():
         key, descending = SortKey(word.removeprefix("-")), word.startswith("-")
         query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
-        try:
-            page, error = sample.search(query)
-        except SourceUnavailableError as failure:
-            page, error = None, str(failure)
+        (page, error), milliseconds = timed(partial(sample.search, query))
+        if page:
+            name = f"{sample.kind}?_sort={word}"
+            yield Measurement(name, milliseconds, len(page.rows))
         text = f"'{word}' is not answered: {error}" if error else ""
         if page and not _is_sorted(sample, page, query.sort):
             text = f"the rows of '{word}' come in another order: {_KNOWN}"
         if text:
             element = f"{sample.kind}.sort"
-            yield Observation(sort.mark, element, value, text, Weight.ERROR)
+            yield Finding.at(sort.mark, text, element, value)
 
 
 def _is_sorted(sample: Sample, page: Page, sort: Sort) -> bool:
@@ -475,7 +475,7 @@ def _is_sorted(sample: Sample, page: Page, sort: Sort) -> bool:
     return all(one <= other + _CLOCK_CHANGE for one, other in pairwise(ordered))
 
 
-def _check_read(sample: Sample) -> Iterator[Observation]:
+def _check_read(sample: Sample) -> Iterator[Finding]:
     """Read one row of the list by its id."""
     record = next((record for record in sample.records if record.id), None)
     if record is None:
@@ -485,7 +485,7 @@ def _check_read(sample: Sample) -> Iterator[Observation]:
         sample.adapter.read(sample.kind, record.id)
     except NotFoundError:
         text = "read finds nothing by the id of a row of the list"
-        yield Observation.at(place, place.field.columns[0], text, Weight.ERROR)
+        yield Finding.of_field(place, place.field.columns[0], text, Severity.ERROR)
 
 
 def _records(rows: Iterable[Record | RowFault]) -> Iterator[Record]:

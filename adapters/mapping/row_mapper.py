@@ -11,6 +11,8 @@ identifiers and functional units it is a fault, because a changed identifier is 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -40,6 +42,7 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
     TimeRule,
+    Twice,
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.slots import (
@@ -118,6 +121,7 @@ class RowMapper:
         )
         self._rules = _rules(section, cells)
         self._status = _status_reader(cells.get("status"))
+        self._settle_end = _end_settler(cells)
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
         """Return the record of a row; `extras` holds the rows of items with own SELECTs.
@@ -135,6 +139,7 @@ class RowMapper:
                 values[at] = read_list(row, extras)
         except ValueError as error:
             return self._unserved(row) or self._fault_of(row, error)
+        self._settle_end(values, row)
         for fault, has_fault in self._rules:
             if has_fault(values):
                 return self._unserved(row) or fault
@@ -201,6 +206,30 @@ def _is_empty(at: int) -> Callable[[Sequence[Any]], bool]:
 
 def _ends_before_start(start: int, end: int) -> Callable[[Sequence[Any]], bool]:
     return lambda v: bool(v[start] and v[end] and v[end] < v[start])
+
+
+def _end_settler(
+    cells: Mapping[str, "Cell"],
+) -> Callable[[list[Any], Row], None]:
+    """Return what reads an end before the start again, as the second of two such times.
+
+    In the night of the autumn clock change a stay from 02:50 to 02:10 takes 20 minutes.
+    """
+    cell = cells.get("end")
+    rule = cell.field.time if cell and "start" in cells else None
+    if not cell or rule is None or rule.twice is not Twice.FIRST:
+        return lambda _values, _row: None
+    late = copy(cell)
+    late.field = replace(cell.field, time=replace(rule, twice=Twice.SECOND))
+    read = compile_cell(late, Kind.TIME)
+    at_start, at_end = map(EncounterRecord._fields.index, ("start", "end"))
+
+    def settle(values: list[Any], row: Row) -> None:
+        start, end = values[at_start], values[at_end]
+        if start and end and end < start:
+            values[at_end] = read(row)
+
+    return settle
 
 
 def _status_reader(status: "Cell | None") -> Reader | None:

@@ -34,7 +34,7 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
-from adapters.inspection import Look, Observation, SourceRow
+from adapters.inspection import Check, Finding, SourceRow
 from adapters.mapping.model import (
     DateReading,
     ItemMapping,
@@ -202,30 +202,30 @@ class SqlAdapter:
         except AdapterError as error:
             yield _problem(error)
 
-    def looks(self, kinds: Collection[ResourceType]) -> Iterator[Look]:
+    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
         """Yield the checks of `mapping check --live`, section by section."""
         # Here, since only tools inspect.
-        from adapters.sql.inspect import looks
+        from adapters.sql.inspect import checks
 
-        yield Look("account", self._check_account)
+        yield Check("account", self._check_account)
         for kind in self._mapping.resources:
             if kind in kinds:
-                yield Look(f"{kind}: columns", partial(self._check_columns, kind))
+                yield Check(f"{kind}: columns", partial(self._check_columns, kind))
                 try:
                     section = self._section(kind)
                 except SourceDataError:
                     continue
-                yield from looks(section, self._mapping, self._pages, self.search)
+                yield from checks(section, self._mapping, self._pages, self)
 
-    def _check_account(self) -> Iterator[Observation]:
+    def _check_account(self) -> Iterator[Finding]:
         if not self._mapping.source.may_write and self._pages.may_write():
-            yield Observation(self._mapping.source.mark, "source", "", _MAY_WRITE)
+            yield Finding.at(self._mapping.source.mark, _MAY_WRITE, "source")
 
-    def _check_columns(self, kind: ResourceType) -> Iterator[Observation]:
+    def _check_columns(self, kind: ResourceType) -> Iterator[Finding]:
         try:
             self._section(kind)
         except UnfitError as error:
-            yield from map(Observation.of, error.problems)
+            yield from map(Finding.of, error.problems)
 
     def close(self) -> None:
         """Close the connections."""

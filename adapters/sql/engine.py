@@ -20,7 +20,13 @@ from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.sql.clock import described_text
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
-from adapters.sql.dialects.base import Limits, Origin, Plan, ServerStatus, Statement
+from adapters.sql.dialects.base import (
+    Limits,
+    Origin,
+    RowsRead,
+    ServerStatus,
+    Statement,
+)
 
 Answer = TypeVar("Answer")
 
@@ -101,30 +107,32 @@ class Database:
         text = described_text(rows, self.dialect)
         return self.run(lambda connection: self.dialect.columns(connection, text))
 
-    @property
-    def explains_plans(self) -> bool:
-        """Whether plans of this kind of database can be read."""
-        return self.dialect.plan is not None
-
-    def plan(self, statement: Statement) -> Plan:
-        """Return how the database runs a statement, where it explains plans."""
-        plan = self.dialect.plan
-        assert plan is not None, "callers check explains_plans"
+    def rows_read(self, statement: Statement) -> RowsRead | None:
+        """Run a statement and return how many rows it read, where the database reports it."""
+        rows_read = self.dialect.rows_read
         text, parameters = self._compiled(statement)
-        return self.run(lambda connection: plan(connection, text, parameters))
+        if rows_read is None:
+            return None
+        return self.run(lambda connection: rows_read(connection, text, parameters))
 
     def origins(self, rows: str) -> Mapping[str, Origin]:
         """Return the tables that columns of a SELECT come from, as far as reported."""
-        origins, text = self.dialect.origins, described_text(rows, self.dialect)
+        return self._reported(self.dialect.origins, rows)
+
+    def computed(self, rows: str) -> Mapping[str, Origin]:
+        """Return the tables and expressions of computed columns, as far as reported."""
+        return self._reported(self.dialect.computed, rows)
+
+    def _reported(
+        self,
+        report: Callable[[sa.Connection, str], Mapping[str, Origin]] | None,
+        rows: str,
+    ) -> Mapping[str, Origin]:
+        text = described_text(rows, self.dialect)
         try:
-            return self.run(lambda c: origins(c, text)) if origins else {}
+            return self.run(lambda c: report(c, text)) if report else {}
         except SourceDataError:
             return {}
-
-    def text_index(self, origin: Origin) -> str:
-        """Return the SQL for an index that finds parts of the texts of a column, or ""."""
-        name = origin.index_name(origin.column, "parts")
-        return self.dialect.text_index.format(name=name, **origin._asdict())
 
     def may_write(self) -> bool:
         """Return whether the account could change a table by other means."""

@@ -236,8 +236,9 @@ _files = click.argument("file", nargs=-1, required=True, type=_PATH)
 @click.option(
     "--live",
     is_flag=True,
-    help="Check the source as well: columns, codes, rows, times, indexes.",
+    help="Check the source as well: columns, codes, rows, times; measure searches.",
 )
+@click.option("--verbose", is_flag=True, help="Print each note, and all texts in full.")
 @_json
 def mapping_check(**options: Any) -> int:
     """Report everything that is wrong with mapping files."""

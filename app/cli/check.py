@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,9 @@ from typing import Self
 
 from adapters import open_adapter
 from adapters.contract import Adapter, AdapterError, ResourceType
-from adapters.inspection import Inspectable, Observation, Weight
+from adapters.inspection import Finding as Finding
+from adapters.inspection import Inspectable, Measurement, Result, selects
+from adapters.inspection import Severity as Severity
 from adapters.mapping.document import read_layers
 from adapters.mapping.load import ProfileGivenError, load_mapping
 from adapters.mapping.model import (
@@ -37,8 +40,6 @@ from adapters.mapping.profile import load_profile, profile_of
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
 from adapters.parameters import SEARCH_PARAMETERS
-
-Severity = Weight
 
 FINE, FINDINGS, CANNOT_RUN = 0, 1, 2
 """The exit statuses of every tool."""
@@ -58,52 +59,6 @@ class CannotRunError(Exception):
 
 class NoSectionError(Exception):
     """There is no such section; the text says which there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing to mend or to know, at the line of the file that a person would edit.
-
-    `line` and `column` count from 1, 0 for the file as a whole. `element` is the FHIR
-    element or the path of keys, `source` the column or table.column that it comes from;
-    both are "" where there is none. `remedy` is an SQL statement or a line of the file
-    that would mend it, "" where there is none.
-    """
-
-    file: str
-    line: int
-    column: int
-    text: str
-    element: str = ""
-    source: str = ""
-    severity: Severity = Severity.ERROR
-    remedy: str = ""
-
-    @classmethod
-    def at(
-        cls,
-        mark: Mark,
-        text: str,
-        element: str = "",
-        source: str = "",
-        severity: Severity = Severity.ERROR,
-    ) -> Self:
-        """Return a finding at a place of a file."""
-        return cls(mark.file, mark.line, mark.column, text, element, source, severity)
-
-    @classmethod
-    def of(cls, problem: MappingProblem) -> Self:
-        """Return the finding for a problem of a mapping file."""
-        return cls.at(problem.mark, problem.text, problem.element, problem.column)
-
-    def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        subject = f"{self.element} ← {self.source}" if self.source else self.element
-        is_error = self.severity is Severity.ERROR
-        text = self.text if is_error else f"{self.severity}: {self.text}"
-        line = ": ".join(part for part in (place, subject, text) if part)
-        remedy = self.remedy.replace("\n", "\n    ")
-        return f"{line}\n    {remedy}" if remedy else line
 
 
 def findings_of(error: MappingError) -> list[Finding]:
@@ -216,24 +171,32 @@ def _section_paths(root: Table) -> Iterator[KeyPath]:
 
 
 def run(options: SimpleNamespace) -> int:
-    """Check each file and print the findings."""
-    findings: list[Finding] = []
+    """Check each file and print the findings, and what searches cost."""
+    results: list[Result] = []
     unavailable: list[CannotRunError] = []
     for file in options.file:
         own, error = _check_file(file, is_live=options.live)
-        findings += own
+        results += own
         unavailable += [error] if error else []
+    findings = [each for each in results if isinstance(each, Finding)]
+    costs = [each for each in results if isinstance(each, Measurement)]
     wrong = any(f.severity is not Severity.NOTE for f in findings)
-    names = ", ".join(map(str, options.file))
     if options.json:
-        print_json({"findings": [asdict(finding) for finding in findings]})
+        print_json(
+            {
+                "findings": [asdict(finding) for finding in findings],
+                "measurements": [asdict(cost) for cost in costs],
+            }
+        )
     else:
-        for finding in findings:
-            print(finding)
+        shown = map(str, findings) if options.verbose else _brief(findings)
+        lines = [*shown, *_table(costs)]
+        names = ", ".join(map(str, options.file))
         if options.live and wrong:
-            print(f"{names}: {_summary(findings)}")
+            lines.append(f"{names}: {_summary(findings)}")
         elif not (wrong or unavailable):
-            print(f"{names}: nothing to mend")
+            lines.append(f"{names}: nothing to mend")
+        print(*lines, sep="\n", end="\n" if lines else "")
     for refusal in unavailable:
         print(refusal, file=sys.stderr)
     return CANNOT_RUN if unavailable else (FINDINGS if wrong else FINE)
@@ -241,14 +204,17 @@ def run(options: SimpleNamespace) -> int:
 
 def _check_file(
     file: Path, *, is_live: bool
-) -> tuple[list[Finding], CannotRunError | None]:
-    """Return the findings of a file, and why its source could not be checked."""
+) -> tuple[list[Result], CannotRunError | None]:
+    """Return the results for a file, and why its source could not be checked."""
     findings, error = list(check(file, is_live=is_live)), None
+    costs: list[Measurement] = []
     if any(f.severity is Severity.ERROR for f in findings):
-        return list(_ranked(findings) if is_live else findings), None
+        return [*_ranked(findings)], None
     if is_live:
         try:
-            findings += check_live(file)
+            results = list(check_live(file))
+            findings += [each for each in results if isinstance(each, Finding)]
+            costs += [each for each in results if isinstance(each, Measurement)]
         except CannotRunError as unavailable:
             error = unavailable
     try:
@@ -256,8 +222,93 @@ def _check_file(
     except MappingError:
         # A profile, or what was read before is gone: a pipe, a file saved meanwhile.
         accepted = ()
-    settled = list(settle(findings, accepted, all_told=is_live and error is None))
-    return list(_ranked(settled) if is_live else settled), error
+    settled = list(settle(findings, accepted, is_complete=is_live and error is None))
+    remedies = {finding.remedy for finding in settled}
+    # An index that is accepted as missing is not suggested.
+    suggested = [
+        replace(cost, indexes=tuple(i for i in cost.indexes if i in remedies))
+        for cost in costs
+    ]
+    return [*_ranked(settled), *suggested], error
+
+
+# How findings are printed
+
+
+WIDTH = 120
+"""How many characters a line has at most."""
+
+
+def _brief(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield errors and warnings in up to two lines each, and a line for each kind of note."""
+    notes: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.severity is Severity.NOTE:
+            notes.setdefault((finding.file, finding.topic or finding.text), []).append(
+                finding
+            )
+        else:
+            yield _two_lines(finding)
+    for (file, topic), alike in notes.items():
+        if len(alike) == 1:
+            yield _cut(alike[0].headline)
+        else:
+            about = ", ".join(dict.fromkeys(f.element or f.source for f in alike))
+            yield _cut(f"{file}: note: {len(alike)} {topic}: {about} (--verbose)")
+
+
+def _two_lines(finding: Finding) -> str:
+    remedy = "" if finding.remedy.startswith(_INDEX) else finding.remedy
+    first, *more = remedy.splitlines() or [""]
+    first += " …" if more else ""
+    if first and len(finding.headline) <= WIDTH:
+        return f"{finding.headline}\n{_cut(f'    {first}')}"
+    body = f"{finding.headline} → {first}" if first else finding.headline
+    return textwrap.fill(
+        body,
+        WIDTH,
+        subsequent_indent="    ",
+        max_lines=2,
+        placeholder=" …",
+        break_on_hyphens=False,
+    )
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 2].rstrip()} …"
+
+
+_HEADINGS = ("search", "ms", "rows", "rows read", "index")
+
+
+def _table(costs: Sequence[Measurement]) -> Iterator[str]:
+    """Yield what each search cost, and the indexes that searches lack, in full."""
+    if not costs:
+        return
+    indexes = list(dict.fromkeys(index for cost in costs for index in cost.indexes))
+    cells = [
+        (
+            f"{cost.part}: {cost.search}" if cost.part else cost.search,
+            f"{cost.milliseconds:,.1f}",
+            f"{cost.rows:,}",
+            "–" if cost.read is None else f"{cost.read:,}",
+            "".join(f"[{indexes.index(index) + 1}]" for index in cost.indexes),
+        )
+        for cost in costs
+    ]
+    first, *widths = (
+        max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)
+    )
+    for name, *others in (_HEADINGS, *cells):
+        figures = (
+            f"{text:>{width}}" for text, width in zip(others, widths, strict=True)
+        )
+        yield f"  {name:{first}}  {'  '.join(figures)}".rstrip()
+    for number, index in enumerate(indexes, 1):
+        statement = index.replace("\n", "\n      ")
+        if len(statement) > WIDTH - len("  [1] "):
+            statement = statement.replace(" ON ", "\n        ON ", 1)
+        yield f"  [{number}] {statement}"
 
 
 def _summary(findings: Iterable[Finding]) -> str:
@@ -265,20 +316,17 @@ def _summary(findings: Iterable[Finding]) -> str:
     return ", ".join(f"{n} {s}{'s' * (n > 1)}" for s in Severity if (n := counts[s]))
 
 
-def _ranked(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield errors first, indexes last; an index that several findings need once."""
+def _ranked(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Return errors first, missing indexes last in each severity."""
     ranks = list(Severity)
-    shown: set[str] = set()
-    for finding in sorted(
-        findings,
-        key=lambda f: (ranks.index(f.severity), f.remedy.startswith(_INDEX)),
-    ):
-        remedy = finding.remedy
-        if remedy.startswith(_INDEX) and remedy in shown:
-            name = remedy.removeprefix(_INDEX).split()[:1]
-            finding = replace(finding, remedy=f"the same index as above: {name[0]}")
-        shown.add(remedy)
-        yield finding
+
+    def rank(finding: Finding) -> tuple[int, bool]:
+        return ranks.index(finding.severity), finding.remedy.startswith(_INDEX)
+
+    return sorted(findings, key=rank)
+
+
+# What a file says by itself
 
 
 def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
@@ -291,6 +339,7 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
         yield from _not_offered(mapping)
         severity = Severity.WARNING if is_live else Severity.NOTE
         yield from _other_days(mapping, severity)
+        yield from _clocks(mapping)
         yield from _left_open(file, severity)
     except ProfileGivenError as error:
         for finding in findings_of(error):
@@ -315,8 +364,8 @@ def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
                     f"profile {profile.name} has the parameter '{name}', which is not"
                     " under search here: a client that sends it gets 400"
                 )
-                mark = sections[0].mark
-                yield Finding.at(mark, text, element=kind, severity=Severity.NOTE)
+                mark, topic = sections[0].mark, "types with parameters not offered"
+                yield Finding.at(mark, text, kind, severity=Severity.NOTE, topic=topic)
 
 
 def _other_days(mapping: SourceMapping, severity: Severity) -> Iterator[Finding]:
@@ -344,11 +393,58 @@ def _other_days(mapping: SourceMapping, severity: Severity) -> Iterator[Finding]
             yield Finding.at(field.mark, text, element, source, severity)
 
 
-_NOBODYS = re.compile(r"""[^#]*(?:["']|[-:,\[{]\s*)https://example\.org/identifiers/""")
+_QUOTED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?!now')(?:[^']|'')*'|"[^"]*"|`[^`]*`""", re.DOTALL | re.I
+)
+"""Comments, texts and quoted names of a SELECT."""
+
+_CLOCK = re.compile(
+    r"""(?<![.\w:])(?:
+      (?P<day>CURRENT_DATE\b|(?:CURDATE|UTC_DATE)\s*\(|DATE\s*\(\s*'now')
+      |(?:CURRENT_TIMESTAMP|CURRENT_TIME|LOCALTIMESTAMP|LOCALTIME|SYSDATE|SYSTIMESTAMP)\b
+      |(?:NOW|GETDATE|GETUTCDATE|SYSDATETIME|SYSUTCDATETIME|SYSDATETIMEOFFSET|CURTIME)\s*\(
+      |(?:UTC_TIMESTAMP|UTC_TIME)\b|(?:CLOCK|STATEMENT|TRANSACTION)_TIMESTAMP\s*\(
+      |(?:TIME|DATETIME|JULIANDAY|STRFTIME|UNIXEPOCH)\s*\([^()]*'now'
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def _clocks(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield each clock of the database in a SELECT: its zone is that of a session."""
+    for section in mapping.sections:
+        for rows, mark in selects(section):
+            bare = _QUOTED.sub(" ", rows)
+            for match in {m[0].upper(): m for m in _CLOCK.finditer(bare)}.values():
+                word = match[0].partition("(")[0].strip()
+                bound = ":today" if match["day"] else ":now"
+                text = (
+                    f"{word} is the database's clock, whose zone differs from session to"
+                    f" session. Write {bound}, which the service binds"
+                )
+                element = f"{section.resource_type}.rows"
+                place = _line_of(mark, match[0])
+                yield Finding.at(place, text, element, severity=Severity.WARNING)
+
+
+def _line_of(mark: Mark, words: str) -> Mark:
+    """Return the first place at or after a mark that has these words."""
+    lines = Path(mark.file).read_text(encoding="utf-8-sig").splitlines()
+    for number, line in enumerate(lines[mark.line - 1 :], mark.line):
+        if words in line:
+            return Mark(mark.file, number, line.index(words) + 1)
+    return mark
+
+
+_NOBODYS = re.compile(
+    r"""[^#]*(?:["']|[-:,\[{]\s*)
+    (?:https?://(?:[\w-]+\.)*example\.(?:org|com|net)\b|urn:oid:1\.2\.250\.1\.999\b)""",
+    re.VERBOSE,
+)
 """A value that begins so: a text that only tells of such a system is none."""
 
 _EXAMPLE_SYSTEM = (
-    "a system under https://example.org/identifiers/ is nobody's (RFC 2606): put the"
+    "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are nobody's: put the"
     " hospital's"
 )
 _SHOWN_LINES = 10
@@ -362,27 +458,28 @@ def marked_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
-    """Yield up to two findings: for the marked lines, and for systems of examples."""
+    """Yield up to two findings: for the marked lines, and for identifiers of examples."""
     text = file.read_text(encoding="utf-8-sig")
     marked = [number for number, _ in marked_lines(text)]
     several = "questions are" if len(marked) > 1 else "question is"
     lines = enumerate(text.splitlines(), 1)
     example = [number for number, line in lines if _NOBODYS.match(line)]
-    for numbers, problem in (
-        (marked, f"{len(marked)} {several} marked '# ?'"),
-        (example, _EXAMPLE_SYSTEM),
+    for numbers, problem, weight in (
+        (marked, f"{len(marked)} {several} marked '# ?'", severity),
+        (example, _EXAMPLE_SYSTEM, Severity.WARNING),
     ):
-        shown = [
-            *map(str, numbers[:_SHOWN_LINES]),
-            *["…"][: len(numbers) > _SHOWN_LINES],
-        ]
+        shown = ", ".join(map(str, numbers[:_SHOWN_LINES]))
+        shown += ", …" if len(numbers) > _SHOWN_LINES else ""
         if numbers:
-            message = f"{problem}: line{'s' * (len(numbers) > 1)} {', '.join(shown)}"
-            yield Finding(str(file), numbers[0], 1, message, severity=severity)
+            message = f"{problem}: line{'s' * (len(numbers) > 1)} {shown}"
+            yield Finding(str(file), numbers[0], 1, message, severity=weight)
 
 
-def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Finding]:
-    """Yield what is wrong with a file for its source, each thing once.
+# The source
+
+
+def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
+    """Yield what is wrong with a file for its source, each thing once, then its searches.
 
     Raises CannotRunError where the environment lacks a variable or the source is away.
     """
@@ -398,11 +495,13 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Finding]:
     except AdapterError as error:
         raise CannotRunError(f"{file}: {error}") from error
     with closing(adapter):
-        findings = dict.fromkeys(_inspected(file, adapter, seconds))
+        results = list(dict.fromkeys(_results(file, adapter, seconds)))
+    findings = [each for each in results if isinstance(each, Finding)]
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
+    yield from (each for each in results if isinstance(each, Measurement))
 
 
-def _inspected(file: Path, adapter: Adapter, seconds: float) -> Iterator[Finding]:
+def _results(file: Path, adapter: Adapter, seconds: float) -> Iterator[Result]:
     if not isinstance(adapter, Inspectable):
         for problem in adapter.check():
             if problem.outage:
@@ -411,25 +510,18 @@ def _inspected(file: Path, adapter: Adapter, seconds: float) -> Iterator[Finding
             yield Finding(str(file), 0, 0, problem.text, severity=severity)
         return
     deadline = time.monotonic() + seconds
-    for check_of_source in adapter.looks(tuple(adapter.capabilities)):
+    for check_of_source in adapter.checks(tuple(adapter.capabilities)):
         if time.monotonic() > deadline:
             text = f"the check is not complete: it took longer than {seconds:g} seconds"
             yield Finding(str(file), 0, 0, text, severity=Severity.WARNING)
             break
         _show_progress(f"{file}: {check_of_source.subject} …")
         try:
-            yield from map(_finding, check_of_source.ask())
+            yield from check_of_source.run()
         except AdapterError as error:
             _show_progress("")
             raise _away(file, str(error)) from error
     _show_progress("")
-
-
-def _finding(source: Observation) -> Finding:
-    finding = Finding.at(
-        source.mark, source.text, source.element, source.column, source.weight
-    )
-    return replace(finding, remedy=source.remedy)
 
 
 def _away(file: Path, text: str) -> CannotRunError:
@@ -445,17 +537,17 @@ def _show_progress(text: str) -> None:
 _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
 _GONE = "this finding no longer occurs: remove the entry"
 _OF_FILE = (
-    "a finding about the whole file (marks '# ?', systems that are nobody's) cannot be"
+    "a finding about the whole file (marks '# ?', identifiers of examples) cannot be"
     " accepted: mend the lines that it names, and remove the entry"
 )
 
 
 def settle(
-    findings: Iterable[Finding], accepted: Sequence[KnownFinding], *, all_told: bool
+    findings: Iterable[Finding], accepted: Sequence[KnownFinding], *, is_complete: bool
 ) -> Iterator[Finding]:
     """Yield the findings, those that are accepted as notes.
 
-    With `all_told` an entry that fits no finding is a note too: it may hide the next one.
+    With `is_complete` an entry that fits no finding is a note too: it may hide the next one.
     """
     every = tuple(findings)
     entries = _entries(every, accepted)
@@ -465,12 +557,18 @@ def settle(
             yield finding
         else:
             text = f"{finding.text} (known: {entry.because})"
-            yield replace(finding, text=text, severity=Severity.NOTE, remedy="")
-    for entry in accepted if all_told else ():
+            topic = "findings that the file accepts"
+            yield replace(
+                finding, text=text, severity=Severity.NOTE, remedy="", topic=topic
+            )
+    for entry in accepted if is_complete else ():
         if not any(_fits(entry, finding) for finding in every):
             is_of_file = any(_is_of_file(f) and _says(entry, f) for f in every)
             text = _OF_FILE if is_of_file else _GONE
-            yield Finding.at(entry.mark, text, "known", entry.at, Severity.NOTE)
+            topic = "entries under known that fit no finding"
+            yield Finding.at(
+                entry.mark, text, "known", entry.at, Severity.NOTE, topic=topic
+            )
 
 
 def _entries(

@@ -30,7 +30,8 @@ def test_only_indexes_are_missing(
     others = [
         (one["element"], one["text"])
         for one in found
-        if one["severity"] != "note" and "no index" not in one["text"]
+        if one["severity"] != "note" and one["element"]
+        if not ("no index" in one["text"] or "is slow" in one["text"])
     ]
     # Some rows of the samples are dated after they were made, and none of their medical
     # records is linked to a person.
@@ -48,16 +49,22 @@ def test_the_advised_indexes_are_seen(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is left is what the README says that these leave: the stays of a patient."""
+    """What is left is what the README says that these leave: the stays of a patient.
+
+    What is suggested for columns that it does not name makes their findings disappear.
+    """
     sample = postgresql_sample(new_postgresql)
     assert {"Encounter.period.start", "Encounter.meta.lastUpdated"} < _missed(
         _looked(sample, capsys, monkeypatch)
     )
     sample.run(ADVISED.text)
-    assert _missed(_looked(sample, capsys, monkeypatch)) == {
-        "Encounter.subject",
-        "Patient.birthDate",
-    }
+    found = _looked(sample, capsys, monkeypatch)
+    assert _missed(found) == {"Patient.birthDate", "Patient.identifier.value"}
+    assert "Encounter.subject" in {o["element"] for o in found if "slow" in o["text"]}
+    suggested = [o["remedy"] for o in found if o["remedy"].startswith("CREATE INDEX")]
+    sample.run("".join(suggested))
+    found = _looked(sample, capsys, monkeypatch)
+    assert not [o for o in found if o["remedy"].startswith("CREATE INDEX")]
 
 
 def _missed(found: list[dict[str, str]]) -> set[str]:

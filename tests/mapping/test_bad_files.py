@@ -88,8 +88,9 @@ def test_what_cannot_be_read_is_one_problem(
     file = tmp_path / "file.yaml"
     make(file)
     assert main(["mapping", "check", str(file)]) == 1
-    (line,) = capsys.readouterr().out.splitlines()
+    line, *others = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{file}:{place}: ")
+    assert not any(other.startswith(str(file)) for other in others)
 
 
 def test_a_profile_is_checked_as_one(capsys: Capture) -> None:

@@ -1,7 +1,7 @@
 """What a dialect defines, and what all dialects share.
 
 A dialect is everything that differs between databases: connecting, types of columns, SQL that
-each writes in its own way, errors, query plans. Each has one module beside this one.
+each writes in its own way, errors, rows read. Each has one module beside this one.
 """
 
 import re
@@ -57,26 +57,11 @@ class Origin(NamedTuple):
         return "_".join(names).replace('"', "")[:60]
 
 
-class Lookup(NamedTuple):
-    """A table in which rows are looked up in an index, and the condition in the plan."""
+class RowsRead(NamedTuple):
+    """How many rows a database read for a statement, and how many the statement returned."""
 
-    table: str
-    condition: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How a database runs a statement: index lookups, full scans, whether it sorts.
-
-    Small tables count as looked up where an index could serve: the copy of a hospital is
-    often so small that a full scan is the better plan. Tables go by their aliases in the
-    statement where `aliases` is set, else by their own names.
-    """
-
-    lookups: tuple[Lookup, ...]
-    scans: tuple[str, ...]
-    sorts: bool
-    aliases: bool = True
+    read: int
+    returned: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +125,12 @@ class Dialect:
     is missing; `invalid_option` names the option of the address that the driver refuses, ""
     for an unknown one, None for other errors.
 
-    Where the database reports it: `plan` of a compiled statement, `origins` of the columns of
-    a SELECT, `status` of the server; `text_index` is the SQL for an index of words. Its
-    catalogue: `readable` selects the names of the tables of `:schema` that the account may
-    read, where it sees others too; `folds_names` means that names ignore case.
+    Where the database reports it: `rows_read` runs a compiled statement and counts, `origins`
+    of the columns of a SELECT, `computed` those of its columns that a table can have an index
+    on as an expression, `status` of the server; `text_index` is the SQL for an index of words.
+    Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
+    read, where it sees others too; `folds_names` means that names ignore case. `zero_date` is
+    what IS NULL matches too, "" for nothing.
     """
 
     engine: Callable[[URL, Limits], Engine]
@@ -167,12 +154,14 @@ class Dialect:
     refusals: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
-    plan: Callable[[sa.Connection, str, Any], Plan] | None = None
+    rows_read: Callable[[sa.Connection, str, Any], RowsRead] | None = None
     origins: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
+    computed: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
     status: Callable[[sa.Connection], ServerStatus] | None = None
     text_index: str = ""
     readable: str = ""
     folds_names: bool = False
+    zero_date: str = ""
 
     def timed_out(self, error: BaseException) -> bool:
         """Whether a statement reached its time limit."""

@@ -1,8 +1,7 @@
 """MariaDB and MySQL, by PyMySQL: the server ends long statements and refuses to write."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,9 +16,8 @@ from adapters.sql.dialects.base import (
     Dialect,
     Expression,
     Limits,
-    Lookup,
     Origin,
-    Plan,
+    RowsRead,
     ServerStatus,
     Text,
     execute,
@@ -173,64 +171,26 @@ _UNKNOWN = (
 server's error reference."""
 
 
-# Plans, origins, status
+# Rows read, origins, status
 
-_SORTS = ("filesort", "using_filesort")
-
-
-def _plan(connection: sa.Connection, text: str, parameters: Any) -> Plan:
-    """Return the plan; an index that the database considered counts as used."""
-    result = execute(connection, f"EXPLAIN FORMAT=JSON {text}", parameters)
-    nodes = list(_nodes(_read_plan(result.scalar_one())))
-    tables = [value for key, value in nodes if key == "table" and _is_read(value)]
-    lookups, scans = [], []
-    for table in tables:
-        name = str(table["table_name"])
-        if table["access_type"] not in ("ALL", "index"):
-            lookups.append(Lookup(name, " ".join(table.get("used_key_parts", ()))))
-        else:
-            scans.append(name)
-            # Too few rows now for the index to be worth it.
-            lookups += [
-                Lookup(name, _first_columns(connection, index))
-                for index in table.get("possible_keys", ())
-            ]
-    sorts = any(key in _SORTS and value for key, value in nodes)
-    return Plan(tuple(lookups), tuple(scans), sorts)
+_COUNTERS = (
+    "SHOW SESSION STATUS WHERE Variable_name LIKE 'Handler_read%'"
+    " OR Variable_name = 'Handler_icp_attempts'"
+)
 
 
-_TEXT = re.compile(r'^(\s*"\w+": ")(.*)(",?)$', re.MULTILINE)
+def _rows_read(connection: sa.Connection, text: str, parameters: Any) -> RowsRead:
+    """Count by the server's counters, which MariaDB and MySQL both have.
+
+    To read them costs some reads as well.
+    """
+    start, idle = _counted(connection), _counted(connection)
+    rows = len(execute(connection, text, parameters).all())
+    return RowsRead(max(_counted(connection) - idle - (idle - start), 0), rows)
 
 
-def _read_plan(plan: str) -> Any:
-    """Read the JSON of MariaDB, which escapes the values of conditions as SQL, if at all."""
-    plain = _TEXT.sub(lambda at: at[1] + re.sub(r'[\\"]', "", at[2]) + at[3], plan)
-    return json.loads(plain, strict=False)
-
-
-def _is_read(table: Any) -> bool:
-    return isinstance(table, dict) and "access_type" in table
-
-
-def _first_columns(connection: sa.Connection, index: str) -> str:
-    """Return the first column of the indexes of that name."""
-    columns = execute(
-        connection,
-        "SELECT DISTINCT column_name FROM information_schema.statistics"
-        " WHERE table_schema = DATABASE() AND index_name = %s AND seq_in_index = 1",
-        (index,),
-    )
-    return " ".join(map(str, columns.scalars()))
-
-
-def _nodes(node: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(node, list):
-        for child in node:
-            yield from _nodes(child)
-    elif isinstance(node, dict):
-        for key, value in node.items():
-            yield key, value
-            yield from _nodes(value)
+def _counted(connection: sa.Connection) -> int:
+    return sum(int(row[1]) for row in execute(connection, _COUNTERS))
 
 
 _NAME = "`((?:[^`]|``)+)`"
@@ -290,8 +250,9 @@ DIALECT = Dialect(
     # locked (twice).
     refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
-    plan=_plan,
+    rows_read=_rows_read,
     origins=_origins,
     status=_status,
     folds_names=True,
+    zero_date="0000-00-00",
 )

@@ -21,9 +21,8 @@ from adapters.sql.dialects.base import (
     Dialect,
     Expression,
     Limits,
-    Lookup,
     Origin,
-    Plan,
+    RowsRead,
     ServerStatus,
     Text,
     any_true,
@@ -281,42 +280,71 @@ def _invalid_option(error: BaseException) -> str | None:
     return "" if is_unknown else None
 
 
-# Plans, origins, status
-
-_CONDITION = "Index Cond"
-_SCANS = ("Seq Scan", "Index Scan", "Index Only Scan")
+# Rows read, origins, status
 
 
-def _plan(connection: sa.Connection, text: str, parameters: Any) -> Plan:
-    """Return the plan, with indexes wherever there are any."""
-    execute(connection, "BEGIN READ ONLY")
-    try:
-        for setting in ("enable_seqscan", "enable_sort"):
-            execute(connection, f"SET LOCAL {setting} = off")
-        result = execute(connection, f"EXPLAIN (FORMAT JSON) {text}", parameters)
-        plan = result.scalar_one()
-    finally:
-        execute(connection, "ROLLBACK")
-    tree = json.loads(plan) if isinstance(plan, str) else plan
-    nodes = list(_nodes(tree[0]["Plan"], ""))
-    return Plan(
-        tuple(Lookup(t, str(n[_CONDITION])) for t, n in nodes if _CONDITION in n),
-        tuple(
-            table
-            for table, node in nodes
-            if node["Node Type"] in _SCANS and _CONDITION not in node
-        ),
-        any(node["Node Type"] == "Sort" for _, node in nodes),
-        aliases=False,
-    )
+def _explained(
+    connection: sa.Connection, options: str, text: str, parameters: Any = None
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the plan of a statement, and all of its nodes."""
+    result = execute(connection, f"EXPLAIN ({options}, FORMAT JSON) {text}", parameters)
+    plan = result.scalar_one()
+    tree = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
+    return tree, list(_nodes(tree))
 
 
-def _nodes(node: dict[str, Any], table: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield all nodes with their table; a bitmap index has that of the node above."""
-    table = str(node.get("Relation Name", table))
-    yield table, node
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
     for child in node.get("Plans", ()):
-        yield from _nodes(child, table)
+        yield from _nodes(child)
+
+
+_READ = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")
+
+
+def _rows_read(connection: sa.Connection, text: str, parameters: Any) -> RowsRead:
+    """Run the statement, and add up what each scan of a table read."""
+    tree, nodes = _explained(connection, "ANALYZE, TIMING OFF", text, parameters)
+    read = sum(
+        sum(node.get(key, 0) for key in _READ) * node["Actual Loops"]
+        for node in nodes
+        if "Relation Name" in node
+    )
+    return RowsRead(round(read), round(tree["Actual Rows"]))
+
+
+_LITERALS = re.compile(r"'(?:[^']|'')*'(?:::[a-z ]+)?")
+_QUALIFIER = re.compile(r"""('(?:[^']|'')*')|\b(\w+)\.(?=[\w"])""")
+_STABLE = re.compile(r'(?:(?:COALESCE|NULLIF|lower|upper)\(|[\w".]+(?!\w|\()|[|(), ])+')
+"""Expressions that an index takes: their value depends on nothing but the row."""
+
+
+def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
+    """Return the columns that an expression on one table computes, as the server writes it."""
+    statement = f"SELECT * FROM ({rows}\n) AS pas"
+    with execute(connection, f"{statement} WHERE false") as result:
+        names = [column[0] for column in result.cursor.description]
+    tree, nodes = _explained(connection, "VERBOSE", statement)
+    if any("Append" in node["Node Type"] for node in nodes):
+        # Of several tables, the first one's expression would stand for all.
+        return {}
+    tables = {
+        n["Alias"]: (n["Schema"], n["Relation Name"]) for n in nodes if "Schema" in n
+    }
+    computed: dict[str, Origin] = {}
+    for name, expression in zip(names, tree.get("Output", ()), strict=False):
+        bare = _LITERALS.sub("1", expression)
+        aliases = {match[2] for match in _QUALIFIER.finditer(bare)}
+        is_column = re.fullmatch(r'[\w".]+', bare)
+        if len(aliases) == 1 and not is_column and _STABLE.fullmatch(bare):
+            table = tables.get(aliases.pop(), ("", ""))
+            found = execute(connection, _REGCLASS, table).scalar()
+            own = _QUALIFIER.sub(lambda match: match[1] or "", expression)
+            computed |= {name: Origin(found, own)} if found else {}
+    return computed
+
+
+_REGCLASS = "SELECT to_regclass(quote_ident(%s) || '.' || quote_ident(%s))::text"
 
 
 def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
@@ -405,8 +433,9 @@ DIALECT = Dialect(
     unknowns="(0A|22|42)...|25006",
     missing=(r'(?:column|relation) "?([\w.$]+)"? does not exist',),
     invalid_option=_invalid_option,
-    plan=_plan,
+    rows_read=_rows_read,
     origins=_origins,
+    computed=_computed,
     status=_status,
     text_index="CREATE EXTENSION IF NOT EXISTS pg_trgm;\n"
     "CREATE INDEX {name} ON {table} USING gin ((' ' || lower({column})) gin_trgm_ops);",

@@ -1,6 +1,5 @@
 """SQLite: a file opened for reading, with a deadline for each statement."""
 
-import re
 import sqlite3
 import time
 from collections.abc import Mapping
@@ -15,9 +14,7 @@ from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     Dialect,
     Limits,
-    Lookup,
     Origin,
-    Plan,
     ServerStatus,
     Text,
     execute,
@@ -112,23 +109,6 @@ def _code(error: BaseException) -> str:
     # An error of another class is the statement's own fault, too.
     is_operational = isinstance(error, sqlite3.OperationalError)
     return getattr(error, "sqlite_errorname", "") if is_operational else "SQLITE_ERROR"
-
-
-_SEARCH = re.compile(r"SEARCH (\S+) USING (?!AUTOMATIC)(.*)\((.*)\)")
-_SCAN = re.compile(r"SCAN (\S+)(?! VIRTUAL)")
-
-
-def _plan(connection: sa.Connection, text: str, parameters: Any) -> Plan:
-    """Return the plan (sqlite.org/eqp.html)."""
-    rows = execute(connection, f"EXPLAIN QUERY PLAN {text}", parameters)
-    lines = [str(row[3]) for row in rows]
-    searches = filter(None, map(_SEARCH.match, lines))
-    scans = filter(None, map(_SCAN.match, lines))
-    return Plan(
-        tuple(Lookup(search[1], search[3]) for search in searches),
-        tuple(scan[1] for scan in scans),
-        "USE TEMP B-TREE FOR ORDER BY" in lines,
-    )
 
 
 class _Root(NamedTuple):
@@ -237,7 +217,6 @@ DIALECT = Dialect(
     # The statement's own fault; the others are the file's or its disk's.
     unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
-    plan=_plan,
     origins=_origins,
     status=_status,
     folds_names=True,

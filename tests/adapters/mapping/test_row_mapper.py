@@ -191,9 +191,10 @@ def test_a_row_that_is_not_served_is_no_fault(
     assert stay(**cells, state=state).status == status
 
 
-def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("twice", ["", ", twice: first", ", twice: second"])
+def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path, twice: str) -> None:
     start = "start: {from: d}"
-    text = changed(MINIMAL, start, f"{start}\n    end: {{from: e, twice: second}}")
+    text = changed(MINIMAL, start, f"{start}\n    end: {{from: e{twice}}}")
     usual = {**SMALL, "e": datetime(2024, 10, 27, 2, 10)}
     stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, usual)
     made = stay(d=datetime(2024, 10, 27, 2, 50))
@@ -393,3 +394,23 @@ def test_columns_are_found_by_their_names(tmp_path: Path) -> None:
         "mean 'c1'?",
         "m.yaml:14:19: Encounter.period.start ← d: the SELECT returns no column 'd'",
     ]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        datetime(2024, 10, 26, 2, 10),
+        datetime(2024, 10, 27, 0, 10, tzinfo=UTC),
+        "2024-10-27T02:10:00+02:00",
+    ],
+    ids=["another night", "an instant", "a text with its offset"],
+)
+def test_an_end_that_says_its_offset_is_not_read_as_a_later_one(
+    tmp_path: Path, end: object
+) -> None:
+    start = "start: {from: d}"
+    text = changed(MINIMAL, start, f"{start}\n    end: {{from: e}}")
+    usual = {**SMALL, "e": end}
+    stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, usual)
+    made = stay(d=datetime(2024, 10, 27, 2, 50))
+    assert made == RowFault("end", "e", "ends before it starts")

@@ -33,6 +33,11 @@ CREATE INDEX patients_born ON patients (born);
 CREATE INDEX patients_sex ON patients (sex);
 CREATE INDEX patients_changed ON patients (changed, patient_id)
 """
+INSTANTS = {
+    "sqlite": "DATETIME",
+    "postgresql": "TIMESTAMPTZ",
+    "mariadb": "TIMESTAMP NULL",
+}
 TIMES = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP", "mariadb": "DATETIME(6)"}
 
 MAPPING = (HERE / "live_hospital.yaml").read_text("utf-8")
@@ -56,6 +61,7 @@ def fill(url: str, kind: str, statements: Sequence[str] = ()) -> None:
     for statement in statements:
         is_drop = kind == "mariadb" and statement.startswith("DROP INDEX")
         table = statement.split()[-1].split("_")[0]
+        statement = statement.replace("{instant}", INSTANTS[kind])
         run(url, f"{statement} ON {table}" if is_drop else statement)
 
 

@@ -25,14 +25,21 @@ def faulty(tmp_path: Path) -> Path:
     return file
 
 
+def real(text: str) -> str:
+    """Return the text of a mapping with identifiers that are no examples."""
+    text = text.replace("1.2.250.1.999", "1.2.250.1.71")
+    return text.replace("//example.org", "//hospital.test")
+
+
 def test_a_file_is_fine_without_its_environment_and_in_a_pipe(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PAS_URL", raising=False)
-    assert main(["mapping", "check", str(DEMO)]) == 0
-    assert capsys.readouterr().out.startswith(f"{DEMO}: ")
+    (file := tmp_path / "fine.yaml").write_text(real(DEMO.read_text()))
+    assert main(["mapping", "check", str(file)]) == 0
+    assert capsys.readouterr().out.startswith(f"{file}: ")
     reads, writes = os.pipe()
-    os.write(writes, DEMO.read_bytes())
+    os.write(writes, file.read_bytes())
     os.close(writes)
     assert main(["mapping", "check", f"/dev/fd/{reads}"]) == 0
     os.close(reads)
@@ -41,15 +48,18 @@ def test_a_file_is_fine_without_its_environment_and_in_a_pipe(
 def test_every_problem_is_reported_at_its_place(faulty: Path, capsys: Capture) -> None:
     assert main(["mapping", "check", str(DEMO), str(faulty)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert all(line.startswith(f"{faulty}:") for line in lines)
-    assert "'full'" in lines[0]
-    assert any("Encounter.status" in line and "'statu'" in line for line in lines)
+    named = [line for line in lines if not line.startswith("    ")]
+    assert [line.startswith(f"{faulty}:") for line in named] == [False, True, True]
+    first, *_, second = " ".join(lines).split(str(faulty))[1:]
+    assert "'full'" in first
+    assert "Encounter.status" in second
+    assert "'statu'" in second
 
 
 def test_json_has_the_same_findings(faulty: Path, capsys: Capture) -> None:
     assert main(["mapping", "check", "--json", str(faulty)]) == 1
     first, *_ = json.loads(capsys.readouterr().out)["findings"]
-    keys = "file line column text element source severity remedy"
+    keys = "file line column text element source severity remedy part topic"
     assert list(first) == keys.split()
     found = first["element"], first["column"], first["severity"]
     assert found == ("profile", 10, "error")
@@ -60,28 +70,87 @@ def test_a_parameter_of_the_profile_that_the_file_lacks_is_a_note(
     tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "narrow.yaml"
-    file.write_text(DEMO.read_text().replace("[_id, patient, date,", "[_id, patient,"))
-    assert main(["mapping", "check", str(file)]) == 0
+    text = DEMO.read_text().replace("[_id, patient, date,", "[_id, patient,")
+    file.write_text(real(text))
+    assert main(["mapping", "check", "--verbose", str(file)]) == 0
     note, _ = capsys.readouterr().out.splitlines()
     assert ": note: " in note
     assert "'date'" in note
 
 
-def test_open_questions_are_one_note_with_their_lines(
+def test_open_questions_and_identifiers_of_examples_have_their_lines(
     tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "open.yaml"
-    lines = ["# ? a question", *DEMO.read_text().splitlines()]
+    lines = ["# ? a question", *real(DEMO.read_text()).splitlines()]
     at = next(n for n, text in enumerate(lines) if "IPP-CHU: urn" in text)
     lines[at] = "      IPP-CHU: https://example.org/identifiers/patient"
     lines += ["# not https://example.org/identifiers/other", *["# ? more"] * 20]
     file.write_text("\n".join(lines))
-    assert main(["mapping", "check", str(file)]) == 0
-    marks, system, _ = capsys.readouterr().out.splitlines()
+    assert main(["mapping", "check", "--verbose", str(file)]) == 1
+    system, marks = capsys.readouterr().out.splitlines()
     assert marks.startswith(f"{file}:1:1: note: 21 ")
     assert marks.count(", ") == 10
     assert marks.endswith("…")
-    assert system.startswith(f"{file}:{at + 1}:1: note: ")
+    assert system.startswith(f"{file}:{at + 1}:1: warning: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_example"),
+    [
+        ("urn:oid:1.2.250.1.999.7.1", True),
+        ('"urn:oid:1.2.250.1.999"', True),
+        ("https://fhir.example.org/unit", True),
+        ("http://example.com/unit", True),
+        ("urn:oid:1.2.250.1.9990.1", False),
+        ("https://anexample.org/unit", False),
+        ("https://hospital.test/unit   # not https://example.org/unit", False),
+    ],
+)
+def test_identifiers_of_examples(
+    tmp_path: Path, capsys: Capture, value: str, is_example: bool
+) -> None:
+    file = written(tmp_path, ("urn:oid:1.2.3", value))
+    assert main(["mapping", "check", "--json", str(file)]) is int(is_example)
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (at,) = [
+        n for n, line in enumerate(file.read_text().splitlines(), 1) if value in line
+    ]
+    assert [(f["line"], f["severity"]) for f in found] == [(at, "warning")] * is_example
+
+
+CLOCKS = {
+    "NOW()": ":now",
+    "now ( )": ":now",
+    "CURRENT_TIMESTAMP": ":now",
+    "SYSDATE": ":now",
+    "GETDATE()": ":now",
+    "datetime('now', 'localtime')": ":now",
+    "CURRENT_DATE": ":today",
+    "curdate()": ":today",
+    "date('now')": ":today",
+    "date(began)": "",
+    "s.now": "",
+    "renow()": "",
+    "'NOW()'": "",
+    '"current_date"': "",
+    "1 /* NOW() */": "",
+}
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_clock_of_the_database_in_a_select(
+    tmp_path: Path, capsys: Capture, clock: str
+) -> None:
+    rows = f"rows: |\n    SELECT *\n    FROM stays s WHERE began < {clock}"
+    file = written(tmp_path, ("rows: SELECT * FROM stays", rows))
+    bound = CLOCKS[clock]
+    assert main(["mapping", "check", "--json", str(file)]) is int(bool(bound))
+    found = json.loads(capsys.readouterr().out)["findings"]
+    at = next(n for n, t in enumerate(file.read_text().splitlines(), 1) if clock in t)
+    expected = [(at, "warning", "Encounter.rows")] * bool(bound)
+    assert [(f["line"], f["severity"], f["element"]) for f in found] == expected
+    assert all(bound in one["text"] for one in found)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +165,8 @@ def test_days_of_an_api_that_are_not_those_of_clients(
     old = 'step: day, format: "%d/%m/%Y"'
     new = f'step: {step}, format: "{form}", time_zone: {zone}'
     text = (MAPPINGS / "group-a" / "group-a.yaml").read_text("utf-8")
-    file.write_text(text.replace(old, new), "utf-8")
-    assert main(["mapping", "check", str(file)]) == 0
+    file.write_text(real(text.replace(old, new)), "utf-8")
+    assert main(["mapping", "check", "--verbose", str(file)]) == 0
     assert capsys.readouterr().out.count(f"days of {zone}") == notes
 
 
@@ -126,7 +195,7 @@ def test_an_accepted_finding_is_a_note_with_its_reason(
     ]
     says = error["text"].replace("(2 rows)", "(17 rows)")
     file = accepting(tmp_path, error["source"], says)
-    assert main(["mapping", "check", "--live", str(file)]) == 0
+    assert main(["mapping", "check", "--live", "--verbose", str(file)]) == 0
     assert "(known: so)" in capsys.readouterr().out
 
 
@@ -164,12 +233,10 @@ def test_what_a_file_leaves_open_is_a_warning_for_its_source(
     old = "gender: {from: sex, codes: sexes}"
     system = ("urn:oid:1.2.4", "https://example.org/identifiers/patient")
     file = written(tmp_path, (old, f"{old} # ?"), system)
-    assert main(["mapping", "check", str(file)]) == 0
-    capsys.readouterr()
     severities = [f["severity"] for f in checked(file, capsys) if not f["element"]]
     assert severities == ["warning", "warning"]
     # It cannot be accepted either.
-    file = accepting(tmp_path, '"E…"', "a system under … nobody's …", system)
+    file = accepting(tmp_path, '"E…"', "identifiers of examples … nobody's …", system)
     assert [f["severity"] for f in checked(file, capsys) if not f["element"]] == [
         "warning"
     ]
@@ -209,7 +276,7 @@ def finding(text: str) -> Finding:
 def test_what_an_entry_means(at: str, says: str, fits: bool) -> None:
     entry = KnownFinding(at, says, "so", Mark("f", 9, 3))
     text = "3 of 5 rows are odd" + ", not '7'" * ("not" in says)
-    (one,) = settle([finding(text)], [entry], all_told=False)
+    (one,) = settle([finding(text)], [entry], is_complete=False)
     assert (one.severity is Severity.NOTE) is fits
 
 
@@ -230,7 +297,7 @@ def test_of_several_entries_the_one_with_the_same_counts_comes_first(
         for n, reason in ((3, "one"), (5, "two"))
     ]
     findings = [finding(f"{n} of 9 rows are odd") for n in counts]
-    texts = [one.text for one in settle(findings, entries, all_told=True)]
+    texts = [one.text for one in settle(findings, entries, is_complete=True)]
     assert [text.partition("(known: ")[2] for text in texts] == [
         f"{reason})" for reason in reasons
     ]

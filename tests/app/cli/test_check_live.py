@@ -1,14 +1,17 @@
 """`encounters mapping check --live` on databases: each planted defect is found."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from app.cli import main
-from app.cli.check import check_live
+from app.cli.check import WIDTH, check_live
+from demo import hospital as demo
 from tests.app.cli.live_hospital import (
     MAPPING,
     Findings,
@@ -19,6 +22,8 @@ from tests.app.cli.live_hospital import (
     run,
     written,
 )
+from tests.databases import writing
+from tests.demo.conftest import MAPPING as DEMO
 from tests.mariadb_server import MariaServer
 
 DEFECTS = defects("sql")
@@ -28,6 +33,7 @@ SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
 Capture = pytest.CaptureFixture[str]
 NewUrl = Callable[[str], str]
 Check = Callable[..., Findings]
+Read = Callable[..., list[str]]
 
 
 @pytest.fixture
@@ -131,7 +137,7 @@ def test_an_index_for_words_within_texts_is_of_what_is_compared(
     kind: str, url: str, check: Check
 ) -> None:
     fill(url, kind)
-    (remedy,) = {one["remedy"] for one in check()} - {""}
+    (remedy,) = {one["remedy"] for one in check() if "CREATE" in one["remedy"]}
     extension, index = remedy.split("\n")
     assert extension == "CREATE EXTENSION IF NOT EXISTS pg_trgm;"
     # The server of the tests lacks the extension; what is indexed it can index plainly.
@@ -196,47 +202,122 @@ def test_each_table_of_several_is_checked(kind: str, url: str, check: Check) -> 
     )
     own = f"  rows: SELECT * FROM stays\n  fields:{fields}"
     found = check((own, f"  sources:\n{entries}"))
+    assert {one["part"] for one in found if one["severity"] == "warning"} == {"b"}
     assert {one["source"] for one in found if one["severity"] == "warning"} == {
         f"more.{column}"
         for column in ("stay_id", "patient_id", "began", "visit", "unit", "changed")
     }
 
 
+@pytest.fixture
+def read(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Read:
+    """Return what changes the mapping file and returns the lines that people read."""
+    monkeypatch.chdir(tmp_path)
+
+    def lines(*options: str) -> list[str]:
+        main(["mapping", "check", "--live", *options, written(tmp_path).name])
+        return capsys.readouterr().out.splitlines()
+
+    return lines
+
+
 @sqlite
-def test_people_read_a_line_a_finding_and_how_many_there_are(
-    kind: str, url: str, tmp_path: Path, capsys: Capture
+def test_people_read_two_lines_a_finding_and_how_many_there_are(
+    kind: str, url: str, read: Read
 ) -> None:
-    fill(url, kind, ("UPDATE stays SET state = 'Z' WHERE stay_id = 1",))
-    file = written(tmp_path)
-    assert main(["mapping", "check", "--live", str(file)]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{file}:10:3: Encounter.status ← stays.state: ")
-    assert lines[1].startswith("    Z: '?'   # 1 row; ")
-    assert lines[-1] == f"{file}: 1 error, 2 notes"
+    codes = ("UPDATE stays SET state = 'Z' || stay_id WHERE stay_id < 20",)
+    fill(url, kind, codes)
+    lines = read()
+    assert lines[0].startswith("hospital.yaml:10:3: Encounter.status ← stays.state: ")
+    assert lines[1].startswith("    ")
+    assert [line for line in lines if "'Z" in line] == lines[:2]
+    assert lines[-1] == "hospital.yaml: 1 error"
+    assert max(map(len, lines)) <= WIDTH
+
+
+@sqlite
+def test_notes_of_one_kind_are_one_line(kind: str, url: str, read: Read) -> None:
+    few = ("DROP INDEX stays_state", "DROP INDEX stays_kind", "DROP INDEX patients_sex")
+    fill(url, kind, few)
+    (note,) = [line for line in read() if ": note: " in line]
+    assert "3 fields" in note
+    assert "Encounter.status, Encounter.class, Patient.gender" in note
+    assert sum(": note: " in line for line in read("--verbose")) == 3
 
 
 @sqlite
 def test_errors_come_first_and_an_index_is_proposed_once(
-    kind: str, url: str, check: Check
+    kind: str, url: str, check: Check, read: Read
 ) -> None:
     dropped = ("stays_began", "stays_changed", "patients_changed", "patients_born")
     faulty = "UPDATE patients SET sex = 'Z' WHERE patient_id = 1"
     fill(url, kind, [*(f"DROP INDEX {name}" for name in dropped), faulty])
     found = check()
     order = ["error", "warning", "note"]
-    again = "the same index as above: "
 
     def rank(one: dict[str, str]) -> tuple[int, bool]:
-        is_index = one["remedy"].startswith(("CREATE INDEX", again))
-        return order.index(one["severity"]), is_index
+        return order.index(one["severity"]), one["remedy"].startswith("CREATE INDEX")
 
     assert [rank(one) for one in found] == sorted(map(rank, found))
     indexes = [one["remedy"] for one in found if "CREATE INDEX" in one["remedy"]]
-    assert len(indexes) == len(set(indexes)) > 0
-    names = {index.split()[2] for index in indexes}
-    repeated = [o["remedy"] for o in found if o["remedy"].startswith(again)]
-    assert {remedy.removeprefix(again) for remedy in repeated} <= names
-    assert repeated
+    assert len(indexes) == len(set(indexes)) == len(dropped)
+    # A parameter and a sort that lack the same index are one finding.
+    (began,) = [one["text"] for one in found if one["source"] == "stays.began"]
+    assert "'date', '_sort=date'" in began
+    printed = "\n".join(read())
+    assert all(printed.count(index) == 1 for index in indexes)
+
+
+def measured(file: Path, capsys: Capture) -> dict[str, dict[str, Any]]:
+    main(["mapping", "check", "--live", "--json", str(file)])
+    costs = json.loads(capsys.readouterr().out)["measurements"]
+    return {cost["search"]: cost for cost in costs}
+
+
+def test_each_parameter_and_sort_and_count_is_measured(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, kind, ("DROP INDEX stays_patient",))
+    costs = measured(written(tmp_path), capsys)
+    stay = ("_id", "patient", "date", "identifier", "status", "class")
+    assert {f"Encounter?{name}" for name in stay} < {*costs}
+    assert {f"Encounter?{name}, count" for name in stay} < {*costs}
+    assert {"Encounter?_sort=date", "Patient?_sort=_lastUpdated"} < {*costs}
+    patient = costs["Encounter?patient"]
+    assert patient["rows"] == costs["Encounter?patient, count"]["rows"] == 1
+    assert "(patient_id, began, stay_id)" in patient["indexes"][0]
+    assert costs["Encounter?_id"]["indexes"] == []
+    if kind == "sqlite":
+        assert {cost["read"] for cost in costs.values()} == {None}
+    else:
+        # All stays, for want of an index, and the one that is found by its key.
+        assert costs["Encounter?patient, count"]["read"] >= 120
+        assert costs["Encounter?_id, count"]["read"] <= 3
+
+
+def test_suggested_indexes_of_the_demo_make_their_findings_disappear(
+    kind: str, url: str, capsys: Capture
+) -> None:
+    demo.fill(url, stays=demo.LEAST_STAYS)
+    engine = writing(url)
+    with engine.connect() as connection:
+        names = [
+            (index["name"], table)
+            for table in ("sejour", "patient")
+            for index in sa.inspect(connection).get_indexes(table)
+            if not index["unique"]
+        ]
+    engine.dispose()
+    on = " ON {1}" if kind == "mariadb" else ""
+    run(url, *(f"DROP INDEX {{0}}{on}".format(*name) for name in names))
+    lacking = [one for one in checked(DEMO, capsys) if is_index(one)]
+    assert {"sejour.patient_id", "sejour.date_entree"} < {o["source"] for o in lacking}
+    run(url, *(one["remedy"] for one in lacking))
+    assert [one for one in checked(DEMO, capsys) if is_index(one)] == []
+
+
+def is_index(one: dict[str, str]) -> bool:
+    return one["remedy"].startswith("CREATE INDEX")
 
 
 @sqlite
