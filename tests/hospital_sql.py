@@ -177,6 +177,12 @@ def mapping_text(hospital: Hospital, url: str = "{env: PAS_URL}") -> str:
     return "\n".join(_mapping_lines(hospital, url))
 
 
+def covering_changes(text: str) -> str:
+    """Return the mapping with last changes of all that it shows, which can be searched."""
+    covered = text.replace("time_zone: UTC}", "time_zone: UTC, covers: all}")
+    return covered.replace("search: [_id, ", "search: [_id, _lastUpdated, ")
+
+
 def _mapping_lines(hospital: Hospital, url: str) -> Iterator[str]:
     split = ', split: " "' if hospital.ids is Ids.TEXTS else ""
     yield _HEAD.format(

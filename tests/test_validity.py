@@ -138,7 +138,7 @@ BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
     (organization, "partOf", {"reference": "o-2"}, "not a reference within"),
     (outcome, "issue.0.location", ["date"], "decision 3"),
     (bundle, "id", "ABC", r"\$\.id"),
-    (bundle, "total", None, r"\$\.total"),
+    (bundle, "total", "3", r"\$\.total"),
     (bundle, "total", 0, "less than the 1 matches"),
     (bundle, "", {"resourceType": "Bundle", "type": "batch"}, r"spec 2\.5"),
     (bundle, "link", None, "not one self"),

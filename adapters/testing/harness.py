@@ -405,6 +405,17 @@ STAYS_FOUND: tuple[Case, ...] = (
     ("class in other case", (token("class", "amb"),), ()),
     ("a source's code is no class", (token("class", "HC", "URG"),), ()),
     ("status", (token("status", "in-progress"),), (65, 22)),
+    (
+        "changed on a day",
+        (dates("2024-03-20", parameter="_lastUpdated"),),
+        (25, 24, 23),
+    ),
+    (
+        "changed since an instant",
+        (dates("ge2024-03-20T10:00:00.123457+01:00", parameter="_lastUpdated"),),
+        (32, 34, 24),
+    ),
+    ("changed before", (dates("lt2024", parameter="_lastUpdated"),), (42, 92)),
     ("hidden is no status", (token("status", "hidden", "removed"),), ()),
     ("a source's code is no status", (token("status", "A", "X", "Z", "S"),), ()),
     (
@@ -520,6 +531,7 @@ PATIENTS_FOUND: tuple[Case, ...] = (
     ("number without system", (token("identifier", "|7"),), (12,)),
     ("any number of a system", (token("identifier", "urn:oid:1.2.3|"),), (12,)),
     ("own number", (token("identifier", f"{IPP_SYSTEM}|1"),), (1,)),
+    ("changed", (dates("ge2024", parameter="_lastUpdated"),), (10, 11, 12)),
     ("a merged patient is there", (token("_id", "7"),), (7,)),
 )  # fmt: skip
 
@@ -532,6 +544,7 @@ ORGANIZATIONS_FOUND: tuple[Case, ...] = (
     ("id", (token("_id", "H1", "042"),), ("042", "H1")),
     ("id in other case", (token("_id", "H-3.B"),), ()),
     ("number", (token("identifier", "0042"),), ("042",)),
+    ("changed", (dates("2024", parameter="_lastUpdated"),), ("H1", "H2")),
     ("empty number", (token("identifier", f"{FINESS_SYSTEM}|"),), ("042", "H1", "H2")),
 )
 

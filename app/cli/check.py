@@ -358,6 +358,8 @@ def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
     for kind, wanted in profile.resources.items():
         sections = [s for s in mapping.sections if s.resource_type is kind]
         listed = {name for section in sections for name in section.parameters}
+        if not any(map(_covers_changes, sections)):
+            listed.add("_lastUpdated")
         for name in SEARCH_PARAMETERS[kind] if sections else ():
             if name in wanted.parameters and name not in listed:
                 text = (
@@ -366,6 +368,11 @@ def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
                 )
                 mark, topic = sections[0].mark, "types with parameters not offered"
                 yield Finding.at(mark, text, kind, severity=Severity.NOTE, topic=topic)
+
+
+def _covers_changes(section: ResourceMapping) -> bool:
+    last_updated = section.fields.get("last_updated")
+    return last_updated is not None and last_updated.covers_all
 
 
 def _other_days(mapping: SourceMapping, severity: Severity) -> Iterator[Finding]:

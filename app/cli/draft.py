@@ -429,7 +429,9 @@ def _offered(kind: ResourceType, parts: Sequence[Part]) -> list[str]:
         for part in parts
     ]
     can = set.intersection(*slots)
-    search = [n for n, row in SEARCH_PARAMETERS[kind].items() if can & {*row.slots}]
+    # Nothing says that a last change covers every joined table.
+    rows = [row for row in SEARCH_PARAMETERS[kind].values() if can & {*row.slots}]
+    search = [row.name for row in rows if row.slots != ("last_updated",)]
     sort = [name for name, slot in SORTS[kind].items() if slot in can and name != "_id"]
     lines = [f"search: [{', '.join(search)}]"]
     return [*lines, f"sort: [{', '.join(sort)}]"] if sort else lines

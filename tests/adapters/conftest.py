@@ -23,7 +23,7 @@ from tests.hospital_http import SECRETS
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import COLUMNS
 from tests.hospital_server import HospitalServer, demo_http
-from tests.hospital_sql import Tables, mapping_text
+from tests.hospital_sql import Tables, covering_changes, mapping_text
 
 opened, url = emptied.opened, emptied.url
 """Fixtures, which pytest finds by name here."""
@@ -68,7 +68,7 @@ def _mariadb(
 def _sql(hospital: Hospital, directory: Path, url: str) -> Iterator[Changeable]:
     tables = Tables(url, hospital)
     file = directory / "hospital.yaml"
-    file.write_text(mapping_text(hospital), encoding="utf-8")
+    file.write_text(covering_changes(mapping_text(hospital)), encoding="utf-8")
     adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
     yield Changeable(
         hospital, adapter, hospital.model(), tables.put_stay, tables.delete_stay

@@ -237,3 +237,16 @@ def test_a_client_that_may_not_read_learns_nothing(served: Served, id: str) -> N
     answer = reader.get(f"Encounter/{id}")
     assert answer.status_code == 403
     assert answer.get_data() == reader.get("Encounter/1").get_data()
+
+
+def test_scopes_are_checked_before_a_page_is_looked_up(served: Served) -> None:
+    """Decision 32: with a search scope, another client's page is 404 (decision 14)."""
+    next_page = link(served.search("Encounter", {"_count": "1"}), "next")
+    made_up = f"Bundle?_id={'a' * 32}"
+    reader = served.as_client("c", "PATIENT_READ ENCOUNTER_READ")
+    for path in (next_page, made_up, "Bundle?_id=x", "Bundle"):
+        text = refused(reader.get(path), 403, "processing", "Authorization")
+        assert "ENCOUNTER_SEARCH" in text
+    searcher = served.as_client("c", "PATIENT_SEARCH")
+    for path in (next_page, made_up):
+        assert searcher.get(path).status_code == 404

@@ -26,7 +26,9 @@ SAMPLES: Mapping[tuple[str, str], tuple[str, str]] = {
     ("Encounter", "status"): ("in-progress", "22"),
     ("Encounter", "class"): ("AMB", "65"),
     ("Encounter", "service-provider._extension"): (f"{UNIT_URL}|0123", "6"),
+    ("Encounter", "_lastUpdated"): ("lt2024-01-01", "42"),
     ("Patient", "_id"): ("3", "3"),
+    ("Patient", "_lastUpdated"): ("2024", "10"),
     ("Patient", "name"): ("martin", "3"),
     ("Patient", "family"): ("latour", "3"),
     ("Patient", "given"): ("eleonore", "3"),
@@ -34,6 +36,7 @@ SAMPLES: Mapping[tuple[str, str], tuple[str, str]] = {
     ("Patient", "gender"): ("female", "3"),
     ("Patient", "identifier"): ("0042", "12"),
     ("Organization", "_id"): ("H1", "H1"),
+    ("Organization", "_lastUpdated"): ("2024", "H1"),
     ("Organization", "name"): ("hopital", "H1"),
     ("Organization", "identifier"): ("750000001", "H1"),
 }

@@ -21,6 +21,7 @@ from adapters.parameters import SEARCH_PARAMETERS
 from adapters.testing.hospital import EDGES, UNIT_URL
 from app.offer import OfferedParameter, compute_offer
 from app.openapi import openapi, search_parameters
+from app.service import EXTENSION
 from tests.app.answers import refused
 from tests.serving import BASE_URL, FORM, Params, Served
 
@@ -169,7 +170,8 @@ def test_the_description_is_openapi_of_what_the_profile_offers(
 ) -> None:
     """Decision 2: an error lists the parameters that are described."""
     service = served if profile == "full" else groups[profile]
-    description = described(profile)
+    offer = service.app.extensions[EXTENSION].offer
+    description = openapi(offer, BASE_URL, "Edge cases")
     validate(description)
     assert ("/Organization" in description["paths"]) == (profile == "full")
     for path, methods in description["paths"].items():

@@ -294,6 +294,7 @@ def test_responses_are_fhir_json_to_all_who_accept_it(
         ),
         *("text/html,application/xml,*/*;q=0.8", "application/json;q=0, */*"),
         "application/fhir+json; fhirVersion=3.0",
+        "application/fhir+json; fhirVersion=4.0, application/json; fhirVersion=3.0",
     ):
         headers = {"Accept": accept} if accept else {}
         answer = raw(served, "GET", path, headers=headers)
@@ -302,6 +303,9 @@ def test_responses_are_fhir_json_to_all_who_accept_it(
     for accept in (
         *(XML, "text/html", "application/fhir+json;q=0", "application/fhir+turtle"),
         *("application/fhir+json;q=0, */*", "application/*;q=0.0, */*", "*/*;q=0"),
+        # Decision 27.
+        "application/fhir+json; fhirVersion=4.0",
+        'application/fhir+json; fhirVersion="3.0.1", text/html',
     ):
         answer = raw(served, "GET", path, headers={"Accept": accept})
         refused(answer, 406, "not-supported", "Accept")
@@ -314,6 +318,8 @@ def test_the_format_wins_over_accept(served: Served, path: str) -> None:
         *((f, 200) for f in ("json", "application/json", "application/fhir%2Bjson")),
         # A + that nobody escaped is a frequent mistake.
         ("application/fhir+json", 200),
+        ("application/fhir%2Bjson;fhirVersion=3.0", 200),
+        ("application/fhir%2Bjson;%20fhirVersion=4.0", 406),
         *((f, 406) for f in ("xml", "application/fhir%2Bxml", "text/turtle", "html")),
     ):
         headers = {"Accept": XML if status == 200 else "application/fhir+json"}

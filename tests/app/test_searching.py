@@ -33,7 +33,9 @@ from adapters.testing.hospital import (
     UNIT_URL,
     VISIT_SYSTEMS,
 )
-from tests.app.answers import body, pages
+from tests.app.answers import body, pages, refused
+from tests.app.conftest import Mapped
+from tests.hospital_sql import covering_changes, mapping_text
 from tests.serving import BASE_URL, Served, ids, issues
 
 
@@ -252,3 +254,42 @@ def test_all_at_once(served: Served, model: MemoryAdapter) -> None:
     params = [(name, value) for name, value, _ in asked]
     assert _returned(served, STAY, params) == _expected(model, STAY, asked, None)
     assert ids(served.search(STAY, params)) == ["1", "2"]
+
+
+def test_a_window_of_last_changes_is_paged_in_their_order(mapped: Mapped) -> None:
+    """Decision 28."""
+    _, _, text = mapping_text(EDGES).partition("\nencounter:")
+    section, _, _ = text.partition("\npatient:")
+    served = mapped((section, covering_changes(section)))
+    window = (("_lastUpdated", "ge2024-03-20"), ("_lastUpdated", "lt2024-03-21"))
+    for sort, expected in (("_lastUpdated", 1), ("-_lastUpdated", -1)):
+        first = served.search("Encounter", (*window, ("_sort", sort), ("_count", "2")))
+        assert first["total"] == 3
+        walked = [id for page in pages(served, first) for id in ids(page)]
+        assert walked == ["25", "23", "24"][::expected]
+    refused(
+        served.get("Patient?_lastUpdated=2024"), 400, "not-supported", "_lastUpdated"
+    )
+    refused(served.get("Encounter?_lastUpdated=ap2024"), 412, "value", "_lastUpdated")
+
+
+@pytest.mark.parametrize("size", ["5", "100"])
+def test_a_search_without_a_count_has_no_total(served: Served, size: str) -> None:
+    """Decision 13: nor has any of its pages."""
+    query = {"_count": size, "status": "finished"}
+    counted = served.search("Encounter", query)
+    uncounted = served.search("Encounter", {**query, "_total": "none"})
+    assert "total" in counted
+    walks = [[*pages(served, first)] for first in (counted, uncounted)]
+    assert [ids(page) for page in walks[0]] == [ids(page) for page in walks[1]]
+    assert not any("total" in page for page in walks[1])
+    accurate = served.search("Encounter", {**query, "_total": "accurate"})
+    assert accurate["total"] == counted["total"]
+
+
+def test_what_total_does_not_take(served: Served, groups: Mapping[str, Served]) -> None:
+    """Decision 13."""
+    refused(served.get("Encounter?_total=estimate"), 412, "value", "_total")
+    refused(served.get("Encounter?_total=none&_summary=count"), 412, "value", "_total")
+    for group in groups.values():
+        refused(group.get("Encounter?_total=none"), 400, "not-supported", "_total")

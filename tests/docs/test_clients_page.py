@@ -10,6 +10,7 @@ import pytest
 import responses
 
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
+from adapters.parameters import RESULT_PARAMETERS
 from adapters.testing.hospital import EDGES
 from app.config import DEFAULT_SCOPES
 from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
@@ -137,7 +138,7 @@ def test_groups_offer_what_their_profiles_say() -> None:
             offered = {str(k): v for k, v in profile.resources.items()}[kind]
             number = offered.parameters.get(parameter)
             shown = {None: "no", 1: "1 value", 10: "10 values", MAX_VALUES: "yes"}
-            single = parameter in ("_count", "_sort") and number == 1
+            single = parameter in RESULT_PARAMETERS and number == 1
             assert cell == ("yes" if single else shown[number]), (name, profile.name)
     full = {
         f"{kind} {parameter}"

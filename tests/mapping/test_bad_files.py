@@ -24,6 +24,7 @@ BEYOND_JSON_SCHEMA = {
         code-table-the-wrong-way-round code-that-fhir-lacks format-that-does-not-sort
         format-without-time-of-day hidden-class http-bound-without-a-zone
         patient-always-the-same reference-without-source searched-and-not-mapped
+        searched-and-not-covered
         second-select-without-key several-with-clashing-prefixes source-not-named
         source-not-used time-searched-by-its-day two-columns-searched
         visit-number-without-a-system z-without-a-zone""",

@@ -10,7 +10,12 @@ from adapters.mapping import schema
 from adapters.mapping.row_mapper import RowMapper
 from adapters.mapping.schema import profile_schema
 from adapters.mapping.slots import SLOTS, Kind, Slot
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.parameters import (
+    RESULT_PARAMETERS,
+    SEARCH_PARAMETERS,
+    ParameterType,
+    SearchParameter,
+)
 from tests.adapters.mapping.good import (
     HTTP,
     MINIMAL,
@@ -23,7 +28,7 @@ from tests.adapters.mapping.good import (
 def test_what_a_profile_limits_is_what_can_be_searched() -> None:
     for kind in ResourceType:
         limits = profile_schema()["definitions"][f"Profile{kind}"]["properties"]
-        more = {"_count", "_sort", "count", "unfiltered_search"}
+        more = {*RESULT_PARAMETERS, "count", "unfiltered_search"}
         assert set(limits) == {*SEARCH_PARAMETERS[kind], *more}
 
 
