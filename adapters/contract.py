@@ -16,6 +16,7 @@ the rows of its source to records, or raises an error that names what to do next
 No error knows HTTP.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -272,15 +273,22 @@ class OrganizationRecord(NamedTuple):
 Record: TypeAlias = EncounterRecord | PatientRecord | OrganizationRecord
 
 
-class RowFault(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RowFault:
     """A row that could not be mapped: what to correct, never whose row it is (decision 16).
 
-    `rule` may quote a code that is in no table, and no other value.
+    `rule` may quote a code that is in no table, and no other value. `id` is that of the
+    resource, "" where the row does not say; it is for clients, never for the log.
     """
 
     field: str
     column: str
     rule: str
+    id: str = dataclasses.field(default="", compare=False, repr=False)
+
+    def described(self) -> dict[str, str]:
+        """Return what the log may say."""
+        return {"field": self.field, "column": self.column, "rule": self.rule}
 
 
 @dataclass(frozen=True, slots=True)

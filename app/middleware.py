@@ -276,7 +276,7 @@ def _log_failure(error: Exception, status: int) -> None:
     if isinstance(error, AdapterError) and error.source:
         data["source"] = error.source
     if isinstance(error, SourceDataError) and error.fault is not None:
-        data["fault"] = error.fault._asdict()
+        data["fault"] = error.fault.described()
     # The log formatter writes the type and places of `exc_info`, never the message: a
     # database driver quotes values of the row that it could not read.
     _log.error("request failed", exc_info=error, extra={"data": data})

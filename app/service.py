@@ -28,7 +28,8 @@ EXTENSION = "encounters"
 class Service:
     """What the views need to answer a request; built once, by `create_app`.
 
-    `offered_since` is the day on which the mapping file last changed.
+    `reference_key` makes the references of invalid rows; `offered_since` is the day on which
+    the mapping file last changed.
     """
 
     settings: Settings
@@ -39,6 +40,7 @@ class Service:
     throttle: Throttle
     sessions: SearchSessions
     writers: Mapping[ResourceType, Writer]
+    reference_key: bytes
     title: str
     offered_since: date
 
@@ -71,6 +73,7 @@ class Service:
             throttle=throttle,
             sessions=SearchSessions(adapter, offer, store, context),
             writers={kind: compiled(schema) for kind, schema in schemas.items()},
+            reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,
             offered_since=datetime.fromtimestamp(changed, UTC).date(),
         )

@@ -120,6 +120,7 @@ class RowMapper:
             if listed.name in section.items
         )
         self._rules = _rules(section, cells)
+        self._id = compile_cell(cells["id"], Kind.ID)
         self._status = _status_reader(cells.get("status"))
         self._settle_end = _end_settler(cells)
 
@@ -138,11 +139,11 @@ class RowMapper:
             for at, read_list in self._lists:
                 values[at] = read_list(row, extras)
         except ValueError as error:
-            return self._unserved(row) or self._fault_of(row, error)
+            return self._unserved(row) or self._named(self._fault_of(row, error), row)
         self._settle_end(values, row)
         for fault, has_fault in self._rules:
             if has_fault(values):
-                return self._unserved(row) or fault
+                return self._unserved(row) or self._named(fault, row)
         record: Record = self._record._make(values)
         return record
 
@@ -161,6 +162,14 @@ class RowMapper:
             return first.fault
         assert isinstance(error, CellError), "else a field has raised it"
         return error.fault
+
+    def _named(self, fault: RowFault, row: Row) -> RowFault:
+        """Return the fault with the id of the resource, as far as the row has one."""
+        try:
+            id = self._id(row)
+        except CellError:
+            return fault
+        return replace(fault, id=id or "")
 
     def _unserved(self, row: Row) -> Record | None:
         if self._status is None:

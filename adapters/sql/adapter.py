@@ -419,7 +419,9 @@ class Section:
         columns = self.mapping.fields["status"].columns
         fault = RowFault("status", ", ".join(columns), _BLANKS)
         return tuple(
-            fault if isinstance(r, EncounterRecord) and r.status in UNSERVED else r
+            replace(fault, id=r.id)
+            if isinstance(r, EncounterRecord) and r.status in UNSERVED
+            else r
             for r in records
         )
 

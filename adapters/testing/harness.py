@@ -135,7 +135,8 @@ class Offered:
         return replace(served, sort=Sort(key, key is not SortKey.ID))
 
     def _named(self, fault: RowFault) -> RowFault:
-        return fault._replace(column=self._columns.get(fault.column, fault.column))
+        column = self._columns.get(fault.column, fault.column)
+        return replace(fault, column=column)
 
 
 def _lack(capabilities: Capabilities, query: SearchQuery) -> str:

@@ -1,11 +1,10 @@
 """Encounter, Patient and Organization: search (spec 4.1, 4.4) and read (spec 4.2)."""
 
 import logging
-import secrets
 from collections.abc import Iterator, Sequence
 from email.utils import formatdate
 from functools import partial
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from http import HTTPStatus
 from uuid import NAMESPACE_URL, uuid5
 
@@ -165,7 +164,7 @@ def searchset_of(
         part = presentation.summary, presentation.elements
         resources = [cut(resource, *part) for resource in resources]
     entries = match_entries(service.settings.base_url, resources)
-    if issues := tuple(_issues(result, ignored)):
+    if issues := tuple(_issues(service, result, ignored)):
         # Named by the page's own id: its self link returns the same Bundle.
         entries.append(outcome_entry(uuid5(NAMESPACE_URL, result.id), issues))
     links = _links(service.settings.base_url, result)
@@ -180,7 +179,9 @@ def _links(base_url: str, result: ResultPage) -> Iterator[Link]:
         yield Link(relation, f"{address}&_index={link.index}&{cursor}={link.cursor}")
 
 
-def _issues(result: ResultPage, ignored: Sequence[str]) -> Iterator[Issue]:
+def _issues(
+    service: Service, result: ResultPage, ignored: Sequence[str]
+) -> Iterator[Issue]:
     """Yield messages about a page, none of which is an error (decision 2)."""
     for name in dict.fromkeys((*result.search.ignored, *ignored)):
         yield Issue(
@@ -195,7 +196,7 @@ def _issues(result: ResultPage, ignored: Sequence[str]) -> Iterator[Issue]:
         yield Issue("warning", IssueCode.VALUE, text, ("http._count",))
     for row in result.page.rows:
         if isinstance(row, RowFault):
-            yield _invalid_row(result.search.query.resource_type, row)
+            yield _invalid_row(service, result.search.query.resource_type, row)
     if result.cut_short:
         yield Issue(
             "information",
@@ -205,14 +206,20 @@ def _issues(result: ResultPage, ignored: Sequence[str]) -> Iterator[Issue]:
         )
 
 
-def _invalid_row(kind: ResourceType, fault: RowFault) -> Issue:
-    """Count and log an invalid row; return the issue with its reference (decision 16)."""
+def _invalid_row(service: Service, kind: ResourceType, fault: RowFault) -> Issue:
+    """Count and log an invalid row; return the issue with its reference (decision 16).
+
+    The reference of a resource and its fault is the same each time.
+    """
     count_row_fault(kind, fault)
-    reference = secrets.token_hex(6)
-    data = {"reference": reference, **fault._asdict()}
+    name = f"{kind}/{fault.id}" if fault.id else ""
+    place = f"{name} {fault.field} {fault.column}".encode()
+    reference = blake2b(place, key=service.reference_key, digest_size=6).hexdigest()
+    data = {"reference": reference, **fault.described()}
     _log.warning("row cannot be mapped", extra={"data": data})
     return Issue(
         "warning",
         IssueCode.EXCEPTION,
-        f"One match cannot be shown. The operator finds why by reference {reference}.",
+        f"{name or 'One match'} cannot be shown. The operator finds why by reference "
+        f"{reference}.",
     )

@@ -315,7 +315,7 @@ def test_an_invalid_row_is_500_and_its_fault_is_for_the_log(
     refused(answer, 500, "exception")
     assert "etat" not in answer.text
     (record,) = failures(caplog)
-    assert record.data == {"status": 500, "fault": fault._asdict()}
+    assert record.data == {"status": 500, "fault": fault.described()}
 
 
 @pytest.mark.parametrize("status", sorted(default_exceptions))

@@ -73,6 +73,20 @@ def test_the_operator_finds_the_reference_in_the_log(
     assert "state" not in issue["diagnostics"]
 
 
+@pytest.mark.parametrize("id", FAULTY)
+def test_a_row_that_cannot_be_shown_is_named_the_same_each_time(
+    served: Served, id: int
+) -> None:
+    """Decision 16: so that a client can tell it from a row that was deleted."""
+    first, second = (
+        [issue["diagnostics"] for issue in issues(served.search("Encounter", query))]
+        for query in ({"_id": str(id)}, {"_id": f"1,{id}", "_sort": "date"})
+    )
+    assert first == second
+    assert f"Encounter/{id} " in first[0]
+    assert served.get(f"Encounter/{id}").status_code == 500
+
+
 def _logged(caplog: pytest.LogCaptureFixture) -> list[Mapping[str, Any]]:
     return [getattr(record, "data", {}) for record in caplog.records]
 
