@@ -29,9 +29,23 @@ from flask import Response, g, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
-from app.config import AUDIT_OFF, AUDIT_STDOUT, AuditFailure, AuditPatients, Settings
+from app.audit_chain import TURN_SECONDS, Chain
+from app.config import (
+    AUDIT_OFF,
+    AUDIT_STDOUT,
+    AuditFailure,
+    AuditForm,
+    AuditPatients,
+    Settings,
+)
 from app.errors import UnavailableError
-from app.fhir.audit_event import AuditedResponse, audit_event
+from app.fhir.audit_event import (
+    AuditedResponse,
+    Deployment,
+    audit_event,
+    compact_event,
+)
+from app.fhir.datatypes import Element
 from app.middleware import error_response, requesting_address
 from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
@@ -42,9 +56,6 @@ MOST_VALUES = 100
 
 OTHER = "(other)"
 """Written in place of the name of an unknown parameter."""
-
-TURN_SECONDS = 1.0
-"""How long a line waits for other writers, or for a reader of stdout that has stalled."""
 
 _COMMA = re.compile(r"(?<!\\),")
 _MODIFIERS = frozenset({"", "exact", "contains"})
@@ -131,21 +142,21 @@ class _Returned(NamedTuple):
     rows: Iterable[Record | RowFault]
     bundle: str | None = None
 
-    def references(self) -> tuple[list[str], list[str]]:
-        """Return the references of the rows, and those of their patients, each once."""
-        references: list[str] = []
-        patients: dict[str, None] = {}
+    def references(self) -> tuple[dict[str, list[str]], list[str]]:
+        """Return each patient with the ids of its encounters, and other references."""
+        patients: dict[str, list[str]] = {}
+        others: list[str] = []
         for record in self.rows:
             if isinstance(record, RowFault):
                 continue
             if isinstance(record, PatientRecord):
-                patients[f"Patient/{record.id}"] = None
+                patients[f"Patient/{record.id}"] = []
             elif isinstance(record, EncounterRecord):
-                references.append(f"Encounter/{record.id}")
-                patients[f"Patient/{record.patient_id}"] = None
+                ids = patients.setdefault(f"Patient/{record.patient_id}", [])
+                ids.append(record.id)
             else:
-                references.append(f"Organization/{record.id}")
-        return references, list(patients)
+                others.append(f"Organization/{record.id}")
+        return patients, others
 
 
 class Trail:
@@ -163,7 +174,11 @@ class Trail:
         self._digests = Digests(settings.audit_key or "")
         self._clear = settings.audit_patients is AuditPatients.CLEAR
         self._refuse = settings.audit_failure is AuditFailure.REFUSE
-        self._about = (mapping, settings.base_url, site)
+        self._deployment = Deployment(mapping, settings.base_url, site)
+        compact = settings.audit_form is AuditForm.COMPACT
+        self._event = compact_event if compact else audit_event
+        chain_key = settings.audit_chain_key
+        self._chain = Chain(chain_key) if chain_key else None
         self._addresses = settings.audit_addresses
         self._proxies = settings.trusted_proxies
         self._lock = threading.Lock()
@@ -172,9 +187,9 @@ class Trail:
     def record(self, response: Response) -> Response:
         """Write the event of a response; return the response, or a refusal instead."""
         with stage(Stage.WRITE):
-            event = audit_event(self._described(response.status_code), *self._about)
+            described = self._described(response.status_code)
             try:
-                self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+                self._write(self._event(described, self._deployment))
                 AUDIT_EVENTS.inc()
             except OSError as error:
                 self._count_failure(error)
@@ -183,6 +198,12 @@ class Trail:
                         UnavailableError("No answer is given that cannot be audited.")
                     )
         return response
+
+    def _write(self, event: Element) -> None:
+        if self._chain:
+            self._chain.write(event, self._sink.write)
+        else:
+            self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
 
     def _count_failure(self, error: OSError) -> None:
         with self._lock:
@@ -196,23 +217,26 @@ class Trail:
         returned = _Returned(())
         if status < HTTPStatus.BAD_REQUEST:
             returned = g.get("shown", returned)
-        references, patients = returned.references()
+        patients, others = returned.references()
+        type_ = "Encounter" if any(patients.values()) else "Patient"
         if not self._clear:
-            patients = [self._digests.remembered(each) for each in patients]
+            digest = self._digests.remembered
+            patients = {digest(name): ids for name, ids in patients.items()}
         address = requesting_address(self._proxies) if self._addresses else None
         client = g.get("client")
         return AuditedResponse(
-            recorded=datetime.now(UTC),
+            recorded=datetime.now(UTC).isoformat(timespec="milliseconds"),
             status=status,
             request_id=request_id() or "",
             interaction=_INTERACTIONS.get(view),
             resource_type=kind,
             client=None if client is None else client.id,
             address=None if address is None else str(address),
+            key=self._digests.fingerprint,
             parameters=tuple(self._parameters(kind or "")),
-            references=references,
-            patients=patients,
-            clear=self._clear,
+            returned=type_ if patients else None,
+            patients={name: ",".join(ids) for name, ids in patients.items()},
+            others=others,
             bundle=returned.bundle,
         )
 
@@ -253,6 +277,8 @@ class Digests:
 
     def __init__(self, key: str) -> None:
         self._key = key.encode()
+        self.fingerprint = self.of("key")[:8]
+        """Tells events of one key from those of another."""
         # Page after page names the same patients.
         self.remembered = lru_cache(8192)(self.of)
 

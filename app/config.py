@@ -56,6 +56,13 @@ class AuditPatients(StrEnum):
     CLEAR = "clear"
 
 
+class AuditForm(StrEnum):
+    """The form of audit events: FHIR, or the same facts under short keys."""
+
+    FHIR = "fhir"
+    COMPACT = "compact"
+
+
 class AuditFailure(StrEnum):
     """What happens to a response whose audit event cannot be written."""
 
@@ -385,6 +392,15 @@ class Settings:
         _digest_key,
         "The key of the digests in audit events. Required with them.",
         secret=True,
+    )
+    audit_chain_key: str | None = _setting(
+        _digest_key,
+        "The key of the chain that makes missing and changed events evident. Without "
+        "it there is no chain.",
+        secret=True,
+    )
+    audit_form: AuditForm = _setting(
+        _one_of(AuditForm), "The form of audit events.", "fhir"
     )
     audit_patients: AuditPatients = _setting(
         _one_of(AuditPatients),

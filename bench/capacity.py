@@ -8,6 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.sql.engine import COUNTS
@@ -66,7 +67,7 @@ def plan(rate: float, source_ms: float, cpu_ms: float) -> Plan:
         math.ceil(rate * cpu_ms / 1000 / BUSY),
         math.ceil(asked / MOST_CONNECTIONS),
     )
-    usual = SourceConfig("sql", Mark("", 1, 1)).connections
+    usual = SourceConfig("sql", Mark("", 1, 1), ZoneInfo("UTC")).connections
     connections = max(usual, math.ceil(asked / workers))
     return Plan(workers, connections, 2 * connections)
 

@@ -11,6 +11,7 @@ import pytest
 
 SYSTEM = (
     # Another process serves, is asked or is ended.
+    "app/cli/test_audit_command.py::test_workers_of_a_service_append_to_one_file",
     "app/test_audit.py::test_a_closed_stdout_is_an_error",
     "app/test_audit.py::test_a_process_that_stands_still_holds_nobody_up",
     "app/test_audit.py::test_logrotate_may_rename_the_file_at_any_time",
@@ -55,7 +56,6 @@ SYSTEM = (
     "docs/test_client.py",
     "docs/test_guide.py",
     "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
-    "docs/test_operators_page.py::test_the_command_makes_the_digests_of_the_code",
     # They look at the clock.
     "adapters/sql/test_frozen_databases.py",
 )

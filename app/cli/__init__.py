@@ -56,12 +56,12 @@ def _refuse(error: Exception | str) -> int:
     return 2
 
 
-def _run_tool(module: str, options: dict[str, Any]) -> int:
+def _run_tool(module: str, options: dict[str, Any], function: str = "run") -> int:
     from app.cli.check import CANNOT_RUN, CannotRunError
 
     try:
         tool = import_module(f"app.cli.{module}")
-        status: int = tool.run(SimpleNamespace(**options))
+        status: int = getattr(tool, function)(SimpleNamespace(**options))
     except CannotRunError as error:
         click.echo(error, err=True)
         return CANNOT_RUN
@@ -109,6 +109,58 @@ def settings_command(**options: Any) -> int:
 def doctor_command(**options: Any) -> int:
     """Check everything that the service depends on, and print what to do."""
     return _run_tool("doctor", options)
+
+
+# The audit trail
+
+
+@cli.group()
+def audit() -> None:
+    """Read the audit events of this deployment."""
+
+
+_audit_files = click.argument("file", nargs=-1, type=_PATH)
+_audit_keys = click.option(
+    "--key", multiple=True, type=_PATH, help="The file of an earlier key. Repeatable."
+)
+_day = click.DateTime(["%Y-%m-%d"])
+
+
+@audit.command("who", epilog=_STATUSES)
+@click.argument("patient")
+@_audit_files
+@click.option("--from", "start", type=_day, help="The first day (UTC).")
+@click.option("--to", "end", type=_day, help="The last day (UTC).")
+@_audit_keys
+@click.option("--csv", is_flag=True, help="Print CSV, with every id and address.")
+@_json
+def audit_who(**options: Any) -> int:
+    """Print who saw which data of PATIENT, such as Patient/42.
+
+    Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
+    ENCOUNTERS_AUDIT_KEY is the key of the digests.
+    """
+    if options["csv"] and options["json"]:
+        raise click.UsageError("--csv and --json exclude each other.")
+    return _run_tool("audit", options, "who")
+
+
+@audit.command("verify", epilog=_STATUSES)
+@_audit_files
+@_audit_keys
+@click.option(
+    "--earlier",
+    type=_PATH,
+    help="The output of an earlier run with --json: report what was cut off since.",
+)
+@_json
+def audit_verify(**options: Any) -> int:
+    """Report audit events that are missing, changed, reordered or duplicated.
+
+    Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
+    ENCOUNTERS_AUDIT_CHAIN_KEY is the key of the chain. Without it no chain is written.
+    """
+    return _run_tool("audit", options, "verify")
 
 
 # The demo

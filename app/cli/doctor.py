@@ -62,7 +62,7 @@ CLOCK_SECONDS = 5.0
 
 TIMEOUT_SECONDS = 5.0
 LEAST_DISK_BYTES = 1_600_000_000
-"""What the audit events of 100,000 pages of 100 stays take."""
+"""What a million audit events of reads and small pages take."""
 
 LEAST_METRICS_BYTES = 16 * 1024**2
 SENTINELS = 3

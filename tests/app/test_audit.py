@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from prometheus_client import REGISTRY
 
 from adapters.testing.hospital import EDGES
 from app.audit import FileSink, StreamSink
+from app.fhir.audit_event import AuditedResponse, read_event
 from tests.app.answers import raw
 from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
@@ -45,6 +47,10 @@ class Audited(NamedTuple):
             assert event["resourceType"] == "AuditEvent"
             assert not list(fhir_faults(event))
         return events
+
+    def compact(self) -> list[Event]:
+        """Return the events written so far, in the compact form."""
+        return [json.loads(line) for line in self.file.read_text().splitlines()]
 
     def last(self) -> Event:
         return self.events()[-1]
@@ -84,37 +90,31 @@ def asked(event: Event) -> list[tuple[str, str]]:
         (each["type"], each["value"])
         for entity in event["entity"]
         for each in entity.get("detail", ())
+        if entity["role"]["code"] == "24"
     ]
 
 
 def shown(event: Event) -> list[str]:
-    """Return the references of the resources that were returned."""
-    return [
-        each["reference"]["reference"]
-        for each in event["entity"]
-        if "reference" in each and "role" not in each
-    ]
+    """Return the references of the resources that were returned, but for patients."""
+    response = read_event(event)
+    lists = response.patients.values()
+    ids = [id for text in lists for id in text.split(",") if id]
+    return [*(f"{response.returned}/{id}" for id in ids), *response.others]
 
 
 def patients(event: Event) -> list[str]:
     """Return how the event names the patients of the answer."""
-    return [
-        each["identifier"]["value"]
-        if "identifier" in each
-        else each["reference"]["reference"]
-        for each in event["entity"]
-        if each.get("role", {}).get("code") == "1"
-    ]
+    return list(read_event(event).patients)
 
 
-def identified(event: Event, code: str) -> str:
-    """Return the identifier of the entity of this type."""
-    (found,) = [
+def named(event: Event, name: str) -> str:
+    """Return the identifier of the entity of this name."""
+    (identifier,) = [
         str(each["identifier"]["value"])
         for each in event["entity"]
-        if each.get("type", {}).get("code") == code and "identifier" in each
+        if each.get("name") == name
     ]
-    return found
+    return identifier
 
 
 def brief(event: Event) -> tuple[str | None, str, str, str | None]:
@@ -138,10 +138,10 @@ def test_a_search(audited: Audited) -> None:
         ("date", digest("ge2024-03-14")),
         ("_count", digest("100")),
     ]
-    assert shown(event) == [f"Encounter/{id}" for id in ids(bundle)]
+    assert sorted(shown(event)) == sorted(f"Encounter/{id}" for id in ids(bundle))
     assert len(shown(event)) > 5
     assert sorted(patients(event)) == sorted([digest("Patient/1"), digest("Patient/3")])
-    assert identified(event, "Bundle") == bundle["id"]
+    assert {"reference": {"reference": f"Bundle/{bundle['id']}"}} in event["entity"]
     assert event["source"]["identifier"]["value"].startswith("https://")
 
 
@@ -154,16 +154,17 @@ def test_a_page_tells_the_question_of_its_search(audited: Audited) -> None:
     assert names == ["_id", "_index", "_searchAfter", "patient", "_count"]
     assert ("_id", digest(f"Bundle/{first['id']}")) in asked(event)
     assert ("patient", digest("Patient/5")) in asked(event)
-    assert identified(event, "Bundle") == second["id"]
+    assert read_event(event).bundle == second["id"]
     assert shown(event) == [f"Encounter/{id}" for id in ids(second)]
 
 
 def test_the_request_id_and_the_mapping(audited: Audited) -> None:
     response = audited.served.get("Encounter/1")
     event = audited.last()
-    assert identified(event, "XrequestId") == response.headers["X-Request-Id"]
+    identifier = event["entity"][0]["identifier"]
+    assert identifier == {"value": response.headers["X-Request-Id"]}
     (adapter,) = [each.adapter for each in audited.served.app.extensions.values()]
-    assert identified(event, "2") == adapter.fingerprint
+    assert named(event, "mapping") == adapter.fingerprint
 
 
 def test_reads(audited: Audited) -> None:
@@ -184,6 +185,7 @@ def test_patients_in_clear_by_policy(audit: Audit) -> None:
     audited.served.get("Patient/12")
     stay, patient = audited.events()
     assert (patients(stay), patients(patient)) == (["Patient/1"], ["Patient/12"])
+    assert (shown(stay), shown(patient)) == (["Encounter/1"], [])
 
 
 def test_one_digest_for_a_patient_wherever_it_stands(audited: Audited) -> None:
@@ -282,6 +284,73 @@ def test_texts_that_are_no_unicode_are_audited(audited: Audited) -> None:
     response = raw(audited.served, "GET", "Encounter/%ed%a0%80?x=%ff")
     assert response.status_code == 400
     assert brief(audited.last())[2] == "400 Bad Request"
+
+
+def test_each_patient_has_its_own_stays(audited: Audited) -> None:
+    bundle = audited.served.search("Encounter", {"patient": "1,3", "_count": "100"})
+    stays: dict[str, list[str]] = {}
+    resources = (entry["resource"] for entry in bundle["entry"])
+    for stay in (each for each in resources if each["resourceType"] == "Encounter"):
+        patient = stay["subject"]["reference"].rpartition("/")[2]
+        stays.setdefault(digest(f"Patient/{patient}"), []).append(stay["id"])
+    assert len(stays) == 2
+    event = read_event(audited.last())
+    assert event.returned == "Encounter"
+    assert {name: ids.split(",") for name, ids in event.patients.items()} == stays
+
+
+REQUESTS = [
+    "Encounter/1",
+    "Patient/12",
+    "Organization/H1",
+    "Organization",
+    "Encounter?patient=1,3&date=ge2024-03-14",
+    "Patient?_id=1,3",
+    "Encounter?patient=1&date=never",
+    "Encounter/Canarivel",
+    "nothing",
+    "metadata",
+]
+
+
+@pytest.mark.parametrize("patients", ["digest", "clear"])
+def test_both_forms_hold_the_same_facts(audit: Audit, patients: str) -> None:
+    """All but the time, the request id and the id of the Bundle, which differ anyway."""
+
+    both = []
+    for form in ("fhir", "compact"):
+        audited = audit(AUDIT_FORM=form, AUDIT_PATIENTS=patients)
+        audited.file.unlink(missing_ok=True)
+        answers = [raw(audited.served, "GET", path) for path in REQUESTS]
+        events = audited.events() if form == "fhir" else audited.compact()
+        read = [read_event(event) for event in events]
+        sent = [answer.headers["X-Request-Id"] for answer in answers]
+        assert [each.request_id for each in read] == sent
+        both.append([normal(each) for each in read])
+    assert both[0] == both[1]
+    assert {each.returned for each in both[0]} == {None, "Encounter", "Patient"}
+
+
+def normal(response: AuditedResponse) -> AuditedResponse:
+    """Return it without what differs anyway, and with tuples and lists alike."""
+    return replace(
+        response,
+        recorded="",
+        request_id="",
+        bundle=response.bundle and "id",
+        parameters=[list(each) for each in response.parameters],
+        others=list(response.others),
+    )
+
+
+@pytest.mark.parametrize("form", ["fhir", "compact"])
+def test_an_event_of_a_read_or_a_small_page_is_small(audit: Audit, form: str) -> None:
+    audited = audit(AUDIT_FORM=form, AUDIT_CHAIN_KEY="c" * 44)
+    audited.served.get("Encounter/1")
+    bundle = audited.served.search("Encounter", {"date": "ge2000", "_count": "10"})
+    assert len(bundle["entry"]) > 5
+    for line in audited.file.read_bytes().splitlines():
+        assert len(line) < (1_600 if form == "fhir" else 900)
 
 
 def test_another_key_makes_other_digests(audit: Audit) -> None:

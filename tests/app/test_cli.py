@@ -185,6 +185,7 @@ def test_the_commands_are_these() -> None:
         *("serve", "settings", "doctor", "demo", "token", "mapping"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
         *("mapping schema", "mapping new"),
+        *("audit", "audit who", "audit verify"),
     }
 
 

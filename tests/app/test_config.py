@@ -21,6 +21,7 @@ from app.cli import main
 from app.config import (
     SETTINGS,
     AuditFailure,
+    AuditForm,
     AuditPatients,
     LogLevel,
     PlainHttp,
@@ -84,6 +85,7 @@ def test_defaults(mapping):
     assert (read.plain_http, read.log_level) == (PlainHttp.REFUSE, LogLevel.INFO)
     assert (read.trusted_proxies, read.introspection_url) == ((), None)
     assert (read.audit, read.audit_key) == ("off", None)
+    assert (read.audit_form, read.audit_chain_key) == (AuditForm.FHIR, None)
     assert read.audit_patients is AuditPatients.DIGEST
     assert read.audit_failure is AuditFailure.REFUSE
     assert (read.audit_addresses, read.tracing) == (True, False)
@@ -165,6 +167,8 @@ BAD = [
     ("AUDIT_KEY", "secret"),
     ("AUDIT_KEY", f"secret{'A' * 59}"),
     ("AUDIT_KEY", f"secret {'A' * 32}"),
+    ("AUDIT_CHAIN_KEY", f"secret{'A' * 59}"),
+    ("AUDIT_FORM", "json"),
     ("AUDIT_PATIENTS", "names"),
     ("AUDIT_FAILURE", "ignore"),
     ("AUDIT_ADDRESSES", "hashed"),
@@ -277,6 +281,7 @@ def test_a_secret_may_stand_in_a_file(mapping, tmp_path, name):
         INTROSPECTION_CLIENT_ID="us",
         INTROSPECTION_CLIENT_SECRET="hush",
         AUDIT_KEY="k" * 32,
+        AUDIT_CHAIN_KEY="c" * 32,
     )
     secret = tmp_path / "secret"
     secret.write_text(f" {given[name]}\n")
@@ -377,9 +382,10 @@ def test_no_secret_is_shown(mapping):
             INTROSPECTION_CLIENT_ID="us",
             INTROSPECTION_CLIENT_SECRET="hush-hush",
             AUDIT_KEY="hush" * 8,
+            AUDIT_CHAIN_KEY="chain" * 8,
         )
     )
-    for secret in (seal, "hunter2", "hush-hush", "hush" * 8):
+    for secret in (seal, "hunter2", "hush-hush", "hush" * 8, "chain" * 8):
         assert secret not in repr(read) + str(read)
 
 

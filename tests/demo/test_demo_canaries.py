@@ -376,7 +376,7 @@ def test_each_request_of_the_journey_has_one_line_one_event_and_one_span(
     files = written(travelled)
     log, audit = files["service.log"], files["audit.jsonl"]
     lines = re.findall(r'"logger": "app\.access".*?"request_id": "(\w+)"', log)
-    events = re.findall(r'"value":"(\w+)"},"type":\{[^}]*"XrequestId"', audit)
+    events = re.findall(r'"entity":\[\{"identifier":\{"value":"(\w+)"', audit)
     assert lines
     assert sorted(lines) == sorted(events)
     spans = [span.attributes for span in travelled.collector.spans]

@@ -3,9 +3,21 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import orjson
+
+from app.audit import Digests
+from app.audit_chain import Chain
 from app.config import SETTINGS, Setting
+from app.fhir.audit_event import (
+    AuditedResponse,
+    Deployment,
+    audit_event,
+    compact_event,
+)
+from app.fhir.datatypes import Element
 from tests.live import ROOT
 
 FAULTY_MAPPING = """\
@@ -57,6 +69,73 @@ def refused_mapping() -> str:
     """Return what `encounters serve` says of a faulty mapping."""
     environ = {f"ENCOUNTERS_{name}": value for name, value in _MINIMAL.items()}
     return _transcript("encounters serve", environ)
+
+
+def audit_sizes() -> str:
+    """Return the table of the sizes of audit events, in both forms."""
+    rows = ["| Bytes of an event | FHIR | with a chain | compact | with a chain |\n"]
+    rows.append("|---|---|---|---|---|\n")
+    for name, response in _responses():
+        sizes = [
+            f"{_size(response, form, chain):,}"
+            for form in (audit_event, compact_event)
+            for chain in (None, Chain("c" * 44))
+        ]
+        rows.append(f"| {' | '.join([name, *sizes])} |\n")
+    return "".join(rows)
+
+
+def _responses() -> Iterator[tuple[str, AuditedResponse]]:
+    yield "read of a stay", _response("read", ["_id"], 1, 1)
+    names = ["patient", "_count"]
+    yield "page of 10, one patient", _response("search-type", names, 10, 1)
+    names = ["organization", "date", "_count"]
+    yield "page of 10, ten patients", _response("search-type", names, 10, 10)
+    yield "page of 100, one patient", _response("search-type", names, 100, 1)
+    yield "page of 100, 100 patients", _response("search-type", names, 100, 100)
+
+
+def _response(
+    interaction: str, names: list[str], stays: int, patients: int
+) -> AuditedResponse:
+    digests = Digests("k" * 44)
+    each = stays // patients
+    ids = [str(4_000_000 + number) for number in range(stays)]
+    return AuditedResponse(
+        recorded="2025-06-01T10:00:00.000+00:00",
+        status=200,
+        request_id="5c2534e5d97558989713ef7709cc693b",
+        key=digests.fingerprint,
+        interaction=interaction,
+        resource_type="Encounter",
+        client="demo-client",
+        address="192.0.2.7",
+        bundle="f6tmk2butu32cfklnmasgqtzehxro5pf" if stays > 1 else None,
+        parameters=[(name, digests.of(name)) for name in names],
+        returned="Encounter",
+        patients={
+            digests.of(f"Patient/{number}"): ",".join(
+                ids[number * each : (number + 1) * each]
+            )
+            for number in range(patients)
+        },
+    )
+
+
+def _size(
+    response: AuditedResponse,
+    form: Callable[[AuditedResponse, Deployment], Element],
+    chain: Chain | None,
+) -> int:
+    base_url = "https://encounters.example.org/fhir/v3"
+    deployment = Deployment("0f3c9a51d2e84b67", base_url, "Demo PAS")
+    if chain is None:
+        return len(orjson.dumps(form(response, deployment))) + len("\n")
+    lines: list[bytes] = []
+    for _ in range(2):
+        # The first event of a writer names none before it.
+        chain.write(form(response, deployment), lines.append)
+    return len(lines[-1])
 
 
 def _transcript(command: str, environ: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from configparser import ConfigParser
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -27,7 +28,9 @@ from adapters.sql.engine import COUNTS, Database
 from app import auth as introspection
 from app import observability as metrics
 from app.audit import TURN_SECONDS, Digests
+from app.cli import main
 from app.config import PREFIX, SETTINGS, Settings
+from app.fhir.audit_event import _SHORT, read_event
 from app.redis_client import REDIS_SECONDS
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written
 from tests.docs.running import Demo
@@ -205,7 +208,7 @@ def test_the_access_line_is_a_real_one(demo: Demo) -> None:
 
 
 def test_the_audit_event_is_a_real_one(demo: Demo) -> None:
-    (shown,) = blocks(section(PAGE, "Audit"), "json")
+    shown, compact = blocks(section(PAGE, "Audit"), "json")
     told = json.loads(shown.text)
     assert list(fhir_faults(told)) == []
     searched = f"{demo.base_url}/Encounter?patient=5&_count=1"
@@ -216,18 +219,35 @@ def test_the_audit_event_is_a_real_one(demo: Demo) -> None:
     lines = (demo.directory / "audit.jsonl").read_text("utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     assert any(_shape(event) == _shape(told) for event in events)
+    one, other = read_event(told), read_event(json.loads(compact.text))
+    assert list(map(list, one.parameters)) == other.parameters
+    assert replace(one, parameters=(), others=()) == replace(other, parameters=())
 
 
-def test_the_command_makes_the_digests_of_the_code(tmp_path: Path) -> None:
-    key = tmp_path / "audit_key"
-    key.write_text("k" * 44 + "\n")
+def test_the_parts_of_compact_events_are_on_the_page() -> None:
+    named = {
+        key
+        for row in table(section(PAGE, "Audit"), "Part")
+        for key in row[1].split(", ")
+    }
+    assert named == {*_SHORT.values(), "site", "url", "map", "id", "prev", "mac"}
+
+
+def test_the_commands_find_a_patient(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, compact = blocks(section(PAGE, "Audit"), "json")
+    digests = Digests("k" * 44)
+    event = json.loads(compact.text)
+    event |= {"key": digests.fingerprint, "pat": {digests.of("Patient/42"): "8"}}
+    file = tmp_path / "audit.jsonl"
+    file.write_text(json.dumps(event) + "\n")
+    monkeypatch.setenv(f"{PREFIX}AUDIT", str(file))
+    monkeypatch.setenv(f"{PREFIX}AUDIT_KEY", "k" * 44)
     (shown,) = blocks(section(PAGE, "Audit"), "sh")
-    command = shown.text.replace("/etc/encounters/audit_key", str(key))
-    command = command.replace("python3", shlex.quote(sys.executable), 1)
-    done = subprocess.run(
-        ["bash", "-euc", command], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == Digests("k" * 44).of("Patient/42")
+    for line in shown.text.splitlines():
+        assert main(shlex.split(line)[1:]) == 0
+        assert "Encounter/8" in capsys.readouterr().out
 
 
 def _token(demo: Demo) -> str:

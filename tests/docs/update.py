@@ -17,6 +17,7 @@ PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("refused-settings", generated.refused_settings),
     ("refused-mapping", generated.refused_mapping),
     ("capacity", capacity.table),
+    ("audit-sizes", generated.audit_sizes),
 )
 """The parts of docs/operators.md."""
 

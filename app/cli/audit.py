@@ -1,0 +1,241 @@
+"""`encounters audit`: who saw the data of a patient, and whether events are missing."""
+
+import csv
+import gzip
+import json
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, astuple, dataclass, field, fields
+from datetime import timedelta
+from glob import escape
+from http import HTTPStatus
+from pathlib import Path
+from types import SimpleNamespace
+
+import orjson
+
+from app.audit import Digests
+from app.audit_chain import Fault, FaultKind, Head, Verification
+from app.cli.check import FINDINGS, FINE, CannotRunError, print_json
+from app.config import AUDIT_OFF, AUDIT_STDOUT, PREFIX, read_settings
+from app.fhir.audit_event import UNREADABLE, AuditedResponse, read_event
+
+MOST_IDS = 3
+"""More resources than these are counted in the table; CSV and JSON name all."""
+
+_TEXTS = {
+    FaultKind.CHANGED: "changed, or signed with another key",
+    FaultKind.MISSING: "missing before this line",
+    FaultKind.REORDERED: "in the wrong place",
+    FaultKind.DUPLICATE: "a second time",
+    FaultKind.UNCHAINED: "not in a chain",
+    FaultKind.UNREADABLE: "not an audit event",
+    FaultKind.CUT_OFF: "cut off since the earlier run",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """A response with data of the patient; no resources: the request named the patient."""
+
+    time: str
+    client: str
+    address: str
+    action: str
+    resources: str
+    request_id: str
+
+
+@dataclass(slots=True)
+class _Search:
+    """A search for a patient in events of several keys; what it could not read."""
+
+    patient: str
+    keys: list[str]
+    start: str
+    end: str
+    foreign: list[str] = field(default_factory=list)
+    """When patients were first and last named under an unknown key."""
+    unreadable: int = 0
+
+    def disclosures(self, lines: Iterable[bytes]) -> Iterator[Disclosure]:
+        """Yield the responses with data of the patient."""
+        digests = [Digests(key) for key in self.keys]
+        names = {self.patient, *(each.of(self.patient) for each in digests)}
+        keys = {each.fingerprint for each in digests}
+        # Parsing each line would take twenty times as long.
+        wanted, known = ([text.encode() for text in texts] for texts in (names, keys))
+        for line in lines:
+            if any(w in line for w in wanted) or not any(k in line for k in known):
+                try:
+                    row = self._disclosure(read_event(orjson.loads(line)), names, keys)
+                except UNREADABLE:
+                    self.unreadable += 1
+                    continue
+                if row:
+                    yield row
+
+    def _disclosure(
+        self, event: AuditedResponse, names: set[str], keys: set[str]
+    ) -> Disclosure | None:
+        if not self.start <= event.recorded < self.end:
+            return None
+        shown = names & event.patients.keys()
+        if shown or _names_patient(event, names):
+            ids = ",".join(event.patients[name] for name in shown)
+            references = [f"{event.returned}/{id}" for id in ids.split(",") if id]
+            return Disclosure(
+                time=event.recorded,
+                client=event.client or "",
+                address=event.address or "",
+                action=event.interaction or "",
+                resources=" ".join(references or [self.patient] * bool(shown)),
+                request_id=event.request_id,
+            )
+        if event.key not in keys and not event.is_clear:
+            times = [*self.foreign, event.recorded]
+            self.foreign = [min(times), max(times)]
+        return None
+
+
+def _names_patient(event: AuditedResponse, names: set[str]) -> bool:
+    """Return whether a successful request named the patient, such as a count of stays."""
+    succeeded = event.status < HTTPStatus.BAD_REQUEST
+    return succeeded and any(value in names for _, value in event.parameters)
+
+
+def who(options: SimpleNamespace) -> int:
+    """Print who saw which data of a patient."""
+    path, _, id = options.patient.rpartition("/")
+    if not id or path.rpartition("/")[2] not in {"", "Patient"}:
+        raise CannotRunError("PATIENT is a reference such as Patient/42")
+    patient = f"Patient/{id}"
+    search = _Search(
+        patient,
+        _keys("audit_key", options.key),
+        f"{options.start:%Y-%m-%d}" if options.start else "",
+        f"{options.end + timedelta(days=1):%Y-%m-%d}" if options.end else "~",
+    )
+    rows: list[Disclosure] = []
+    for path in _paths(options.file):
+        rows += search.disclosures(_lines(path))
+    rows.sort(key=lambda row: row.time)
+    if options.json:
+        print_json({"patient": patient, "disclosures": [asdict(row) for row in rows]})
+    elif options.csv:
+        writer = csv.writer(sys.stdout)
+        writer.writerows([[f.name for f in fields(Disclosure)], *map(astuple, rows)])
+    else:
+        _print_table(rows)
+    return _report_gaps(search)
+
+
+def _report_gaps(search: _Search) -> int:
+    """Report what the search could not read; return the exit status."""
+    if search.unreadable:
+        print(f"{search.unreadable} lines are not audit events", file=sys.stderr)
+    if search.foreign:
+        period = " to ".join(search.foreign)
+        text = f"events have another key, name it with --key: {period}"
+        print(text, file=sys.stderr)
+    return FINDINGS if search.unreadable or search.foreign else FINE
+
+
+def _print_table(rows: list[Disclosure]) -> None:
+    cells = [("time", "client", "action", "what", "request")]
+    for row in rows:
+        what = _summary(row.resources.split())
+        cells.append((row.time, row.client, row.action, what, row.request_id))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        padded = (f"{c:{w}}" for c, w in zip(line, widths, strict=True))
+        print("  ".join(padded).rstrip())
+
+
+def _summary(references: list[str]) -> str:
+    if len(references) > MOST_IDS:
+        return f"{len(references)} {references[0].partition('/')[0]}"
+    return " ".join(references) or "no resource"
+
+
+def verify(options: SimpleNamespace) -> int:
+    """Report missing and changed events."""
+    verification = Verification(_keys("audit_chain_key", options.key))
+    faults: list[Fault] = []
+    for path in _paths(options.file):
+        faults += verification.read(path.name, _lines(path))
+    if not verification.events:
+        raise CannotRunError("the files have no audit events")
+    faults += verification.faults()
+    if options.earlier:
+        faults += verification.cut_off(_earlier_heads(options.earlier))
+    heads = list(verification.heads())
+    if options.json:
+        print_json(
+            {
+                "events": verification.events,
+                "writers": [asdict(head) for head in heads],
+                "faults": [asdict(fault) for fault in faults],
+            }
+        )
+    else:
+        _print_faults(faults, heads)
+        state = f"{len(faults)} faults" if faults else "none missing or changed"
+        print(f"{verification.events} events of {len(heads)} writers: {state}")
+    return FINDINGS if faults else FINE
+
+
+def _print_faults(faults: list[Fault], heads: list[Head]) -> None:
+    for fault in faults:
+        lines = f"{fault.line}" + f"-{fault.last}" * (fault.last > fault.line)
+        place = f"{fault.file}:{lines}: " if fault.file else ""
+        events = f" (event {fault.text})" if fault.text else ""
+        print(f"{place}{_TEXTS[fault.kind]}{events}")
+    for head in heads:
+        if head.first > 1:
+            text = "events before it are not in these files"
+            print(f"note: {head.writer} begins with event {head.first}; {text}")
+
+
+def _earlier_heads(path: Path) -> list[Head]:
+    try:
+        document = json.loads(path.read_bytes())
+        return [Head(**each) for each in document["writers"]]
+    except (OSError, LookupError, TypeError, ValueError) as error:
+        text = f"{path} is not the output of `encounters audit verify --json`"
+        raise CannotRunError(text) from error
+
+
+def _keys(name: str, files: Iterable[Path]) -> list[str]:
+    """Return the key of a setting and those of files. Raises CannotRunError if none."""
+    setting = read_settings(os.environ).values.get(name)
+    try:
+        others = [path.read_text("utf-8-sig").strip() for path in files]
+    except (OSError, ValueError) as error:
+        raise CannotRunError("a file of --key cannot be read") from error
+    keys = [key for key in (setting, *others) if key]
+    if not keys:
+        variable = f"{PREFIX}{name.upper()}"
+        raise CannotRunError(f"no key: set {variable} or {variable}_FILE, or use --key")
+    return keys
+
+
+def _paths(files: tuple[Path, ...]) -> list[Path]:
+    """Return the files to read: by default that of the settings and its rotated ones."""
+    target = read_settings(os.environ).values.get("audit", AUDIT_OFF)
+    if not files and target not in {AUDIT_OFF, AUDIT_STDOUT}:
+        path = Path(target)
+        files = tuple(sorted(path.parent.glob(f"{escape(path.name)}*")))
+    if not files:
+        raise CannotRunError(f"no file: {PREFIX}AUDIT names none; name the files")
+    return list(files)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield from file
+    except (OSError, EOFError, zlib.error) as error:
+        raise CannotRunError(f"{path.name} cannot be read") from error
