@@ -21,6 +21,7 @@ from typing import Self
 
 from adapters import open_adapter
 from adapters.contract import Adapter, AdapterError, ResourceType
+from adapters.encryption import WITHOUT_TLS, exposed_sources
 from adapters.inspection import Inspectable, Observation, Weight
 from adapters.mapping.document import read_layers
 from adapters.mapping.load import ProfileGivenError, load_mapping
@@ -399,6 +400,11 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Finding]:
         raise CannotRunError(f"{file}: {error}") from error
     with closing(adapter):
         findings = dict.fromkeys(_inspected(file, adapter, seconds))
+    for exposed in exposed_sources(mapping):
+        finding = Finding.at(
+            exposed.mark, WITHOUT_TLS, "source.url", "", Severity.WARNING
+        )
+        findings[replace(finding, remedy=exposed.remedy)] = None
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
 
 
