@@ -32,11 +32,13 @@ def create_app(
     from app.middleware import register_errors, register_transport
     from app.observability import open_tracing, register_metrics, register_tracing
     from app.service import EXTENSION, Service
+    from app.tls import require_verified_tls
     from app.views import Segment, bundle, metadata, resources
 
     settings = settings or Settings.from_environ(os.environ)
     mapping = load_mapping(settings.mapping, os.environ)
     adapter = adapter or open_adapter(mapping)
+    require_verified_tls(settings, mapping)
 
     # The package's name: the log tells Flask's own logger from ours by it.
     app = Flask("app", static_folder=None)

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -41,7 +42,7 @@ from app.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from app.jwks import IdentityError, KeySource, Provider
+from app.jwks import Address, IdentityError, KeySource, Metadata, Provider
 
 ALGORITHMS = frozenset(
     {
@@ -127,10 +128,12 @@ class Authenticator:
     ) -> Self:
         """Return the authenticator of a deployment; it does not call the provider yet."""
         claims = ClaimsReader(settings, clock)
-        keys = key_source(settings, monotonic)
+        addresses = ProviderAddresses.of(settings, monotonic)
+        keys = key_source(settings, addresses.key_set, monotonic)
         signed = SignedTokens(keys, claims) if keys else None
-        url = settings.introspection_url
-        opaque = IntrospectedTokens(url, settings, claims, clock) if url else None
+        opaque = None
+        if address := addresses.introspection:
+            opaque = IntrospectedTokens(address, settings, claims, clock)
         return cls(signed, opaque, clock)
 
     def recall(self, authorization: str | None) -> Client | None:
@@ -372,12 +375,12 @@ class IntrospectedTokens:
 
     def __init__(
         self,
-        url: str,
+        address: Address,
         settings: Settings,
         claims: ClaimsReader,
         clock: Callable[[], float],
     ) -> None:
-        self._provider = Provider(url, settings.identity_timeout_seconds)
+        self._provider = Provider(address, settings.identity_timeout_seconds)
         self._claims = claims
         self._auth = OAuth2ClientAuth(
             settings.introspection_client_id,
@@ -416,13 +419,47 @@ class IntrospectedTokens:
             ) from error
 
 
-def key_source(settings: Settings, monotonic: Callable[[], float]) -> KeySource | None:
+@dataclass(frozen=True, slots=True)
+class ProviderAddresses:
+    """Where the provider's keys are, and where tokens are introspected; None for nowhere.
+
+    A setting wins. Else the metadata of the issuer says it, once it is needed.
+    """
+
+    key_set: Address | None
+    introspection: Address | None
+
+    @classmethod
+    def of(cls, settings: Settings, monotonic: Callable[[], float]) -> Self:
+        """Return the addresses of a deployment."""
+        key_set: Address | None = settings.key_set_url
+        introspection: Address | None = settings.introspection_url
+        if introspection is not None or (
+            key_set is not None and not settings.introspection_client_id
+        ):
+            return cls(key_set, introspection)
+        metadata = Metadata(
+            settings.issuer,
+            settings.identity_timeout_seconds,
+            settings.allows_provider,
+            fresh=settings.key_set_seconds,
+            retry=settings.key_set_retry_seconds,
+            clock=monotonic,
+        )
+        if settings.introspection_client_id:
+            introspection = partial(metadata.address, "introspection_endpoint")
+        return cls(key_set or partial(metadata.address, "jwks_uri"), introspection)
+
+
+def key_source(
+    settings: Settings, address: Address | None, monotonic: Callable[[], float]
+) -> KeySource | None:
     """Return the provider's keys; None if all tokens are introspected."""
-    if settings.key_set_url is None:
+    if address is None:
         return None
     directory = settings.state_directory
     return KeySource(
-        Provider(settings.key_set_url, settings.identity_timeout_seconds),
+        Provider(address, settings.identity_timeout_seconds),
         fresh=settings.key_set_seconds,
         retry=settings.key_set_retry_seconds,
         clock=monotonic,

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from cryptography.fernet import Fernet
 
-from app.redis_client import SentinelAddress, is_sentinel
+from adapters.encryption import is_plain
+from app.redis_client import SentinelAddress, is_exposed, is_sentinel
 
 PREFIX = "ENCOUNTERS_"
 BASE_PATH = "/fhir/v3"
@@ -38,6 +39,15 @@ class PlainHttp(StrEnum):
 
     REFUSE = "refuse"
     LOOPBACK = "loopback"
+
+
+class Link(StrEnum):
+    """A connection that crosses a network only with verified TLS."""
+
+    DATABASE = "database"
+    HTTP = "http"
+    REDIS = "redis"
+    PROVIDER = "provider"
 
 
 class LogLevel(StrEnum):
@@ -76,16 +86,6 @@ class SettingsError(Exception):
     def __init__(self, faults: tuple[str, ...]) -> None:
         super().__init__("\n".join(faults))
         self.faults = faults
-
-
-def is_loopback(host: str | None) -> bool:
-    """Return whether a host name or address is this machine itself."""
-    if host is None:
-        return False
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +165,19 @@ def _readable_file(text: str) -> Path:
 
 
 @_kind("URL", "https (http for a loopback host), without user name and fragment")
-def _https_url(text: str) -> str:
+def _web_url(text: str) -> str:
+    """Accept http too: `_conflicts` says where it is allowed."""
     parts = urlsplit(_word.read(text))
     _require(parts.hostname and parts.port != 0)
     _require(parts.username is None and "#" not in text)
-    local = parts.scheme == "http" and is_loopback(parts.hostname)
-    _require(parts.scheme == "https" or local)
+    _require(parts.scheme in {"http", "https"})
     return text
 
 
 @_kind("URL", f"https (http for a loopback host), ending in {BASE_PATH}, without query")
 def _base_url(text: str) -> str:
     _require(text.endswith(BASE_PATH) and "?" not in text)
-    _https_url.read(text)
+    _require(not is_plain(_web_url.read(text)))
     return text
 
 
@@ -254,6 +254,11 @@ def _networks(text: str) -> tuple[Network, ...]:
     return tuple(map(ip_network, filter(None, _BLANKS_OR_COMMAS.split(text))))
 
 
+@_kind("list", f"{', '.join(Link)}, separated by a blank or a comma")
+def _links(text: str) -> frozenset[Link]:
+    return frozenset(map(Link, filter(None, _BLANKS_OR_COMMAS.split(text.lower()))))
+
+
 @_kind("path", "an absolute path of a directory")
 def _directory(text: str) -> Path:
     path = Path(text)
@@ -309,14 +314,19 @@ class Settings:
         "The public address of the service. Every link starts with it.",
         _REQUIRED,
     )
-    issuer: str = _setting(_word, "The `iss` that access tokens must carry.", _REQUIRED)
+    issuer: str = _setting(
+        _word,
+        "The `iss` that access tokens must carry. Its metadata names the addresses of "
+        "the identity provider that no setting gives.",
+        _REQUIRED,
+    )
     audience: str = _setting(
         _word, "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
     )
     key_set_url: str | None = _setting(
-        _https_url,
-        "Where the identity provider publishes its keys (JWKS). Required unless "
-        "tokens are introspected.",
+        _web_url,
+        "Where the identity provider publishes its keys (JWKS). Default: what the "
+        "metadata of the issuer names, unless all tokens are introspected.",
     )
     key_set_seconds: int = _setting(
         _whole(10, 86400),
@@ -330,17 +340,19 @@ class Settings:
         "10",
     )
     introspection_url: str | None = _setting(
-        _https_url, "Where opaque tokens are introspected (RFC 7662)."
+        _web_url,
+        "Where opaque tokens are introspected (RFC 7662). Default: what the metadata of "
+        "the issuer names, where a client id is set.",
     )
     introspection_client_id: str | None = _setting(
         _word,
-        "The client id of the service at the introspection endpoint. Required with "
-        "its URL.",
+        "The client id of the service at the introspection endpoint. With it opaque "
+        "tokens are introspected.",
     )
     introspection_client_secret: str | None = _setting(
         _word,
         "The client secret of the service at the introspection endpoint. Required "
-        "with its URL.",
+        "with the client id.",
         secret=True,
     )
     identity_timeout_seconds: float = _setting(
@@ -438,6 +450,11 @@ class Settings:
         "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are trusted.",
         "",
     )
+    unverified_tls: frozenset[Link] = _setting(
+        _links,
+        "Connections that may cross a network without verified TLS.",
+        "",
+    )
     bind: str = _setting(_address, "Where the service listens.", "127.0.0.1:8000")
     operations_bind: str | None = _setting(
         _address,
@@ -468,6 +485,11 @@ class Settings:
         "`tracing`.",
         "false",
     )
+
+    def allows_provider(self, url: str) -> bool:
+        """Return whether an address that the provider publishes may be called."""
+        is_waived = Link.PROVIDER in self.unverified_tls
+        return _is_web_url(url) and (is_waived or not is_plain(url))
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
@@ -558,21 +580,42 @@ def _conflicts(values: Values) -> Iterator[str]:
     def is_set(name: str) -> bool:
         return values.get(name, "invalid") is not None
 
-    if is_set("introspection_url"):
-        for name in ("introspection_client_id", "introspection_client_secret"):
-            if not is_set(name):
-                text = f"is missing: {PREFIX}INTROSPECTION_URL requires it."
-                yield f"{PREFIX}{name.upper()} {text}"
-    elif not is_set("key_set_url"):
-        yield (
-            f"{PREFIX}KEY_SET_URL is missing: it is optional only where "
-            f"{PREFIX}INTROSPECTION_URL is set."
-        )
     if values.get("audit", AUDIT_OFF) != AUDIT_OFF and not is_set("audit_key"):
         yield f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT requires it."
     if values.get("page_idle_minutes", 0) > values.get("page_life_minutes", 1440):
         yield f"{PREFIX}PAGE_IDLE_MINUTES is longer than {PREFIX}PAGE_LIFE_MINUTES."
+    yield from _provider_conflicts(values)
     yield from _service_conflicts(values)
+    yield from _exposed(values)
+
+
+def _provider_conflicts(values: Values) -> Iterator[str]:
+    account = "introspection_client_id", "introspection_client_secret"
+    introspects = values.get("introspection_url") or values.get(account[0])
+    for name in account if introspects else ():
+        if values.get(name, "invalid") is None:
+            yield f"{PREFIX}{name.upper()} is missing: introspection requires it."
+    if _reads_metadata(values) and not _is_web_url(values["issuer"]):
+        yield (
+            f"{PREFIX}KEY_SET_URL is missing: {PREFIX}ISSUER is not an https address, so "
+            "it has no metadata that could name it."
+        )
+
+
+def _reads_metadata(values: Values) -> bool:
+    """Return whether the metadata of the issuer has to name an address."""
+    if values.get("issuer") is None or values.get("introspection_url", "invalid"):
+        return False
+    return not values.get("key_set_url", "invalid") or bool(
+        values.get("introspection_client_id")
+    )
+
+
+def _is_web_url(text: str) -> bool:
+    try:
+        return bool(_web_url.read(text))
+    except ValueError:
+        return False
 
 
 def _service_conflicts(values: Values) -> Iterator[str]:
@@ -587,6 +630,29 @@ def _service_conflicts(values: Values) -> Iterator[str]:
     refuses = values.get("plain_http") is PlainHttp.REFUSE
     if refuses and values.get("base_url", "").startswith("http://"):
         yield f"{PREFIX}BASE_URL is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."
+
+
+def _exposed(values: Values) -> Iterator[str]:
+    """Yield the addresses that cross a network without the TLS that they require."""
+    # Nothing is known of an invalid list.
+    allowed = values.get("unverified_tls", frozenset(Link))
+    url = values.get("redis_url")
+    if url and is_exposed(url) and Link.REDIS not in allowed:
+        yield _without_tls("redis_url", "rediss://", Link.REDIS)
+    names = ["key_set_url", "introspection_url"]
+    if _reads_metadata(values) and _is_web_url(values["issuer"]):
+        names.append("issuer")
+    for name in names:
+        url = values.get(name)
+        if url and is_plain(url) and Link.PROVIDER not in allowed:
+            yield _without_tls(name, "https://", Link.PROVIDER)
+
+
+def _without_tls(name: str, scheme: str, link: Link) -> str:
+    return (
+        f"{PREFIX}{name.upper()} leads to another machine without TLS: use {scheme}, or "
+        f"set {PREFIX}UNVERIFIED_TLS={link}."
+    )
 
 
 def _port(bind: str) -> str:

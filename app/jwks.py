@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from threading import Lock, local
-from typing import Any
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 import orjson
 import requests
@@ -50,11 +51,15 @@ class IdentityError(Exception):
     """The provider did not respond, or not as it should; the text names no host."""
 
 
+Address: TypeAlias = str | Callable[[], str]
+"""A URL, or what returns it and raises IdentityError as long as it is not known."""
+
+
 class Provider:
     """One address of the identity provider. Safe to share between threads."""
 
-    def __init__(self, url: str, timeout: float) -> None:
-        self._url = url
+    def __init__(self, address: Address, timeout: float) -> None:
+        self._address = address
         self._timeout = timeout
         self._threads = local()
 
@@ -66,13 +71,14 @@ class Provider:
         Raises IdentityError.
         """
         method = "POST" if form else "GET"
+        url = self._address if isinstance(self._address, str) else self._address()
         deadline = time.monotonic() + self._timeout
         try:
             with (
                 observe(Kind.HTTP, "identity provider", method) as call,
                 self._session().request(
                     method,
-                    self._url,
+                    url,
                     data=form,
                     auth=auth,
                     timeout=(self._timeout, self._timeout),
@@ -126,6 +132,79 @@ def _object(body: bytes) -> dict[str, object]:
     if not isinstance(content, dict):
         raise IdentityError("response is not an object")
     return content
+
+
+class Metadata:
+    """What an issuer publishes about itself: its addresses. Safe to share between threads.
+
+    `fresh` and `retry` are in seconds, `clock` is monotonic; `is_allowed` accepts an address
+    that is published. Addresses that were read once are used while the issuer is away.
+    Source: OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3.
+    """
+
+    def __init__(
+        self,
+        issuer: str,
+        timeout: float,
+        is_allowed: Callable[[str], bool],
+        *,
+        fresh: float,
+        retry: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._issuer = issuer
+        self._providers = [Provider(url, timeout) for url in metadata_urls(issuer)]
+        self._is_allowed = is_allowed
+        self._fresh = fresh
+        self._retry = retry
+        self._clock = clock
+        self._content: dict[str, object] = {}
+        self._next_at = -math.inf
+        self._lock = Lock()
+
+    def address(self, name: str) -> str:
+        """Return the address of that name ("jwks_uri"). Raises IdentityError."""
+        # One request reads it again; the others use the addresses at hand.
+        if self._clock() >= self._next_at and self._lock.acquire(
+            blocking=not self._content
+        ):
+            try:
+                self._refresh()
+            finally:
+                self._lock.release()
+        url = self._content.get(name)
+        if not isinstance(url, str):
+            raise IdentityError(f"no metadata that names {name}")
+        if not self._is_allowed(url):
+            raise IdentityError(f"{name} of the metadata is not an https address")
+        return url
+
+    def _refresh(self) -> None:
+        # Another thread may have read it while this one waited.
+        if self._clock() < self._next_at:
+            return
+        for provider in self._providers:
+            try:
+                content = provider.fetch()
+                if content.get("issuer") != self._issuer:
+                    raise IdentityError("metadata of another issuer")
+            except IdentityError as error:
+                _log.warning(
+                    "metadata not read", extra={"data": {"reason": str(error)}}
+                )
+            else:
+                self._content = content
+                self._next_at = self._clock() + self._fresh
+                return
+        self._next_at = self._clock() + self._retry
+
+
+def metadata_urls(issuer: str) -> tuple[str, str]:
+    """Return where an issuer publishes its metadata: by OpenID Connect, by RFC 8414."""
+    openid = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+    parts = urlsplit(issuer)
+    path = f"/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
+    return openid, parts._replace(path=path).geturl()
 
 
 @dataclass(frozen=True, slots=True)

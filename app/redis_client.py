@@ -15,6 +15,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from adapters.encryption import is_loopback
+
 SCHEMES = ("redis+sentinel", "rediss+sentinel")
 REDIS_SECONDS = 0.25
 """How long a call to Redis may take; the library's own defaults are several seconds."""
@@ -72,6 +74,19 @@ class SentinelAddress:
 def is_sentinel(url: str) -> bool:
     """Tell whether an address is that of sentinels."""
     return url.partition("://")[0] in SCHEMES
+
+
+def is_exposed(url: str) -> bool:
+    """Return whether an address leads to another machine without TLS.
+
+    With TLS the client checks the certificate and the name of the host.
+    """
+    if is_sentinel(url):
+        address = SentinelAddress.read(url)
+        hosts: tuple[str | None, ...] = tuple(host for host, _ in address.hosts)
+        return not address.secure and not all(map(is_loopback, hosts))
+    parts = urlsplit(url)
+    return parts.scheme == "redis" and not is_loopback(parts.hostname)
 
 
 def connect(url: str) -> redis.Redis:

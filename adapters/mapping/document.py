@@ -10,7 +10,7 @@ A document is what results, between the text of a file and its meaning: what the
 look at.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -480,19 +480,63 @@ def _options(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
 # ------------------------------------------------------------------------- secrets
 
 
+class VariableError(ValueError):
+    """A variable that cannot be read; the text holds nothing of its value."""
+
+
 def resolved(value: Any, environ: Mapping[str, str] | None) -> str:
-    """Return a text, from the environment where the file says {env: NAME}; "" if unset."""
-    if isinstance(value, Mapping):
+    """Return a text, from the environment where the file says {env: NAME}.
+
+    It is "" where the variable has no value: a rule reports that.
+    """
+    if not isinstance(value, Mapping):
+        return str(value)
+    try:
         return variable(value.get("env", ""), environ or {})
-    return str(value)
+    except VariableError:
+        return ""
 
 
 def variable(name: str, environ: Mapping[str, str]) -> str:
-    """Return the value of a variable, "" when it is not set.
+    """Return the value of a variable, or what the file holds that NAME_FILE names.
 
-    Line ends around it are those of the file that it was taken from, and no part of it.
+    It is "" when neither is set. Line ends around it are those of a file, and no part of
+    it. Raises VariableError when both are set, or the file cannot be read.
     """
-    return environ.get(name, "").strip("\r\n")
+    text, path = environ.get(name, ""), environ.get(f"{name}_FILE", "")
+    if text and path:
+        raise VariableError(f"{name} and {name}_FILE are both set")
+    if path:
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, ValueError):
+            raise VariableError(f"{name}_FILE is not a readable file") from None
+    return text.strip("\r\n")
+
+
+def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables by value, those in files read; a faulty one as it is set."""
+    secrets: dict[str, str] = {}
+    for name in names:
+        try:
+            secrets[name] = variable(name, environ)
+        except VariableError:
+            both = (name, f"{name}_FILE")
+            secrets |= {each: environ[each] for each in both if each in environ}
+    return secrets
+
+
+def variables_in(node: Node) -> Iterator[str]:
+    """Yield the environment variables that a file names."""
+    match node:
+        case Table(entries={"env": Scalar(text=name), **others}) if not others:
+            yield name
+        case Table(entries=entries):
+            for child in entries.values():
+                yield from variables_in(child)
+        case Items(items=items):
+            for child in items:
+                yield from variables_in(child)
 
 
 def named(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:

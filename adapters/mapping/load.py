@@ -30,6 +30,8 @@ from adapters.mapping.document import (
     Site,
     read_layers,
     resolved,
+    secrets_of,
+    variables_in,
 )
 from adapters.mapping.model import (
     Basic,
@@ -93,7 +95,7 @@ class ProfileGivenError(MappingError):
 def load_mapping(
     path: str | PathlibPath, environ: Mapping[str, str] | None
 ) -> SourceMapping:
-    """Return the mapping that a file says; `environ` resolves {env: NAME}.
+    """Return the mapping that a file says; `environ` resolves {env: NAME}, by NAME_FILE too.
 
     Without `environ` the file is read by itself: what {env: NAME} stands for is "".
 
@@ -102,9 +104,33 @@ def load_mapping(
     """
     path = PathlibPath(path)
     if path.suffix == SUFFIX:
-        variables = None if environ is None else frozenset(environ.items())
-        return _load_copy(path.read_bytes(), variables)
+        content = path.read_bytes()
+        return _load_copy(content, None if environ is None else _last(content, environ))
     return _load(path, from_disk, environ)
+
+
+_LAST_READ: dict[str, str] = {}
+"""The variables of a copy, as they were read last here or before this process was forked."""
+
+
+def _last(content: bytes, environ: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the variables of a copy; one without a value keeps what it had before.
+
+    So a worker starts while a file of a secret is being replaced.
+    """
+    names = _names_in(content)
+    secrets = secrets_of(names, environ)
+    for name in names & _LAST_READ.keys():
+        if not secrets.get(name):
+            secrets.pop(f"{name}_FILE", None)
+            secrets[name] = _LAST_READ[name]
+    _LAST_READ.update({name: secrets[name] for name in names if secrets.get(name)})
+    return frozenset(secrets.items())
+
+
+@lru_cache(maxsize=1)
+def _names_in(content: bytes) -> frozenset[str]:
+    return frozenset(variables_in(read_layers(*open_kept(content))[0]))
 
 
 @lru_cache(maxsize=1)
@@ -163,6 +189,9 @@ def _load(
     if is_profile(root):
         text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
         raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
+    if environ is not None:
+        # Each file of a secret is read once.
+        environ = secrets_of(variables_in(root), environ)
     marks = {problem.mark for problem in refused}
     data = plain(root)
     faults = find_faults(data, "File")

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from adapters.contract import ResourceType
-from adapters.mapping.document import Document, Section, Site, named, resolved, variable
+from adapters.mapping.document import (
+    Document,
+    Section,
+    Site,
+    VariableError,
+    named,
+    resolved,
+    variable,
+)
 from adapters.mapping.model import HIDDEN, REMOVED, Several, Step
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
@@ -226,8 +234,17 @@ def secrets_are_set(doc: Document) -> Iterator[Fault]:
     """Refuse an environment variable that is named and not set, where there are any."""
     for path, source in doc.sources.items():
         for place, name in named(source, path):
-            if doc.environ is not None and not variable(name, doc.environ):
-                yield Fault(place, f"the environment variable {name} is not set")
+            if doc.environ is not None and (text := _lacks(name, doc.environ)):
+                yield Fault(place, text)
+
+
+def _lacks(name: str, environ: Mapping[str, str]) -> str:
+    """Return why a variable has no value, "" where it has one."""
+    try:
+        is_set = variable(name, environ)
+    except VariableError as error:
+        return str(error)
+    return "" if is_set else f"the environment variable {name} is not set"
 
 
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:

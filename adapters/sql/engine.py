@@ -58,7 +58,7 @@ class Database:
 
     Every method raises SourceUnavailableError when the database does not answer,
     SourceBusyError when no connection becomes free in time, and SourceDataError when the
-    database refuses the statement.
+    database refuses the statement, or sends a value that its driver cannot read.
     """
 
     def __init__(
@@ -185,6 +185,11 @@ class Database:
                 raise fault from error.orig
             except sa.exc.InvalidRequestError as error:
                 text = "the database has no such table or schema"
+                raise SourceDataError(text) from error
+            except ValueError as error:
+                # The driver stopped within an answer: the next one would begin there.
+                connection.invalidate()
+                text = f"the driver cannot read a value ({type(error).__name__})"
                 raise SourceDataError(text) from error
 
     @contextmanager

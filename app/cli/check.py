@@ -22,6 +22,7 @@ from typing import Self
 
 from adapters import open_adapter
 from adapters.contract import Adapter, AdapterError, ResourceType
+from adapters.encryption import WITHOUT_TLS, exposed_sources
 from adapters.inspection import Finding as Finding
 from adapters.inspection import Inspectable, Measurement, Result, selects
 from adapters.inspection import Severity as Severity
@@ -504,6 +505,9 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     with closing(adapter):
         results = list(dict.fromkeys(_results(file, adapter, seconds)))
     findings = [each for each in results if isinstance(each, Finding)]
+    for source in exposed_sources(mapping):
+        details = (WITHOUT_TLS, "source.url", "", Severity.WARNING, source.remedy)
+        findings.append(Finding.at(source.mark, *details))
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from (each for each in results if isinstance(each, Measurement))
 

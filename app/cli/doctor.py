@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from email.utils import parsedate_to_datetime
@@ -30,10 +30,13 @@ from redis.sentinel import MasterNotFoundError
 
 from adapters import open_source
 from adapters.contract import AdapterError
+from adapters.encryption import WITHOUT_TLS, exposed_sources, is_plain
+from adapters.mapping.document import read_layers, variables_in
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceConfig, SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.engine import COUNTS, Database
+from app.auth import ProviderAddresses
 from app.cli.check import (
     FINDINGS,
     FINE,
@@ -49,10 +52,10 @@ from app.config import (
     PlainHttp,
     Settings,
     SettingsError,
-    is_loopback,
 )
-from app.jwks import IdentityError, usable_keys
-from app.redis_client import SentinelAddress, connect, is_sentinel
+from app.jwks import Address, IdentityError, usable_keys
+from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
+from app.tls import refused_sources, remedy_of
 
 CERTIFICATE_DAYS = 21
 """A certificate that expires within so many days is a warning."""
@@ -146,10 +149,11 @@ def checks_of(settings: Settings) -> Iterator[Check]:
         yield Check("operations port", partial(_check_operations, bind))
     yield from _mapping_checks(settings)
     yield Check("redis", partial(_check_redis, settings))
-    if url := settings.key_set_url:
-        yield Check("key set", partial(_check_key_set, settings, url))
-    if settings.introspection_url:
-        yield Check("introspection", partial(_check_introspection, settings))
+    addresses = ProviderAddresses.of(settings, time.monotonic)
+    if address := addresses.key_set:
+        yield Check("key set", partial(_check_key_set, settings, address))
+    if address := addresses.introspection:
+        yield Check("introspection", partial(_check_introspection, settings, address))
 
 
 def _as_json(check: Check) -> dict[str, object]:
@@ -182,10 +186,15 @@ def _check_settings(settings: Settings) -> Findings:
     if not settings.operations_bind:
         text = "there are no probes and no metrics"
         yield _note(text, "ENCOUNTERS_OPERATIONS_BIND=127.0.0.1:8001")
-    for setting in SETTINGS:
-        file = os.environ.get(f"{setting.name}_FILE", "") if setting.secret else ""
+    yield from _check_files(setting.name for setting in SETTINGS if setting.secret)
+
+
+def _check_files(names: Iterable[str]) -> Findings:
+    """Warn of files of secrets that everybody may read."""
+    for name in names:
+        file = os.environ.get(f"{name}_FILE", "")
         if file and stat.S_IMODE(Path(file).stat().st_mode) & stat.S_IROTH:
-            text = f"everybody on this machine may read {setting.name}_FILE"
+            text = f"everybody on this machine may read {name}_FILE"
             yield _warning(text, "chmod 0640, or 0400")
 
 
@@ -357,6 +366,7 @@ def _mapping_checks(settings: Settings) -> Iterator[Check]:
 
 def _check_mapping(file: Path) -> Findings:
     yield Finding("fits its format and its profile")
+    yield from _check_files({*variables_in(read_layers(file)[0])})
     for finding in check_file(file):
         if finding.severity is Severity.NOTE:
             yield _note(str(finding).replace("note: ", "", 1))
@@ -385,8 +395,8 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Findings:
     if source.kind == "sql" and not is_away:
         yield from _check_database(source, settings)
     if source.kind == "http":
-        yield from _check_encryption(source, secure=source.url.startswith("https:"))
         yield from check_certificate(source.url)
+    yield from _check_tls(parts[0], settings)
 
 
 def _check_database(source: SourceConfig, settings: Settings) -> Findings:
@@ -413,15 +423,17 @@ def _check_database(source: SourceConfig, settings: Settings) -> Findings:
     if status.most is not None and others + needed > status.most:
         text = f"allows {status.most} connections, others use {others}"
         yield _error(f"{text}, {need}", remedy)
-    if status.encrypted is not None:
-        yield from _check_encryption(source, secure=status.encrypted)
 
 
-def _check_encryption(source: SourceConfig, *, secure: bool) -> Findings:
-    host = urlsplit(source.url).hostname
-    if not secure and host is not None and not is_loopback(host):
-        text = "is reached without TLS: patient data cross the network in clear"
-        yield _warning(text, "use TLS in its address (PostgreSQL: sslmode=verify-full)")
+def _check_tls(mapping: SourceMapping, settings: Settings) -> Findings:
+    refused = {*refused_sources(settings, mapping)}
+    for exposed in exposed_sources(mapping):
+        if exposed in refused:
+            text = f"{WITHOUT_TLS}: the service does not start"
+            yield _error(text, remedy_of(exposed))
+        else:
+            text = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
+            yield _warning(text, exposed.remedy)
 
 
 # Redis
@@ -472,22 +484,18 @@ def _check_redis(settings: Settings) -> Findings:
 
 def _check_redis_address(url: str) -> Findings:
     parts = urlsplit(url)
-    hosts, secure = [parts.hostname or "localhost"], parts.scheme == "rediss"
     if is_sentinel(url):
-        address = SentinelAddress.read(url)
-        hosts, secure = [host for host, _ in address.hosts], address.secure
-        if len(hosts) < SENTINELS:
-            text = (
-                f"{len(hosts)} sentinels are named: electing a master takes {SENTINELS}"
-            )
+        number = len(SentinelAddress.read(url).hosts)
+        if number < SENTINELS:
+            text = f"{number} sentinels are named: electing a master takes {SENTINELS}"
             yield _warning(text, "name all of them in ENCOUNTERS_REDIS_URL")
-    elif secure:
+    elif parts.scheme == "rediss":
         (cafile,) = parse_qs(parts.query).get("ssl_ca_certs", [""])
         https = f"https://{parts.hostname}:{parts.port or 6379}"
         yield from check_certificate(https, cafile)
-    if not secure and not all(map(is_loopback, hosts)):
+    if is_exposed(url):
         text = "is reached without TLS: pages are encrypted, its password is not"
-        yield _warning(text, "ENCOUNTERS_REDIS_URL: rediss://…, or a private network")
+        yield _warning(text, "ENCOUNTERS_REDIS_URL: rediss://…")
 
 
 def _check_redis_info(info: Mapping[str, Any]) -> Findings:
@@ -512,8 +520,22 @@ def _check_redis_info(info: Mapping[str, Any]) -> Findings:
 # Identity provider
 
 
-def _check_key_set(settings: Settings, url: str) -> Findings:
+def _located(address: Address) -> str:
+    """Return the URL of an address of the provider. Raises IdentityError."""
+    return address if isinstance(address, str) else address()
+
+
+def _check_exposed(url: str) -> Findings:
+    if is_plain(url):
+        text = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
+        yield _warning(text, "use an https:// address")
+    yield from check_certificate(url)
+
+
+def _check_key_set(settings: Settings, address: Address) -> Findings:
+    url = ""
     try:
+        url = _located(address)
         response = _request("GET", url, timeout=settings.identity_timeout_seconds)
         response.raise_for_status()
         keys = usable_keys(response.json())
@@ -529,18 +551,20 @@ def _check_key_set(settings: Settings, url: str) -> Findings:
             # The header has whole seconds.
             ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
             yield _compare_clock(ahead, settings.leeway_seconds)
-    yield from check_certificate(url)
+    yield from _check_exposed(url) if url else ()
 
 
 def _no_keys(reason: str) -> Finding:
     text = f"cannot be fetched ({reason}): no token can be checked (503)"
-    return _error(text, "check ENCOUNTERS_KEY_SET_URL and firewalls")
+    remedy = "check ENCOUNTERS_KEY_SET_URL, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
+    return _error(text, remedy)
 
 
-def _check_introspection(settings: Settings) -> Findings:
-    url = settings.introspection_url or ""
+def _check_introspection(settings: Settings, address: Address) -> Findings:
+    url = ""
     account = settings.introspection_client_id, settings.introspection_client_secret
     try:
+        url = _located(address)
         response = _request(
             "POST",
             url,
@@ -558,11 +582,17 @@ def _check_introspection(settings: Settings) -> Findings:
         else:
             text = "accepts an invented token"
             yield _error(text, "do not use it: everybody would have access")
+    except IdentityError as error:
+        yield _no_introspection(str(error))
     except (requests.RequestException, ValueError, AttributeError) as error:
         yield _no_introspection(type(error).__name__)
-    yield from check_certificate(url)
+    yield from _check_exposed(url) if url else ()
 
 
 def _no_introspection(reason: str) -> Finding:
     text = f"does not answer ({reason}): opaque tokens get 503"
-    return _error(text, "check ENCOUNTERS_INTROSPECTION_URL and firewalls")
+    remedy = (
+        "check ENCOUNTERS_INTROSPECTION_URL, or the metadata of ENCOUNTERS_ISSUER, and "
+        "firewalls"
+    )
+    return _error(text, remedy)

@@ -5,14 +5,18 @@ mapping names are never shown.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
 
-from adapters.mapping.document import read_layers, variable
+from adapters.mapping.document import (
+    VariableError,
+    read_layers,
+    variable,
+    variables_in,
+)
 from adapters.mapping.problems import MappingError
-from adapters.mapping.yaml import Items, Node, Scalar, Table
 from app.cli.check import FINDINGS, FINE, print_json
 from app.config import PREFIX, SETTINGS, Entry, Origin, read_settings
 
@@ -23,11 +27,8 @@ def run(options: SimpleNamespace) -> int:
     """Print every setting and every fault."""
     reading = read_settings(os.environ)
     variables = _mapping_variables(reading.values.get("mapping"))
-    missing = [name for name in variables if not variable(name, os.environ)]
-    faults = [
-        *reading.faults,
-        *(f"{name} is missing: the mapping names it." for name in missing),
-    ]
+    missing = dict(_variable_faults(variables))
+    faults = [*reading.faults, *missing.values()]
     unknown = dict(_unknown_names(os.environ))
     if options.json:
         print_json(
@@ -39,8 +40,10 @@ def run(options: SimpleNamespace) -> int:
             }
         )
     else:
-        absent, present = (Origin.NOWHERE, _AT_FAULT), (Origin.ENVIRONMENT, _HIDDEN)
-        rows = [(n, *(absent if n in missing else present)) for n in variables]
+        absent = (Origin.NOWHERE, _AT_FAULT)
+        rows = [
+            (n, *(absent if n in missing else (_origin(n), _HIDDEN))) for n in variables
+        ]
         _print_table([*map(_row, reading.entries), *rows])
         for line in (*faults, *unknown.values()):
             print(line)
@@ -56,21 +59,22 @@ def _mapping_variables(mapping: Path | None) -> tuple[str, ...]:
     if mapping is None:
         return ()
     try:
-        return tuple(dict.fromkeys(_named_in(read_layers(mapping)[0])))
+        return tuple(dict.fromkeys(variables_in(read_layers(mapping)[0])))
     except MappingError:
         return ()
 
 
-def _named_in(node: Node) -> Iterator[str]:
-    match node:
-        case Table(entries={"env": Scalar(text=name), **others}) if not others:
-            yield name
-        case Table(entries=entries):
-            for child in entries.values():
-                yield from _named_in(child)
-        case Items(items=items):
-            for child in items:
-                yield from _named_in(child)
+def _variable_faults(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        try:
+            if not variable(name, os.environ):
+                yield name, f"{name} is missing: the mapping names it."
+        except VariableError as error:
+            yield name, f"{error}."
+
+
+def _origin(name: str) -> Origin:
+    return Origin.FILE if os.environ.get(f"{name}_FILE") else Origin.ENVIRONMENT
 
 
 def _unknown_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -29,6 +29,7 @@ from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from app.config import PREFIX, Settings, SettingsError
 from app.logging import configure_logs
+from app.tls import require_verified_tls
 
 CHECK_SECONDS = 15.0
 """How long the source may take to answer the check; then it counts as away."""
@@ -79,6 +80,7 @@ class Reload:
     """
 
     def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._file = settings.mapping
         self._temporary: list[str] = []
         configured = settings.state_directory or _of_systemd()
@@ -99,7 +101,7 @@ class Reload:
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, most))
         findings = self._run_check()
-        if findings and not can_serve(self.state, self._file):
+        if findings and not can_serve(self._settings, self.state):
             self.remove_temporary()
             raise RefusedError(findings)
         self._report(findings)
@@ -113,6 +115,9 @@ class Reload:
         if not findings:
             data = {"file": str(self._file)}
             _log.warning("mapping passed", extra={"data": data})
+            # Workers that are forked later know the secrets of files as they are now.
+            with suppress(MappingError):
+                load_mapping(self.state.mapping, os.environ)
 
     def remove_temporary(self) -> None:
         """Remove the directories that end with the service."""
@@ -216,14 +221,15 @@ def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
     return tuple(results[0]) if results else (hangs,)
 
 
-def can_serve(state: StateDirectory, file: Path) -> bool:
-    """Return whether a copy of this mapping file is kept and still loads."""
+def can_serve(settings: Settings, state: StateDirectory) -> bool:
+    """Return whether a copy of the mapping file is kept and still loads."""
     try:
         origin, _ = open_kept(state.mapping.read_bytes())
-        load_mapping(state.mapping, os.environ)
-    except (MappingError, OSError):
+        mapping = load_mapping(state.mapping, os.environ)
+        require_verified_tls(settings, mapping)
+    except (MappingError, OSError, SettingsError):
         return False
-    return origin == file
+    return origin == settings.mapping
 
 
 def _warn(mapping: SourceMapping, problems: Iterable[Problem], threads: int) -> None:

@@ -7,6 +7,7 @@ from typing import ParamSpec
 
 import orjson
 from flask import Response, g, request
+from werkzeug.exceptions import NotImplemented as TransferCodingError
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.routing import BaseConverter
 
@@ -76,7 +77,8 @@ def request_parameters() -> Parameters:
     """Return the parameters of the query string and, for a POST, of the form after them.
 
     Raises UnsupportedMediaTypeError for a body that is not a form, BadRequestError for a
-    GET with a body: a filter in it would be ignored.
+    GET with a body: a filter in it would be ignored. A compressed body gets 501
+    (RFC 9112, 6.1).
     """
     parameters = decode_form(request.query_string)
     note_pairs(parameters)
@@ -86,6 +88,9 @@ def request_parameters() -> Parameters:
                 "A GET has no body: its parameters are in the address."
             )
         return parameters
+    if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
+        # The server undoes chunks and no compression: what is left is no form.
+        raise TransferCodingError
     body = request.get_data(cache=False)
     # Flask silently cuts a body without a length at the limit: filters would be ignored.
     stream = request.environ["wsgi.input"]

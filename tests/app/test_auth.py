@@ -21,6 +21,7 @@ from app.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+from app.jwks import metadata_urls
 from tests.app import provider
 from tests.app.provider import INTROSPECTION_URL, Clock, bearer, ec, okp, rsa, sign
 
@@ -660,3 +661,96 @@ def test_one_thread_is_enough_to_introspect(introspecting, key_set):
     says(key_set, **good())
     auth = introspecting(THREADS="1", KEY_SET_URL=None)
     assert auth.authenticate(bearer(OPAQUE)).id == "client-1"
+
+
+# Addresses from the metadata of the issuer
+
+OPENID = f"{provider.ISSUER}.well-known/openid-configuration"
+OAUTH = f"{provider.ISSUER}.well-known/oauth-authorization-server"
+METADATA = {
+    "issuer": provider.ISSUER,
+    "jwks_uri": provider.KEY_SET_URL,
+    "introspection_endpoint": INTROSPECTION_URL,
+}
+
+
+@pytest.fixture
+def discovering(mapping_file, key_set, clock, monotonic):
+    """Return a function that makes an authenticator without the address of a key set."""
+
+    def make(**changed):
+        settings = provider.settings(mapping_file, KEY_SET_URL=None, **changed)
+        return Authenticator.from_settings(settings, clock=clock, monotonic=monotonic)
+
+    return make
+
+
+def calls(mock, url):
+    return sum(call.request.url == url for call in mock.calls)
+
+
+@pytest.mark.parametrize("url", [OPENID, OAUTH])
+def test_the_metadata_of_the_issuer_names_the_key_set(discovering, key_set, url):
+    key_set.get(OPENID, status=404)
+    key_set.upsert(responses.GET, url, json=METADATA)
+    auth = discovering()
+    assert auth.authenticate(bearer(sign())).id == "client-1"
+    assert auth.authenticate(bearer(sign(client_id="client-2"))).id == "client-2"
+    assert calls(key_set, url) == 1
+
+
+def test_the_metadata_names_the_introspection_where_there_is_an_account(
+    discovering, key_set
+):
+    key_set.get(OPENID, json=METADATA)
+    key_set.post(INTROSPECTION_URL, json={"active": True, **provider.claims()})
+    auth = discovering(INTROSPECTION_CLIENT_ID="us", INTROSPECTION_CLIENT_SECRET="hush")
+    assert auth.authenticate(bearer("opaque")).id == "client-1"
+    assert auth.authenticate(bearer(sign(client_id="client-2"))).id == "client-2"
+    assert calls(key_set, OPENID) == 1
+
+
+def test_settings_win_and_nothing_is_discovered(auth, key_set):
+    auth.authenticate(bearer(sign()))
+    assert {call.request.url for call in key_set.calls} == {provider.KEY_SET_URL}
+
+
+WRONG = {
+    "status": {"status": 500},
+    "no JSON": {"body": "<html>"},
+    "another issuer": {"json": {**METADATA, "issuer": "https://auth.example.org"}},
+    "no issuer": {"json": {"jwks_uri": provider.KEY_SET_URL}},
+    "no address": {"json": {"issuer": provider.ISSUER}},
+    "a number": {"json": {**METADATA, "jwks_uri": 1}},
+    "plain HTTP": {"json": {**METADATA, "jwks_uri": "http://auth.example.org/keys"}},
+    "a file": {"json": {**METADATA, "jwks_uri": "file:///etc/passwd"}},
+    "redirect": {"status": 302, "headers": {"Location": "https://evil.example.org/"}},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_without_metadata_no_token_is_checked_until_it_is_there(
+    discovering, key_set, monotonic, name
+):
+    key_set.get(OPENID, **WRONG[name])
+    key_set.get(OAUTH, status=404)
+    auth = discovering(KEY_SET_RETRY_SECONDS="10", KEY_SET_SECONDS="10")
+    for _ in range(5):
+        with pytest.raises(UnavailableError):
+            auth.authenticate(bearer(sign()))
+    assert calls(key_set, OPENID) == 1
+    key_set.upsert(responses.GET, OPENID, json=METADATA)
+    monotonic.now += 10
+    assert auth.authenticate(bearer(sign())).id == "client-1"
+    # What was read goes on being used.
+    key_set.upsert(responses.GET, OPENID, status=500)
+    monotonic.now += 10
+    provider.publish(key_set, rsa("new"))
+    assert auth.authenticate(bearer(sign(rsa("new")))).id == "client-1"
+
+
+def test_an_issuer_with_a_path_has_its_metadata_at_two_places():
+    assert metadata_urls("https://auth.example.org/realms/a") == (
+        "https://auth.example.org/realms/a/.well-known/openid-configuration",
+        "https://auth.example.org/.well-known/oauth-authorization-server/realms/a",
+    )

@@ -50,7 +50,7 @@ def refused(**environ: str) -> list[str]:
 def test_serve_names_every_setting_that_is_missing() -> None:
     required = {setting.name for setting in SETTINGS if setting.required}
     named = {line.split()[0] for line in refused()}
-    assert named == required | {"ENCOUNTERS_KEY_SET_URL"}
+    assert named == required
 
 
 def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> None:

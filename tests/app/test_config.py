@@ -27,6 +27,7 @@ from app.config import (
     PlainHttp,
     Settings,
     SettingsError,
+    read_settings,
 )
 from tests.app.changing import SEAL_KEYS
 from tests.app.provider import environ
@@ -94,7 +95,7 @@ def test_defaults(mapping):
 def test_every_fault_is_reported_at_once(mapping):
     variables = {"ENCOUNTERS_WORKERS": "0", "ENCOUNTERS_OPEN_METADATA": "maybe"}
     names = "BASE_URL ISSUER AUDIENCE OPEN_METADATA MAPPING REDIS_URL SEAL_KEYS WORKERS"
-    assert faulty(variables) == [*names.split(), "KEY_SET_URL"]
+    assert faulty(variables) == names.split()
     assert all(f.endswith(".") and "\n" not in f for f in faults(variables))
 
 
@@ -104,6 +105,9 @@ def test_a_required_setting_that_is_absent_or_empty_is_missing(mapping, name, te
     (fault,) = faults(environ(mapping, **{name.removeprefix("ENCOUNTERS_"): text}))
     assert fault.startswith(f"{name} is missing: ")
 
+
+INTROSPECTED = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
+"""An account at the introspection endpoint, whose address the metadata has to name."""
 
 BAD = [
     ("BASE_URL", "http://encounters.example.org/fhir/v3"),
@@ -120,7 +124,7 @@ BAD = [
     ("BASE_URL", "https://encounters example.org/fhir/v3"),
     ("ISSUER", "two words"),
     ("AUDIENCE", "two words"),
-    ("KEY_SET_URL", "http://auth.example.org/keys"),
+    ("KEY_SET_URL", "ftp://auth.example.org/keys"),
     ("KEY_SET_URL", "https://user:secret@auth.example.org/keys"),
     ("KEY_SET_URL", "/keys"),
     ("KEY_SET_SECONDS", "9"),
@@ -178,6 +182,8 @@ BAD = [
     ("PLAIN_HTTP", "allow"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "proxy.example.org"),
+    ("UNVERIFIED_TLS", "all"),
+    ("UNVERIFIED_TLS", "redis and secret"),
     ("BIND", "unix:encounters.sock"),
     ("BIND", "8000"),
     ("BIND", "localhost"),
@@ -237,7 +243,8 @@ GOOD = [
     ("REDIS_URL", "rediss://:pass@redis.example.org", "redis_url", SAME),
     ("REDIS_URL", "redis://localhost/", "redis_url", SAME),
     ("REDIS_URL", f"rediss://one/2?ssl_ca_certs={__file__}", "redis_url", SAME),
-    ("REDIS_URL", "redis+sentinel://:pass@one:1,two/pages/1", "redis_url", SAME),
+    ("REDIS_URL", "rediss+sentinel://:pass@one:1,two/pages/1", "redis_url", SAME),
+    ("UNVERIFIED_TLS", "Redis, database", "unverified_tls", {"redis", "database"}),
     ("SCOPES", "A=B C; D=E;", "scopes", {"A": {"B", "C"}, "D": {"E"}}),
     ("OPEN_METADATA", "False", "open_metadata", False),
     ("IDENTITY_TIMEOUT_SECONDS", "0.5", "identity_timeout_seconds", 0.5),
@@ -392,7 +399,22 @@ def test_no_secret_is_shown(mapping):
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({"KEY_SET_URL": None}, ["KEY_SET_URL"]),
+        ({"KEY_SET_URL": None, "ISSUER": "us"}, ["KEY_SET_URL"]),
+        ({"KEY_SET_URL": None, "ISSUER": "http://[us"}, ["KEY_SET_URL"]),
+        ({"INTROSPECTION_CLIENT_ID": "us"}, ["INTROSPECTION_CLIENT_SECRET"]),
+        ({"KEY_SET_URL": "http://auth.example.org/keys"}, ["KEY_SET_URL"]),
+        (
+            {**INTROSPECTED, "INTROSPECTION_URL": "http://auth.example.org/i"},
+            ["INTROSPECTION_URL"],
+        ),
+        ({"KEY_SET_URL": None, "ISSUER": "http://auth.example.org"}, ["ISSUER"]),
+        ({**INTROSPECTED, "ISSUER": "http://auth.example.org"}, ["ISSUER"]),
+        ({"REDIS_URL": "redis://10.0.0.1"}, ["REDIS_URL"]),
+        ({"REDIS_URL": "redis+sentinel://localhost,10.0.0.1/pages"}, ["REDIS_URL"]),
+        (
+            {"REDIS_URL": "redis://10.0.0.1", "UNVERIFIED_TLS": "database provider"},
+            ["REDIS_URL"],
+        ),
         (
             {"INTROSPECTION_URL": "https://auth.example.org/i"},
             ["INTROSPECTION_CLIENT_ID", "INTROSPECTION_CLIENT_SECRET"],
@@ -420,6 +442,28 @@ def test_settings_that_contradict_each_other(mapping, changed, expected):
     assert faulty(environ(mapping, **changed)) == expected
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"REDIS_URL": "redis://10.0.0.1", "UNVERIFIED_TLS": "redis"},
+        {"REDIS_URL": "redis+sentinel://h/pages", "UNVERIFIED_TLS": "redis"},
+        {"REDIS_URL": "redis+sentinel://localhost,127.0.0.1/pages"},
+        {"REDIS_URL": "redis://127.1.2.3"},
+        {"REDIS_URL": "redis://[::1]"},
+        {"KEY_SET_URL": "http://localhost/keys"},
+        {"KEY_SET_URL": "http://h/keys", "UNVERIFIED_TLS": "provider"},
+        {"KEY_SET_URL": None, "ISSUER": "http://h/", "UNVERIFIED_TLS": "provider"},
+        {"KEY_SET_URL": None},
+        # Nothing is fetched from an issuer where settings give the addresses.
+        {"ISSUER": "us"},
+        {"ISSUER": "http://auth.example.org"},
+    ],
+    ids=str,
+)
+def test_what_stays_on_this_machine_or_is_waived_needs_no_tls(mapping, changed):
+    assert read_settings(environ(mapping, **changed)).faults == ()
+
+
 def test_plain_http_is_for_loopback_and_by_the_switch_alone(mapping):
     base = "http://127.0.0.1:8000/fhir/v3"
     read = Settings.from_environ(environ(mapping, BASE_URL=base, PLAIN_HTTP="loopback"))
@@ -445,7 +489,7 @@ def settings(monkeypatch, capsys):
 
 
 def test_origins_are_shown_and_secrets_hidden(settings, mapping):
-    variables = environ(mapping, REDIS_URL="redis://:hunter2@h", WORKERS="4")
+    variables = environ(mapping, REDIS_URL="rediss://:hunter2@h", WORKERS="4")
     seal = mapping.with_name("seal_keys")
     seal.write_text(variables.pop("ENCOUNTERS_SEAL_KEYS"))
     variables["ENCOUNTERS_SEAL_KEYS_FILE"] = str(seal)
@@ -524,6 +568,19 @@ def test_variables_of_the_mapping_are_named_and_never_shown(
     assert key.split() == ["PAS_KEY", "not", "given", "at", "fault"]
     assert fault.startswith("PAS_KEY is missing")
     assert "hunter2" not in text
+    secret = mapping.with_name("key")
+    secret.write_text("hunter2\n")
+    status, text = settings({"PAS_KEY_FILE": str(secret)})
+    assert (status, text.splitlines()[-1].split()[:2]) == (0, ["PAS_KEY", "file"])
+    assert "hunter2" not in text
+    status, text = settings({"PAS_KEY": "hunter2"})
+    assert (status, text.splitlines()[-1].split()[0]) == (1, "PAS_KEY")
+    assert "hunter2" not in text
+    monkeypatch.delenv("PAS_KEY")
+    secret.unlink()
+    status, text = settings({})
+    assert (status, text.splitlines()[-1].split()[0]) == (1, "PAS_KEY_FILE")
+    monkeypatch.delenv("PAS_KEY_FILE")
     document = json.loads(settings(variables, "--json")[1])
     assert document["mapping"] == {"PAS_URL": True, "PAS_KEY": False}
 

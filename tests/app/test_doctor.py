@@ -294,6 +294,40 @@ def test_a_mapping_that_is_refused(deployed: Deployed) -> None:
     assert "'ful' is not a profile" in text
 
 
+def test_a_source_without_verified_tls(deployed: Deployed) -> None:
+    pas = "postgresql://us:hunter2@127.0.0.1:9/pas?hostaddr=0.0.0.0"
+    for allowed, severity in (("", ERROR), ("database", WARNING)):
+        found = of(deployed(pas=pas, UNVERIFIED_TLS=allowed), "source")
+        (exposed,) = [each for each, text in found if "TLS" in text]
+        assert exposed is severity
+    assert "hunter2" not in str(found)
+
+
+def test_a_key_set_that_the_metadata_names(deployed: Deployed) -> None:
+    issuer = f"http://{HOST}:9"
+    settings = deployed(KEY_SET_URL="", ISSUER=issuer)
+    with published() as mock:
+        metadata = f"{issuer}/.well-known/openid-configuration"
+        mock.get(metadata, json={"issuer": issuer, "jwks_uri": KEY_SET_URL})
+        assert of(settings, "key set") == []
+        mock.upsert(responses.GET, metadata, status=404)
+        ((severity, _),) = of(settings, "key set")
+        assert severity is ERROR
+
+
+def test_a_file_of_the_mapping_that_all_may_read(
+    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = deployed()
+    secret = tmp_path / "url"
+    secret.write_text(f"sqlite:///{tmp_path / 'pas.db'}")
+    monkeypatch.delenv("PAS_URL")
+    monkeypatch.setenv("PAS_URL_FILE", str(secret))
+    for mode, expected in ((0o400, []), (0o644, [WARNING])):
+        secret.chmod(mode)
+        assert [severity for severity, _ in of(settings, "mapping")] == expected
+
+
 @pytest.fixture(scope="module")
 def pas(new_postgresql: NewDatabase) -> str:
     """Return a hospital in PostgreSQL, as its owner."""

@@ -86,6 +86,16 @@ def test_another_content_type_is_415_and_no_result(
     refused(answer, 415, "not-supported", name)
 
 
+@pytest.mark.parametrize("coding", ["gzip, chunked", "identity,chunked", "gzip"])
+def test_a_transfer_coding_that_is_not_undone_is_501(
+    served: Served, coding: str
+) -> None:
+    sent = {"data": b"_id=1", "content_type": FORM}
+    headers = {"Transfer-Encoding": coding, "Prefer": "handling=lenient"}
+    answer = raw(served, "POST", "Encounter/_search", headers=headers, **sent)
+    refused(answer, 501, "not-supported")
+
+
 @pytest.mark.parametrize(
     "sent",
     [

@@ -5,6 +5,7 @@ deployment. Here it counts that nothing is answered that was hidden, that nothin
 log, and that the service goes on.
 """
 
+import gzip
 import re
 import socket
 from collections.abc import Iterator
@@ -40,8 +41,8 @@ def service(
         assert any(e["event"].startswith("(withheld)") for e in refusals)
 
 
-def statuses(service: Running, sent: bytes) -> list[int]:
-    """Send bytes and end; return the status of each answer."""
+def exchanged(service: Running, sent: bytes) -> bytes:
+    """Send bytes and end; return all that is answered."""
     data = b""
     with (
         socket.create_connection((HOST, service.port), PATIENCE) as connection,
@@ -53,6 +54,15 @@ def statuses(service: Running, sent: bytes) -> list[int]:
         while more := connection.recv(65536):
             data += more
     assert OTHER not in re.findall(rb'"resourceType":"Encounter","id":"([^"]+)"', data)
+    return data
+
+
+def statuses(service: Running, sent: bytes) -> list[int]:
+    """Send bytes and end; return the status of each answer."""
+    return statuses_in(exchanged(service, sent))
+
+
+def statuses_in(data: bytes) -> list[int]:
     return [int(s) for s in re.findall(rb"^HTTP/1\.[01] (\d{3}) ", data, re.MULTILINE)]
 
 
@@ -113,6 +123,18 @@ def test_bytes_that_are_no_request_are_refused(service: Running, name: str) -> N
     answered = service.get(f"Encounter/{STAY.decode()}")
     assert (answered.status, answered.json["id"]) == (200, STAY.decode())
     assert service.operations("/live").status == 200
+
+
+@pytest.mark.parametrize("coding", [b"gzip, chunked", b"gzip\r\n" + CHUNKED, b"gzip"])
+def test_a_compressed_form_is_refused_in_fhir(service: Running, coding: bytes) -> None:
+    """gunicorn undoes the chunks alone, and refuses a body without chunks itself."""
+    form = gzip.compress(b"_id=" + STAY)
+    chunk = b"%x\r\n%s\r\n%s" % (len(form), form, ZERO)
+    headers = (b"Transfer-Encoding: " + coding, b"Prefer: handling=lenient")
+    data = exchanged(service, posted(chunk, *headers))
+    (status,) = statuses_in(data)
+    assert status == (501 if CHUNKED[-7:] in coding else 400)
+    assert (b'"resourceType":"OperationOutcome"' in data) == (status == 501)
 
 
 BROKEN = {

@@ -159,7 +159,7 @@ def test_the_settings_start(tmp_path: Path) -> None:
         e["name"]: Path(e["value"]).name for e in container()["env"] if "value" in e
     }
     texts = {
-        "redis_url": "redis://redis.redis.svc:6379/0",
+        "redis_url": "rediss://redis.redis.svc:6379/0",
         "seal_keys": SEAL_KEYS[0],
         "audit_key": "k" * 44,
     }

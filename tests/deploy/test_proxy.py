@@ -112,6 +112,11 @@ REFUSED = {
         "invalid",
     ),
     "an odd coding": (SEARCH + b"Transfer-Encoding: x" + C, 501, "not-supported"),
+    "compressed chunks": (
+        SEARCH + b"Transfer-Encoding: gzip, chunked\r\n",
+        501,
+        "not-supported",
+    ),
     "a method in small letters": (b"get" + GET[3:] + b" HTTP/1.1\r\n", 400, "invalid"),
     "an unknown method": (b"BREW" + GET[3:] + b" HTTP/1.1\r\n", 405, "not-supported"),
     "TRACE": (b"TRACE" + GET[3:] + b" HTTP/1.1\r\n", 405, "not-supported"),

@@ -3,6 +3,7 @@
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -126,7 +127,8 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
 
 def test_keys_once_fetched_are_enough(hospital: Path) -> None:
     clock = provider.Clock()
-    keys = key_source(provider.settings(hospital, KEY_SET_SECONDS="10"), clock)
+    settings = provider.settings(hospital, KEY_SET_SECONDS="10")
+    keys = key_source(settings, settings.key_set_url, clock)
     assert keys is not None
     with responses.RequestsMock() as mock:
         mock.get(provider.KEY_SET_URL, status=503)
@@ -292,18 +294,18 @@ def test_what_passes_is_kept_and_what_is_refused_is_not(
 ) -> None:
     state = StateDirectory(tmp_path)
     settings = provider.settings(hospital, THREADS="2")
-    assert not can_serve(state, hospital)
+    assert not can_serve(settings, state)
     with caplog.at_level(logging.WARNING):
         check_mapping(settings, state)
     (record,) = [r for r in caplog.records if r.name == "app.server.reload"]
     assert record.data == {"sources": ["Tiny hospital"]}, "as many as threads"  # type: ignore[attr-defined]
-    assert can_serve(state, hospital)
+    assert can_serve(settings, state)
     kept = state.mapping.read_bytes()
     hospital.write_text(mapping_text(EDGES).replace("name:", "nmae:"), "utf-8")
     with pytest.raises(RefusedError, match="nmae"):
         check_mapping(settings, state)
     assert state.mapping.read_bytes() == kept
-    assert can_serve(state, hospital)
-    assert not can_serve(state, tmp_path / "other.yaml")
+    assert can_serve(settings, state)
+    assert not can_serve(replace(settings, mapping=tmp_path / "other.yaml"), state)
     state.mapping.unlink()
-    assert not can_serve(state, hospital)
+    assert not can_serve(settings, state)

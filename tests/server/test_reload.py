@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -227,6 +228,30 @@ def test_keys_outlive_the_workers_that_fetched_them(
         hang_up(service)
         assert service.get(READ).status == 200
         assert service.get(READ, provider.sign(provider.rsa("new"))).status == 503
+
+
+def test_a_secret_in_a_file_is_read_again(
+    mapping: Path, redis_server: RedisServer
+) -> None:
+    """And one that is gone keeps what it held: nothing of the service ends for it."""
+    secret = mapping.with_name("url")
+    secret.write_text(f"sqlite:///{mapping.with_name('pas.db')}\n")
+    base = mapping.with_name("base.yaml")
+    change(base, f"sqlite:///{mapping.with_name('pas.db')}", "{env: PAS_URL}")
+    state = str(mapping.with_name("state"))
+    chosen = {"REDIS_URL": redis_server.url, "STATE_DIRECTORY": state}
+    environ = {"PAS_URL_FILE": str(secret)}
+    with running(mapping.parent, mapping, environ, **chosen) as service:
+        assert service.get(READ).status == 200
+        other = mapping.with_name("other.db")
+        Tables(f"sqlite:///{other}", replace(EDGES, stays=())).close()
+        secret.write_text(f"sqlite:///{other}")
+        hang_up(service)
+        assert service.get(READ).status == 404
+        secret.unlink()
+        hang_up(service)
+        assert any("PAS_URL_FILE" in problem for problem in refusal(service))
+        assert service.get(READ).status == 404
 
 
 def test_nothing_is_left_where_no_state_is_wanted(

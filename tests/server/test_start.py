@@ -1,6 +1,7 @@
 """How the service starts and stops: its command, gunicorn's own, signals, exit statuses."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -13,6 +14,8 @@ import psutil
 import pytest
 from cryptography.fernet import Fernet
 
+from adapters.testing.hospital import EDGES
+from tests.hospital_sql import mapping_text
 from tests.live import ROOT, free_ports, listens
 from tests.redis_server import RedisServer
 from tests.server.running import (
@@ -72,6 +75,31 @@ def test_what_it_cannot_start_with_is_reported_whole(
     assert status == 2
     assert f"{mapping}:1:1: encounter: " in text
     assert "Traceback" not in text
+
+
+def test_a_connection_without_verified_tls_is_refused(tmp_path: Path) -> None:
+    mapping = tmp_path / "hospital.yaml"
+    mapping.write_text(mapping_text(EDGES).replace(", may_write: true", ""), "utf-8")
+    environ = {"PAS_URL": "postgresql://us:hunter2@pas.invalid/pas"}
+    state = {"STATE_DIRECTORY": str(tmp_path / "state")}
+    first = free_ports(2)
+    status, text = refused(service_environ(mapping, first, environ, **state))
+    assert status == 2
+    assert "ENCOUNTERS_UNVERIFIED_TLS=database" in text
+    assert "sslmode=verify-full" in text
+    assert not re.search("hunter2|pas.invalid|Traceback", text)
+    # Nor is a mapping served that has passed while it was allowed.
+    settings = {**state, "UNVERIFIED_TLS": "database"}
+    with running(tmp_path, mapping, environ, **settings) as service:
+        assert service.get(READ).status == 503
+    status, text = refused(service_environ(mapping, first, environ, **state))
+    assert status == 2
+    assert "ENCOUNTERS_UNVERIFIED_TLS=database" in text
+    status, text = refused(
+        service_environ(mapping, first, environ, REDIS_URL="redis://redis.invalid")
+    )
+    assert status == 2
+    assert "ENCOUNTERS_UNVERIFIED_TLS=redis" in text
 
 
 def test_no_file_takes_the_place_of_a_closed_stream(

