@@ -102,7 +102,7 @@ def api_and_adapter(
 def rows_of(page: Page) -> list[Any]:
     """Return the rows of a page for comparing, columns by the suite's names of them."""
     rows = tuple(
-        row._replace(column=COLUMNS.get(row.column, row.column))
+        replace(row, column=COLUMNS.get(row.column, row.column))
         if isinstance(row, RowFault)
         else row
         for row in page.rows
