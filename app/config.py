@@ -323,6 +323,10 @@ class Settings:
     audience: str = _setting(
         _word, "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
     )
+    token_url: str | None = _setting(
+        _web_url,
+        "Where clients get access tokens; the OpenAPI description names it.",
+    )
     key_set_url: str | None = _setting(
         _web_url,
         "Where the identity provider publishes its keys (JWKS). Default: what the "

@@ -212,7 +212,11 @@ STATUSES: Mapping[int, Answer] = {
         Answer(400, _I.INVALID, "The request is malformed."),
         Answer(401, _I.LOGIN, "An access token is needed.", CHALLENGE),
         Answer(403, _I.FORBIDDEN, "This is not allowed.", CHALLENGE),
-        Answer(404, _I.NOT_FOUND, "Nothing is served at this address."),
+        Answer(
+            404,
+            _I.NOT_FOUND,
+            "Nothing is served at this address. /fhir/v3/metadata lists what is.",
+        ),
         Answer(405, _I.NOT_SUPPORTED, "This method is not offered here."),
         Answer(406, _I.NOT_SUPPORTED, "Only JSON is served."),
         Answer(408, _I.TIMEOUT, "The request took too long to arrive."),

@@ -1,10 +1,12 @@
 """An OpenAPI 3.0 description of what a deployment offers, derived from its tables.
 
-For client generators (`encounters mapping explain --openapi`) and for tests that attack the
-service. FHIR itself describes the resources; here they are objects with a `resourceType`.
+For client generators (`/openapi.json`, `encounters mapping explain --openapi`) and for tests
+that attack the service. FHIR itself describes the resources; here they are objects with a
+`resourceType`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
 from typing import Any, TypeAlias
 
 from adapters.contract import Limit, ResourceType
@@ -81,7 +83,11 @@ _ISSUE = {
     "location": {"type": "array", "items": _text()},
 }
 _SCHEMAS: Mapping[str, Node] = {
-    "Resource": _object(["resourceType"], {"resourceType": _text()}),
+    "Resource": {
+        **_object(["resourceType"], {"resourceType": _text()}),
+        # Generated clients keep what is not described.
+        "additionalProperties": True,
+    },
     "Bundle": _object(
         ["resourceType", "id", "type", "link"],
         {
@@ -101,8 +107,10 @@ _SCHEMAS: Mapping[str, Node] = {
 """Bodies, as far as following pages requires (spec 2.5 and 2.6)."""
 
 
-def openapi(offer: Offer, base_url: str, title: str) -> Node:
-    """Return the description of a deployment at `base_url`."""
+def openapi(
+    offer: Offer, base_url: str, title: str, token_url: str | None = None
+) -> Node:
+    """Return the description of a deployment at `base_url`; tokens come from `token_url`."""
     paths: Node = {"/metadata": {"get": _metadata()}}
     for each in offer.resources.values():
         paths |= _paths(each)
@@ -112,18 +120,26 @@ def openapi(offer: Offer, base_url: str, title: str) -> Node:
         "openapi": "3.0.3",
         "info": {
             "title": title,
-            "version": FHIR_VERSION,
-            "description": "FHIR STU3, read only.",
+            "version": version("encounters"),
+            "description": f"FHIR {FHIR_VERSION} (STU3), read only.",
         },
         "servers": [{"url": base_url}],
         "security": [{"bearer": []}],
         "paths": paths,
         "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"bearer": _security_scheme(token_url)},
             "headers": dict(_HEADERS),
             "schemas": dict(_SCHEMAS),
         },
     }
+
+
+def _security_scheme(token_url: str | None) -> Node:
+    if token_url is None:
+        return {"type": "http", "scheme": "bearer"}
+    scopes = {"PATIENT_GAM_SEARCH": "Search and read all that is offered (spec 5.2)."}
+    flow = {"tokenUrl": token_url, "scopes": scopes}
+    return {"type": "oauth2", "flows": {"clientCredentials": flow}}
 
 
 def _paths(offer: ResourceOffer) -> Node:

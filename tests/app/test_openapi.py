@@ -23,6 +23,7 @@ from app.offer import OfferedParameter, compute_offer
 from app.openapi import openapi, search_parameters
 from app.service import EXTENSION
 from tests.app.answers import refused
+from tests.app.conftest import Mapped
 from tests.serving import BASE_URL, FORM, Params, Served
 
 UNIT = "service-provider._extension"
@@ -293,3 +294,19 @@ def _texts(parameters: Any) -> dict[str, Any]:
 def _is_sendable(name: str, text: object) -> bool:
     """Whether the client can send a header at all."""
     return name.isascii() and f"{name}{text}".isprintable() and ":" not in name
+
+
+def test_a_deployment_serves_its_description(served: Served, mapped: Mapped) -> None:
+    """It is as open as the CapabilityStatement (decision 22)."""
+    anonymous = Served(served.app)
+    description = anonymous.get("openapi.json").get_json()
+    validate(description)
+    assert description["servers"] == [{"url": BASE_URL}]
+    assert description["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    token_url = "https://login.example.org/token"
+    closed = mapped(OPEN_METADATA="false", TOKEN_URL=token_url)
+    refused(Served(closed.app).get("openapi.json"), 401, "login", "Authorization")
+    (scheme,) = (
+        closed.get("openapi.json").get_json()["components"]["securitySchemes"].values()
+    )
+    assert scheme["flows"]["clientCredentials"]["tokenUrl"] == token_url
