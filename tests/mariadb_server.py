@@ -143,6 +143,13 @@ def _started(kind: str, server: str, installer: str) -> Iterator[MariaServer]:
         shutil.rmtree(directory)
 
 
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> MariaServer:
+    """Return the server that a test names as its parameter."""
+    running: MariaServer = request.getfixturevalue(f"{request.param}_server")
+    return running
+
+
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaServer]:
     """Start a MariaDB server that ends with the session; skip where none is installed."""

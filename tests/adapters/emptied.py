@@ -42,7 +42,7 @@ Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
 """Takes what follows the head of a mapping, and statements that fill an empty database."""
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb", "mysql"])
+@pytest.fixture(params=["sqlite", "postgresql", *SERVERS])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the address of an empty database."""
     if request.param == "postgresql":

@@ -12,6 +12,7 @@ import yaml
 
 from app.cli import main
 from tests.databases import writing
+from tests.sets import SERVERS
 
 HERE = Path(__file__).parent
 Findings = list[dict[str, str]]
@@ -33,7 +34,12 @@ CREATE INDEX patients_born ON patients (born);
 CREATE INDEX patients_sex ON patients (sex);
 CREATE INDEX patients_changed ON patients (changed, patient_id)
 """
-TIMES = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP", "mariadb": "DATETIME(6)"}
+TIMES = {
+    "sqlite": "DATETIME",
+    "postgresql": "TIMESTAMP",
+    "mariadb": "DATETIME(6)",
+    "mysql": "DATETIME(6)",
+}
 
 MAPPING = (HERE / "live_hospital.yaml").read_text("utf-8")
 FIRST = "mapping: 1\n"
@@ -54,7 +60,7 @@ def fill(url: str, kind: str, statements: Sequence[str] = ()) -> None:
         connection.execute(sa.text(STAY), [_stay(n) for n in range(1, 121)])
     engine.dispose()
     for statement in statements:
-        is_drop = kind == "mariadb" and statement.startswith("DROP INDEX")
+        is_drop = kind in SERVERS and statement.startswith("DROP INDEX")
         table = statement.split()[-1].split("_")[0]
         run(url, f"{statement} ON {table}" if is_drop else statement)
 
