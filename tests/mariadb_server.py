@@ -143,7 +143,7 @@ def _started(kind: str, server: str, installer: str) -> Iterator[MariaServer]:
         shutil.rmtree(directory)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> MariaServer:
     """Return the server that a test names as its parameter."""
     running: MariaServer = request.getfixturevalue(f"{request.param}_server")
