@@ -62,7 +62,7 @@ class Database:
         connections: int,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        address = _read_address(url)
+        address = read_address(url)
         self._seconds = seconds
         self.dialect = dialect_of(address)
         try:
@@ -171,6 +171,9 @@ class Database:
                     lost = _ConnectionLostError("the connection was lost")
                     raise lost from error.orig
                 fault = self._fault(error.orig or error)
+                fault.reason = self.dialect.reason(
+                    error.orig or error, error.statement or ""
+                )
                 if isinstance(fault, SourceUnavailableError):
                     # Its driver may have given the connection up: no rollback, no reuse.
                     connection.invalidate()
@@ -227,7 +230,8 @@ def open_databases(source: SourceConfig) -> tuple[Database, Database]:
         raise SourceDataError(f"{source.mark}: {error}") from error
 
 
-def _read_address(url: str) -> URL:
+def read_address(url: str) -> URL:
+    """Return the address of a database; raises AddressError."""
     try:
         address = make_url(url)
     except (ValueError, sa.exc.ArgumentError):

@@ -337,6 +337,11 @@ DIALECT = Dialect(
     # locked (twice).
     refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
+    # MariaDB names the database as well.
+    denied={
+        r"denied to user .* for table (?:`[^`]+`\.)?[`']([^`']+)": "GRANT SELECT ON"
+    },
+    schema="{database}",
     plan=_plan,
     origins=_origins,
     status=_status,

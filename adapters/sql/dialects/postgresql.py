@@ -264,6 +264,9 @@ def _code(error: BaseException) -> str:
     return getattr(error, "sqlstate", None) or unread
 
 
+_DENIED = "(?:permission denied|droit refusé|keine Berechtigung)"
+"""In English, French and German, where the name comes last as well."""
+
 _INVALID_OPTION = (
     r"invalid (\w+) value: ",
     r'for connection option "(\w+)"',
@@ -404,6 +407,16 @@ DIALECT = Dialect(
     # appendix A, and 25006, a change or a lock.
     unknowns="(0A|22|42)...|25006",
     missing=(r'(?:column|relation) "?([\w.$]+)"? does not exist',),
+    denied={
+        rf"(?im){_DENIED}.*? schéma (\S+)$": "GRANT USAGE ON SCHEMA",
+        rf"(?im){_DENIED}.*? schema (\S+)$": "GRANT USAGE ON SCHEMA",
+        rf"(?im){_DENIED}.* (\S+)$": "GRANT SELECT ON",
+    },
+    access=(
+        "GRANT CONNECT ON DATABASE {database} TO {account};",
+        "GRANT USAGE ON SCHEMA {schema} TO {account};",
+    ),
+    schema="public",
     invalid_option=_invalid_option,
     plan=_plan,
     origins=_origins,

@@ -240,5 +240,6 @@ DIALECT = Dialect(
     plan=_plan,
     origins=_origins,
     status=_status,
+    grant="",
     folds_names=True,
 )

@@ -120,5 +120,7 @@ DIALECT = Dialect(
     # Classes 22 (data) and 42 (syntax, names, rights) of ODBC's SQLSTATEs.
     unknowns="(22|42)...",
     missing=(r"Invalid (?:column|object) name '([^']+)'",),
+    denied={r"permission was denied on the object '([^']+)'": "GRANT SELECT ON"},
+    schema="dbo",
     folds_names=True,
 )

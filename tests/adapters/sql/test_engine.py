@@ -29,6 +29,7 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.sql.catalog import read_catalogue
+from adapters.sql.dialects.base import execute
 from adapters.sql.engine import Database
 from adapters.testing.harness import ask, patient, token, walk
 from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
@@ -264,6 +265,36 @@ def test_a_column_that_is_gone_is_no_outage(url: str, tmp_path: Path) -> None:
     )
     assert told
     assert not any(problem.outage for problem in told)
+
+
+CANARY = "Canari-7"
+REASONS = {
+    "postgresql": ("42703 pas.nosuch", "22P02"),
+    "sqlite": ("SQLITE_ERROR pas.nosuch", ""),
+    **dict.fromkeys(SERVERS, ("42S22 pas.nosuch", "HY000")),
+}
+"""What each database says of a column that is missing, and of a value that it refuses."""
+
+WITH_VALUE = {
+    "postgresql": "SELECT CAST(a AS INTEGER) FROM (SELECT '{0}' || code AS a FROM organizations) o",
+    **dict.fromkeys(SERVERS, "SELECT EXTRACTVALUE('<a/>', '~{0}') FROM organizations"),
+}
+"""Statements that fail with a message that quotes a value."""
+
+
+def test_the_reason_is_the_sqlstate_and_the_column_and_never_a_value(
+    kind: str, url: str
+) -> None:
+    missing, refused = REASONS[kind]
+    statements = {"SELECT pas.nosuch FROM organizations pas": missing}
+    if kind in WITH_VALUE:
+        statements[WITH_VALUE[kind].format(CANARY)] = refused
+    with closing(Database(url, 5, 1)) as database:
+        for statement, reason in statements.items():
+            with pytest.raises(AdapterError) as error:
+                database.run(lambda c, s=statement: execute(c, s).all())
+            assert error.value.reason == reason
+            assert (CANARY in str(error.value.__cause__)) is (CANARY in statement)
 
 
 ORGANIZATIONS = "SELECT code, title, finess, changed FROM organizations"

@@ -27,6 +27,7 @@ class Said(NamedTuple):
 
 
 Mapping = Callable[..., Said]
+NewUrl = Callable[[str], str]
 
 
 @pytest.fixture
