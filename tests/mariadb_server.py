@@ -62,7 +62,10 @@ class MariaServer:
             common = (*common, f"--basedir={Path(server).parents[1]}")
         with (directory / "log").open("wb") as log:
             setup = [installer, *common, *_SETUP[kind]]
-            subprocess.run(setup, check=True, stdout=log, stderr=log)
+            made = subprocess.run(setup, stdout=log, stderr=log)
+            assert made.returncode == 0, (directory / "log").read_text(
+                "utf-8", "replace"
+            )
             places = (f"--socket={self.socket}", f"--pid-file={directory / 'pid'}")
             options: Sequence[str] = (*common, *places, *_QUICK, *_OWN[kind])
             self.process = subprocess.Popen([server, *options], stdout=log, stderr=log)

@@ -171,11 +171,13 @@ class SqlAdapter:
         )
 
     def explain_values(self, query: SearchQuery) -> str:
-        """Return them with the values of their placeholders."""
-        return "\n\n".join(
-            f"{label}{self._pages.text(statement)}\n{self._pages.legend(statement)}"
+        """Return them with their values, to be pasted into the client of the database."""
+        session = self._pages.dialect.session
+        statements = [
+            label + self._pages.pasted(statement)
             for label, statement in self._statements(query)
-        )
+        ]
+        return "\n\n".join([session, *statements] if session else statements)
 
     def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""

@@ -256,8 +256,8 @@ def mapping_check(**options: Any) -> int:
 @click.option(
     "--values",
     is_flag=True,
-    help="Print the value of each placeholder. Without it values are hidden, as they may "
-    "be a patient's.",
+    help="Print the values of the search as well: SQL that can be pasted into psql, mysql, "
+    "sqlite3, sqlplus and sqlcmd. Without it values are hidden, as they may be a patient's.",
 )
 @_json
 def mapping_explain(**options: Any) -> int:

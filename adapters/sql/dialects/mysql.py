@@ -23,6 +23,7 @@ from adapters.sql.dialects.base import (
     ServerStatus,
     Text,
     execute,
+    literal,
     pooled,
     read_back,
 )
@@ -38,6 +39,10 @@ _KINDS: Mapping[int, Kind] = {
     12: Kind.LOCAL_TIME,
 }
 """By the number of the type in the protocol (enum_field_types)."""
+
+
+_SESSION = "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
+"""As in other databases, a backslash is a plain character and || joins texts."""
 
 
 def _engine(url: URL, limits: Limits) -> Engine:
@@ -63,11 +68,7 @@ def _engine(url: URL, limits: Limits) -> Engine:
         )
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
-            # As in other databases, \\ is a plain character and || joins texts.
-            cursor.execute(
-                f"SET SESSION {limit}, time_zone = '+00:00',"
-                " sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
-            )
+            cursor.execute(f"SET SESSION {limit}, {_SESSION}")
 
     return engine
 
@@ -81,6 +82,10 @@ def _instant(text: str) -> object:
 def _literal(moment: datetime, _conversions: object = None) -> str:
     # A literal has no zone; that of the session is UTC.
     return escape_datetime(moment.astimezone(UTC) if moment.tzinfo else moment)
+
+
+def _written(value: object) -> str:
+    return _literal(value) if isinstance(value, datetime) else literal(value)
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
@@ -337,6 +342,8 @@ DIALECT = Dialect(
     # locked (twice).
     refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
+    literal=_written,
+    session=f"SET NAMES utf8mb4; SET SESSION {_SESSION};",
     # MariaDB names the database as well.
     denied={
         r"denied to user .* for table (?:`[^`]+`\.)?[`']([^`']+)": "GRANT SELECT ON"

@@ -28,6 +28,7 @@ from adapters.sql.dialects.base import (
     Text,
     any_true,
     execute,
+    literal,
     pooled,
 )
 from adapters.sql.dialects.folding import translated
@@ -385,6 +386,10 @@ def _clock(now: datetime) -> tuple[str, str]:
     return now.isoformat(" "), midnight.isoformat(" ")
 
 
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else literal(value)
+
+
 DIALECT = Dialect(
     engine=_engine,
     columns=_columns,
@@ -412,6 +417,8 @@ DIALECT = Dialect(
         rf"(?im){_DENIED}.*? schema (\S+)$": "GRANT USAGE ON SCHEMA",
         rf"(?im){_DENIED}.* (\S+)$": "GRANT SELECT ON",
     },
+    session="SET TimeZone = 'UTC';",
+    literal=_written,
     access=(
         "GRANT CONNECT ON DATABASE {database} TO {account};",
         "GRANT USAGE ON SCHEMA {schema} TO {account};",

@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 import sqlglot
+from sqlalchemy.engine import make_url
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
@@ -28,7 +29,7 @@ from adapters.sql.adapter import Section, open_section
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Dialect, Statement
-from adapters.sql.engine import Database
+from adapters.sql.engine import Database, pasted
 from adapters.testing.harness import FOUND, SOME, STAY, ask
 from adapters.testing.hospital import EDGES, Ids
 from adapters.testing.suite import ORDERS
@@ -40,6 +41,9 @@ GRAMMARS = {"mssql": "tsql", "oracle": "oracle"}
 
 DEPTH = 20_000
 """In frames: a name is folded by some hundred functions within each other."""
+
+LINE = 2_499
+"""The longest line that SQL*Plus reads."""
 
 ACTIVE = "replaced_by IS NULL AS active"
 FLAG = "CASE WHEN replaced_by IS NULL THEN 1 ELSE 0 END AS active"
@@ -143,17 +147,21 @@ def test_what_the_contract_suite_searches_for_is_parsed(
     database: str, ids: Ids, kind: ResourceType, tmp_path: Path
 ) -> None:
     file = tmp_path / "hospital.yaml"
-    text = mapping_text(EDGES.with_ids(ids))
-    assert ACTIVE in text
-    file.write_text(text.replace(ACTIVE, FLAG), "utf-8")
+    lines = mapping_text(EDGES.with_ids(ids))
+    assert ACTIVE in lines
+    file.write_text(lines.replace(ACTIVE, FLAG), "utf-8")
     mapping = load_mapping(file, {"PAS_URL": f"{DRIVERS[database][0]}://"})
     described = Described(dialect_named(database), _kinds(database, ids))
     section = open_section(cast("Database", described), mapping, kind)
-    texts = {
-        compiled(database, statement).statement
-        for query in _queries(kind)
-        for statement in _statements(section, query)
-    }
+    made = [each for query in _queries(kind) for each in _statements(section, query)]
+    texts = {compiled(database, each).statement: each for each in made}
     assert len(texts) > 10
-    for statement in texts:
-        assert isinstance(parsed(database, statement), exp.Select), statement
+    driver = make_url(f"{DRIVERS[database][0]}://").get_dialect()()
+    for text, statement in texts.items():
+        assert isinstance(parsed(database, text), exp.Select), text
+        # What `explain --values` prints.
+        shown = pasted(statement, described.dialect, driver)
+        select = parsed(database, shown.removesuffix("\nGO"))
+        assert isinstance(select, exp.Select), shown
+        assert not list(select.find_all(exp.Placeholder, exp.Parameter)), shown
+        assert max(map(len, shown.splitlines())) < LINE or database != "oracle"
