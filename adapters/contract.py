@@ -310,10 +310,12 @@ class Page:
 class AdapterError(Exception):
     """A hospital system could not answer. The text is for the log only.
 
-    `source` is its name in the mapping, where there are several.
+    `source` is its name in the mapping, where there are several. `reason` is what a database
+    reports: its SQLSTATE and the column or table, never a value.
     """
 
     source: str = ""
+    reason: str = ""
 
 
 class NotFoundError(AdapterError):

@@ -203,7 +203,7 @@ class Legible(Protocol):
     """An adapter that can explain a search with its values."""
 
     def explain_values(self, query: SearchQuery) -> str:
-        """Return what would be sent, and what each placeholder stands for."""
+        """Return what would be sent, with its values."""
 
 
 def with_values(adapter: Adapter) -> Callable[[SearchQuery], str]:

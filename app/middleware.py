@@ -275,6 +275,8 @@ def _log_failure(error: Exception, status: int) -> None:
         data["text"] = error.text
     if isinstance(error, AdapterError) and error.source:
         data["source"] = error.source
+    if isinstance(error, AdapterError) and error.reason:
+        data["reason"] = error.reason
     if isinstance(error, SourceDataError) and error.fault is not None:
         data["fault"] = error.fault.described()
     # The log formatter writes the type and places of `exc_info`, never the message: a

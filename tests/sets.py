@@ -61,12 +61,13 @@ SYSTEM = (
 )
 
 FIXTURES = frozenset(
-    {"demo", "demo_api", "hospital_server", "kestrel", "mariadb_server"}
+    {"demo", "demo_api", "hospital_server", "kestrel", "mariadb_server", "mysql_server"}
 )
 """Who asks for one of these has a process started, and is `system`."""
 
+SERVERS = ("mariadb", "mysql")
 PARAMETERS = frozenset({("source", "http"), ("deployment", "limited")})
-"""So is a test with one of these parameters, or with one that says `mariadb`.
+"""So is a test with one of these parameters, or with one that names one of the servers.
 
 A source over HTTP is a process; a limit counts within one minute of the clock.
 """
@@ -138,7 +139,8 @@ def _starts_a_process(item: pytest.Item) -> bool:
     callspec = getattr(item, "callspec", None)
     given = callspec.params if callspec else {}
     return any(
-        (name, value) in PARAMETERS or "mariadb" in (value, *_first(value))
+        (name, value) in PARAMETERS
+        or any(each in SERVERS for each in (value, *_first(value)))
         for name, value in given.items()
         if isinstance(value, str | tuple)
     )

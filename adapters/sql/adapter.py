@@ -3,7 +3,6 @@
 SearchQuery → conditions (query.py) → statements of a page (keyset.py) → rows → records.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -57,7 +56,7 @@ from adapters.mapping.slots import UNSERVED
 from adapters.mapping.values import as_text
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import TEXTS, Kind, held, instant_of, time_bound
-from adapters.sql.dialects.base import Dialect, Statement
+from adapters.sql.dialects.base import Dialect, Statement, name_of
 from adapters.sql.engine import (
     AddressError,
     Database,
@@ -172,11 +171,13 @@ class SqlAdapter:
         )
 
     def explain_values(self, query: SearchQuery) -> str:
-        """Return them with the values of their placeholders."""
-        return "\n\n".join(
-            f"{label}{self._pages.text(statement)}\n{self._pages.legend(statement)}"
+        """Return them with their values, to be pasted into the client of the database."""
+        session = self._pages.dialect.session
+        statements = [
+            label + self._pages.pasted(statement)
             for label, statement in self._statements(query)
-        )
+        ]
+        return "\n\n".join([session, *statements] if session else statements)
 
     def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
@@ -516,7 +517,9 @@ def _read_columns(
         text = str(error)
         if not isinstance(error, AddressError):
             text = _refusal(database.dialect, str(error.__cause__), rows)
-        raise UnfitError([MappingProblem(mark, element, text)]) from error
+        unfit = UnfitError([MappingProblem(mark, element, text)])
+        unfit.reason = error.reason
+        raise unfit from error
     return Columns(database.dialect, rows, columns, alias, zone)
 
 
@@ -546,33 +549,27 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
     return Survivors(columns, columns.column(id.columns[0]), key)
 
 
-_SYNTAX = (r"""near ["'](\w+)""",)
+_SYNTAX = r"""near ["'](\w+)"""
 """Oracle names no word."""
 
 
 def _refusal(dialect: Dialect, message: str, rows: str) -> str:
-    """Return why a SELECT is refused, as far as its own words tell.
-
-    Only words that stand in `rows` are quoted: the rest of a message of a database may hold
-    data, and must not be logged.
-    """
-    if name := _quoted(dialect.missing, message, rows):
-        return f"the source has no {name}, which the SELECT of rows names"
-    if word := _quoted(_SYNTAX, message, rows):
+    """Return why a SELECT is refused, as far as its own words tell."""
+    for pattern, grant in dialect.denied.items():
+        if name := name_of(pattern, message, rows):
+            return (
+                f"the account of the source may not read {name}: run {grant}"
+                f" {name} TO the account (encounters mapping grants)"
+            )
+    for pattern in dialect.missing:
+        if name := name_of(pattern, message, rows):
+            return f"the source has no {name}, which the SELECT of rows names"
+    if word := name_of(_SYNTAX, message, rows):
         return f"the source cannot read the SELECT of rows at '{word}': what is missing before it?"
     return (
         "the source refuses the SELECT of rows: does it lack a table or column, or is its end"
         " cut off?"
     )
-
-
-def _quoted(patterns: Iterable[str], message: str, rows: str) -> str:
-    for pattern in patterns:
-        if match := re.search(pattern, message):
-            name = match[1].replace('"', "")
-            last = re.escape(name.rpartition(".")[2])
-            return name if re.search(rf"\b{last}\b", rows, re.IGNORECASE) else ""
-    return ""
 
 
 # Items that have a SELECT of their own

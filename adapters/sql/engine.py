@@ -21,6 +21,7 @@ from adapters.sql.clock import described_text
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
 from adapters.sql.dialects.base import (
+    Dialect,
     Limits,
     Origin,
     RowsRead,
@@ -34,6 +35,9 @@ COUNTS = 2
 """How many counts may run at once: wide ones cost the hospital most."""
 
 _PORTS = 2**16
+
+_LINE = 2_000
+"""The longest line of SQL that is printed: SQL*Plus reads none beyond 2,499 characters."""
 
 _REFUSED = (
     "the database took no connection: it refuses the account, its password or the name of"
@@ -68,7 +72,7 @@ class Database:
         connections: int,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        address = _read_address(url)
+        address = read_address(url)
         self._seconds = seconds
         self.dialect = dialect_of(address)
         try:
@@ -147,15 +151,9 @@ class Database:
         """Return the statement as it is sent, values as placeholders."""
         return self._compiled(statement)[0]
 
-    def legend(self, statement: Statement) -> str:
-        """Return the value of each placeholder of a statement, a line each."""
-        _, parameters = self._compiled(statement)
-        named = (
-            parameters.items()
-            if isinstance(parameters, dict)
-            else enumerate(parameters, 1)
-        )
-        return "\n".join(f"-- {name}: {value!r}" for name, value in named)
+    def pasted(self, statement: Statement) -> str:
+        """Return the statement with its values, for the client of the database."""
+        return pasted(statement, self.dialect, self._engine.dialect)
 
     def close(self) -> None:
         """Close the connections; one that is in use is closed when its answer is in."""
@@ -179,6 +177,9 @@ class Database:
                     lost = _ConnectionLostError("the connection was lost")
                     raise lost from error.orig
                 fault = self._fault(error.orig or error)
+                fault.reason = self.dialect.reason(
+                    error.orig or error, error.statement or ""
+                )
                 if isinstance(fault, SourceUnavailableError):
                     # Its driver may have given the connection up: no rollback, no reuse.
                     connection.invalidate()
@@ -240,7 +241,8 @@ def open_databases(source: SourceConfig) -> tuple[Database, Database]:
         raise SourceDataError(f"{source.mark}: {error}") from error
 
 
-def _read_address(url: str) -> URL:
+def read_address(url: str) -> URL:
+    """Return the address of a database; raises AddressError."""
     try:
         address = make_url(url)
     except (ValueError, sa.exc.ArgumentError):
@@ -252,6 +254,20 @@ def _read_address(url: str) -> URL:
     if address.port is not None and not 0 < address.port < _PORTS:
         raise AddressError(f"the address has a port that is none: 1 to {_PORTS - 1}")
     return address
+
+
+def pasted(statement: Statement, dialect: Dialect, driver: Any) -> str:
+    """Return a statement with its values, in the SQL of SQLAlchemy's dialect `driver`."""
+    # Of all styles of placeholders this alone is replaced without parsing SQL.
+    style = "pyformat"
+    named = driver if driver.paramstyle == style else type(driver)(paramstyle=style)
+    compiled: Any = statement.select.compile(dialect=named)
+    state = compiled.construct_expanded_state(statement.values)
+    values = {name: dialect.literal(v) for name, v in state.parameters.items()}
+    text = str(state.statement % values)
+    if max(map(len, text.splitlines())) > _LINE:
+        text = state.statement % {name: f"{value}\n" for name, value in values.items()}
+    return f"{text}{dialect.end}"
 
 
 def _invalid_option(name: str = "") -> AddressError:

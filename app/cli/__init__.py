@@ -309,8 +309,8 @@ def mapping_check(**options: Any) -> int:
 @click.option(
     "--values",
     is_flag=True,
-    help="Print the value of each placeholder. Without it values are hidden, as they may "
-    "be a patient's.",
+    help="Print the values of the search as well: SQL that can be pasted into psql, mysql, "
+    "sqlite3, sqlplus and sqlcmd. Without it values are hidden, as they may be a patient's.",
 )
 @_json
 def mapping_explain(**options: Any) -> int:
@@ -352,6 +352,29 @@ def mapping_preview(**options: Any) -> int:
     if bool(options["row"]) == options["live"]:
         raise click.UsageError("One of --row and --live is required.")
     return _run_tool("preview", options)
+
+
+@mapping.command("grants", epilog=_STATUSES)
+@_file
+@click.option(
+    "--account",
+    default="encounters",
+    show_default=True,
+    help="The account, as the database writes it.",
+)
+@click.option(
+    "--schema",
+    default="",
+    help="The schema of tables that the SELECTs name without one. Default: public on "
+    "PostgreSQL, dbo on SQL Server, the database of the address on MariaDB and MySQL.",
+)
+@_json
+def mapping_grants(**options: Any) -> int:
+    """Print the privileges that the account of the source needs, as GRANT statements.
+
+    They allow it to read the tables that the mapping names, and nothing else.
+    """
+    return _run_tool("grants", options)
 
 
 @mapping.command("schema", epilog=_STATUSES)

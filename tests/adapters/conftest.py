@@ -65,6 +65,13 @@ def _mariadb(
     return _sql(hospital, directory, url)
 
 
+def _mysql(
+    hospital: Hospital, directory: Path, request: pytest.FixtureRequest
+) -> Iterator[Changeable]:
+    url = request.getfixturevalue("mysql_server").new_database()
+    return _sql(hospital, directory, url)
+
+
 def _sql(hospital: Hospital, directory: Path, url: str) -> Iterator[Changeable]:
     tables = Tables(url, hospital)
     file = directory / "hospital.yaml"
@@ -110,6 +117,7 @@ OPENERS: Mapping[str, Opener] = {
     "sqlite": _sqlite,
     "postgresql": _postgresql,
     "mariadb": _mariadb,
+    "mysql": _mysql,
     "http": _http,
 }
 

@@ -11,6 +11,7 @@ from adapters import open_adapter
 from adapters.contract import Adapter
 from adapters.mapping.load import load_mapping
 from tests.databases import writing
+from tests.sets import SERVERS
 
 HEAD = """\
 mapping: 1
@@ -41,13 +42,13 @@ Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
 """Takes what follows the head of a mapping, and statements that fill an empty database."""
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture(params=["sqlite", "postgresql", *SERVERS])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the address of an empty database."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("new_postgresql")("unicode"))
-    if request.param == "mariadb":
-        return str(request.getfixturevalue("mariadb_server").new_database())
+    if request.param in SERVERS:
+        return str(request.getfixturevalue(f"{request.param}_server").new_database())
     return f"sqlite:///{tmp_path / 'pas.db'}"
 
 

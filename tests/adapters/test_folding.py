@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from adapters.folding import BLANKS, LETTERS, UNSEEN, contains, fold, starts_a_word
 from adapters.sql.dialects import dialect_named
 from tests.databases import LOCALES, NewDatabase
-from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,12 @@ def test_postgresql_folds_alike(new_postgresql: NewDatabase, locale: str) -> Non
     assert {text: made for text, made in rows if made != fold(text)} == {}
 
 
-def test_mariadb_finds_alike(mariadb_server: MariaServer) -> None:
-    """Its accents are told by a collation, so what is compared is what a LIKE finds."""
-    engine = sa.create_engine(mariadb_server.new_database())
+@pytest.mark.parametrize("kind", SERVERS)
+def test_mariadb_and_mysql_find_alike(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Their accents are told by a collation, so what is compared is what a LIKE finds."""
+    engine = sa.create_engine(request.getfixturevalue(f"{kind}_server").new_database())
     texts = [f"a{character}b{character.upper()}" for character in PRINTED]
     folded = dialect_named("mysql").fold(sa.column("t"))
     with engine.begin() as connection:

@@ -318,6 +318,17 @@ def test_an_invalid_row_is_500_and_its_fault_is_for_the_log(
     assert record.data == {"status": 500, "fault": fault.described()}
 
 
+def test_what_a_database_reports_is_for_the_log(
+    answer_to: Raising, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = contract.SourceDataError(SECRET)
+    error.reason = "42703 etat"
+    answer = answer_to(error)
+    assert "etat" not in answer.text
+    (record,) = failures(caplog)
+    assert record.data == {"status": 502, "reason": "42703 etat"}
+
+
 @pytest.mark.parametrize("status", sorted(default_exceptions))
 def test_every_status_of_the_framework_is_an_outcome(app: Flask, status: int) -> None:
     """Decision 20."""

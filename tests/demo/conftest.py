@@ -13,11 +13,12 @@ from adapters.mapping.load import load_mapping
 from demo.hospital import fill
 from tests.databases import NewDatabase
 from tests.demo.filled import STAYS, Filled
+from tests.sets import SERVERS
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo" / "demo.yaml"
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture(scope="session", params=["sqlite", "postgresql", *SERVERS])
 def hospital(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
@@ -27,8 +28,8 @@ def hospital(
     if request.param == "postgresql":
         new_database: NewDatabase = request.getfixturevalue("new_postgresql")
         url = new_database("unicode")
-    if request.param == "mariadb":
-        url = request.getfixturevalue("mariadb_server").new_database()
+    if request.param in SERVERS:
+        url = request.getfixturevalue(f"{request.param}_server").new_database()
     summary = fill(url, stays=STAYS)
     engine = sa.create_engine(url)
     mapping = load_mapping(MAPPING, {"PAS_URL": url})

@@ -20,6 +20,7 @@ from adapters.testing.harness import NEWEST_FIRST, STAY, token
 from tests.demo.conftest import MAPPING
 from tests.demo.filled import Filled
 from tests.demo.plans import Plan, plan_of
+from tests.sets import SERVERS
 
 COLUMNS = {SortKey.DATE: "date_entree", SortKey.LAST_UPDATED: "maj_utc"}
 MIDDLE = Position(Group.UNKEYED, None, 1000)
@@ -53,7 +54,7 @@ def plan_of_page(opened: tuple[Database, Section], query: SearchQuery) -> Plan:
 
 
 # SQLite keeps times as texts, where '' is none: such rows are sorted.
-@pytest.mark.parametrize("hospital", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("hospital", ["postgresql", *SERVERS], indirect=True)
 @pytest.mark.parametrize("key", COLUMNS)
 @pytest.mark.parametrize("descending", [False, True], ids=["ascending", "descending"])
 @pytest.mark.parametrize("way", WAYS)
@@ -66,7 +67,7 @@ def test_no_page_sorts_the_stays_without_a_time(
     assert COLUMNS[key] in plan.lookups[0]
 
 
-@pytest.mark.parametrize("hospital", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("hospital", ["postgresql", *SERVERS], indirect=True)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_page_of_a_unit_does(opened: tuple[Database, Section], way: str) -> None:
     query = SearchQuery(STAY, (UNIT,), NEWEST_FIRST, 100, **WAYS[way])

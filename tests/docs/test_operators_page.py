@@ -37,6 +37,7 @@ from tests.docs.running import Demo
 from tests.docs.update import PARTS
 from tests.live import ROOT
 from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
 from tests.validity import fhir_faults
 
 PAGE = OPERATORS.read_text("utf-8")
@@ -176,19 +177,20 @@ def test_no_account_of_the_page_gets_a_right_to_write() -> None:
     ]
 
 
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_an_account_of_mariadb_made_as_the_page_says_only_reads(
-    mariadb_server: MariaServer,
+    server: MariaServer,
 ) -> None:
-    mariadb_server.run("CREATE DATABASE pas", "CREATE TABLE pas.sejour (sejour_id INT)")
+    server.run("CREATE DATABASE pas", "CREATE TABLE pas.sejour (sejour_id INT)")
     _, shown, *_ = blocks(section(PAGE, ACCOUNT), "sql")
     try:
-        mariadb_server.run(*filter(None, shown.text.replace("\n", "").split(";")))
-        url = make_url(mariadb_server.url("pas", "encounters")).set(password="secret")
+        server.run(*filter(None, shown.text.replace("\n", "").split(";")))
+        url = make_url(server.url("pas", "encounters")).set(password="secret")
         address = url.render_as_string(hide_password=False)
         with closing(Database(address, 5, 1)) as database:
             assert not database.may_write()
     finally:
-        mariadb_server.run("DROP DATABASE pas", "DROP USER IF EXISTS encounters")
+        server.run("DROP DATABASE pas", "DROP USER IF EXISTS encounters")
 
 
 def test_what_is_a_groups_own_is_in_its_files() -> None:

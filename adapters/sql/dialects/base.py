@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
@@ -106,6 +107,23 @@ def _first_argument(error: BaseException) -> str:
     return str(error.args[0]) if error.args else ""
 
 
+_NAME = r"[\w$#.\"`\[\]]*"
+
+
+def literal(value: object) -> str:
+    """Return a value as SQL; times as texts (ISO 8601)."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, int | float | Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    text = value.isoformat(" ") if isinstance(value, datetime) else str(value)
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _limit(statement: Select, rows: int) -> Select:
     return statement.limit(rows)
 
@@ -132,8 +150,17 @@ class Dialect:
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
     timeout, `refusals` those of wrong credentials, and `unknowns` matches those of a statement
     that the database refuses. `missing` are patterns of messages about a column or table that
-    is missing; `invalid_option` names the option of the address that the driver refuses, ""
-    for an unknown one, None for other errors.
+    is missing; `denied` are those about one that the account may not read, each with the
+    GRANT that it lacks; `invalid_option` names the option of the address that the driver
+    refuses, "" for an unknown one, None for other errors.
+
+    For people: `literal` writes a value into a statement that somebody pastes into the
+    client of the database, `session` gives its session what connections of the service have,
+    and `end` ends a statement there.
+
+    Privileges: `grant` allows an account to read a table, "" where there are no accounts;
+    `access` lets it reach the database and each schema. `schema` is that of the tables that
+    a SELECT names without one.
 
     Where the database reports it: `rows_read` runs a compiled statement and counts, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
@@ -165,6 +192,13 @@ class Dialect:
     orders_nulls: bool = False
     refusals: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    denied: Mapping[str, str] = field(default_factory=dict)
+    literal: Callable[[object], str] = literal
+    session: str = ""
+    end: str = ";"
+    access: tuple[str, ...] = ()
+    grant: str = "GRANT SELECT ON {table} TO {account};"
+    schema: str = ""
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
     rows_read: Callable[[sa.Connection, str, Any], RowsRead] | None = None
     origins: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
@@ -183,9 +217,33 @@ class Dialect:
         """Whether the database refuses a statement."""
         return re.fullmatch(self.unknowns, self.code(error)) is not None
 
+    def reason(self, error: BaseException, statement: str) -> str:
+        """Return the SQLSTATE of an error, else its code, and the column or table of it."""
+        state = getattr(error, "sqlstate", None) or self.code(error)
+        patterns = (*self.missing, *self.denied)
+        names = (name_of(pattern, str(error), statement) for pattern in patterns)
+        return " ".join(filter(None, (state, next(filter(None, names), ""))))
+
     def refuses(self, error: BaseException) -> bool:
         """Whether the database refuses the account."""
         return self.code(error) in self.refusals
+
+
+def name_of(pattern: str, message: str, statement: str) -> str:
+    """Return the name that a message quotes as the statement writes it, "" if it does not.
+
+    Only what stands in the statement is returned: the rest of a message of a database may
+    hold data, and must not be logged.
+    """
+    match = re.search(pattern, message)
+    if match is None:
+        return ""
+    last = re.escape(re.sub(r'["`\[\]]', "", match[1]).rpartition(".")[2])
+    written = rf"({_NAME}\b{last}\b[\"`\]]?)"
+    for place in (rf"(?:\bFROM|\bJOIN|,)\s+{written}", written):
+        if name := re.search(place, statement, re.IGNORECASE):
+            return name[1]
+    return ""
 
 
 def pooled(url: URL, limits: Limits, **options: Any) -> Engine:

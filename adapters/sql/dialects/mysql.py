@@ -24,6 +24,7 @@ from adapters.sql.dialects.base import (
     Text,
     Transport,
     execute,
+    literal,
     pooled,
     read_back,
 )
@@ -39,6 +40,10 @@ _KINDS: Mapping[int, Kind] = {
     12: Kind.LOCAL_TIME,
 }
 """By the number of the type in the protocol (enum_field_types)."""
+
+
+_SESSION = "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
+"""As in other databases, a backslash is a plain character and || joins texts."""
 
 
 def _engine(url: URL, limits: Limits) -> Engine:
@@ -64,11 +69,7 @@ def _engine(url: URL, limits: Limits) -> Engine:
         )
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
-            # As in other databases, \\ is a plain character and || joins texts.
-            cursor.execute(
-                f"SET SESSION {limit}, time_zone = '+00:00',"
-                " sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
-            )
+            cursor.execute(f"SET SESSION {limit}, {_SESSION}")
 
     return engine
 
@@ -93,6 +94,10 @@ def _instant(text: str) -> object:
 def _literal(moment: datetime, _conversions: object = None) -> str:
     # A literal has no zone; that of the session is UTC.
     return escape_datetime(moment.astimezone(UTC) if moment.tzinfo else moment)
+
+
+def _written(value: object) -> str:
+    return _literal(value) if isinstance(value, datetime) else literal(value)
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
@@ -156,11 +161,21 @@ def _digits(number: Expression) -> Text:
 
 
 def _fold(text: Text) -> Text:
-    """Fold; a collation takes care of case and accents."""
+    """Fold; a collation takes care of case and accents. What folds to nothing is NULL."""
     plain: Text = sa.func.lower(_exact(text))
-    plain = sa.func.regexp_replace(plain, MARKS, "")
-    plain = sa.func.regexp_replace(spelled_out(plain), GAPS, " ")
+    plain = _replaced(plain, MARKS, "")
+    plain = _replaced(spelled_out(plain), GAPS, " ")
     return sa.func.trim(plain).collate("utf8mb4_unicode_520_ci")
+
+
+def _replaced(text: Text, pattern: str, other: str) -> Text:
+    """Replace what a pattern matches; a text without a character becomes NULL.
+
+    MySQL 8.0.15 crashes on an empty text in a row after one that matches. Before 8.0.17 it
+    returns UTF-16 (reference manual, REGEXP_REPLACE).
+    """
+    some = sa.func.nullif(text, sa.literal_column("''"))
+    return _exact(sa.func.regexp_replace(some, pattern, other))
 
 
 # Rights and errors
@@ -209,6 +224,11 @@ def _counted(connection: sa.Connection) -> int:
 
 _NAME = "`((?:[^`]|``)+)`"
 _TABLE = re.compile(rf"{_NAME}\.{_NAME} {_NAME}")
+_COLUMN = re.compile(rf"{_NAME}\.{_NAME}\.{_NAME}")
+_ORDER = re.compile(
+    rf" order by ({_COLUMN.pattern}(?: desc)?(?:,{_COLUMN.pattern}(?: desc)?)*)"
+    r"(?: limit \d+)?$"
+)
 _RESULT = re.compile(
     rf"(?:(?:(?<=select )|(?<=,)){_NAME}\.{_NAME}\.{_NAME})? AS {_NAME}"
 )
@@ -265,6 +285,13 @@ DIALECT = Dialect(
     refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
     rows_read=_rows_read,
+    literal=_written,
+    session=f"SET NAMES utf8mb4; SET SESSION {_SESSION};",
+    # MariaDB names the database as well.
+    denied={
+        r"denied to user .* for table (?:`[^`]+`\.)?[`']([^`']+)": "GRANT SELECT ON"
+    },
+    schema="{database}",
     origins=_origins,
     status=_status,
     folds_names=True,

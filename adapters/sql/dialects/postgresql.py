@@ -29,6 +29,7 @@ from adapters.sql.dialects.base import (
     Transport,
     any_true,
     execute,
+    literal,
     pooled,
 )
 from adapters.sql.dialects.folding import translated
@@ -287,6 +288,9 @@ def _code(error: BaseException) -> str:
     return getattr(error, "sqlstate", None) or unread
 
 
+_DENIED = "(?:permission denied|droit refusé|keine Berechtigung)"
+"""In English, French and German, where the name comes last as well."""
+
 _INVALID_OPTION = (
     r"invalid (\w+) value: ",
     r'for connection option "(\w+)"',
@@ -433,6 +437,10 @@ def _clock(now: datetime) -> tuple[str, str]:
     return now.isoformat(" "), midnight.isoformat(" ")
 
 
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else literal(value)
+
+
 DIALECT = Dialect(
     engine=_engine,
     transport=_transport,
@@ -457,6 +465,18 @@ DIALECT = Dialect(
     # appendix A, and 25006, a change or a lock.
     unknowns="(0A|22|42)...|25006",
     missing=(r'(?:column|relation) "?([\w.$]+)"? does not exist',),
+    denied={
+        rf"(?im){_DENIED}.*? schéma (\S+)$": "GRANT USAGE ON SCHEMA",
+        rf"(?im){_DENIED}.*? schema (\S+)$": "GRANT USAGE ON SCHEMA",
+        rf"(?im){_DENIED}.* (\S+)$": "GRANT SELECT ON",
+    },
+    session="SET TimeZone = 'UTC';",
+    literal=_written,
+    access=(
+        "GRANT CONNECT ON DATABASE {database} TO {account};",
+        "GRANT USAGE ON SCHEMA {schema} TO {account};",
+    ),
+    schema="public",
     invalid_option=_invalid_option,
     rows_read=_rows_read,
     origins=_origins,

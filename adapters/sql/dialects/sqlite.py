@@ -219,5 +219,6 @@ DIALECT = Dialect(
     missing=(r"no such (?:column|table): (\S+)",),
     origins=_origins,
     status=_status,
+    grant="",
     folds_names=True,
 )

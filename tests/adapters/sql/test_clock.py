@@ -36,7 +36,8 @@ MINUTES = (-90, -20, 20, 90)
 """Within two hours of now: a clock in UTC is wrong about one of them, summer or winter."""
 
 
-def _filled(type_: str, zone: ZoneInfo) -> tuple[str, ...]:
+def filled(type_: str, zone: ZoneInfo) -> tuple[str, ...]:
+    """Return statements that make stays before and after the present time."""
     now = datetime.now(UTC).astimezone(zone)
     times = [now + timedelta(minutes=minutes) for minutes in MINUTES]
     days = [(now + timedelta(days=days)).date() for days in (-2, -2, 2, 2)]
@@ -54,7 +55,7 @@ def test_stays_are_compared_with_the_local_time_and_day(
     opened: Opened, url: str
 ) -> None:
     local = "DATETIME" if url.startswith("mysql") else "TIMESTAMP"
-    adapter = opened(MAPPING, _filled(local, PARIS))
+    adapter = opened(MAPPING, filled(local, PARIS))
     assert ids_of(adapter.search(ask(token("status", "planned")))) == ["3", "2"]
     assert adapter.count(ask(token("status", "finished"))) == 2
     assert ids_of(adapter.search(ask(token("identifier", "after")))) == ["3", "2"]
@@ -67,7 +68,7 @@ def test_stays_are_compared_with_the_local_time_and_day(
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_postgresql_compares_an_instant_with_the_instant(opened: Opened) -> None:
     instant = "TIMESTAMP WITH TIME ZONE"
-    adapter = opened(MAPPING, _filled(instant, ZoneInfo("UTC")))
+    adapter = opened(MAPPING, filled(instant, ZoneInfo("UTC")))
     assert ids_of(adapter.search(ask(token("status", "planned")))) == ["3", "2"]
 
 

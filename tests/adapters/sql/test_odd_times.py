@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from adapters.contract import Adapter, Position, SearchQuery, Sort, SortKey
 from adapters.testing.harness import ask, dates
@@ -26,12 +27,13 @@ ODD = {
         *("'infinity'", "'-infinity'", "'0044-03-15 10:00:00 BC'", "'4713-01-01 BC'"),
         *("'2024-03-14 24:00:00'", "'12024-03-14'", "'9999-12-31 23:59:59.999999'"),
     ),
-    "mariadb": (
+    "mysql": (
         *("'0000-00-00 00:00:00'", "'2024-00-00 00:00:00'", "'2024-02-00 10:00:00'"),
         *("'1000-01-01 00:00:00'", "'2024-03-14 23:59:59.6'"),
     ),
 }
-TYPES = {"sqlite": "TEXT", "postgresql": "TIMESTAMP", "mariadb": "DATETIME"}
+TYPES = {"sqlite": "TEXT", "postgresql": "TIMESTAMP", "mysql": "DATETIME"}
+"""By the dialect: that of MySQL is MariaDB's, too."""
 
 MAPPING = """\
 encounter:
@@ -47,12 +49,11 @@ encounter:
 
 
 def _filled(url: str, *, is_nullable: bool) -> tuple[str, ...]:
-    database = "mariadb" if url.startswith("mysql") else url.partition(":")[0]
-    database = database.partition("+")[0]
+    database = make_url(url).get_backend_name()
     values = 2 * (*EVERYWHERE, *ODD[database], *(["NULL"] if is_nullable else []))
     rows = ", ".join(f"({id}, {value})" for id, value in enumerate(values))
     null = "NULL" if is_nullable else "NOT NULL"
-    lenient = ("SET SESSION sql_mode = ''",) if database == "mariadb" else ()
+    lenient = ("SET SESSION sql_mode = ''",) if database == "mysql" else ()
     return (
         *lenient,
         f"CREATE TABLE stays (id BIGINT, began {TYPES[database]} {null})",

@@ -10,6 +10,7 @@ import pytest
 from app.cli import main
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
 
 
 class Said(NamedTuple):
@@ -26,6 +27,7 @@ class Said(NamedTuple):
 
 
 Mapping = Callable[..., Said]
+NewUrl = Callable[[str], str]
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def mapping(capsys: pytest.CaptureFixture[str]) -> Mapping:
     return run
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture(params=["sqlite", "postgresql", *SERVERS])
 def kind(request: pytest.FixtureRequest) -> str:
     """Return each kind of database."""
     return str(request.param)
@@ -56,7 +58,7 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], s
         if kind == "postgresql":
             new: NewDatabase = request.getfixturevalue("new_postgresql")
             return new("unicode")
-        server: MariaServer = request.getfixturevalue("mariadb_server")
+        server: MariaServer = request.getfixturevalue(f"{kind}_server")
         return server.new_database()
 
     return make

@@ -12,6 +12,7 @@ import yaml
 
 from app.cli import main
 from tests.databases import writing
+from tests.sets import SERVERS
 
 HERE = Path(__file__).parent
 Findings = list[dict[str, str]]
@@ -37,8 +38,14 @@ INSTANTS = {
     "sqlite": "DATETIME",
     "postgresql": "TIMESTAMPTZ",
     "mariadb": "TIMESTAMP NULL",
+    "mysql": "TIMESTAMP NULL",
 }
-TIMES = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP", "mariadb": "DATETIME(6)"}
+TIMES = {
+    "sqlite": "DATETIME",
+    "postgresql": "TIMESTAMP",
+    "mariadb": "DATETIME(6)",
+    "mysql": "DATETIME(6)",
+}
 
 MAPPING = (HERE / "live_hospital.yaml").read_text("utf-8")
 FIRST = "mapping: 1\n"
@@ -59,7 +66,7 @@ def fill(url: str, kind: str, statements: Sequence[str] = ()) -> None:
         connection.execute(sa.text(STAY), [_stay(n) for n in range(1, 121)])
     engine.dispose()
     for statement in statements:
-        is_drop = kind == "mariadb" and statement.startswith("DROP INDEX")
+        is_drop = kind in SERVERS and statement.startswith("DROP INDEX")
         table = statement.split()[-1].split("_")[0]
         statement = statement.replace("{instant}", INSTANTS[kind])
         run(url, f"{statement} ON {table}" if is_drop else statement)

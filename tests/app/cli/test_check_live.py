@@ -25,6 +25,7 @@ from tests.app.cli.live_hospital import (
 from tests.databases import writing
 from tests.demo.conftest import MAPPING as DEMO
 from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
 
 DEFECTS = defects("sql")
 SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
@@ -87,7 +88,7 @@ def test_a_defect_is_found_in_sqlite(
         assert is_found(DEFECTS[name], "sqlite", url, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("kind", ["postgresql", *SERVERS])
 def test_defects_are_found_in_other_databases(
     kind: str,
     new_url: NewUrl,
@@ -106,7 +107,10 @@ def test_defects_are_found_in_other_databases(
 
 @pytest.mark.parametrize(
     ("kind", "change"),
-    [("postgresql", "ALTER COLUMN visit TYPE"), ("mariadb", "MODIFY visit")],
+    [
+        ("postgresql", "ALTER COLUMN visit TYPE"),
+        *((server, "MODIFY visit") for server in SERVERS),
+    ],
 )
 def test_blanks_that_a_database_does_not_count_are_no_finding(
     kind: str, url: str, check: Check, change: str

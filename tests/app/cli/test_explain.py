@@ -1,6 +1,7 @@
 """`encounters mapping explain`: what is offered and why, and what a search would send."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -141,11 +142,10 @@ def test_a_search_is_shown_as_its_statement_with_values_to_who_asks(
     assert "2024" not in hidden
     status, told = explained(capsys, hospital, search, "--values")
     assert status == 0
-    assert told.startswith(hidden.rstrip("\n").partition("\n\n")[0])
-    legend = [line for line in told.splitlines() if line.startswith("-- ")]
-    assert len(legend) == told.count("?")
-    assert "-- 1: '42'" in legend or "-- 1: 42" in legend
-    assert any(line.endswith(": '2024-03-30 00:00:00'") for line in legend)
+    assert told.startswith(hidden.partition("?")[0])
+    assert "?" not in told
+    assert re.search(r"\b42\b", told)
+    assert "'2024-03-30 00:00:00'" in told
     assert explained(capsys, hospital, "--values", search) == (status, told)
     with pytest.raises(SystemExit, match="2"):
         explained(capsys, hospital, search, "--values", search)

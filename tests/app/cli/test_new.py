@@ -41,7 +41,12 @@ CREATE TABLE encounter (id INTEGER PRIMARY KEY, patient INTEGER, hospital INTEGE
 INSERT INTO organization VALUES (1, 'North');
 INSERT INTO unit VALUES (1, '0123', 'Cardiology');
 """
-TIMES = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP", "mariadb": "DATETIME"}
+TIMES = {
+    "sqlite": "DATETIME",
+    "postgresql": "TIMESTAMP",
+    "mariadb": "DATETIME",
+    "mysql": "DATETIME",
+}
 
 # Names that say nothing here, and no declared key.
 SILENT = """

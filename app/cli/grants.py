@@ -1,0 +1,52 @@
+"""`encounters mapping grants`: the privileges that the account of each source needs."""
+
+import os
+import sys
+from itertools import chain
+from types import SimpleNamespace
+
+from adapters.contract import AdapterError
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.problems import MappingError
+from app.cli.check import CANNOT_RUN, FINE, CannotRunError, print_json
+
+
+def run(options: SimpleNamespace) -> int:
+    """Print the GRANTs of each source, with its name where there are several."""
+    try:
+        mapping = load_mapping(options.file, os.environ)
+        sources = _grants(mapping, options.account, options.schema)
+    except MappingError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_RUN
+    except AdapterError as error:
+        raise CannotRunError(str(error)) from error
+    if options.json:
+        print_json({"sources": sources})
+        return FINE
+    for name, statements in sources.items():
+        if len(sources) > 1:
+            print(f"-- {name}")
+        print("\n".join(statements) or "-- no GRANT: this source has no accounts")
+    return FINE
+
+
+def _grants(
+    mapping: SourceMapping, account: str, schema: str
+) -> dict[str, tuple[str, ...]]:
+    """Return the GRANTs by the name of the source; none for what is no database."""
+    try:
+        from adapters.sql.grants import grants
+    except ImportError as error:
+        text = f"install the extra 'grants' (pip install 'encounters[grants]'): {error}"
+        raise CannotRunError(text) from error
+    sources: dict[str, tuple[str, ...]] = {}
+    for name, source in mapping.sources.items():
+        parts = [part.mapping for part in mapping.parts if part.name == name]
+        sections = chain.from_iterable(
+            part.resources.values() for part in parts or [mapping]
+        )
+        is_sql = source.kind == "sql"
+        sources[name] = grants(source.url, sections, account, schema) if is_sql else ()
+    return sources

@@ -1,0 +1,167 @@
+"""Statements for Oracle and SQL Server, parsed strictly by sqlglot in that dialect.
+
+No test has such a server. sqlglot knows the grammar of both, and neither names nor types.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+import pytest
+import sqlglot
+from sqlalchemy.engine import make_url
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, ParseError
+
+from adapters.contract import (
+    Criterion,
+    Group,
+    Position,
+    ResourceType,
+    SearchQuery,
+    SortKey,
+)
+from adapters.mapping.load import load_mapping
+from adapters.sql.adapter import Section, open_section
+from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects import dialect_named
+from adapters.sql.dialects.base import Dialect, Statement
+from adapters.sql.engine import Database, pasted
+from adapters.testing.harness import FOUND, SOME, STAY, ask
+from adapters.testing.hospital import EDGES, Ids
+from adapters.testing.suite import ORDERS
+from tests.adapters.sql.golden import DRIVERS, KINDS, compiled, statements
+from tests.hospital_sql import mapping_text
+
+GRAMMARS = {"mssql": "tsql", "oracle": "oracle"}
+"""sqlglot's names."""
+
+DEPTH = 20_000
+"""In frames: a name is folded by some hundred functions within each other."""
+
+LINE = 2_499
+"""The longest line that SQL*Plus reads."""
+
+ACTIVE = "replaced_by IS NULL AS active"
+FLAG = "CASE WHEN replaced_by IS NULL THEN 1 ELSE 0 END AS active"
+"""Neither database selects a condition."""
+
+
+def parsed(database: str, text: str) -> exp.Expression:
+    """Return a statement as sqlglot reads it; raises ParseError."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEPTH)
+    try:
+        (statement,) = sqlglot.parse(
+            text, read=GRAMMARS[database], error_level=ErrorLevel.RAISE
+        )
+    finally:
+        sys.setrecursionlimit(limit)
+    assert statement is not None
+    return statement
+
+
+@pytest.mark.parametrize(
+    ("database", "name"), [(d, name) for d in DRIVERS for name in statements(d)]
+)
+def test_a_statement_on_file_is_parsed(database: str, name: str) -> None:
+    text = compiled(database, statements(database)[name]).statement
+    assert isinstance(parsed(database, text), exp.Select)
+
+
+@pytest.mark.parametrize("database", DRIVERS)
+@pytest.mark.parametrize(
+    "text", ["SELECT a FROM (SELECT a FROM t", "SELECT a FROM t WHERE a ==== 1"]
+)
+def test_what_is_no_statement_is_refused(database: str, text: str) -> None:
+    with pytest.raises(ParseError):
+        parsed(database, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The part of a `Database` that opens sections: its dialect, the columns of SELECTs.
+
+    A `Database` itself needs the driver, which is not installed for tests.
+    """
+
+    dialect: Dialect
+    kinds: dict[str, Kind]
+
+    def columns(self, rows: str) -> tuple[Column, ...]:
+        select = parsed("oracle", rows)
+        assert isinstance(select, exp.Select)
+        return tuple(Column(name, self.kinds[name]) for name in select.named_selects)
+
+
+def _kinds(database: str, ids: Ids) -> dict[str, Kind]:
+    text, code, time = KINDS[database]
+    id_ = Kind.INTEGER if ids is Ids.NUMBERS else text
+    texts = ("used_name", "birth_name", "given", "number", "authority", "code", "title")
+    return {
+        **dict.fromkeys(("stay_id", "patient_id", "replaced_by"), id_),
+        **dict.fromkeys((*texts, "finess", "visit", "hospital"), text),
+        **dict.fromkeys(("state", "kind", "unit", "sex"), code),
+        **dict.fromkeys(("began", "ended", "changed"), time),
+        "born": Kind.DATE,
+        "active": Kind.INTEGER,
+    }
+
+
+def _statements(section: Section, query: SearchQuery) -> Iterator[Statement]:
+    """Yield those of all ways to a page, of the count, and of a read."""
+    id_ = 7 if section.id.kind is Kind.INTEGER else "7"
+    key = None if query.sort.key is SortKey.ID else datetime(2024, 3, 14, 10)  # noqa: DTZ001
+    at = [Position(Group.KEYED, key, id_)]
+    at += [Position(Group.UNKEYED, None, id_)] if key else []
+    pages = [query, replace(query, from_end=True)]
+    pages += [replace(query, after=position) for position in at]
+    pages += [replace(query, before=position) for position in at]
+    for page in pages:
+        for segment, condition in section.segments(page):
+            yield section.page(segment, condition, 8)
+    yield section.columns.count(section.filters.of_query(query))
+    yield section.columns.select(section.selected, section.filters.of_id("7"), limit=1)
+
+
+def _queries(kind: ResourceType) -> Iterator[SearchQuery]:
+    """Yield what the contract suite searches for."""
+    sorts = [case.values[1] for case in ORDERS if case.values[0] is kind]
+    for sort in sorts:
+        yield ask(of=kind, sort=sort)
+    cases: list[tuple[Criterion, ...]] = [
+        case.values[1] for case in FOUND if case.values[0] is kind
+    ]
+    cases += [(criterion,) for criterion in SOME if kind is STAY]
+    for criteria in cases:
+        yield ask(*criteria, of=kind, sort=sorts[0])
+
+
+@pytest.mark.parametrize("database", DRIVERS)
+@pytest.mark.parametrize("ids", Ids)
+@pytest.mark.parametrize("kind", ResourceType)
+def test_what_the_contract_suite_searches_for_is_parsed(
+    database: str, ids: Ids, kind: ResourceType, tmp_path: Path
+) -> None:
+    file = tmp_path / "hospital.yaml"
+    lines = mapping_text(EDGES.with_ids(ids))
+    assert ACTIVE in lines
+    file.write_text(lines.replace(ACTIVE, FLAG), "utf-8")
+    mapping = load_mapping(file, {"PAS_URL": f"{DRIVERS[database][0]}://"})
+    described = Described(dialect_named(database), _kinds(database, ids))
+    section = open_section(cast("Database", described), mapping, kind)
+    made = [each for query in _queries(kind) for each in _statements(section, query)]
+    texts = {compiled(database, each).statement: each for each in made}
+    assert len(texts) > 10
+    driver = make_url(f"{DRIVERS[database][0]}://").get_dialect()()
+    for text, statement in texts.items():
+        assert isinstance(parsed(database, text), exp.Select), text
+        # What `explain --values` prints.
+        shown = pasted(statement, described.dialect, driver)
+        select = parsed(database, shown.removesuffix("\nGO"))
+        assert isinstance(select, exp.Select), shown
+        assert not list(select.find_all(exp.Placeholder, exp.Parameter)), shown
+        assert max(map(len, shown.splitlines())) < LINE or database != "oracle"
