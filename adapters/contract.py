@@ -289,7 +289,9 @@ class Page:
 
     `more` is whether rows follow the last one; in a backwards query, whether rows precede
     the first. `first` and `last` are the positions of the outer rows, None on an empty
-    page; `positions` are those of all rows, if the query has `placed`.
+    page; `last` is also None where the source cannot continue this search. `positions` are
+    those of all rows, if the query has `placed`. `total` is the number of all matches, if
+    the source returns it with the page.
     """
 
     rows: tuple[Record | RowFault, ...]
@@ -297,6 +299,7 @@ class Page:
     first: Position | None = None
     last: Position | None = None
     positions: tuple[Position, ...] = ()
+    total: int | None = None
 
 
 class AdapterError(Exception):
@@ -332,7 +335,8 @@ class SourceDataError(AdapterError):
     """The answer of the source cannot be read; `fault` names the row and column, if any.
 
     `refused` means that the source accepts none of this account's requests. `code` is the
-    number of the error that the source returned, 0 without one.
+    number of the error that the source returned, 0 without one. `reason` is written to the
+    log: a constant text, which quotes no value of the source.
     """
 
     def __init__(
@@ -342,9 +346,11 @@ class SourceDataError(AdapterError):
         *,
         refused: bool = False,
         code: int = 0,
+        reason: str = "",
     ) -> None:
         super().__init__(text)
         self.code = code
+        self.reason = reason
         self.fault = fault
         self.refused = refused
 
@@ -400,7 +406,8 @@ class ResourceCapabilities:
     `keyset` is the promise of decision 12. `dated` means that `last_updated` changes with
     everything that the record shows (decision 19). `paging` means that results have next
     pages, `backwards` that they have previous ones. `order` describes, in words, the fixed
-    order of a source that has no `sorts`.
+    order of a source that has no `sorts`. Without `listed` resources are only read by id.
+    `unpaged` are the beginnings of ids whose searches have a first page only.
     """
 
     parameters: Mapping[str, ParameterCapability] = field(default_factory=dict)
@@ -410,6 +417,8 @@ class ResourceCapabilities:
     paging: bool = True
     backwards: bool = True
     order: str = ""
+    listed: bool = True
+    unpaged: tuple[str, ...] = ()
 
 
 Capabilities: TypeAlias = Mapping[ResourceType, ResourceCapabilities]

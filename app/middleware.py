@@ -264,6 +264,8 @@ def _log_failure(error: Exception, status: int) -> None:
         data["source"] = error.source
     if isinstance(error, SourceDataError) and error.fault is not None:
         data["fault"] = error.fault._asdict()
+    if isinstance(error, SourceDataError) and error.reason:
+        data["reason"] = error.reason
     # The log formatter writes the type and places of `exc_info`, never the message: a
     # database driver quotes values of the row that it could not read.
     _log.error("request failed", exc_info=error, extra={"data": data})

@@ -36,7 +36,8 @@ class ResourceOffer:
     """What one resource type offers here; `parameters` are filters, by FHIR name.
 
     `backwards` says that pages have a `previous` link; `order` describes the source's own
-    order where it cannot sort.
+    order where it cannot sort. Searches that concern ids that begin with one of `unpaged`
+    and others as well have a first page only.
     """
 
     resource_type: ResourceType
@@ -52,6 +53,7 @@ class ResourceOffer:
     dated: bool
     backwards: bool
     order: str
+    unpaged: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _resource_offer(
         sorts=sorts,
         default_sort=Sort(default, descending=default is not SortKey.ID),
         sortable="_sort" in profile.parameters and bool(sorts),
-        searchable=bool(profile.parameters),
+        searchable=bool(profile.parameters) and source.listed,
         count_default=profile.count_default,
         count_max=profile.count_max,
         unfiltered=profile.unfiltered_search,
@@ -100,4 +102,5 @@ def _resource_offer(
         dated=source.dated,
         backwards=source.backwards,
         order=source.order,
+        unpaged=source.unpaged,
     )

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from adapters.contract import ResourceType
 from adapters.mapping.document import Document, Section, Site, named, resolved, variable
-from adapters.mapping.model import HIDDEN, REMOVED, Several, Step
+from adapters.mapping.model import HIDDEN, REMOVED, Nulls, Several, Step
+from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
 from adapters.mapping.schema import Fault, constant_fault
@@ -439,6 +440,182 @@ def _is_refused(doc: Document, use: Use) -> bool:
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 
 
+def paths_can_be_read(doc: Document) -> Iterator[Fault]:
+    """Refuse a path that is neither keys with dots nor a JMESPath expression."""
+    for path, text in _all_paths(doc):
+        if fault := path_fault(text):
+            yield Fault(path, fault[0], offset=fault[1])
+
+
+def paths_can_be_satisfied(doc: Document) -> Iterator[Fault]:
+    """Refuse paths of keys that no answer has at once: what holds a value holds no keys."""
+    for section in doc.sections:
+        if not section.is_http:
+            continue
+        answer = {*_list_paths(section)}
+        row = {*_row_paths(section)}
+        for paths in (answer, row):
+            yield from _contradictions(
+                [(p, t) for p, t in paths if path_fault(t) is None]
+            )
+
+
+def _contradictions(paths: list[tuple[KeyPath, str]]) -> Iterator[Fault]:
+    plain = [(p, t, keys) for p, t in paths if isinstance(keys := path_of(t), tuple)]
+    for path, text, keys in sorted(plain, key=str):
+        for _, other, others in plain:
+            if len(others) < len(keys) and keys[: len(others)] == others:
+                yield Fault(
+                    path,
+                    f"no answer has '{text}': '{other}' is read as a value or a list",
+                )
+                break
+
+
+def _all_paths(doc: Document) -> Iterator[tuple[KeyPath, str]]:
+    """Yield every path into an answer of an HTTP API."""
+    for path, source in doc.sources.items():
+        if "error" in source:
+            yield (*path, "error", "path"), source["error"].get("path", "")
+        if "session" in source.get("auth", {}):
+            token = source["auth"]["session"].get("token", "")
+            yield (*path, "auth", "session", "token"), token
+    for section in doc.sections:
+        if section.is_http:
+            yield from _list_paths(section)
+            yield from _row_paths(section)
+            yield from _item_paths(section)
+            if row := section.data.get("read", {}).get("row"):
+                yield (*section.path, "read", "row"), row
+
+
+def _list_paths(section: Section) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the paths into the answer of a list."""
+    listed = section.data.get("list", {})
+    paging = listed.get("paging", {})
+    for keys, value in (
+        (("rows",), listed.get("rows")),
+        (("total",), listed.get("total")),
+        (("paging", "next"), paging.get("next")),
+        (("paging", "token", "path"), paging.get("token", {}).get("path")),
+    ):
+        if isinstance(value, str) and value:
+            yield (*section.path, "list", *keys), value
+    total = listed.get("counting", {}).get("total")
+    if isinstance(total, str) and total:
+        yield (*section.path, "list", "counting", "total"), total
+
+
+def _row_paths(section: Section) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the paths into a row."""
+    for site in section.sites:
+        if not (site.listed and _has_rows(section, site.path)):
+            yield from _columns(site)
+    for item in section.items:
+        if "rows" in item.options:
+            yield (*item.path, "rows"), item.options["rows"]
+        elif "only_if" in item.options:
+            yield (
+                (*item.path, "only_if", "from"),
+                item.options["only_if"].get("from", ""),
+            )
+
+
+def _item_paths(section: Section) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the paths into the rows of items."""
+    for item in section.items:
+        if "rows" in item.options:
+            for site in item.sites():
+                yield from _columns(site)
+            if "only_if" in item.options:
+                where = (*item.path, "only_if", "from")
+                yield where, item.options["only_if"].get("from", "")
+
+
+def _has_rows(section: Section, path: KeyPath) -> bool:
+    return any(
+        "rows" in i.options and path[: len(i.path)] == i.path for i in section.items
+    )
+
+
+def _columns(site: Site) -> Iterator[tuple[KeyPath, str]]:
+    several = not isinstance(site.options.get("from", ""), str)
+    for index, column in enumerate(site.columns):
+        yield (*site.path, "from", index)[: None if several else -1], column
+
+
+def parameters_differ(doc: Document) -> Iterator[Fault]:
+    """Refuse to send two things by one parameter: an API takes one of them, or neither."""
+    for section in doc.sections:
+        if not section.is_http:
+            continue
+        used: dict[str, str] = {}
+        for path, name, is_bound in _sent_parameters(section):
+            other = used.setdefault(name, ".".join(map(str, path[len(section.path) :])))
+            here = ".".join(map(str, path[len(section.path) :]))
+            if other == here or (
+                is_bound and other.rpartition(".")[0] == here.rpartition(".")[0]
+            ):
+                continue
+            yield Fault(
+                path,
+                f"'{name}' is sent for {other} already: one parameter, one meaning",
+            )
+
+
+def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
+    """Yield each parameter, and whether it is a bound told from others by its prefix."""
+    listed, path = section.data.get("list", {}), section.path
+    paging = listed.get("paging", {})
+    for keys, name in (
+        (("list", "count"), listed.get("count")),
+        (("list", "paging", "offset"), paging.get("offset")),
+        (("list", "paging", "page"), paging.get("page")),
+        (("list", "paging", "token", "send"), paging.get("token", {}).get("send")),
+        (("sort", "send"), section.data.get("sort", {}).get("send")),
+    ):
+        if name:
+            yield (*path, *keys), name, False
+    for name, call in section.search.items():
+        for key in ("send", "contains", "exact", "excluding", *BOUNDS):
+            value = call.get(key)
+            is_prefixed = isinstance(value, Mapping)
+            if sent := value.get("send") if is_prefixed else value:
+                yield (*path, "search", name, key), sent, is_prefixed
+        if sent := call.get("system", {}).get("send"):
+            yield (*path, "search", name, "system", "send"), sent, False
+
+
+BOUNDS = ("from", "after", "before", "until")
+"""The bounds of a search for times."""
+
+
+def order_can_be_kept(doc: Document) -> Iterator[Fault]:
+    """Refuse rows without the sort key first, where those with it cannot be asked for."""
+    for section in doc.sections:
+        sort = section.data.get("sort", {}) if section.is_http else {}
+        if "nulls" not in sort or sort["nulls"] == Nulls.LAST:
+            continue
+        listed = section.data.get("list", {})
+        numbered = {"offset", "page"} & {*listed.get("paging", {})}
+        date = section.search.get("date", {})
+        if not numbered or "total" not in listed:
+            text = "needs list.total, and list.paging by offset or page"
+        elif "date" in sort.get("by", ()) and not {"from", "after"} & {*date}:
+            text = "needs search.date.from: by it, the rows with the key are asked for"
+        else:
+            continue
+        yield Fault((*section.path, "sort", "nulls"), text)
+
+
+def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
+    """Refuse `strip` for a database, whose SELECT can do the same."""
+    for site in doc.sites:
+        if "strip" in site.options and not site.section.is_http and not doc.refused:
+            text = "is only for an HTTP API: a SELECT can return the id alone"
+            yield Fault((*site.path, "strip"), text, at_key=True)
+
+
 def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
     """Refuse a list that cannot page under a profile that does, and searches without a list."""
     profile = _profile(doc)
@@ -456,15 +633,12 @@ def _service_faults(
 ) -> Iterator[Fault]:
     """Yield why a profile, which searches or pages, cannot be served."""
     path, listed = section.path, section.data.get("list")
-    if pages and len(doc.sections_of(section.kind)) > 1:
-        text = (
-            "an HTTP API cannot go on from a row of another source: take a profile "
-            "without further pages, or serve it alone"
-        )
-        yield Fault(path, text, at_key=True)
-    elif listed is None and section.search:
+    several = len(doc.sections_of(section.kind)) > 1
+    if listed is None and section.search:
         text = "search needs list: how rows are asked for"
         yield Fault((*path, "search"), text, at_key=True)
+    elif listed is None and section.kind is ResourceType.ORGANIZATION:
+        return
     elif listed is None and is_searched:
         text = (
             f"the profile '{profile}' has searches of {path[0]} and this section has "
@@ -472,7 +646,7 @@ def _service_faults(
             f"{path[0]} is empty: {{}}"
         )
         yield Fault(path, text, at_key=True)
-    elif listed is not None and pages and "paging" not in listed:
+    elif listed is not None and pages and "paging" not in listed and not several:
         text = (
             f"the profile '{profile}' has further pages and this list has none: "
             "say how they are asked for (paging), or take a profile without"
@@ -510,8 +684,14 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
             twice = sorted(
                 {code for code in ours if ours.count(code) > 1} - {*UNSERVED}
             )
-            several = section.search.get(name, {}).get("several", Several.ONE)
-            if twice and name in section.search and several == Several.ONE:
+            call = section.search.get(name, {})
+            several = call.get("several", Several.ONE)
+            if "excluding" in call and "otherwise" not in _table_of(doc, section, name):
+                text = (
+                    "needs a code table with otherwise: what it excludes are its codes"
+                )
+                yield Fault((*section.path, "search", name, "excluding"), text)
+            if twice and call and several == Several.ONE:
                 text = (
                     f"'{twice[0]}' is several codes of the source: several (comma or "
                     "repeat) must say how they are sent"
@@ -551,7 +731,7 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
 def _dates(doc: Document) -> Iterator[tuple[Section, KeyPath, Mapping[str, Any]]]:
     """Yield how each HTTP section is asked for dates, and where the file says so."""
     for section in doc.sections:
-        for name in {"date", "birthdate"} & set(section.search):
+        for name in [n for n in ("date", "birthdate") if n in section.search]:
             yield section, (*section.path, "search", name), section.search[name]
 
 
@@ -682,4 +862,9 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     unserved_rows_are_filtered,
     dates_can_be_sent,
     codes_can_be_sent,
+    paths_can_be_read,
+    paths_can_be_satisfied,
+    parameters_differ,
+    order_can_be_kept,
+    references_are_stripped_in_answers,
 )

@@ -113,6 +113,8 @@ class SearchSessions:
         """Count, unless the first page shows that it is all (decision 13)."""
         if not page.more and search.presentation.summary is not Summary.COUNT:
             return len(page.rows)
+        if page.total is not None and search.presentation.summary is not Summary.COUNT:
+            return page.total
         with stage(Stage.SOURCE):
             total = self.adapter.count(search.query)
         # Rows that were deleted between page and count were still returned.
@@ -129,7 +131,8 @@ class SearchSessions:
             if targets or not is_new:
                 raise
             links = ()
-        cut_short = page.more and not self.offer.paging
+        can_continue = self.offer.paging and page.last is not None
+        cut_short = page.more and not can_continue
         # Rows that were added after the count are on the page all the same.
         total = max(stored.search.total, len(page.rows))
         return ResultPage(stored.id, total, links, page, search, cut_short)
@@ -160,7 +163,8 @@ def _previous(start: Start, page: Page) -> Start | None:
 
 def _next(start: Start, page: Page) -> Start | None:
     came_from_after = start.direction is Direction.BEFORE and start.position is not None
-    if not (came_from_after or (start.direction is Direction.AFTER and page.more)):
+    goes_on = page.more and page.last is not None
+    if not (came_from_after or (start.direction is Direction.AFTER and goes_on)):
         return None
     # A page that has lost its rows leads on to the first rows that are left.
     return Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)

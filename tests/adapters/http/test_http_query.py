@@ -72,7 +72,7 @@ def test_bounds_are_written_as_the_source_takes_them(
         (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),
         (dated(DAYS_IN_UTC), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
         (dated(UNTIL), dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
-        ((), dates("ne2024-03-14"), Limit.PREFIX),
+        (dated("{from: entreeDu, step: day}"), dates("ne2024-03-14"), Limit.PREFIX),
         ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
         (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
         ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
