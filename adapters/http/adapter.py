@@ -235,8 +235,10 @@ class HttpAdapter:
         if paging is None:
             window = single_page(fetch, query, has_total=has_total)
         elif is_numbered:
-            repeats = keyed(section.mapping, query) is not None
-            lists = Lists(fetch, others[0] if others else None, repeats)
+            belongs = partial(_lacks_key, section, query)
+            is_second = keyed(section.mapping, query) is not None
+            second = others[0] if others else None
+            lists = Lists(fetch, second, belongs if is_second else None)
             window = numbered_page(lists, paging, query, end, has_total=has_total)
         elif query.placed:
             return filled_page(fetch, paging, query, is_decided)
@@ -573,13 +575,15 @@ def _asked(section: Section, queries: Iterable[SearchQuery]) -> tuple[Question, 
     return tuple(question for question in questions if question)
 
 
+def _lacks_key(section: Section, query: SearchQuery, row: Row) -> bool:
+    position = _position(section, section.keys[query.sort.key], row)
+    return position is None or position.moment is None
+
+
 def _shows_order(section: Section, query: SearchQuery, rows: Sequence[Row]) -> bool:
     """Whether rows show that those without the sort key come last, or are all there are."""
-    reader = section.keys.get(query.sort.key)
-    if reader is None or not rows or query.after or query.backwards:
-        return True
-    positions = (_position(section, reader, row) for row in rows)
-    return any(position and position.moment for position in positions)
+    is_known = query.sort.key not in section.keys or query.after or query.backwards
+    return bool(is_known) or not all(_lacks_key(section, query, row) for row in rows)
 
 
 def _positions(

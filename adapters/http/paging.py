@@ -54,12 +54,13 @@ def single_page(fetch: Fetch, query: SearchQuery, *, has_total: bool) -> Window:
 class Lists(NamedTuple):
     """What is read as one list: the rows of `first`, then those of `second`, if any.
 
-    With `repeats` the second one ends with the rows of the first, which do not count again.
+    With `belongs` the second one ends with the rows of the first, which do not count again:
+    it says whether a row is one of the others.
     """
 
     first: Fetch
     second: Fetch | None = None
-    repeats: bool = False
+    belongs: Callable[[Row], bool] | None = None
 
 
 def numbered_page(
@@ -104,8 +105,11 @@ def _rows(
     begin, missing = max(0, start - total), wanted - len(rows)
     more, size_of_second = fetch_rows(lists.second, paging, size, begin, missing)
     assert size_of_second is not None, "it comes with the same answer"
-    rest = size_of_second - total if lists.repeats else size_of_second
-    return rows + more[: max(0, min(missing, rest - begin))], total + rest
+    rest = size_of_second - total if lists.belongs else size_of_second
+    more = more[: max(0, min(missing, rest - begin))]
+    if lists.belongs and not all(map(lists.belongs, more)):
+        raise unreadable("rows without the sort key are not where the file says")
+    return rows + more, total + rest
 
 
 def linked_page(fetch: Fetch, paging: Paging, query: SearchQuery) -> Window:

@@ -34,6 +34,7 @@ from adapters.testing.harness import (
 )
 from adapters.testing.hospital import EDGES, Hospital, Ids
 from app.fhir.capability import capability_statement
+from app.logging import describe_error
 from app.offer import compute_offer
 from tests.adapters.group import PREFIXES, SHARED, GroupModel
 from tests.adapters.http_cases import rows_of
@@ -276,8 +277,12 @@ def test_what_the_api_cannot_be_asked_is_refused(two: Two) -> None:
 def test_an_api_that_sorts_otherwise_is_noticed(two: Two) -> None:
     adapter = two.opened(changes=(("date: entree", "date: -entree"),))
     said = "source south: the list is not in the order"
-    with pytest.raises(SourceDataError, match=said):
+    with pytest.raises(SourceDataError, match=said) as caught:
         adapter.search(ask(sort=OLDEST_FIRST))
+    # What the log has of it: the place that noticed, and a text without the source.
+    assert caught.value.reason == said.removeprefix("source south: ") + " of the search"
+    *_, place = describe_error(caught.value)["places"]  # type: ignore[misc]
+    assert place.startswith("adapters.http.")
 
 
 @pytest.mark.parametrize(
