@@ -278,7 +278,11 @@ class HttpAdapter:
         if len(rows) > size:
             raise unreadable("there are more rows than were requested")
         question.section.refuse_duplicates(rows)
-        total = None if listed.total is None else total_at(answer, listed.total)
+        total = None
+        # A server may tell it on the first page only.
+        is_told = not link or (listed.total and answer.at(listed.total) is not None)
+        if listed.total is not None and is_told:
+            total = total_at(answer, listed.total)
         if total is not None and total < len(rows):
             raise unreadable("there are more rows than the total says")
         paging = listed.paging

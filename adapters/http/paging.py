@@ -144,13 +144,13 @@ def filled_page(
     Further rows follow it until they are enough.
     """
     window = linked_page(fetch, paging, query)
-    rows, total = window.rows, window.total or 0
+    rows, total = window.rows, window.total
     while window.more and (len(rows) < query.count or not is_enough(rows)):
         window = linked_page(fetch, paging, replace(query, after=window.last))
         rows += window.rows
     if not window.more:
-        _check_length(rows, total)
-    return window._replace(rows=rows)
+        _check_length(rows, total or 0)
+    return window._replace(rows=rows, total=total)
 
 
 def _by_offset(

@@ -200,6 +200,9 @@ class _Filter(NamedTuple):
             for token in criterion.values
             if (identifier := self._identifier(token)) is not None
         ]
+        if call.system is not None and call.system.join:
+            joined = [_joined(call, call.system.join, *each) for each in numbers]
+            return _pairs(call, call.send, joined)
         if not any(system for system, _ in numbers):
             return _pairs(call, call.send, [number for _, number in numbers])
         if len(numbers) > 1 or call.system is None:
@@ -248,6 +251,13 @@ class _Filter(NamedTuple):
     @property
     def _row(self) -> SearchParameter:
         return SEARCH_PARAMETERS[self.section.resource_type][self.call.name]
+
+
+def _joined(call: SearchCall, sign: str, system: str, number: str) -> str:
+    """Return system and number as one value; a sign inside the number is refused."""
+    if sign in number or "\\" in number:
+        raise _refusal(call, Limit.SIGN)
+    return f"{system}{sign}{number}" if system else number
 
 
 def _slots(kind: ResourceType) -> Mapping[str, Slot]:

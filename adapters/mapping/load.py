@@ -543,15 +543,16 @@ def _search(doc: Document, name: str, data: Mapping[str, Any]) -> SearchCall:
         SearchCall,
         {"step": usual, **data},
         name=name,
-        low=data.get("from"),
+        low=_bound_of(data["from"]) if "from" in data else None,
         zone=ZoneInfo(data["time_zone"]) if "time_zone" in data else None,
         system=_system(doc, data["system"]) if "system" in data else None,
     )
 
 
 def _system(doc: Document, data: Mapping[str, Any]) -> SystemParameter:
-    if "codes" not in data:
-        return SystemParameter(data["send"])
-    table = doc.codes[data["codes"]]["table"]
-    back = {system: code for code, system in reversed([*table.items()])}
-    return SystemParameter(data["send"], MappingProxyType(back))
+    back = None
+    if "codes" in data:
+        table = doc.codes[data["codes"]]["table"]
+        codes = {system: code for code, system in reversed([*table.items()])}
+        back = MappingProxyType(codes)
+    return SystemParameter(data.get("send", ""), back, data.get("join", ""))

@@ -279,15 +279,17 @@ class ListCall:
     count_mark: Mark | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SystemParameter:
+@dataclass(frozen=True, slots=True, repr=False)
+class SystemParameter(_Digested):
     """The parameter that the system of an identifier is sent as.
 
-    `codes` holds the source's code of each system, None where systems go as they are.
+    `codes` holds the source's code of each system, None where systems go as they are. With
+    `join` the system stands before the number, in one value with this sign between them.
     """
 
-    send: str
+    send: str = ""
     codes: Mapping[str, str] | None = None
+    join: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
