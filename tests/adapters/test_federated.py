@@ -328,6 +328,32 @@ def test_who_is_not_concerned_is_not_asked(
     assert two.calls() == asked
 
 
+SYSTEMS = {"identifier": frozenset({"urn:oid:1", ""})}
+
+
+@pytest.mark.parametrize(
+    ("value", "asked"),
+    [
+        ("V1", (1, 1)),
+        ("urn:oid:1|V1", (1, 1)),
+        ("urn:oid:2|V1", (1, 0)),
+        ("|V1", (1, 1)),
+    ],
+)
+def test_a_source_without_the_system_of_an_identifier_is_not_asked(
+    value: str, asked: tuple[int, ...]
+) -> None:
+    each = tuple(Counted(prefix) for prefix in PREFIXES)
+    north, south = (
+        Part(prefix, STAY, one, prefix, prefix)
+        for prefix, one in zip(PREFIXES, each, strict=True)
+    )
+    adapter = FederatedAdapter([north, replace(south, systems=SYSTEMS)], "two")
+    adapter.search(ask(token("identifier", value)))
+    assert tuple(one.calls for one in each) == asked
+    adapter.close()
+
+
 def test_one_source_is_read_or_walked_on(two: Two) -> None:
     assert two.adapter.read(STAY, "s-1").id == "s-1"
     assert two.calls() == (0, 1)

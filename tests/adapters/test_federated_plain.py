@@ -109,6 +109,8 @@ class Pair:
     database: sqlite3.Connection
     api: Plain
     rows: list[Row]
+    north: str
+    url: str
 
     def hold(self, north: Times, south: Times) -> None:
         """Replace the stays of both; those of even numbers are of patient 1."""
@@ -153,7 +155,7 @@ def opened(directory: Path, nulls: str = "high") -> Iterator[Pair]:
         environ = {"NORTH_URL": f"sqlite:///{north}", "SOUTH_URL": url}
         adapter = open_adapter(load_mapping(file, environ))
         stack.callback(adapter.close)
-        yield Pair(adapter, database, api, [])
+        yield Pair(adapter, database, api, [], environ["NORTH_URL"], url)
 
 
 @pytest.fixture(scope="module")
