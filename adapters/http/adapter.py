@@ -128,7 +128,7 @@ class HttpAdapter:
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""
         section = self._sections[query.resource_type]
-        questions = _questions(section, query)
+        questions = questions_of(section, query)
         if not questions:
             return Page((), total=0)
         window = self._window(questions, query)
@@ -177,7 +177,7 @@ class HttpAdapter:
         return self._explained(query, hidden=False)
 
     def _explained(self, query: SearchQuery, *, hidden: bool) -> str:
-        questions = _questions(self._sections[query.resource_type], query)
+        questions = questions_of(self._sections[query.resource_type], query)
         if not questions:
             return "no request is sent: nothing can match"
         texts = (q.explained(query.count, hidden=hidden) for q in questions)
@@ -566,7 +566,7 @@ class Question:
         return f"{self.list.method.upper()} {self.list.path} {' '.join(shown)}"
 
 
-def _questions(section: Section, query: SearchQuery) -> tuple[Question, ...]:
+def questions_of(section: Section, query: SearchQuery) -> tuple[Question, ...]:
     """Return what a search sends: nothing if nothing can match, or up to two lists."""
     first = keyed(section.mapping, query)
     if first:
