@@ -440,127 +440,113 @@ def _is_refused(doc: Document, use: Use) -> bool:
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 
 
+class PathUse(NamedTuple):
+    """A path of the file, and what it leads into: an answer, a row, or rows of an item."""
+
+    into: KeyPath
+    path: KeyPath
+    text: str
+
+
 def paths_can_be_read(doc: Document) -> Iterator[Fault]:
     """Refuse a path that is neither keys with dots nor a JMESPath expression."""
-    for path, text in _all_paths(doc):
-        if fault := path_fault(text):
-            yield Fault(path, fault[0], offset=fault[1])
+    for use in _path_uses(doc):
+        if fault := path_fault(use.text):
+            yield Fault(use.path, fault[0], offset=fault[1])
 
 
 def paths_can_be_satisfied(doc: Document) -> Iterator[Fault]:
     """Refuse paths of keys that no answer has at once: what holds a value holds no keys."""
-    for section in doc.sections:
-        if not section.is_http:
-            continue
-        answer = {*_list_paths(section)}
-        row = {*_row_paths(section)}
-        for paths in (answer, row):
-            yield from _contradictions(
-                [(p, t) for p, t in paths if path_fault(t) is None]
+    uses = [use for use in _path_uses(doc) if path_fault(use.text) is None]
+    paths = [(use, path_of(use.text)) for use in uses]
+    plain = [(use, path) for use, path in paths if isinstance(path, tuple)]
+    texts = {(use.into, path): use.text for use, path in plain}
+    for use, path in plain:
+        holders = [(use.into, path[:length]) for length in range(len(path))]
+        if holder := next((texts[each] for each in holders if each in texts), None):
+            text = (
+                f"no answer has '{use.text}': '{holder}' is read as a value or a list"
             )
+            yield Fault(use.path, text)
 
 
-def _contradictions(paths: list[tuple[KeyPath, str]]) -> Iterator[Fault]:
-    plain = [(p, t, keys) for p, t in paths if isinstance(keys := path_of(t), tuple)]
-    for path, text, keys in sorted(plain, key=str):
-        for _, other, others in plain:
-            if len(others) < len(keys) and keys[: len(others)] == others:
-                yield Fault(
-                    path,
-                    f"no answer has '{text}': '{other}' is read as a value or a list",
-                )
-                break
-
-
-def _all_paths(doc: Document) -> Iterator[tuple[KeyPath, str]]:
-    """Yield every path into an answer of an HTTP API."""
+def _path_uses(doc: Document) -> Iterator[PathUse]:
+    """Yield every path into the answers of an HTTP API."""
     for path, source in doc.sources.items():
-        if "error" in source:
-            yield (*path, "error", "path"), source["error"].get("path", "")
-        if "session" in source.get("auth", {}):
-            token = source["auth"]["session"].get("token", "")
-            yield (*path, "auth", "session", "token"), token
+        for keys in (("error", "path"), ("auth", "session", "token")):
+            yield from _named_path((*path, *keys[:-1]), keys[-1:], source, keys)
     for section in doc.sections:
         if section.is_http:
-            yield from _list_paths(section)
+            yield from _answer_paths(section)
             yield from _row_paths(section)
-            yield from _item_paths(section)
-            if row := section.data.get("read", {}).get("row"):
-                yield (*section.path, "read", "row"), row
 
 
-def _list_paths(section: Section) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the paths into the answer of a list."""
-    listed = section.data.get("list", {})
-    paging = listed.get("paging", {})
-    for keys, value in (
-        (("rows",), listed.get("rows")),
-        (("total",), listed.get("total")),
-        (("paging", "next"), paging.get("next")),
-        (("paging", "token", "path"), paging.get("token", {}).get("path")),
+def _named_path(
+    into: KeyPath, path: KeyPath, data: Any, keys: tuple[str, ...]
+) -> Iterator[PathUse]:
+    for key in keys:
+        data = data.get(key, {}) if isinstance(data, Mapping) else {}
+    if isinstance(data, str) and data:
+        yield PathUse(into, (*into, *path), data)
+
+
+def _answer_paths(section: Section) -> Iterator[PathUse]:
+    for call, *each in (
+        ("read", ("row",)),
+        (
+            "list",
+            ("rows",),
+            ("total",),
+            ("paging", "next"),
+            ("paging", "token", "path"),
+        ),
     ):
-        if isinstance(value, str) and value:
-            yield (*section.path, "list", *keys), value
-    total = listed.get("counting", {}).get("total")
-    if isinstance(total, str) and total:
-        yield (*section.path, "list", "counting", "total"), total
+        for keys in each:
+            into = (*section.path, call)
+            yield from _named_path(into, keys, section.data.get(call, {}), keys)
+    into, keys = (*section.path, "list", "counting"), ("list", "counting", "total")
+    yield from _named_path(into, keys[-1:], section.data, keys)
 
 
-def _row_paths(section: Section) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the paths into a row."""
+def _row_paths(section: Section) -> Iterator[PathUse]:
+    """Yield the paths into a row, and into the rows of its items."""
     for site in section.sites:
-        if not (site.listed and _has_rows(section, site.path)):
-            yield from _columns(site)
+        if site.listed is None:
+            yield from _column_paths(section.path, site)
     for item in section.items:
-        if "rows" in item.options:
-            yield (*item.path, "rows"), item.options["rows"]
-        elif "only_if" in item.options:
-            yield (
-                (*item.path, "only_if", "from"),
-                item.options["only_if"].get("from", ""),
-            )
+        into = section.path
+        if rows := item.options.get("rows"):
+            yield PathUse(into, (*item.path, "rows"), rows)
+            into = item.path
+        for site in item.sites():
+            yield from _column_paths(into, site)
+        if column := item.options.get("only_if", {}).get("from"):
+            yield PathUse(into, (*item.path, "only_if", "from"), column)
 
 
-def _item_paths(section: Section) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the paths into the rows of items."""
-    for item in section.items:
-        if "rows" in item.options:
-            for site in item.sites():
-                yield from _columns(site)
-            if "only_if" in item.options:
-                where = (*item.path, "only_if", "from")
-                yield where, item.options["only_if"].get("from", "")
-
-
-def _has_rows(section: Section, path: KeyPath) -> bool:
-    return any(
-        "rows" in i.options and path[: len(i.path)] == i.path for i in section.items
-    )
-
-
-def _columns(site: Site) -> Iterator[tuple[KeyPath, str]]:
-    several = not isinstance(site.options.get("from", ""), str)
+def _column_paths(into: KeyPath, site: Site) -> Iterator[PathUse]:
+    path = (*site.path, "from")
+    if isinstance(site.options.get("from"), str):
+        yield PathUse(into, path, site.options["from"])
+        return
     for index, column in enumerate(site.columns):
-        yield (*site.path, "from", index)[: None if several else -1], column
+        yield PathUse(into, (*path, index), column)
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
     """Refuse to send two things by one parameter: an API takes one of them, or neither."""
     for section in doc.sections:
-        if not section.is_http:
-            continue
-        used: dict[str, str] = {}
-        for path, name, is_bound in _sent_parameters(section):
-            other = used.setdefault(name, ".".join(map(str, path[len(section.path) :])))
-            here = ".".join(map(str, path[len(section.path) :]))
-            if other == here or (
-                is_bound and other.rpartition(".")[0] == here.rpartition(".")[0]
-            ):
-                continue
-            yield Fault(
-                path,
-                f"'{name}' is sent for {other} already: one parameter, one meaning",
-            )
+        used: dict[str, KeyPath] = {}
+        for path, name, is_bound in (
+            _sent_parameters(section) if section.is_http else ()
+        ):
+            other = used.setdefault(name, path)
+            if other != path and not (is_bound and other[:-1] == path[:-1]):
+                place = ".".join(map(str, other[len(section.path) :]))
+                text = (
+                    f"'{name}' is sent for {place} already: one parameter, one meaning"
+                )
+                yield Fault(path, text)
 
 
 def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
