@@ -289,8 +289,9 @@ class Page:
 
     `more` is whether rows follow the last one; in a backwards query, whether rows precede
     the first. `first` and `last` are the positions of the outer rows, None on an empty
-    page; `last` is also None where the source cannot continue this search. `positions` are
-    those of all rows, if the query has `placed`. `total` is the number of all matches, if
+    page; with rows, `last` is None where the source cannot continue this search, `first`
+    where it cannot go back. `positions` are those of all rows, if the query has `placed`.
+    `total` is the number of all matches, if
     the source returns it with the page.
     """
 

@@ -155,7 +155,10 @@ class FederatedAdapter:
             p for p in self._by_kind[query.resource_type] if p.can_match(query)
         ]
         if len(concerned) == 1 and concerned[0].pages_alone(query):
-            return concerned[0].named(partial(concerned[0].adapter.search, query))
+            (part,) = concerned
+            page = part.named(partial(part.adapter.search, query))
+            # Other searches may have previous pages.
+            return page if part.capabilities.backwards else replace(page, first=None)
         queries = list(self._queries(query))
         pages = self._gather(
             (part, partial(part.adapter.search, source_query))

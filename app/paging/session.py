@@ -155,7 +155,9 @@ def _targets(start: Start, page: Page, offer: ResourceOffer) -> tuple[Start, ...
 
 def _previous(start: Start, page: Page) -> Start | None:
     came_from_before = start.direction is Direction.AFTER and start.position is not None
-    if not (came_from_before or (start.direction is Direction.BEFORE and page.more)):
+    cannot_go_back = page.rows and page.first is None
+    goes_back = start.direction is Direction.BEFORE and page.more
+    if cannot_go_back or not (came_from_before or goes_back):
         return None
     # A page that has lost its rows leads back to the end of what is left.
     return Start(max(1, start.index - 1), Direction.BEFORE, page.first)

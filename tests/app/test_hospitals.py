@@ -113,6 +113,15 @@ def test_several_sources_have_pages_where_one_is_concerned(
             back = _walk(served, "previous", pages[-1])
             assert [ids(page) for page in back] == [ids(page) for page in pages[::-1]]
         assert "'s-'" in str(served.get("metadata").get_json(force=True))
+        # The same API, if its pages lead forwards only.
+        links = text.replace("{offset: _start}", "{next: {header: Link}}")
+        links = links.replace("nulls: high", "nulls: last")
+        served = serve(EDGES, tmp_path, redis_server.url, mapping=links)
+        for patient, backwards in (("n-1", True), ("s-1", False)):
+            found = served.search("Encounter", {"patient": patient, "_count": "2"})
+            pages = _walk(served, "next", found)
+            assert len(pages) > 2
+            assert ("previous" in relations(pages[1])) is backwards
 
 
 @pytest.mark.parametrize("kind", ["Patient", "Encounter"])
