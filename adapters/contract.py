@@ -297,7 +297,10 @@ class Page:
 
     `more` is whether rows follow the last one; in a backwards query, whether rows precede
     the first. `first` and `last` are the positions of the outer rows, None on an empty
-    page; `positions` are those of all rows, if the query has `placed`.
+    page; with rows, `last` is None where the source cannot continue this search, `first`
+    where it cannot go back. `positions` are those of all rows, if the query has `placed`.
+    `total` is the number of all matches, if
+    the source returns it with the page.
     """
 
     rows: tuple[Record | RowFault, ...]
@@ -305,13 +308,15 @@ class Page:
     first: Position | None = None
     last: Position | None = None
     positions: tuple[Position, ...] = ()
+    total: int | None = None
 
 
 class AdapterError(Exception):
     """A hospital system could not answer. The text is for the log only.
 
-    `source` is its name in the mapping, where there are several. `reason` is what a database
-    reports: its SQLSTATE and the column or table, never a value.
+    `source` is its name in the mapping, where there are several. `reason` is for the log
+    too: the SQLSTATE and the column or table that a database reports, or a constant text.
+    It never quotes a value of the source.
     """
 
     source: str = ""
@@ -352,9 +357,11 @@ class SourceDataError(AdapterError):
         *,
         refused: bool = False,
         code: int = 0,
+        reason: str = "",
     ) -> None:
         super().__init__(text)
         self.code = code
+        self.reason = reason
         self.fault = fault
         self.refused = refused
 
@@ -410,7 +417,8 @@ class ResourceCapabilities:
     `keyset` is the promise of decision 12. `dated` means that `last_updated` changes with
     everything that the record shows (decision 19). `paging` means that results have next
     pages, `backwards` that they have previous ones. `order` describes, in words, the fixed
-    order of a source that has no `sorts`.
+    order of a source that has no `sorts`. Without `listed` resources are only read by id.
+    `unpaged` are the beginnings of ids whose searches have a first page only.
     """
 
     parameters: Mapping[str, ParameterCapability] = field(default_factory=dict)
@@ -420,6 +428,8 @@ class ResourceCapabilities:
     paging: bool = True
     backwards: bool = True
     order: str = ""
+    listed: bool = True
+    unpaged: tuple[str, ...] = ()
 
 
 Capabilities: TypeAlias = Mapping[ResourceType, ResourceCapabilities]

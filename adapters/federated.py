@@ -13,7 +13,7 @@ is the reverse, but rows without the sort key come last in both directions (deci
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from typing import TypeVar
@@ -63,7 +63,8 @@ class Part:
 
     `name` is that of the source; its adapter serves and understands ids as clients see
     them. `patients` is the prefix of the patients that its stays refer to. `lacks` are
-    parameters and sort keys that none of its rows has a value for.
+    parameters and sort keys that none of its rows has a value for. `systems` are those of
+    all its identifiers, by parameter, where the mapping names every one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Part:
     prefix: str = ""
     patients: str = ""
     lacks: frozenset[str] = frozenset()
+    systems: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def capabilities(self) -> ResourceCapabilities:
@@ -85,6 +87,10 @@ class Part:
     def lacks_key(self, query: SearchQuery) -> bool:
         """Whether no row of this part has the sort key of a search."""
         return query.sort.key is not SortKey.ID and query.sort.key in self.lacks
+
+    def pages_alone(self, query: SearchQuery) -> bool:
+        """Whether a search of this part alone follows the source's own pages."""
+        return not (self.capabilities.keyset or self.lacks_key(query))
 
     def named(self, call: Callable[[], Answer]) -> Answer:
         """Return what a call returns; a failure names the source."""
@@ -105,6 +111,9 @@ class Part:
         row = SEARCH_PARAMETERS[self.kind][criterion.parameter]
         if isinstance(criterion, TokenCriterion) and row.is_id:
             return any((t.code or "").startswith(self.prefix) for t in criterion.values)
+        systems = self.systems.get(criterion.parameter)
+        if isinstance(criterion, TokenCriterion) and systems is not None:
+            return any(t.system in (None, *systems) for t in criterion.values)
         return criterion.parameter not in self.lacks
 
 
@@ -142,6 +151,14 @@ class FederatedAdapter:
             if not part.can_match(query):
                 return Page(())
             return part.named(partial(part.adapter.search, query))
+        concerned = [
+            p for p in self._by_kind[query.resource_type] if p.can_match(query)
+        ]
+        if len(concerned) == 1 and concerned[0].pages_alone(query):
+            (part,) = concerned
+            page = part.named(partial(part.adapter.search, query))
+            # Other searches may have previous pages.
+            return page if part.capabilities.backwards else replace(page, first=None)
         queries = list(self._queries(query))
         pages = self._gather(
             (part, partial(part.adapter.search, source_query))
@@ -151,19 +168,18 @@ class FederatedAdapter:
             _placed(page, index, keyless=part.lacks_key(query))
             for (index, part, _), page in zip(queries, pages, strict=True)
         ]
-        return _merged(rows, any(page.more for page in pages), query)
+        page = _merged(rows, any(page.more for page in pages), query)
+        if query.after is None and not query.backwards and page.more:
+            parts = [part for _, part, _ in queries]
+            page = replace(page, total=self._total(parts, pages, query))
+        if all(part.capabilities.keyset for part in concerned):
+            return page
+        return replace(page, last=None)
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match in all sources."""
-        by_id = Sort(SortKey.ID, query.sort.descending)
-        counts = self._gather(
-            (part, partial(part.adapter.count, replace(query, sort=by_id)))
-            if part.lacks_key(query)
-            else (part, partial(part.adapter.count, query))
-            for part in self._by_kind[query.resource_type]
-            if part.can_match(query)
-        )
-        return sum(counts)
+        parts = self._by_kind[query.resource_type]
+        return self._count((part for part in parts if part.can_match(query)), query)
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource, from the one source that can have it."""
@@ -202,6 +218,31 @@ class FederatedAdapter:
         self._threads.shutdown(wait=False, cancel_futures=True)
         for part in self._parts:
             part.adapter.close()
+
+    def _count(self, parts: Iterable[Part], query: SearchQuery) -> int:
+        by_id = replace(query, sort=Sort(SortKey.ID, query.sort.descending))
+        counts = self._gather(
+            (
+                part,
+                partial(part.adapter.count, by_id if part.lacks_key(query) else query),
+            )
+            for part in parts
+        )
+        return sum(counts)
+
+    def _total(
+        self, parts: Sequence[Part], pages: Sequence[Page], query: SearchQuery
+    ) -> int | None:
+        """Return the number of matches if a source returned its own, else None.
+
+        Only the other sources are counted then.
+        """
+        if all(page.total is None for page in pages):
+            return None
+        totals = [page.total if page.more else len(page.rows) for page in pages]
+        each = list(zip(parts, totals, strict=True))
+        uncounted = (part for part, total in each if total is None)
+        return sum(filter(None, totals)) + self._count(uncounted, query)
 
     def _queries(self, query: SearchQuery) -> Iterator[tuple[int, Part, SearchQuery]]:
         """Yield the sources that can have rows of a page, and what each is sent."""
@@ -260,15 +301,16 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
     """Return what all parts can do.
 
     A part that lacks a parameter's field matches nothing and withdraws nothing; one that
-    has the field and cannot filter by it withdraws the parameter. Sort keys likewise. Only
-    parts that can all continue after a row of another source have pages (decision 12).
+    has the field and cannot filter by it withdraws the parameter. Sort keys likewise. A
+    search has further pages if each part that it concerns can continue after a row of
+    another source (decision 12), or if it concerns one part.
     """
     each = [part.capabilities for part in parts]
     if len(each) == 1:
         return each[0]
     names = dict.fromkeys(name for able in each for name in able.parameters)
     keys = dict.fromkeys(key for able in each for key in able.sorts)
-    keyset = all(able.keyset for able in each)
+    unpaged = tuple(p.prefix for p in parts if not p.capabilities.keyset)
     sorts = tuple(
         key
         for key in keys
@@ -281,11 +323,13 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
             if all(name in p.capabilities.parameters or name in p.lacks for p in parts)
         },
         sorts=sorts,
-        keyset=keyset,
+        keyset=not unpaged,
         dated=all(able.dated for able in each),
-        paging=keyset,
-        backwards=keyset,
+        paging=any(able.paging for able in each),
+        backwards=any(able.backwards for able in each),
         order="" if sorts else _ONE_BY_ONE,
+        listed=all(able.listed for able in each),
+        unpaged=unpaged,
     )
 
 

@@ -36,8 +36,9 @@ class ResourceOffer:
     """What one resource type offers here; `parameters` are filters, by FHIR name.
 
     `uncounted` says that a search may go without a total (`_total=none`), `backwards` that
-    pages have a `previous` link; `order` describes the source's own
-    order where it cannot sort.
+    pages have a `previous` link; `order` describes the source's own order where it cannot
+    sort. Searches that concern ids that begin with one of `unpaged` and others as well have
+    a first page only.
     """
 
     resource_type: ResourceType
@@ -54,6 +55,7 @@ class ResourceOffer:
     dated: bool
     backwards: bool
     order: str
+    unpaged: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _resource_offer(
         default_sort=Sort(default, descending=default is not SortKey.ID),
         sortable="_sort" in profile.parameters and bool(sorts),
         uncounted="_total" in profile.parameters,
-        searchable=bool(profile.parameters),
+        searchable=bool(profile.parameters) and source.listed,
         count_default=profile.count_default,
         count_max=profile.count_max,
         unfiltered=profile.unfiltered_search,
@@ -103,4 +105,5 @@ def _resource_offer(
         dated=source.dated,
         backwards=source.backwards,
         order=source.order,
+        unpaged=source.unpaged,
     )

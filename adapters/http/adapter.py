@@ -30,7 +30,6 @@ from adapters.contract import (
     RowFault,
     SearchQuery,
     SortKey,
-    SourceDataError,
     SourceTimedOutError,
     SourceUnavailableError,
     StringCriterion,
@@ -40,15 +39,17 @@ from adapters.http.auth import credentials_of
 from adapters.http.client import (
     Call,
     Client,
+    Content,
     Deadline,
-    at,
     plain_text,
     rows_at,
     text_at,
     total_at,
 )
 from adapters.http.paging import (
+    Fetch,
     ListAnswer,
+    Lists,
     Row,
     Window,
     filled_page,
@@ -57,22 +58,28 @@ from adapters.http.paging import (
     single_page,
 )
 from adapters.http.query import Pairs as Pairs
-from adapters.http.query import capability_of, parameters_of
+from adapters.http.query import (
+    can_split,
+    capability_of,
+    keyed,
+    parameters_of,
+    split,
+)
 from adapters.inspection import Check, SourceRow
-from adapters.mapping.load import path_of
 from adapters.mapping.model import (
     ErrorRule,
     HttpSection,
     HttpSource,
     ItemMapping,
     ListCall,
+    Paging,
     PagingKind,
-    Path,
     ReadCall,
     ResourceMapping,
     SourceConfig,
     SourceMapping,
 )
+from adapters.mapping.paths import Path, at, path_of, unreadable
 from adapters.mapping.row_mapper import (
     Cell,
     CellError,
@@ -88,7 +95,6 @@ from adapters.matching import Matcher
 from adapters.parameters import SORTS
 
 _DEFAULT_ORDER = "as the source gives them"
-_BOTH_WAYS = (PagingKind.OFFSET, PagingKind.PAGE)
 
 
 class HttpAdapter:
@@ -122,32 +128,37 @@ class HttpAdapter:
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""
         section = self._sections[query.resource_type]
-        question = Question.of(section, query)
-        if question is None:
-            return Page(())
-        window = self._window(question, query)
+        questions = questions_of(section, query)
+        if not questions:
+            return Page((), total=0)
+        window = self._window(questions, query)
         # Again, for a page of several requests: not every API heeds the offset.
         section.refuse_duplicates(window.rows)
-        records = section.records(window.rows, query.criteria)
-        page = Page(records, window.more, window.first, window.last)
+        rows = window.rows[: query.count]
+        records = section.records(rows, query.criteria)
+        more, total = window.more or len(window.rows) > len(rows), window.total
+        page = Page(records, more, window.first, window.last, total=total)
         if query.placed:
             positions = _positions(section, query, window.rows)
-            return replace(page, positions=positions)
+            return replace(page, positions=positions[: len(rows)])
         return page
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
-        question = Question.of(self._sections[query.resource_type], query)
-        if question is None:
-            return 0
-        counting, seconds = question.list.counting, self._config.count_timeout_seconds
+        section = self._sections[query.resource_type]
+        questions = _asked(section, split(section.mapping, query))
+        deadline = Deadline(self._config.count_timeout_seconds)
         try:
-            if counting is not None:
-                answer = self._list_answer(question.count_call(), seconds)
-                return total_at(answer, counting.total)
-            total = self._fetch(question, Deadline(seconds), (), 1).total
+            return sum(self._count(question, deadline) for question in questions)
         except SourceTimedOutError as error:
             raise TooCostlyError("the count took too long") from error
+
+    def _count(self, question: "Question", deadline: Deadline) -> int:
+        counting = question.list.counting
+        if counting is not None:
+            answer = self._list_answer(question.count_call(), deadline.left())
+            return total_at(answer, counting.total)
+        total = self._fetch(question, deadline, (), 1).total
         assert total is not None, "the loader requires a total or a call for it"
         return total
 
@@ -166,10 +177,11 @@ class HttpAdapter:
         return self._explained(query, hidden=False)
 
     def _explained(self, query: SearchQuery, *, hidden: bool) -> str:
-        question = Question.of(self._sections[query.resource_type], query)
-        if question is None:
+        questions = questions_of(self._sections[query.resource_type], query)
+        if not questions:
             return "no request is sent: nothing can match"
-        return question.explained(query.count, hidden=hidden)
+        texts = (q.explained(query.count, hidden=hidden) for q in questions)
+        return "\n".join(texts)
 
     def check(self) -> Iterable[Problem]:
         """Yield why the source does not answer, or where its rows lack their id."""
@@ -207,21 +219,48 @@ class HttpAdapter:
         deadline = Deadline(self._config.timeout_seconds)
         return self._fetch(question, deadline, (), size).rows
 
-    def _window(self, question: "Question", query: SearchQuery) -> Window:
-        """Return the rows of a page; one deadline holds for all of its requests."""
-        paging = question.list.paging
-        numbered = paging is not None and paging.kind in _BOTH_WAYS
-        end = self.count(query) if numbered and query.from_end else 0
+    def _window(self, questions: Sequence["Question"], query: SearchQuery) -> Window:
+        """Return the rows of a page; one deadline holds for all of its requests.
+
+        Where positions are wanted, further rows may follow those of the page: enough of
+        them show where rows without the sort key are.
+        """
+        section, listed = questions[0].section, questions[0].list
+        paging, has_total = listed.paging, listed.total is not None
+        is_numbered = paging is not None and paging.is_numbered
+        end = self.count(query) if is_numbered and query.from_end else 0
         deadline = Deadline(self._config.timeout_seconds)
-        fetch = partial(self._fetch, question, deadline)
-        has_total = question.list.total is not None
+        fetch, *others = (partial(self._fetch, each, deadline) for each in questions)
+        is_decided = partial(_shows_order, section, query)
         if paging is None:
-            return single_page(fetch, query, has_total=has_total)
-        if numbered:
-            return numbered_page(fetch, paging, query, end, has_total=has_total)
-        if query.placed:
-            return filled_page(fetch, paging, query)
-        return linked_page(fetch, paging, query)
+            window = single_page(fetch, query, has_total=has_total)
+        elif is_numbered:
+            belongs = partial(_lacks_key, section, query)
+            is_second = keyed(section.mapping, query) is not None
+            second = others[0] if others else None
+            lists = Lists(fetch, second, belongs if is_second else None)
+            window = numbered_page(lists, paging, query, end, has_total=has_total)
+        elif query.placed:
+            return filled_page(fetch, paging, query, is_decided)
+        else:
+            return linked_page(fetch, paging, query)
+        if query.placed and window.more and not is_decided(window.rows):
+            last = self._last_row(fetch, paging, query)
+            return window._replace(rows=window.rows + last)
+        return window
+
+    def _last_row(
+        self, fetch: Fetch, paging: Paging | None, query: SearchQuery
+    ) -> tuple[Row, ...]:
+        """Return the last row of a list; raises SourceDataError where none can be had."""
+        if paging is None:
+            raise unreadable(
+                "no row of the first page has the sort key: whether those that have it"
+                " come later cannot be seen without paging"
+            )
+        last = replace(query, from_end=True, count=1)
+        end = self.count(query)
+        return numbered_page(Lists(fetch), paging, last, end, has_total=True).rows
 
     def _fetch(
         self,
@@ -237,33 +276,44 @@ class HttpAdapter:
         answer = self._list_answer(call, deadline.left())
         rows = rows_at(answer, listed.rows)
         if len(rows) > size:
-            raise SourceDataError("there are more rows than were requested")
+            raise unreadable("there are more rows than were requested")
         question.section.refuse_duplicates(rows)
-        total = None if listed.total is None else total_at(answer, listed.total)
+        total = None
+        # A server may tell it on the first page only.
+        is_told = not link or (listed.total and answer.at(listed.total) is not None)
+        if listed.total is not None and is_told:
+            total = total_at(answer, listed.total)
         if total is not None and total < len(rows):
-            raise SourceDataError("there are more rows than the total says")
+            raise unreadable("there are more rows than the total says")
         paging = listed.paging
-        following = text_at(answer, paging.path) if paging and paging.path else ""
+        is_linked = paging is not None and not paging.is_numbered
+        following = text_at(answer, paging.path) if paging and is_linked else ""
         if following and paging and paging.kind is PagingKind.NEXT:
             following = self._source.resolve(following, call.path)
         return ListAnswer(rows, total, following)
 
-    def _list_answer(self, call: Call, seconds: float) -> Any:
+    def _list_answer(self, call: Call, seconds: float) -> Content:
         try:
             return self._source.send(call, seconds)
         except (NotFoundError, GoneError) as error:
-            raise SourceDataError("the source has no such list") from error
+            raise unreadable("the source has no such list") from error
 
 
 def _capabilities(section: ResourceMapping, http: HttpSection) -> ResourceCapabilities:
     last_updated = section.fields.get("last_updated")
     paging = http.list.paging if http.list else None
     return ResourceCapabilities(
-        parameters={name: capability_of(call) for name, call in http.search.items()},
+        parameters={
+            name: capability_of(
+                call, splits=name in section.sorts and can_split(section)
+            )
+            for name, call in http.search.items()
+        },
         sorts=section.sorts,
         dated=last_updated is not None and last_updated.covers_all,
         paging=paging is not None,
-        backwards=paging is not None and paging.kind in _BOTH_WAYS,
+        backwards=paging is not None and paging.is_numbered,
+        listed=http.list is not None,
         order="" if section.sorts or not http.list else http.order or _DEFAULT_ORDER,
     )
 
@@ -276,8 +326,8 @@ class Source:
         self._client = Client(config.url)
         self._credentials = credentials_of(self._http, self._client.send)
 
-    def send(self, call: Call, seconds: float) -> Any:
-        """Send a request and return its answer as JSON; renews refused credentials once.
+    def send(self, call: Call, seconds: float) -> Content:
+        """Send a request and return its answer; renews refused credentials once.
 
         Raises NotFoundError and GoneError if the source says so, NotAskableError if the
         address is too long for it, else SourceUnavailableError and SourceDataError.
@@ -292,10 +342,10 @@ class Source:
                 _raise_for_status(answer.status)
                 body = answer.json()
                 if not _raise_for_rule(body, self._http.error):
-                    return body
+                    return Content(body, answer.headers)
             if not self._credentials.renew(headers):
                 break
-        raise SourceDataError("the source refuses who asks", refused=True)
+        raise unreadable("the source refuses who asks", refused=True)
 
     def resolve(self, link: str, base: str) -> str:
         """Return the absolute address of a link in the answer of `base`."""
@@ -317,7 +367,7 @@ def _raise_for_status(status: int) -> None:
         case _ if status == 429 or status >= 500:
             raise SourceUnavailableError(f"the source answered {status}")
         case _ if status // 100 != 2:
-            raise SourceDataError(f"the source answered {status}", code=status)
+            raise unreadable(f"the source answered {status}", code=status)
 
 
 def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
@@ -336,7 +386,7 @@ def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
     if code in rule.unavailable:
         raise SourceUnavailableError("the source says that it is unavailable")
     if code not in rule.expired:
-        raise SourceDataError("the source answered an error")
+        raise unreadable("the source answered an error")
     return True
 
 
@@ -380,13 +430,13 @@ class Section:
             if isinstance(record, RowFault):
                 continue
             if isinstance(record, EncounterRecord) and record.status in UNSERVED:
-                raise SourceDataError("the list holds a row that is not to be served")
+                raise unreadable("the list holds a row that is not to be served")
             if not all(self.matcher.matches(record, c) for c in checkable):
-                raise SourceDataError(_NO_MATCH)
+                raise unreadable(_NO_MATCH)
         references = (c for c in criteria if isinstance(c, ReferenceCriterion))
         for criterion in references:
             if criterion not in checkable and _too_many_patients(records, criterion):
-                raise SourceDataError(_NO_MATCH)
+                raise unreadable(_NO_MATCH)
         return records
 
     def id_text(self, row: Row) -> str:
@@ -397,7 +447,7 @@ class Section:
         """Raise SourceDataError if a row occurs twice."""
         ids = [id for id in map(self.id_text, rows) if id]
         if len(set(ids)) < len(ids):
-            raise SourceDataError("the list holds a row twice")
+            raise unreadable("the list holds a row twice")
 
     def _is_checkable(self, criterion: Criterion) -> bool:
         if isinstance(criterion, StringCriterion):
@@ -456,7 +506,7 @@ def _item_rows(row: Row, path: Path, columns: tuple[Path, ...]) -> Sequence[Any]
     if rows is None:
         return ()
     if not isinstance(rows, list):
-        raise SourceDataError(f"no list at '{'.'.join(path)}'")
+        raise unreadable("there is no list where the items of a row should be")
     return [[at(each, column) for column in columns] for each in rows]
 
 
@@ -480,32 +530,64 @@ class Question:
         sort = section.http.sort
         key = f"{'-' * query.sort.descending}{query.sort.key}"
         # A source without this order returns its own, which the Offer names.
-        order = ((sort.send, sort.by[key]),) if sort and key in sort.by else ()
+        order = sort.parameters(key) if sort else ()
         return cls(section, listed, parameters, order)
+
+    @property
+    def fixed(self) -> Pairs:
+        """What is always sent."""
+        return tuple(
+            (name, each)
+            for name, value in self.list.fixed.items()
+            for each in ((value,) if isinstance(value, str) else value)
+        )
 
     def call(self, pairs: Pairs, size: int, link: str = "") -> Call:
         """Return the request of a page: by more parameters, or by a link as it is."""
         if link:
             return Call("GET", link)
-        fixed = tuple(self.list.fixed.items())
         count = ((self.list.count, str(size)),)
-        values = (*fixed, *self.criteria, *self.order, *count, *pairs)
+        values = (*self.fixed, *self.criteria, *self.order, *count, *pairs)
         return Call(self.list.method.upper(), self.list.path, values)
 
     def count_call(self) -> Call:
         """Return the request that counts the matches."""
         assert self.list.counting is not None
-        values = (*self.list.fixed.items(), *self.criteria)
+        values = (*self.fixed, *self.criteria)
         return Call(self.list.method.upper(), self.list.counting.path, values)
 
     def explained(self, size: int, *, hidden: bool) -> str:
         """Return the request as text; `hidden` replaces the values of the search by `?`."""
-        public = {*self.list.fixed.items(), *self.order}
+        public = {*self.fixed, *self.order}
         values = self.call((), size).values
         shown = [
             f"{n}={'?' if hidden and (n, v) not in public else v}" for n, v in values
         ]
         return f"{self.list.method.upper()} {self.list.path} {' '.join(shown)}"
+
+
+def questions_of(section: Section, query: SearchQuery) -> tuple[Question, ...]:
+    """Return what a search sends: nothing if nothing can match, or up to two lists."""
+    first = keyed(section.mapping, query)
+    if first:
+        return _asked(section, (first, query))
+    return _asked(section, split(section.mapping, query))
+
+
+def _asked(section: Section, queries: Iterable[SearchQuery]) -> tuple[Question, ...]:
+    questions = [Question.of(section, each) for each in queries]
+    return tuple(question for question in questions if question)
+
+
+def _lacks_key(section: Section, query: SearchQuery, row: Row) -> bool:
+    position = _position(section, section.keys[query.sort.key], row)
+    return position is None or position.moment is None
+
+
+def _shows_order(section: Section, query: SearchQuery, rows: Sequence[Row]) -> bool:
+    """Whether rows show that those without the sort key come last, or are all there are."""
+    is_known = query.sort.key not in section.keys or query.after or query.backwards
+    return bool(is_known) or not all(_lacks_key(section, query, row) for row in rows)
 
 
 def _positions(
@@ -529,7 +611,7 @@ def _positions(
         placed.append(here)
     for one, other in pairwise(placed):
         if not _in_order(one, other, descending=query.sort.descending):
-            raise SourceDataError("the list is not in the order of the search")
+            raise unreadable("the list is not in the order of the search")
     return tuple(placed)
 
 
@@ -563,14 +645,14 @@ def _read_row(source: Source, section: Section, id: str, seconds: float) -> Row:
         # Dots alone would lead to another address of the server.
         raise NotFoundError(kind)
     call = _read_call(section.http.read, own)
-    row = at(source.send(call, seconds), section.http.read.row)
+    row = source.send(call, seconds).at(section.http.read.row)
     if row is None:
         raise NotFoundError(kind)
     if not isinstance(row, dict):
-        raise SourceDataError("the row is not an object")
+        raise unreadable("the row is not an object")
     row_id = section.id_text(row).rstrip()
     if not row_id:
-        raise SourceDataError("the answer is not a row: it holds no id")
+        raise unreadable("the answer is not a row: it holds no id")
     if row_id != own:
         raise NotFoundError(kind)
     return row

@@ -14,8 +14,9 @@ from adapters.contract import (
     SourceTimedOutError,
     SourceUnavailableError,
 )
-from adapters.http.client import Answer, Call, Client, Deadline, at
+from adapters.http.client import Answer, Call, Client, Deadline
 from adapters.mapping.model import Basic, HttpSource, Login, OAuth2
+from adapters.mapping.paths import at, unreadable
 
 Headers: TypeAlias = Mapping[str, str]
 Send: TypeAlias = Callable[[Call, Headers, Deadline], Answer]
@@ -132,7 +133,7 @@ def _token(answer: Answer) -> tuple[Headers, float]:
         raise SourceUnavailableError("the token server's answer is not JSON") from error
     fields = body if isinstance(body, dict) else {}
     if fields.get("error") in _REFUSALS:
-        raise SourceDataError("the token server refuses who asks", refused=True)
+        raise unreadable("the token server refuses who asks", refused=True)
     token = fields.get("access_token")
     is_success = answer.status // 100 == 2 and "error" not in fields
     if not is_success or not isinstance(token, str) or not _fits_header(token):
@@ -164,12 +165,12 @@ def _log_in(
     answer = send(call, headers, deadline)
     if answer.status // 100 == 4 and answer.status != 429:
         text = f"the login was refused ({answer.status})"
-        raise SourceDataError(text, refused=answer.status in (401, 403))
+        raise unreadable(text, refused=answer.status in (401, 403))
     if answer.status // 100 != 2:
         raise SourceUnavailableError(f"the login failed ({answer.status})")
     token = at(answer.json(), login.token)
     if not isinstance(token, (str, int)) or not _fits_header(str(token)):
-        raise SourceDataError("the answer of the login holds no token")
+        raise unreadable("the answer of the login holds no token")
     return {login.header: login.format.replace("{token}", str(token))}, math.inf
 
 

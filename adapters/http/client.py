@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from http.cookiejar import DefaultCookiePolicy
 from threading import local
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 from weakref import WeakSet
@@ -18,14 +19,14 @@ from weakref import WeakSet
 import orjson
 import requests
 import urllib3
+from requests.utils import parse_header_links
 
 from adapters.contract import (
-    SourceDataError,
     SourceTimedOutError,
     SourceUnavailableError,
 )
 from adapters.instrumentation import Kind, observe
-from adapters.mapping.model import Path
+from adapters.mapping.paths import Header, Path, Place, at, unreadable
 from adapters.mapping.values import as_text
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
@@ -51,13 +52,32 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     retry_after: float | None = None
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def json(self) -> Any:
         """Return the body as JSON; raises SourceDataError."""
         try:
             return orjson.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
         except orjson.JSONDecodeError as error:
-            raise SourceDataError("the answer is not JSON") from error
+            raise unreadable("the answer is not JSON") from error
+
+
+class Content(NamedTuple):
+    """What an answer holds: its body as JSON, and its headers."""
+
+    body: Any
+    headers: Mapping[str, str] = MappingProxyType({})
+
+    def at(self, place: Place) -> Any:
+        """Return the value at a place, None if it is absent; raises SourceDataError."""
+        if not isinstance(place, Header):
+            return at(self.body, place)
+        value = self.headers.get(place.name)
+        if value is None or place.name.lower() != "link":
+            return value
+        links = parse_header_links(value)
+        following = (one for one in links if "next" in one.get("rel", "").split())
+        return next((link["url"] for link in following), None)
 
 
 class Call(NamedTuple):
@@ -130,9 +150,9 @@ class Client:
             target = urlsplit(urljoin(self.address(base), link))
             is_own = _origin(target) == _origin(own)
         except ValueError as error:
-            raise SourceDataError("a link is not an address") from error
+            raise unreadable("a link is not an address") from error
         if not is_own:
-            raise SourceDataError("a link leads to another server")
+            raise unreadable("a link leads to another server")
         return target._replace(netloc=own.netloc).geturl()
 
     def close(self) -> None:
@@ -162,15 +182,14 @@ class Client:
             ):
                 observed.answered(response.status_code)
                 body = _body(response, deadline)
-                return Answer(response.status_code, body, _retry_after(response))
+                wait, headers = _retry_after(response), response.headers
+                return Answer(response.status_code, body, wait, headers)
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
-            raise SourceDataError(
-                "the answer's encoding is not what it says"
-            ) from error
+            raise unreadable("the answer's encoding is not what it says") from error
         except (requests.exceptions.InvalidHeader, UnicodeEncodeError) as error:
-            raise SourceDataError("a header cannot be sent or read") from error
+            raise unreadable("a header cannot be sent or read") from error
         # A missing file of authorities is an OSError as it is.
         except (urllib3.exceptions.HTTPError, OSError) as error:
             kind = type(error).__name__
@@ -199,7 +218,7 @@ def _body(response: requests.Response, deadline: Deadline) -> bytes:
     while part := response.raw.read1(_CHUNK, decode_content=True):
         body += part
         if len(body) > MAX_BYTES:
-            raise SourceDataError("the answer is too large")
+            raise unreadable("the answer is too large")
         deadline.left()
     return bytes(body)
 
@@ -213,20 +232,6 @@ def _retry_after(response: requests.Response) -> float | None:
         return None
 
 
-def at(answer: Any, path: Path) -> Any:
-    """Return the value at a path, None if it or an object around it is absent.
-
-    Raises SourceDataError when a step leads into a text, a number or a list.
-    """
-    for key in path:
-        if answer is None:
-            return None
-        if not isinstance(answer, Mapping):
-            raise SourceDataError(f"no object around '{key}'")
-        answer = answer.get(key)
-    return answer
-
-
 def plain_text(value: Any) -> str:
     """Return a text or number of an answer as text, "" for anything else."""
     try:
@@ -235,32 +240,32 @@ def plain_text(value: Any) -> str:
         return ""
 
 
-def rows_at(answer: Any, path: Path) -> tuple[Mapping[str, Any], ...]:
+def rows_at(content: Content, path: Path) -> tuple[Mapping[str, Any], ...]:
     """Return the rows of a list."""
-    rows = at(answer, path)
+    rows = content.at(path)
     if not isinstance(rows, list):
-        raise SourceDataError("there is no list where the rows should be")
+        raise unreadable("there is no list where the rows should be")
     if not all(isinstance(row, dict) for row in rows):
-        raise SourceDataError("a row is not an object")
+        raise unreadable("a row is not an object")
     return tuple(rows)
 
 
-def total_at(answer: Any, path: Path) -> int:
+def total_at(content: Content, place: Place) -> int:
     """Return the number of matches, which may be written as text."""
-    total = at(answer, path)
+    total = content.at(place)
     if isinstance(total, str) and _DIGITS.fullmatch(total):
         total = int(total)
     is_number = isinstance(total, int) and not isinstance(total, bool)
     if not is_number or not 0 <= total <= _MAX_TOTAL:
-        raise SourceDataError("the total is not a number of rows")
+        raise unreadable("the total is not a number of rows")
     return int(total)
 
 
-def text_at(answer: Any, path: Path) -> str:
+def text_at(content: Content, place: Place) -> str:
     """Return the link or token of the next page, "" for null, false or the number 0."""
-    value = at(answer, path)
+    value = content.at(place)
     if value in (None, False):
         return ""
     if not isinstance(value, (str, int)):
-        raise SourceDataError("the link or token of the next page is not a text")
+        raise unreadable("the link or token of the next page is not a text")
     return str(value)

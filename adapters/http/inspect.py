@@ -15,6 +15,7 @@ from typing import Any
 from adapters.contract import (
     Adapter,
     AdapterError,
+    Criterion,
     DateCriterion,
     DateValue,
     EncounterRecord,
@@ -58,8 +59,8 @@ from adapters.inspection import (
     timed,
     unnamed,
 )
-from adapters.mapping.load import path_of
-from adapters.mapping.model import PagingKind, Path, Several, SourceConfig
+from adapters.mapping.model import BoundParameter, PagingKind, Several, SourceConfig
+from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place, places_of
@@ -286,12 +287,16 @@ def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:
 
 
 def _has(row: Any, path: Path) -> bool:
+    if isinstance(path, Expression):
+        return _value(row, path) is not None
     # The object around it may be absent itself, as in a row without a unit.
     holder = _value(row, path[:-1])
     return isinstance(holder, Mapping) and path[-1] in holder
 
 
 def _value(row: Any, path: Path) -> Any:
+    if isinstance(path, Expression):
+        return at(row, path)
     for key in path:
         row = row.get(key) if isinstance(row, Mapping) else None
     return row
@@ -367,22 +372,68 @@ def _check_filters(sample: Sample) -> Iterator[Result]:
 def _check_filter(sample: Sample, place: Place, query: SearchQuery) -> Iterator[Result]:
     (criterion,) = query.criteria
     name, severity, texts = criterion.parameter, Severity.ERROR, list[str]()
-    (page, error), milliseconds = timed(partial(sample.search, query))
-    if page:
-        yield Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
-    if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
-        texts = list(_ignored_bounds(sample, query))
-    if error:
-        texts = texts or [f"does not filter: {error}"]
-    elif not page or not page.rows:
-        texts = ["brings no row, though the list has one with the value"]
-    elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
-        severity = Severity.WARNING
-        texts = [f"brings as many rows as no filter: {_KNOWN}"]
-    texts = texts or list(_ignored_values(sample, query))
+    try:
+        (page, error), milliseconds = timed(partial(sample.search, query))
+        if page:
+            name_of_search = f"{sample.kind}?{name}"
+            yield Measurement(name_of_search, milliseconds, len(page.rows))
+        if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
+            texts = list(_ignored_bounds(sample, query))
+        if error:
+            texts = texts or [f"does not filter: {error}"]
+        elif not page or not page.rows:
+            texts = ["brings no row, though the list has one with the value"]
+        elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
+            severity = Severity.WARNING
+            texts = [f"brings as many rows as no filter: {_KNOWN}"]
+        texts = texts or list(_ignored_values(sample, query))
+        texts = texts or list(_faults_of_a_walk(sample, query))
+    except SourceUnavailableError as failure:
+        # The list was answered: an API may fail at a parameter that it does not know.
+        texts, severity = [f"is not answered: {failure}"], Severity.ERROR
     column = ", ".join(place.field.columns)
     for text in texts:
         yield Finding.of_field(place, column, f"'{name}' {text}", severity)
+
+
+def _faults_of_a_walk(sample: Sample, query: SearchQuery) -> Iterator[str]:
+    """Report the first page of a filter that cannot be used, up to the limit of rows.
+
+    An API may compare a bound with the end of a stay: such rows are on later pages.
+    """
+    (criterion,) = query.criteria
+    searches: Sequence[Criterion] = _halves(sample, criterion) or [criterion]
+    for each in searches:
+        current = replace(query, criteria=(each,), count=FEW_ROWS)
+        for number in range(1, MAX_ROWS // FEW_ROWS + 1):
+            page, error = sample.search(current)
+            if error:
+                yield f"is wrong on page {number} of {FEW_ROWS} rows: {error}"
+                return
+            if page is None or not page.more or not page.last or not _pages(sample):
+                break
+            current = replace(current, after=page.last)
+
+
+def _pages(sample: Sample) -> bool:
+    listed = sample.section.http.list
+    return listed is not None and listed.paging is not None
+
+
+def _halves(sample: Sample, criterion: Criterion) -> list[DateCriterion]:
+    """Return the searches up to and from the middle of the times of the sample."""
+    name = criterion.parameter
+    others = (criterion_of(name, record) for record in sample.records)
+    days = sorted(o.values[0].low for o in others if isinstance(o, DateCriterion))
+    if not days:
+        return []
+    middle = days[len(days) // 2]
+    call = sample.section.http.search[name]
+    return [
+        DateCriterion(name, (DateValue(prefix, middle, middle),))
+        for prefix, bound in ((Prefix.GE, call.lower), (Prefix.LT, call.upper))
+        if bound
+    ]
 
 
 def _ignored_bounds(sample: Sample, query: SearchQuery) -> Iterator[str]:
@@ -396,10 +447,12 @@ def _ignored_bounds(sample: Sample, query: SearchQuery) -> Iterator[str]:
     days = [c.values[0] for c in criteria if isinstance(c, DateCriterion)]
     last, first = max(day.high for day in days), min(day.low for day in days)
     for name, bound in (
-        (call.low, DateValue(Prefix.GE, last, last)),
-        (call.before or call.until, DateValue(Prefix.LT, first, first)),
+        (call.lower, DateValue(Prefix.GE, last, last)),
+        (call.upper, DateValue(Prefix.LT, first, first)),
     ):
         criterion = DateCriterion(parameter, (bound,))
+        if isinstance(name, BoundParameter):
+            name = name.send
         if name:
             _, error = sample.search(replace(query, criteria=(criterion,)))
             if error:
@@ -448,31 +501,50 @@ def _may_be_ignored(sample: Sample, query: SearchQuery) -> bool:
 
 
 def _check_orders(sample: Sample) -> Iterator[Result]:
-    """Search once in each order: an API that ignores the parameter keeps its own."""
+    """Search in each order: an API that ignores the parameter keeps its own."""
     sort = sample.section.http.sort
     if sort is None or sort.mark is None:
         return
     for word, value in sort.by.items():
         key, descending = SortKey(word.removeprefix("-")), word.startswith("-")
         query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
-        (page, error), milliseconds = timed(partial(sample.search, query))
-        if page:
+        try:
+            text, milliseconds = timed(partial(_order_fault, sample, query))
             name = f"{sample.kind}?_sort={word}"
-            yield Measurement(name, milliseconds, len(page.rows))
-        text = f"'{word}' is not answered: {error}" if error else ""
-        if page and not _is_sorted(sample, page, query.sort):
-            text = f"the rows of '{word}' come in another order: {_KNOWN}"
+            yield Measurement(name, milliseconds, 2 * _PAGE)
+        except SourceUnavailableError as failure:
+            text = f"is not answered: {failure}"
         if text:
+            sent = value if isinstance(value, str) else ", ".join(value)
             element = f"{sample.kind}.sort"
-            yield Finding.at(sort.mark, text, element, value)
+            text = f"'{word}' {text}"
+            yield Finding.at(sort.mark, text, element, sent)
 
 
-def _is_sorted(sample: Sample, page: Page, sort: Sort) -> bool:
-    slot = SORTS[sample.kind].get(sort.key, "")
-    values = (getattr(record, slot, None) for record in _records(page.rows))
-    times = [value for value in values if isinstance(value, datetime)]
-    ordered = times[::-1] if sort.descending else times
-    return all(one <= other + _CLOCK_CHANGE for one, other in pairwise(ordered))
+def _order_fault(sample: Sample, query: SearchQuery) -> str:
+    """Return what is wrong with an order, by its first rows and its last."""
+    rows: tuple[Record | RowFault, ...] = ()
+    goes_back = sample.adapter.capabilities[sample.kind].backwards
+    # Without a way to the last rows, the adapter reads on until it sees the order.
+    first = replace(query, placed=not goes_back)
+    for each in (first, replace(query, from_end=True))[: 1 + goes_back]:
+        page, error = sample.search(each)
+        if error:
+            return f"is not answered: {error}"
+        rows += page.rows if page else ()
+    slot = SORTS[sample.kind].get(query.sort.key, "")
+    keys = [getattr(record, slot, None) for record in dict.fromkeys(_records(rows))]
+    times = [key for key in keys if isinstance(key, datetime)]
+    first_without = keys.index(None) if None in keys else len(keys)
+    if times and any(isinstance(key, datetime) for key in keys[first_without:]):
+        return (
+            "puts rows without the key before those with it. Say so (sort.nulls: high,"
+            " low or first), or remove sort"
+        )
+    ordered = times[::-1] if query.sort.descending else times
+    if all(one <= other + _CLOCK_CHANGE for one, other in pairwise(ordered)):
+        return ""
+    return f"returns the rows in another order: {_KNOWN}"
 
 
 def _check_read(sample: Sample) -> Iterator[Finding]:

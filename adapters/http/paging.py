@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
-from adapters.contract import Bound, Group, Key, Position, SearchQuery, SourceDataError
+from adapters.contract import Bound, Group, Key, Position, SearchQuery
 from adapters.http.query import Pairs
 from adapters.mapping.model import Paging, PagingKind
+from adapters.mapping.paths import unreadable
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = tuple[Row, ...]
@@ -42,37 +43,73 @@ _SHORT = "the list is shorter than its total says"
 
 
 def single_page(fetch: Fetch, query: SearchQuery, *, has_total: bool) -> Window:
-    """Return the first rows of a source that cannot page."""
+    """Return the first rows of a source that cannot page: nothing continues after them."""
     answer = fetch((), query.count + (not has_total), "")
     rows, total = answer.rows[: query.count], answer.total
-    if total is None:
-        return _numbered(rows, 0, more=len(answer.rows) > query.count)
-    _check_length(rows, min(total, query.count))
-    return _numbered(rows, 0, more=total > len(rows))
+    more = len(answer.rows) > query.count if total is None else total > len(rows)
+    _check_length(rows, min(total or 0, query.count))
+    return _numbered(rows, 0, more=more, total=total)._replace(last=None)
+
+
+class Lists(NamedTuple):
+    """What is read as one list: the rows of `first`, then those of `second`, if any.
+
+    With `belongs` the second one ends with the rows of the first, which do not count again:
+    it says whether a row is one of the others.
+    """
+
+    first: Fetch
+    second: Fetch | None = None
+    belongs: Callable[[Row], bool] | None = None
 
 
 def numbered_page(
-    fetch: Fetch, paging: Paging, query: SearchQuery, end: int, *, has_total: bool
+    lists: Lists,
+    paging: Paging,
+    query: SearchQuery,
+    end: int,
+    *,
+    has_total: bool,
 ) -> Window:
     """Return a page of a source that pages by offset or page number, in both directions.
 
     `end` is the number of all rows; only the last page of a search needs it.
     """
-    fetch_rows = _by_offset if paging.kind is PagingKind.OFFSET else _by_page
     if query.backwards:
         end = _number(query.before) if query.before else end
         start = max(0, end - query.count)
         if start == end:
             return Window(())
-        rows, _ = fetch_rows(fetch, paging, query.count, start, end - start)
+        rows, _ = _rows(lists, paging, query.count, start, end - start)
         return _numbered(rows[: end - start], start, more=start > 0)
     start = _number(query.after) + 1 if query.after else 0
     # Without a total, only a row after the page shows that there are more.
-    wanted = query.count + (not has_total)
-    rows, total = fetch_rows(fetch, paging, query.count, start, wanted)
+    wanted = query.count + (not has_total or lists.second is not None)
+    rows, total = _rows(lists, paging, query.count, start, wanted)
     available = len(rows) if total is None else total - start
     rows = rows[: query.count]
-    return _numbered(rows, start, more=available > len(rows))
+    return _numbered(rows, start, more=available > len(rows), total=total)
+
+
+def _rows(
+    lists: Lists, paging: Paging, size: int, start: int, wanted: int
+) -> tuple[Rows, int | None]:
+    """Return up to `wanted` rows and the number of all, None if it is not known."""
+    fetch_rows = _by_offset if paging.kind is PagingKind.OFFSET else _by_page
+    rows, total = fetch_rows(lists.first, paging, size, start, wanted)
+    if lists.second is None:
+        return rows[:wanted], total
+    if len(rows) >= wanted:
+        return rows[:wanted], None
+    assert total is not None, "the rules require a total for lists that are read as one"
+    begin, missing = max(0, start - total), wanted - len(rows)
+    more, size_of_second = fetch_rows(lists.second, paging, size, begin, missing)
+    assert size_of_second is not None, "it comes with the same answer"
+    rest = size_of_second - total if lists.belongs else size_of_second
+    more = more[: max(0, min(missing, rest - begin))]
+    if lists.belongs and not all(map(lists.belongs, more)):
+        raise unreadable("rows without the sort key are not where the file says")
+    return rows + more, total + rest
 
 
 def linked_page(fetch: Fetch, paging: Paging, query: SearchQuery) -> Window:
@@ -84,29 +121,36 @@ def linked_page(fetch: Fetch, paging: Paging, query: SearchQuery) -> Window:
     pairs = ((paging.send, here),) if here and not is_link else ()
     answer = fetch(pairs, query.count, here if is_link else "")
     if answer.next and answer.next == here:
-        raise SourceDataError("the next page is the same page")
+        raise unreadable("the next page is the same page")
     if not query.after and not answer.next:
         _check_length(answer.rows, answer.total or 0)
     if not answer.rows:
         if answer.next:
-            raise SourceDataError("an empty page leads on")
+            raise unreadable("an empty page leads on")
         return Window(())
     first = Position(Group.KEYED, None, None)
     last = Position(Group.KEYED, answer.next, None)
     return Window(answer.rows, bool(answer.next), first, last, answer.total)
 
 
-def filled_page(fetch: Fetch, paging: Paging, query: SearchQuery) -> Window:
-    """Return a full first page of a source with links, although its pages may be smaller."""
+def filled_page(
+    fetch: Fetch,
+    paging: Paging,
+    query: SearchQuery,
+    is_enough: Callable[[Rows], bool],
+) -> Window:
+    """Return a full first page of a source with links, although its pages may be smaller.
+
+    Further rows follow it until they are enough.
+    """
     window = linked_page(fetch, paging, query)
-    rows, total = window.rows, window.total or 0
-    while window.more and len(rows) < query.count:
+    rows, total = window.rows, window.total
+    while window.more and (len(rows) < query.count or not is_enough(rows)):
         window = linked_page(fetch, paging, replace(query, after=window.last))
         rows += window.rows
     if not window.more:
-        _check_length(rows, total)
-    more = window.more or len(rows) > query.count
-    return window._replace(rows=rows[: query.count], more=more)
+        _check_length(rows, total or 0)
+    return window._replace(rows=rows, total=total)
 
 
 def _by_offset(
@@ -120,7 +164,7 @@ def _by_offset(
         rows += answer.rows
         total = answer.total
         if not answer.rows and total is not None and total > offset:
-            raise SourceDataError(_SHORT)
+            raise unreadable(_SHORT)
         at_end = total is not None and start + len(rows) >= total
         if at_end or not answer.rows or len(rows) >= wanted:
             return rows, total
@@ -145,7 +189,7 @@ def _by_page(
 
 def _check_length(rows: Rows, due: int) -> None:
     if len(rows) < due:
-        raise SourceDataError(_SHORT)
+        raise unreadable(_SHORT)
 
 
 def _key(position: Position | Bound) -> Key:
@@ -159,9 +203,11 @@ def _number(position: Position | Bound) -> int:
     return key
 
 
-def _numbered(rows: Rows, start: int, *, more: bool) -> Window:
+def _numbered(
+    rows: Rows, start: int, *, more: bool, total: int | None = None
+) -> Window:
     if not rows:
-        return Window(())
+        return Window((), total=total)
     first = Position(Group.KEYED, start, None)
     last = Position(Group.KEYED, start + len(rows) - 1, None)
-    return Window(rows, more, first, last)
+    return Window(rows, more, first, last, total)

@@ -22,6 +22,7 @@ from adapters.contract import (
     ReferenceCriterion,
     ResourceType,
     SearchQuery,
+    SortKey,
     StringCriterion,
     StringMatch,
     Token,
@@ -29,6 +30,7 @@ from adapters.contract import (
 )
 from adapters.folding import fold
 from adapters.mapping.model import (
+    BoundParameter,
     FieldMapping,
     ResourceMapping,
     SearchCall,
@@ -38,7 +40,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.slots import SLOTS, UNSERVED, Kind, Slot, field_of
 from adapters.mapping.times import directives, in_format, to_local
-from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
+from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -59,6 +61,64 @@ def parameters_of(section: ResourceMapping, query: SearchQuery) -> Pairs | None:
     return pairs
 
 
+_EARLIEST = datetime(1940, 1, 1)  # noqa: DTZ001 - a day of each zone
+"""Before every stay: a source takes a row without a start for none after this day."""
+
+
+def split(section: ResourceMapping, query: SearchQuery) -> tuple[SearchQuery, ...]:
+    """Return the searches that are one together, in their order: two for `ne`.
+
+    Raises NotAskableError for `ne` where the two would not follow each other.
+    """
+    criteria = [
+        (at, c)
+        for at, c in enumerate(query.criteria)
+        if isinstance(c, DateCriterion) and any(v.prefix is Prefix.NE for v in c.values)
+    ]
+    if not criteria:
+        return (query,)
+    (at, criterion), *others = criteria
+    is_order = criterion.parameter == query.sort.key and can_split(section)
+    if others or len(criterion.values) > 1 or not is_order:
+        assert section.http is not None, "only sections of HTTP sources are sent"
+        raise _refusal(section.http.search[criterion.parameter], Limit.PREFIX)
+    prefixes = (Prefix.LT, Prefix.GT)[:: -1 if query.sort.descending else 1]
+    halves = [replace(criterion.values[0], prefix=prefix) for prefix in prefixes]
+    return tuple(_with(query, replace(criterion, values=(v,)), at) for v in halves)
+
+
+def can_split(section: ResourceMapping) -> bool:
+    """Whether two searches of a section can be read as one list."""
+    listed = section.http.list if section.http else None
+    if listed is None or listed.total is None or listed.paging is None:
+        return False
+    return listed.paging.is_numbered
+
+
+def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
+    """Return the search for the rows with the sort key, if others come before them."""
+    assert section.http is not None, "only sections of HTTP sources are sent"
+    sort, key = section.http.sort, query.sort.key
+    if sort is None or not sort.nulls.come_first(descending=query.sort.descending):
+        return None
+    is_compared = any(c.parameter == key for c in query.criteria)
+    if key is SortKey.ID or is_compared or key not in section.http.search:
+        return None
+    slot = SORTS[section.resource_type][key]
+    rule = section.fields[slot].time
+    assert rule is not None, "the loader gives every time a rule"
+    zone = section.http.search[key].zone or rule.zone
+    earliest = _EARLIEST.replace(tzinfo=zone)
+    value = DateValue(Prefix.GE, earliest, earliest)
+    return _with(query, DateCriterion(str(key), (value,)), len(query.criteria))
+
+
+def _with(query: SearchQuery, criterion: Criterion, at: int) -> SearchQuery:
+    """Return a search with a criterion at a place, in place of the one there."""
+    criteria = (*query.criteria[:at], criterion, *query.criteria[at + 1 :])
+    return replace(query, criteria=criteria)
+
+
 class _Filter(NamedTuple):
     """One search parameter of a section, and how it is sent."""
 
@@ -77,9 +137,30 @@ class _Filter(NamedTuple):
             case TokenCriterion() as tokens if self._row.system_slot:
                 self._refuse_repeated(criteria)
                 return self._identifiers(tokens)
+            case TokenCriterion() as tokens if self._names_others(tokens):
+                self._refuse_repeated(criteria)
+                return self._others(tokens)
             case _:
                 codes = [self._codes(criterion) for criterion in criteria]
                 return _pairs(self.call, self.call.send, self._in_all(codes))
+
+    def _names_others(self, criterion: TokenCriterion) -> bool:
+        """Whether a value stands for every code without an entry, and can be sent."""
+        codes = self._field.codes
+        if self.call.excluding is None or codes is None or codes.otherwise is None:
+            return False
+        return codes.otherwise in {token.code for token in criterion.values}
+
+    def _others(self, criterion: TokenCriterion) -> Pairs | None:
+        """Return the codes that are not to match: those with an entry for another code."""
+        codes, name = self._field.codes, self.call.excluding
+        assert codes is not None, "else no value names others"
+        assert name is not None, "else no value names others"
+        wanted = {token.code for token in criterion.values}
+        unwanted = [
+            code for code, target in codes.table.items() if target not in wanted
+        ]
+        return _pairs(self.call, name, unwanted) if unwanted else ()
 
     def _codes(self, criterion: Criterion) -> list[str]:
         """Return the source's own codes or ids for the values of a criterion."""
@@ -119,6 +200,9 @@ class _Filter(NamedTuple):
             for token in criterion.values
             if (identifier := self._identifier(token)) is not None
         ]
+        if call.system is not None and call.system.join:
+            joined = [_joined(call, call.system.join, *each) for each in numbers]
+            return _pairs(call, call.send, joined)
         if not any(system for system, _ in numbers):
             return _pairs(call, call.send, [number for _, number in numbers])
         if len(numbers) > 1 or call.system is None:
@@ -167,6 +251,13 @@ class _Filter(NamedTuple):
     @property
     def _row(self) -> SearchParameter:
         return SEARCH_PARAMETERS[self.section.resource_type][self.call.name]
+
+
+def _joined(call: SearchCall, sign: str, system: str, number: str) -> str:
+    """Return system and number as one value; a sign inside the number is refused."""
+    if sign in number or "\\" in number:
+        raise _refusal(call, Limit.SIGN)
+    return f"{system}{sign}{number}" if system else number
 
 
 def _slots(kind: ResourceType) -> Mapping[str, Slot]:
@@ -226,19 +317,25 @@ _UNITS: Mapping[Step, _Unit] = MappingProxyType(
 )
 
 
-def capability_of(call: SearchCall) -> ParameterCapability:
-    """Return what a source can compare with one parameter."""
+def capability_of(call: SearchCall, *, splits: bool) -> ParameterCapability:
+    """Return what a source can compare with one parameter.
+
+    With `splits`, a search for `ne` is sent as two: before the interval, and after it.
+    """
     if not call.send:
         limit = _UNITS[call.step].limit
-        return ParameterCapability(prefixes=_prefixes(call), finest=limit)
+        prefixes = _prefixes(call)
+        if splits and Prefix.EQ in prefixes:
+            prefixes |= {Prefix.NE}
+        return ParameterCapability(prefixes=prefixes, finest=limit)
     matches = _match_parameters(call).items()
     return ParameterCapability(matches=frozenset(m for m, name in matches if name))
 
 
 def _prefixes(call: SearchCall) -> frozenset[Prefix]:
     """Return the prefixes that the source's bounds can express; `ne` is never one."""
-    lower = {Prefix.GE, Prefix.GT} if call.low else set()
-    upper = {Prefix.LT, Prefix.LE} if call.before or call.until else set()
+    lower = {Prefix.GE, Prefix.GT} if call.lower else set()
+    upper = {Prefix.LT, Prefix.LE} if call.upper else set()
     both = {Prefix.EQ} if lower and upper else set()
     return frozenset(lower | upper | both)
 
@@ -259,15 +356,24 @@ def _date_pairs(
         high = min(filter(None, (high, end)), default=None)
     if low is not None and high is not None and low >= high:
         return None
-    pairs: Pairs = ()
-    if low is not None and call.low:
-        pairs += ((call.low, _written(call, rule, low)),)
-    if high is not None and call.before:
-        pairs += ((call.before, _written(call, rule, high)),)
-    elif high is not None and call.until:
-        last = _written(call, rule, high, less=_UNITS[call.step].length)
-        pairs += ((call.until, last),)
-    return pairs
+    unit = _UNITS[call.step].length
+    bounds = (
+        (call.low, low, timedelta()),
+        (call.after, low, unit),
+        (call.before, high, timedelta()),
+        (call.until, high, unit),
+    )
+    return tuple(
+        _bound(parameter, _written(call, rule, instant, less))
+        for parameter, instant, less in bounds
+        if parameter and instant is not None
+    )
+
+
+def _bound(parameter: str | BoundParameter, text: str) -> tuple[str, str]:
+    if isinstance(parameter, BoundParameter):
+        return parameter.send, parameter.prefix + text
+    return parameter, text
 
 
 def _bounds(

@@ -35,6 +35,7 @@ from adapters.mapping.document import (
 )
 from adapters.mapping.model import (
     Basic,
+    BoundParameter,
     Condition,
     Constants,
     CountCall,
@@ -50,11 +51,11 @@ from adapters.mapping.model import (
     Mark,
     Method,
     Never,
+    Nulls,
     OAuth2,
     Paging,
     PagingKind,
     PartMapping,
-    Path,
     ReadCall,
     Reader,
     ResourceMapping,
@@ -69,6 +70,7 @@ from adapters.mapping.model import (
     Twice,
     from_disk,
 )
+from adapters.mapping.paths import Header, Path, Place, path_of
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
 from adapters.mapping.rules import RULES
@@ -223,13 +225,20 @@ def _paths_at(root: Node, marks: Collection[Mark]) -> Iterator[KeyPath]:
 
 # ------------------------------------------------------------ options of the file
 
-_WHOLE = "."
-"""The path of the answer itself."""
+
+def _place_of(value: str | Mapping[str, str]) -> Place:
+    """Return the place of a value in an answer: a path, or {header: name}."""
+    return path_of(value) if isinstance(value, str) else Header(value["header"])
 
 
-def path_of(text: str) -> Path:
-    """Return the keys of a path with dots."""
-    return () if text == _WHOLE else tuple(text.split("."))
+def _bound_of(value: str | Mapping[str, str]) -> str | BoundParameter:
+    return value if isinstance(value, str) else BoundParameter(**value)
+
+
+def _fixed(values: Mapping[str, Any]) -> Mapping[str, str | tuple[str, ...]]:
+    return MappingProxyType(
+        {k: v if isinstance(v, str) else tuple(v) for k, v in values.items()}
+    )
 
 
 _CONVERSIONS: Mapping[object, Callable[[Any], Any]] = MappingProxyType(
@@ -239,11 +248,15 @@ _CONVERSIONS: Mapping[object, Callable[[Any], Any]] = MappingProxyType(
         float: float,
         time | None: time.fromisoformat,
         Path: path_of,
-        Path | None: path_of,
+        Place: _place_of,
+        Place | None: _place_of,
+        str | BoundParameter | None: _bound_of,
+        Mapping[str, str | tuple[str, ...]]: _fixed,
         frozenset[str]: frozenset,
         Mapping[str, str]: MappingProxyType,
+        Mapping[str, str | Mapping[str, str]]: MappingProxyType,
         CountCall | None: lambda table: _built(CountCall, table),
-        **{each: each for each in (Several, Step, Method, Twice, Never)},
+        **{each: each for each in (Several, Step, Method, Twice, Never, Nulls)},
     }
 )
 """What a text, list or table of the file becomes for each type of attribute, else itself."""
@@ -375,7 +388,33 @@ def _parts(
             kind=section.kind,
             mapping=replace(whole, source=sources[source], resources=resources),
             lacks=_lacking(section),
+            systems=_systems(mapping),
         )
+
+
+def _systems(mapping: ResourceMapping) -> Mapping[str, frozenset[str]]:
+    """Return the systems of identifiers, by parameter, where the file names all of them."""
+    rows = SEARCH_PARAMETERS[mapping.resource_type].values()
+    slots = {row.name: row.system_slot for row in rows if row.system_slot}
+    named = {}
+    for name, slot in slots.items():
+        listed, _, slot_name = slot.rpartition(".")
+        items = mapping.items.get(listed, ()) if listed else (mapping,)
+        systems = [_values_of(item.fields.get(slot_name)) for item in items]
+        if None not in systems:
+            named[name] = frozenset().union(*filter(None, systems))
+    return MappingProxyType(named)
+
+
+def _values_of(field: FieldMapping | None) -> frozenset[str] | None:
+    """Return what a field can hold, "" for nothing, None if the file does not say."""
+    if field is None:
+        return frozenset({""})
+    if field.constant is not None:
+        return frozenset({field.constant})
+    if field.codes is None:
+        return None
+    return frozenset({*field.codes.table.values(), field.codes.otherwise or "", ""})
 
 
 # ------------------------------------------------------------------ fields and items
@@ -500,7 +539,7 @@ def _http_section(doc: Document, section: Section) -> HttpSection:
         search=MappingProxyType(
             {name: _search(doc, name, data) for name, data in section.search.items()}
         ),
-        sort=_built(SortCall, data["sort"], mark=mark("sort"))
+        sort=_built(SortCall, {"send": "", **data["sort"]}, mark=mark("sort"))
         if "sort" in data
         else None,
         order=data.get("order", ""),
@@ -533,15 +572,16 @@ def _search(doc: Document, name: str, data: Mapping[str, Any]) -> SearchCall:
         SearchCall,
         {"step": usual, **data},
         name=name,
-        low=data.get("from"),
+        low=_bound_of(data["from"]) if "from" in data else None,
         zone=ZoneInfo(data["time_zone"]) if "time_zone" in data else None,
         system=_system(doc, data["system"]) if "system" in data else None,
     )
 
 
 def _system(doc: Document, data: Mapping[str, Any]) -> SystemParameter:
-    if "codes" not in data:
-        return SystemParameter(data["send"])
-    table = doc.codes[data["codes"]]["table"]
-    back = {system: code for code, system in reversed([*table.items()])}
-    return SystemParameter(data["send"], MappingProxyType(back))
+    back = None
+    if "codes" in data:
+        table = doc.codes[data["codes"]]["table"]
+        codes = {system: code for code, system in reversed([*table.items()])}
+        back = MappingProxyType(codes)
+    return SystemParameter(data.get("send", ""), back, data.get("join", ""))

@@ -1,8 +1,8 @@
 """A mapping file as checked, typed values: what the rest of the adapters work from.
 
 The loader (`load.py`) makes these; nothing here reads YAML. Column names are those of the
-`rows` SELECT; slot names are the field names of the records in `contract.py`; paths into
-the answers of an HTTP source are tuples of keys.
+`rows` SELECT; slot names are the field names of the records in `contract.py`; `paths.py`
+says what the paths into the answers of an HTTP source are.
 """
 
 import hashlib
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, fields
 from datetime import time
 from enum import StrEnum
 from pathlib import Path as PathlibPath
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
+from adapters.mapping.paths import Path, Place
 
 Reader: TypeAlias = Callable[[PathlibPath], bytes]
 """Returns what a file holds; raises OSError."""
@@ -100,9 +101,6 @@ DECISIVE = tuple(each.name for each in fields(TimeRule) if each.compare)
 """What decides which instant a value is."""
 
 
-Path: TypeAlias = tuple[str, ...]
-
-
 class Several(StrEnum):
     """How several values of one parameter are sent."""
 
@@ -124,6 +122,19 @@ class Method(StrEnum):
 
     GET = "get"
     POST = "post"
+
+
+class Nulls(StrEnum):
+    """Where a source puts the rows without the sort key: `high` as if greater than all."""
+
+    LAST = "last"
+    FIRST = "first"
+    HIGH = "high"
+    LOW = "low"
+
+    def come_first(self, *, descending: bool) -> bool:
+        """Whether they come before the rows that have the key."""
+        return self is Nulls.FIRST or self is (Nulls.HIGH if descending else Nulls.LOW)
 
 
 class PagingKind(StrEnum):
@@ -189,6 +200,25 @@ class HttpSource:
     error: ErrorRule | None = None
 
 
+class _Digested:
+    """A call, whose repr is part of the fingerprint.
+
+    A field without a repr that is compared has come later: it shows where it is set, so
+    that older files keep their fingerprint.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        values = [(each, getattr(self, each.name)) for each in fields(cast(Any, self))]
+        shown = [
+            f"{each.name}={value!r}"
+            for each, value in values
+            if each.repr or (each.compare and value != each.default)
+        ]
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
 @dataclass(frozen=True, slots=True)
 class ReadCall:
     """How one resource is asked for; `row` is where it stands in the answer.
@@ -206,7 +236,7 @@ class CountCall:
     """A call of its own that tells how many rows match."""
 
     path: str
-    total: Path
+    total: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +250,19 @@ class Paging:
 
     kind: PagingKind
     send: str = ""
-    path: Path = ()
+    path: Place = ()
     first: int = 1
     mark: Mark | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether a page is asked for by a number, so that pages go both ways."""
+        return self.kind in (PagingKind.OFFSET, PagingKind.PAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class ListCall:
-    """How rows are asked for; `fixed` is sent with every question.
+    """How rows are asked for; `fixed` is sent with every question, a tuple repeatedly.
 
     The marks are where the file says so, and where it names `count`.
     """
@@ -236,31 +271,42 @@ class ListCall:
     rows: Path
     count: str
     method: Method = Method.GET
-    total: Path | None = None
+    total: Place | None = None
     counting: CountCall | None = None
     paging: Paging | None = None
-    fixed: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     mark: Mark | None = field(default=None, compare=False, repr=False)
     count_mark: Mark | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SystemParameter:
+@dataclass(frozen=True, slots=True, repr=False)
+class SystemParameter(_Digested):
     """The parameter that the system of an identifier is sent as.
 
-    `codes` holds the source's code of each system, None where systems go as they are.
+    `codes` holds the source's code of each system, None where systems go as they are. With
+    `join` the system stands before the number, in one value with this sign between them.
     """
 
-    send: str
+    send: str = ""
     codes: Mapping[str, str] | None = None
+    join: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class SearchCall:
+class BoundParameter:
+    """A parameter whose value begins with a prefix of the source's own (ge2024-03-14)."""
+
+    send: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchCall(_Digested):
     """How one search parameter is sent.
 
     Texts have up to three parameters, one a way to compare; times have bounds in place
-    of `send`: `low` is included, `before` is not, `until` is with all of its step.
+    of `send`: `low` and `until` are included, `after` and `before` are not; `after` and
+    `until` with all of their step. `excluding` is sent the codes that are not to match.
     """
 
     name: str
@@ -270,21 +316,43 @@ class SearchCall:
     exact: str | None = None
     system: SystemParameter | None = None
     merged: bool = False
-    low: str | None = None
-    before: str | None = None
-    until: str | None = None
+    low: str | BoundParameter | None = None
+    before: str | BoundParameter | None = None
+    until: str | BoundParameter | None = None
     step: Step = Step.SECOND
     format: str | None = None
     zone: ZoneInfo | None = None
+    after: str | BoundParameter | None = field(default=None, repr=False)
+    excluding: str | None = field(default=None, repr=False)
+
+    @property
+    def lower(self) -> str | BoundParameter | None:
+        """The parameter of the lower bound."""
+        return self.low or self.after
+
+    @property
+    def upper(self) -> str | BoundParameter | None:
+        """The parameter of the upper bound."""
+        return self.before or self.until
 
 
-@dataclass(frozen=True, slots=True)
-class SortCall:
-    """The parameter of the order, and its value for each key, `-` before descending ones."""
+@dataclass(frozen=True, slots=True, repr=False)
+class SortCall(_Digested):
+    """The parameter of the order, and its value for each key, `-` before descending ones.
+
+    A value may be several parameters with values of their own. `nulls` is where the rows
+    without the key come.
+    """
 
     send: str
-    by: Mapping[str, str]
+    by: Mapping[str, str | Mapping[str, str]]
     mark: Mark | None = field(compare=False, repr=False)
+    nulls: Nulls = field(default=Nulls.LAST, repr=False)
+
+    def parameters(self, word: str) -> tuple[tuple[str, str], ...]:
+        """Return what is sent for a key, nothing for one that the source does not know."""
+        value = self.by.get(word, {})
+        return ((self.send, value),) if isinstance(value, str) else tuple(value.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +405,8 @@ class FieldMapping:
     `columns` has two entries only for a date and its time of day. `search_column` is
     what filters compare instead of `columns`, when the file names one. `absent` are
     texts that stand for no value. `split` cuts one text into several. `prefix` stands
-    before the source's own id, where several sources hold such resources.
+    before the source's own id, where several sources hold such resources; `strip` stands
+    before it in the source itself (Patient/).
     """
 
     slot: str
@@ -351,12 +420,13 @@ class FieldMapping:
     split: str | None = None
     covers_all: bool = False
     prefix: str = ""
+    strip: str = ""
 
     def own(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return those of the ids that are of this source, as it has them; none is absent."""
         length = len(self.prefix)
         own = [id[length:] for id in ids if id.startswith(self.prefix)]
-        return tuple([id for id in own if id not in self.absent])
+        return tuple([self.strip + id for id in own if id not in self.absent])
 
     @property
     def filter_column(self) -> str | None:
@@ -515,12 +585,14 @@ class PartMapping:
 
     A part of stays holds their patients too (decision 9). `name` is for the log. `lacks`
     are parameters and sort keys without a field here: they match none of its rows.
+    `systems` are those of its identifiers, by parameter, where the file names all of them.
     """
 
     name: str
     kind: ResourceType
     mapping: SourceMapping
     lacks: frozenset[str]
+    systems: Mapping[str, frozenset[str]]
 
     @property
     def section(self) -> ResourceMapping:
@@ -533,5 +605,5 @@ def _decisive(field: FieldMapping) -> tuple[object, ...]:
     codes = field.codes and (tuple(field.codes.table.items()), field.codes.otherwise)
     time = field.time and tuple(str(getattr(field.time, n)) for n in DECISIVE)
     compared = (field.columns, field.search_column, tuple(sorted(field.absent)))
-    prefix = (field.prefix,) if field.prefix else ()
-    return (field.slot, field.constant, codes, time, *compared, *prefix)
+    affixes = filter(None, (field.prefix, field.strip and ("strip", field.strip)))
+    return (field.slot, field.constant, codes, time, *compared, *affixes)

@@ -381,7 +381,7 @@ def _exact(field: FieldMapping) -> Convert:
 def _id(field: FieldMapping) -> Convert:
     clean = _cleaner(field)
     fits, prefix = FHIR_ID.fullmatch, field.prefix
-    plain = not field.absent and not prefix
+    strip, plain = field.strip, not (field.absent or prefix or field.strip)
 
     def convert(value: object) -> str | None:
         if plain and type(value) is int:
@@ -389,7 +389,11 @@ def _id(field: FieldMapping) -> Convert:
         if plain and type(value) is str and fits(value):
             return value
         text: str | None = clean(value)
-        if text is None or fits(text := prefix + text):
+        if text is None:
+            return None
+        if not text.startswith(strip):
+            raise ValueError(f"does not begin with {strip}")
+        if fits(text := prefix + text.removeprefix(strip)):
             return text
         raise ValueError("not a FHIR id: up to 64 letters, digits, '-' and '.'")
 

@@ -21,7 +21,8 @@ from adapters.mapping.document import (
     resolved,
     variable,
 )
-from adapters.mapping.model import HIDDEN, REMOVED, Several, Step
+from adapters.mapping.model import HIDDEN, REMOVED, Nulls, Several, Step
+from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
 from adapters.mapping.schema import Fault, constant_fault
@@ -468,6 +469,168 @@ def _is_refused(doc: Document, use: Use) -> bool:
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 
 
+class PathUse(NamedTuple):
+    """A path of the file, and what it leads into: an answer, a row, or rows of an item."""
+
+    into: KeyPath
+    path: KeyPath
+    text: str
+
+
+def paths_can_be_read(doc: Document) -> Iterator[Fault]:
+    """Refuse a path that is neither keys with dots nor a JMESPath expression."""
+    for use in _path_uses(doc):
+        if fault := path_fault(use.text):
+            yield Fault(use.path, fault[0], offset=fault[1])
+
+
+def paths_can_be_satisfied(doc: Document) -> Iterator[Fault]:
+    """Refuse paths of keys that no answer has at once: what holds a value holds no keys."""
+    uses = [use for use in _path_uses(doc) if path_fault(use.text) is None]
+    paths = [(use, path_of(use.text)) for use in uses]
+    plain = [(use, path) for use, path in paths if isinstance(path, tuple)]
+    texts = {(use.into, path): use.text for use, path in plain}
+    for use, path in plain:
+        holders = [(use.into, path[:length]) for length in range(len(path))]
+        if holder := next((texts[each] for each in holders if each in texts), None):
+            text = (
+                f"no answer has '{use.text}': '{holder}' is read as a value or a list"
+            )
+            yield Fault(use.path, text)
+
+
+def _path_uses(doc: Document) -> Iterator[PathUse]:
+    """Yield every path into the answers of an HTTP API."""
+    for path, source in doc.sources.items():
+        for keys in (("error", "path"), ("auth", "session", "token")):
+            yield from _named_path((*path, *keys[:-1]), keys[-1:], source, keys)
+    for section in doc.sections:
+        if section.is_http:
+            yield from _answer_paths(section)
+            yield from _row_paths(section)
+
+
+def _named_path(
+    into: KeyPath, path: KeyPath, data: Any, keys: tuple[str, ...]
+) -> Iterator[PathUse]:
+    for key in keys:
+        data = data.get(key, {}) if isinstance(data, Mapping) else {}
+    if isinstance(data, str) and data:
+        yield PathUse(into, (*into, *path), data)
+
+
+def _answer_paths(section: Section) -> Iterator[PathUse]:
+    for call, *each in (
+        ("read", ("row",)),
+        (
+            "list",
+            ("rows",),
+            ("total",),
+            ("paging", "next"),
+            ("paging", "token", "path"),
+        ),
+    ):
+        for keys in each:
+            into = (*section.path, call)
+            yield from _named_path(into, keys, section.data.get(call, {}), keys)
+    into, keys = (*section.path, "list", "counting"), ("list", "counting", "total")
+    yield from _named_path(into, keys[-1:], section.data, keys)
+
+
+def _row_paths(section: Section) -> Iterator[PathUse]:
+    """Yield the paths into a row, and into the rows of its items."""
+    for site in section.sites:
+        if site.listed is None:
+            yield from _column_paths(section.path, site)
+    for item in section.items:
+        into = section.path
+        if rows := item.options.get("rows"):
+            yield PathUse(into, (*item.path, "rows"), rows)
+            into = item.path
+        for site in item.sites():
+            yield from _column_paths(into, site)
+        if column := item.options.get("only_if", {}).get("from"):
+            yield PathUse(into, (*item.path, "only_if", "from"), column)
+
+
+def _column_paths(into: KeyPath, site: Site) -> Iterator[PathUse]:
+    path = (*site.path, "from")
+    if isinstance(site.options.get("from"), str):
+        yield PathUse(into, path, site.options["from"])
+        return
+    for index, column in enumerate(site.columns):
+        yield PathUse(into, (*path, index), column)
+
+
+def parameters_differ(doc: Document) -> Iterator[Fault]:
+    """Refuse to send two things by one parameter: an API takes one of them, or neither."""
+    for section in doc.sections:
+        used: dict[str, KeyPath] = {}
+        for path, name, is_bound in (
+            _sent_parameters(section) if section.is_http else ()
+        ):
+            other = used.setdefault(name, path)
+            if other != path and not (is_bound and other[:-1] == path[:-1]):
+                place = ".".join(map(str, other[len(section.path) :]))
+                text = (
+                    f"'{name}' is sent for {place} already: one parameter, one meaning"
+                )
+                yield Fault(path, text)
+
+
+def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
+    """Yield each parameter, and whether it is a bound told from others by its prefix."""
+    listed, path = section.data.get("list", {}), section.path
+    paging = listed.get("paging", {})
+    for keys, name in (
+        (("list", "count"), listed.get("count")),
+        (("list", "paging", "offset"), paging.get("offset")),
+        (("list", "paging", "page"), paging.get("page")),
+        (("list", "paging", "token", "send"), paging.get("token", {}).get("send")),
+        (("sort", "send"), section.data.get("sort", {}).get("send")),
+    ):
+        if name:
+            yield (*path, *keys), name, False
+    for name, call in section.search.items():
+        for key in ("send", "contains", "exact", "excluding", *BOUNDS):
+            value = call.get(key)
+            is_prefixed = isinstance(value, Mapping)
+            if sent := value.get("send") if is_prefixed else value:
+                yield (*path, "search", name, key), sent, is_prefixed
+        if sent := call.get("system", {}).get("send"):
+            yield (*path, "search", name, "system", "send"), sent, False
+
+
+BOUNDS = ("from", "after", "before", "until")
+"""The bounds of a search for times."""
+
+
+def order_can_be_kept(doc: Document) -> Iterator[Fault]:
+    """Refuse rows without the sort key first, where those with it cannot be asked for."""
+    for section in doc.sections:
+        sort = section.data.get("sort", {}) if section.is_http else {}
+        if "nulls" not in sort or sort["nulls"] == Nulls.LAST:
+            continue
+        listed = section.data.get("list", {})
+        numbered = {"offset", "page"} & {*listed.get("paging", {})}
+        date = section.search.get("date", {})
+        if not numbered or "total" not in listed:
+            text = "needs list.total, and list.paging by offset or page"
+        elif "date" in sort.get("by", ()) and not {"from", "after"} & {*date}:
+            text = "needs search.date.from: by it, the rows with the key are asked for"
+        else:
+            continue
+        yield Fault((*section.path, "sort", "nulls"), text)
+
+
+def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
+    """Refuse `strip` for a database, whose SELECT can do the same."""
+    for site in doc.sites:
+        if "strip" in site.options and not site.section.is_http and not doc.refused:
+            text = "is only for an HTTP API: a SELECT can return the id alone"
+            yield Fault((*site.path, "strip"), text, at_key=True)
+
+
 def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
     """Refuse a list that cannot page under a profile that does, and searches without a list."""
     profile = _profile(doc)
@@ -485,15 +648,12 @@ def _service_faults(
 ) -> Iterator[Fault]:
     """Yield why a profile, which searches or pages, cannot be served."""
     path, listed = section.path, section.data.get("list")
-    if pages and len(doc.sections_of(section.kind)) > 1:
-        text = (
-            "an HTTP API cannot go on from a row of another source: take a profile "
-            "without further pages, or serve it alone"
-        )
-        yield Fault(path, text, at_key=True)
-    elif listed is None and section.search:
+    several = len(doc.sections_of(section.kind)) > 1
+    if listed is None and section.search:
         text = "search needs list: how rows are asked for"
         yield Fault((*path, "search"), text, at_key=True)
+    elif listed is None and section.kind is ResourceType.ORGANIZATION:
+        return
     elif listed is None and is_searched:
         text = (
             f"the profile '{profile}' has searches of {path[0]} and this section has "
@@ -501,7 +661,7 @@ def _service_faults(
             f"{path[0]} is empty: {{}}"
         )
         yield Fault(path, text, at_key=True)
-    elif listed is not None and pages and "paging" not in listed:
+    elif listed is not None and pages and "paging" not in listed and not several:
         text = (
             f"the profile '{profile}' has further pages and this list has none: "
             "say how they are asked for (paging), or take a profile without"
@@ -539,8 +699,14 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
             twice = sorted(
                 {code for code in ours if ours.count(code) > 1} - {*UNSERVED}
             )
-            several = section.search.get(name, {}).get("several", Several.ONE)
-            if twice and name in section.search and several == Several.ONE:
+            call = section.search.get(name, {})
+            several = call.get("several", Several.ONE)
+            if "excluding" in call and "otherwise" not in _table_of(doc, section, name):
+                text = (
+                    "needs a code table with otherwise: what it excludes are its codes"
+                )
+                yield Fault((*section.path, "search", name, "excluding"), text)
+            if twice and call and several == Several.ONE:
                 text = (
                     f"'{twice[0]}' is several codes of the source: several (comma or "
                     "repeat) must say how they are sent"
@@ -580,7 +746,7 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
 def _dates(doc: Document) -> Iterator[tuple[Section, KeyPath, Mapping[str, Any]]]:
     """Yield how each HTTP section is asked for dates, and where the file says so."""
     for section in doc.sections:
-        for name in {"date", "birthdate"} & set(section.search):
+        for name in [n for n in ("date", "birthdate") if n in section.search]:
             yield section, (*section.path, "search", name), section.search[name]
 
 
@@ -712,4 +878,9 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     unserved_rows_are_filtered,
     dates_can_be_sent,
     codes_can_be_sent,
+    paths_can_be_read,
+    paths_can_be_satisfied,
+    parameters_differ,
+    order_can_be_kept,
+    references_are_stripped_in_answers,
 )

@@ -24,7 +24,7 @@ _MINUTE = timedelta(minutes=1)
 _DAY = timedelta(days=1)
 _LAST_DAY = date.max.toordinal()
 _MOST_DAYS = 1 << 16
-_DIRECTIVE = re.compile("%.", re.DOTALL)
+_DIRECTIVE = re.compile("%(:z|.)", re.DOTALL)
 _DIRECTIVES = frozenset("YymdbBjHIMSfpz%")
 _SORTABLE = re.compile(
     r"[^%]*%Y[^%]*%m[^%]*%d(?:[^%]*%H(?:[^%]*%M(?:[^%]*%S(?:[^%]*%f)?)?)?)?[^%]*"
@@ -116,9 +116,15 @@ def to_local(instant: datetime, rule: TimeRule) -> datetime:
 def in_format(moment: date, form: str) -> str:
     """Return a time in a strptime format, the year in the four digits that this reads."""
     # By itself, strftime writes 999 on some systems: as a text it comes after 2024.
-    year = f"{moment.year:04}"
-    padded = _DIRECTIVE.sub(lambda at: year if at[0] == "%Y" else at[0], form)
+    offset = moment.strftime("%z")
+    own = {"%Y": f"{moment.year:04}", "%:z": f"{offset[:3]}:{offset[3:]}"}
+    padded = _DIRECTIVE.sub(lambda at: own.get(at[0], at[0]), form)
     return moment.strftime(padded)
+
+
+def _readable(form: str) -> str:
+    """Return a format for strptime, whose %z reads offsets with a colon, too."""
+    return _DIRECTIVE.sub(lambda at: "%z" if at[0] == "%:z" else at[0], form)
 
 
 def _at(day: date, rule: TimeRule) -> datetime:
@@ -133,7 +139,8 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
             if _ISO_DAY.fullmatch(text):
                 return _at(date.fromisoformat(text), rule)
             return datetime.fromisoformat(text)
-        read = datetime.strptime(text, rule.format)  # noqa: DTZ007 (placed by the rule)
+        form = _readable(rule.format)
+        read = datetime.strptime(text, form)  # noqa: DTZ007 (placed by the rule)
     except ValueError as error:
         if str(error).startswith("a date without"):
             raise
@@ -294,8 +301,8 @@ def zone(name: str) -> ZoneInfo | None:
 
 
 def directives(form: str) -> frozenset[str]:
-    """Return the letters that follow a percent sign in a strptime format."""
-    return frozenset(re.findall(r"%(.?)", form, re.DOTALL))
+    """Return the letters that follow a percent sign in a strptime format; z for %:z."""
+    return frozenset(re.findall(r"%(.?)", _readable(form), re.DOTALL))
 
 
 def is_format(form: str) -> bool:
@@ -307,6 +314,7 @@ def is_format(form: str) -> bool:
         return False
     sample = datetime(2024, 3, 30, 8, 15)  # noqa: DTZ001 (a local value, as sources have them)
     try:
+        form = _readable(form)
         datetime.strptime(sample.strftime(form), form)  # noqa: DTZ007
     except (ValueError, re.error):
         return "z" in letters

@@ -31,7 +31,7 @@ from adapters.contract import (
     SearchQuery,
     TokenCriterion,
 )
-from adapters.http.adapter import Question, open_section
+from adapters.http.adapter import Question, open_section, questions_of
 from adapters.mapping.lineage import TracedField
 from adapters.mapping.model import (
     FieldMapping,
@@ -793,7 +793,8 @@ def _check_request(
     mapping = file.source_of(section)
     with closing(open_adapter(mapping)) as adapter:
         query = _query(case, search, mapping, adapter)
-    question = Question.of(open_section(mapping, query.resource_type), query)
+    questions = questions_of(open_section(mapping, query.resource_type), query)
+    question = next(iter(questions), None)
     _touch_search(touched, query, search, [section])
     expected = case.parts.get("expect_request")
     if isinstance(expected, Table) and question is not None:

@@ -5,9 +5,9 @@ is NULL, and one that the mapping does not name is refused.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import orjson
@@ -23,6 +23,7 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
 )
+from adapters.mapping.paths import Expression, first_keys, path_of
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.row_mapper import (
     RowMapper,
@@ -182,7 +183,8 @@ def _read_nested(
     for item in (item for of in section.items.values() for item in of if item.rows):
         inner = (column for column in item_columns(item) if column != ".")
         known += [item.rows or "", *(f"{item.rows}.{column}" for column in inner)]
-    refuse(_unknown(written, known, is_nested=True))
+    checkable = _without(written, _below_expressions(section))
+    refuse(_unknown(checkable, known, is_nested=True))
     opened = open_section(file.source_of(section), section.resource_type)
     try:
         cells, below = opened.cells(plain(written))
@@ -190,6 +192,34 @@ def _read_nested(
         raise _error(written.mark, str(error)) from error
     columns = own_columns(section)
     return _with_flags(section, zip(columns, cells, strict=True)), below
+
+
+def _without(node: Node, paths: Collection[str], path: str = "") -> Node:
+    """Return a written row without what stands at some paths."""
+    if isinstance(node, Items):
+        items = tuple(_without(item, paths, path) for item in node.items)
+        return replace(node, items=items)
+    if isinstance(node, Table):
+        inner = {key: f"{path}.{key}" if path else key for key in node.entries}
+        entries = {
+            key: _without(below, paths, inner[key])
+            for key, below in node.entries.items()
+            if inner[key] not in paths
+        }
+        return replace(node, entries=entries)
+    return node
+
+
+def _below_expressions(section: ResourceMapping) -> frozenset[str]:
+    """Return the paths below which an expression may read anything."""
+    columns = [(column, "") for column in own_columns(section)]
+    for item in (item for of in section.items.values() for item in of if item.rows):
+        rows = item.rows or ""
+        columns.append((rows, ""))
+        columns += [(column, f"{rows}.") for column in item_columns(item)]
+    paths = [(path_of(column), holder) for column, holder in columns]
+    expressions = [each for each in paths if isinstance(each[0], Expression)]
+    return frozenset(f"{h}{key}" for path, h in expressions for key in first_keys(path))
 
 
 def _unknown(

@@ -116,6 +116,8 @@ class SearchSessions:
             return None
         if not page.more and search.presentation.summary is not Summary.COUNT:
             return len(page.rows)
+        if page.total is not None and search.presentation.summary is not Summary.COUNT:
+            return page.total
         with stage(Stage.SOURCE):
             total = self.adapter.count(search.query)
         # Rows that were deleted between page and count were still returned.
@@ -132,7 +134,8 @@ class SearchSessions:
             if targets or not is_new:
                 raise
             links = ()
-        cut_short = page.more and not self.offer.paging
+        can_continue = self.offer.paging and page.last is not None
+        cut_short = page.more and not can_continue
         total = stored.search.total
         if total is not None:
             # Rows that were added after the count are on the page all the same.
@@ -157,7 +160,9 @@ def _targets(start: Start, page: Page, offer: ResourceOffer) -> tuple[Start, ...
 
 def _previous(start: Start, page: Page) -> Start | None:
     came_from_before = start.direction is Direction.AFTER and start.position is not None
-    if not (came_from_before or (start.direction is Direction.BEFORE and page.more)):
+    cannot_go_back = page.rows and page.first is None
+    goes_back = start.direction is Direction.BEFORE and page.more
+    if cannot_go_back or not (came_from_before or goes_back):
         return None
     # A page that has lost its rows leads back to the end of what is left.
     return Start(max(1, start.index - 1), Direction.BEFORE, page.first)
@@ -165,7 +170,8 @@ def _previous(start: Start, page: Page) -> Start | None:
 
 def _next(start: Start, page: Page) -> Start | None:
     came_from_after = start.direction is Direction.BEFORE and start.position is not None
-    if not (came_from_after or (start.direction is Direction.AFTER and page.more)):
+    goes_on = page.more and page.last is not None
+    if not (came_from_after or (start.direction is Direction.AFTER and goes_on)):
         return None
     # A page that has lost its rows leads on to the first rows that are left.
     return Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)

@@ -234,8 +234,8 @@ def test_pages_and_days_of_change_are_of_all_or_of_none(
 ) -> None:
     parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
     found = common(parts)
-    every = (found.keyset, found.paging, found.backwards, found.dated)
-    assert every == (all(able),) * 4
+    assert (found.keyset, found.dated) == (all(able),) * 2
+    assert (found.unpaged == ()) is all(able)
 
 
 def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
@@ -326,6 +326,32 @@ def test_who_is_not_concerned_is_not_asked(
     assert two.calls() == asked
     two.adapter.count(ask(*criteria))
     assert two.calls() == asked
+
+
+SYSTEMS = {"identifier": frozenset({"urn:oid:1", ""})}
+
+
+@pytest.mark.parametrize(
+    ("value", "asked"),
+    [
+        ("V1", (1, 1)),
+        ("urn:oid:1|V1", (1, 1)),
+        ("urn:oid:2|V1", (1, 0)),
+        ("|V1", (1, 1)),
+    ],
+)
+def test_a_source_without_the_system_of_an_identifier_is_not_asked(
+    value: str, asked: tuple[int, ...]
+) -> None:
+    each = tuple(Counted(prefix) for prefix in PREFIXES)
+    north, south = (
+        Part(prefix, STAY, one, prefix, prefix)
+        for prefix, one in zip(PREFIXES, each, strict=True)
+    )
+    adapter = FederatedAdapter([north, replace(south, systems=SYSTEMS)], "two")
+    adapter.search(ask(token("identifier", value)))
+    assert tuple(one.calls for one in each) == asked
+    adapter.close()
 
 
 def test_one_source_is_read_or_walked_on(two: Two) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import load_profile
 from adapters.testing.harness import (
     NEWEST_FIRST,
@@ -30,8 +30,11 @@ from adapters.testing.harness import (
     ids_of,
     patient,
     token,
+    walk,
 )
 from adapters.testing.hospital import EDGES, Hospital, Ids
+from app.fhir.capability import capability_statement
+from app.logging import describe_error
 from app.offer import compute_offer
 from tests.adapters.group import PREFIXES, SHARED, GroupModel
 from tests.adapters.http_cases import rows_of
@@ -106,9 +109,13 @@ class Two:
         self.environ = {"NORTH_URL": north, "SOUTH_URL": south}
 
     def opened(
-        self, *, paging: str = OFFSET, changes: tuple[tuple[str, str], ...] = ()
+        self,
+        *,
+        paging: str = OFFSET,
+        profile: str = "group-a",
+        changes: tuple[tuple[str, str], ...] = (),
     ) -> Adapter:
-        text = group_text(self.hospitals[0], paging)
+        text = group_text(self.hospitals[0], paging, profile)
         for old, new in changes:
             assert old in text
             text = text.replace(old, new)
@@ -185,25 +192,65 @@ def test_prefixes_are_never_sent(two: Two) -> None:
     assert two.api.requests[0].args["ids"] == number
 
 
-def test_there_are_no_further_pages(adapter: Adapter) -> None:
+def test_what_has_further_pages_is_offered(adapter: Adapter) -> None:
     able = adapter.capabilities[STAY]
-    assert (able.keyset, able.paging, able.backwards) == (False, False, False)
+    assert (able.keyset, able.paging, able.unpaged) == (False, True, ("s-",))
     assert set(able.sorts) == {SortKey.DATE, SortKey.LAST_UPDATED}
-    offer = compute_offer(load_profile("group-a", Path()), adapter.capabilities)
-    assert not offer.paging
+    offer = compute_offer(load_profile("full", Path()), adapter.capabilities)
+    statement = capability_statement(offer, "https://x.example", "x", date(2024, 1, 1))
+    assert "'s-'" in str(statement)
 
 
-def test_a_profile_with_pages_is_refused(two: Two, tmp_path: Path) -> None:
-    file = tmp_path / "group.yaml"
-    text = group_text(two.hospitals[0], OFFSET, "full")
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(
-        MappingError, match="cannot go on from a row of another"
-    ) as caught:
-        load_mapping(file, two.environ)
-    lines = text.splitlines()
-    places = [problem.mark.line for problem in caught.value.problems]
-    assert [lines[n - 1].strip() for n in places] == ["- source: south"] * 3
+def test_a_search_of_several_sources_has_its_first_page_only(two: Two) -> None:
+    adapter = two.opened(profile="full")
+    expected = rows_of(two.model.search(ask()))
+    page = adapter.search(ask(count=5))
+    assert rows_of(page) == expected[:5]
+    assert (page.more, page.last, page.total) == (True, None, len(expected))
+
+
+@pytest.mark.parametrize("sort", [NEWEST_FIRST, OLDEST_FIRST], ids=["newest", "oldest"])
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_a_search_that_concerns_one_source_has_all_its_pages(
+    two: Two, prefix: str, sort: Sort
+) -> None:
+    adapter = two.opened(profile="full")
+    ids = [prefix + two.hospitals[0].ids.text(number) for number in (1, 2, 3, 8)]
+    query = ask(patient(*ids), sort=sort)
+    expected = rows_of(two.model.search(query))
+    assert len(expected) > 20
+    pages = list(walk(adapter, replace(query, count=3)))
+    assert [row for page in pages for row in rows_of(page)] == expected
+    ahead = replace(query, count=3, before=pages[-1].first)
+    backwards = list(walk(adapter, ahead, back=True))
+    assert [rows_of(page) for page in backwards] == [
+        rows_of(page) for page in pages[-2::-1]
+    ]
+
+
+def test_the_total_of_an_answer_is_not_counted_again(two: Two) -> None:
+    adapter = two.opened()
+    two.api.requests.clear()
+    assert adapter.search(ask(count=5)).total == adapter.count(ask())
+    # One for the page; the count itself asks once more.
+    assert len(two.api.requests) == 2
+
+
+def test_a_source_that_is_away_is_needed_only_where_it_is_concerned(two: Two) -> None:
+    """By the systems of identifiers, as by the ids of patients."""
+    adapter = two.opened()
+    two.api.strange = lambda _: answer({}, 500)
+    try:
+        for _ in range(6):
+            with pytest.raises(SourceUnavailableError):
+                adapter.search(ask())
+        number = two.hospitals[0].ids.text(3)
+        assert adapter.search(ask(patient(f"n-{number}"))).rows
+        assert adapter.search(ask(token("identifier", "urn:oid:9|V1"))).rows == ()
+        with pytest.raises(SourceUnavailableError):
+            adapter.search(ask(token("identifier", "V1")))
+    finally:
+        two.api.strange = lambda _: None
 
 
 def test_an_api_that_does_not_sort_withdraws_the_key(two: Two) -> None:
@@ -230,8 +277,12 @@ def test_what_the_api_cannot_be_asked_is_refused(two: Two) -> None:
 def test_an_api_that_sorts_otherwise_is_noticed(two: Two) -> None:
     adapter = two.opened(changes=(("date: entree", "date: -entree"),))
     said = "source south: the list is not in the order"
-    with pytest.raises(SourceDataError, match=said):
+    with pytest.raises(SourceDataError, match=said) as caught:
         adapter.search(ask(sort=OLDEST_FIRST))
+    # What the log has of it: the place that noticed, and a text without the source.
+    assert caught.value.reason == said.removeprefix("source south: ") + " of the search"
+    *_, place = describe_error(caught.value)["places"]  # type: ignore[misc]
+    assert place.startswith("adapters.http.")
 
 
 @pytest.mark.parametrize(

@@ -412,6 +412,16 @@ def test_failures_are_logged_and_refusals_are_not(
     assert "Canari" not in json.dumps(logged(caplog))
 
 
+def test_the_log_of_a_502_says_why_in_a_constant_text(
+    answer_to: Raising, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Decision 23: the text of the error itself may quote a value."""
+    answer_to(contract.SourceDataError(SECRET, reason="the list has no total"))
+    (line,) = (line for line in logged(caplog) if line["event"] == "request failed")
+    assert line["reason"] == "the list has no total"
+    assert "Canari" not in json.dumps(logged(caplog))
+
+
 @pytest.mark.parametrize("limit", contract.Limit)
 def test_a_limit_of_the_source_names_the_parameter(
     answer_to: Raising, limit: contract.Limit

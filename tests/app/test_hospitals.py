@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import responses
 
+from adapters.testing.harness import NEWEST_FIRST
 from adapters.testing.hospital import EDGES
 from app.logging import RedactingFormatter
 from tests.adapters.test_federated_http import group_text
+from tests.adapters.test_federated_plain import TIMES, opened
 from tests.app.answers import refused
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
@@ -85,6 +87,41 @@ def test_a_source_of_days_is_offered_with_days(
         served.post("Encounter/_search", {"date": date}), 412, "value", "date"
     )
     assert text.endswith("le and YYYY, YYYY-MM, YYYY-MM-DD.")
+
+
+def test_several_sources_have_pages_where_one_is_concerned(
+    tmp_path: Path, redis_server: RedisServer, keys: responses.RequestsMock
+) -> None:
+    with opened(tmp_path) as pair:
+        keys.add_passthru(pair.url)
+        pair.hold(TIMES * 3, TIMES * 3)
+        file = tmp_path / "pair.yaml"
+        text = file.read_text().replace("{env: NORTH_URL}", f"'{pair.north}'")
+        text = text.replace("{env: SOUTH_URL}", f"'{pair.url}'")
+        served = serve(EDGES, tmp_path, redis_server.url, mapping=text)
+        first = served.search("Encounter", {"_count": "5"})
+        assert (relations(first), first["total"]) == (["self"], 24)
+        assert ids(first) == pair.expected(NEWEST_FIRST)[:5]
+        (issue,) = issues(first)
+        assert issue["severity"] == "information"
+        for patient in ("n-1", "s-1"):
+            found = served.search("Encounter", {"patient": patient, "_count": "2"})
+            pages = _walk(served, "next", found)
+            assert [id for page in pages for id in ids(page)] == pair.expected(
+                NEWEST_FIRST, patient
+            )
+            back = _walk(served, "previous", pages[-1])
+            assert [ids(page) for page in back] == [ids(page) for page in pages[::-1]]
+        assert "'s-'" in str(served.get("metadata").get_json(force=True))
+        # The same API, if its pages lead forwards only.
+        links = text.replace("{offset: _start}", "{next: {header: Link}}")
+        links = links.replace("nulls: high", "nulls: last")
+        served = serve(EDGES, tmp_path, redis_server.url, mapping=links)
+        for patient, backwards in (("n-1", True), ("s-1", False)):
+            found = served.search("Encounter", {"patient": patient, "_count": "2"})
+            pages = _walk(served, "next", found)
+            assert len(pages) > 2
+            assert ("previous" in relations(pages[1])) is backwards
 
 
 @pytest.mark.parametrize("kind", ["Patient", "Encounter"])

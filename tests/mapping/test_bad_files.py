@@ -23,12 +23,15 @@ BEYOND_JSON_SCHEMA = {
         code-in-small-letters code-table-not-there code-table-not-used
         code-table-the-wrong-way-round code-that-fhir-lacks format-that-does-not-sort
         format-without-time-of-day hidden-class http-bound-without-a-zone
+        http-bounds-in-one-parameter http-nulls-first-without-a-bound
+        http-parameter-twice http-path-into-a-value
         patient-always-the-same reference-without-source searched-and-not-mapped
         searched-and-not-covered
         second-select-without-key several-with-clashing-prefixes source-not-named
         source-not-used time-searched-by-its-day two-columns-searched
         visit-number-without-a-system z-without-a-zone""",
-    "the names are not known to a schema": "unknown-time-zone",
+    "the names are not known to a schema": """
+        http-path-that-is-no-expression unknown-time-zone""",
     "an editor reads what is not part of the format": "anchor-and-alias tag utf-16",
     "a judgement on names": "http-key-in-clear",
 }

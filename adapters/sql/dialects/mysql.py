@@ -224,11 +224,6 @@ def _counted(connection: sa.Connection) -> int:
 
 _NAME = "`((?:[^`]|``)+)`"
 _TABLE = re.compile(rf"{_NAME}\.{_NAME} {_NAME}")
-_COLUMN = re.compile(rf"{_NAME}\.{_NAME}\.{_NAME}")
-_ORDER = re.compile(
-    rf" order by ({_COLUMN.pattern}(?: desc)?(?:,{_COLUMN.pattern}(?: desc)?)*)"
-    r"(?: limit \d+)?$"
-)
 _RESULT = re.compile(
     rf"(?:(?:(?<=select )|(?<=,)){_NAME}\.{_NAME}\.{_NAME})? AS {_NAME}"
 )

@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import responses
+from responses import matchers
 
 from adapters.contract import SourceDataError
 from adapters.testing.harness import STAY, ask, patient, token, walk
 from adapters.testing.hospital import EDGES
-from tests.adapters.http_cases import ROWS, api_and_adapter, rows_of
+from tests.adapters.http_cases import ROWS, URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import answer
 
 MODEL = EDGES.model()
+LIST = f"{URL}/sejours"
 COUNTED = "counting: {path: /sejours/nombre, total: nombre}"
 BOTH_WAYS = ("{offset: debut}", "{page: page}", "{page: page, first: 1}")
 FORWARDS = ("{next: suite.lien}", "{token: {send: curseur, path: suite.curseur}}")
@@ -138,6 +141,61 @@ def test_a_last_page_leads_nowhere_however_it_says_so(
         query = ask(count=2)
         last_page = adapter.search(replace(query, after=adapter.search(query).last))
         assert (len(last_page.rows), last_page.more) == (2, False)
+
+
+LINKS = '<https://x.example/?a=1>; rel="prev", </api/sejours?s=2>; rel="next last"'
+
+
+@pytest.mark.parametrize(
+    ("paging", "headers"),
+    [
+        ("{next: {header: Link}}", {"Link": LINKS}),
+        ("{next: {header: X-Next}}", {"x-next": "?s=2"}),
+        ("{token: {send: s, path: {header: X-Token}}}", {"X-Token": "2"}),
+        ("{next: \"liens[?rel=='next'].href | [0]\"}", {}),
+    ],
+)
+@pytest.mark.parametrize(
+    "total",
+    [
+        "total: {header: X-Total-Count}",
+        "counting: {path: /nombre, total: {header: X-Total-Count}}",
+    ],
+)
+def test_totals_links_and_tokens_come_from_headers(
+    tmp_path: Path,
+    source: responses.RequestsMock,
+    paging: str,
+    headers: dict[str, str],
+    total: str,
+) -> None:
+    adapter = opened_at(URL, tmp_path, paging=paging, total=total)
+    links = [{"rel": "prev", "href": "x"}, {"rel": "next", "href": f"{LIST}?s=2"}]
+    count = {"X-Total-Count": "4"}
+    onward = matchers.query_param_matcher({"s": "2"}, strict_match=False)
+    rest = {"resultats": ROWS[2:4]}
+    source.get(
+        LIST, json={"resultats": ROWS[:2], "liens": links}, headers=headers | count
+    )
+    source.get(LIST, json=rest, headers=count, match=[onward])
+    source.get(f"{URL}/nombre", json={}, headers=count)
+    source.assert_all_requests_are_fired = False
+    page = adapter.search(ask(count=2))
+    assert page.more
+    assert (adapter.count(ask()) if page.total is None else page.total) == 4
+    assert (page.total is None) is total.startswith("counting")
+    last = adapter.search(ask(count=2, after=page.last))
+    assert (len(last.rows), last.more) == (2, False)
+
+
+@pytest.mark.parametrize("header", ["", "many", "-1"])
+def test_a_header_that_is_no_total_is_noticed(
+    tmp_path: Path, source: responses.RequestsMock, header: str
+) -> None:
+    adapter = opened_at(URL, tmp_path, total="total: {header: X-Total-Count}")
+    source.get(LIST, json={"resultats": []}, headers={"X-Total-Count": header})
+    with pytest.raises(SourceDataError, match="total"):
+        adapter.search(ask())
 
 
 @pytest.mark.parametrize("total", TOTALS)

@@ -27,6 +27,11 @@ DAYS_IN_UTC = "{from: entreeDu, step: day, time_zone: UTC}"
 OFFSETS = f'{{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'
 IN_UTC = f'{{from: entreeDu, format: "{FORM}", time_zone: UTC}}'
 OFFSETS_IN_UTC = f'{{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'
+PREFIXED = (
+    "{after: {send: entreeDu, prefix: sa}, before: {send: entreeAvant, prefix: lt},"
+    f' format: "{FORM}%:z"}}'
+)
+AFTER = "{after: entreeDu, step: day}"
 ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
 UNTIL = "{from: entreeDu, until: entreeAvant, step: minute}"
@@ -52,6 +57,9 @@ def dated(bounds: str) -> tuple[tuple[str, str], ...]:
         (OFFSETS, WINTER, {"entreeDu": AUTUMN, "entreeAvant": AUTUMN}),
         (IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00"}),
         (OFFSETS_IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00+0000"}),
+        (PREFIXED, f"ge{WINTER}", {"entreeDu": "sa2024-10-27T02:29:59+01:00"}),
+        (PREFIXED, f"lt{WINTER}", {"entreeAvant": "lt2024-10-27T02:30:00+01:00"}),
+        (AFTER, "gt2024-03", {"entreeDu": "2024-03-31"}),
     ],
 )
 def test_bounds_are_written_as_the_source_takes_them(
@@ -72,7 +80,7 @@ def test_bounds_are_written_as_the_source_takes_them(
         (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),
         (dated(DAYS_IN_UTC), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
         (dated(UNTIL), dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
-        ((), dates("ne2024-03-14"), Limit.PREFIX),
+        (dated("{from: entreeDu, step: day}"), dates("ne2024-03-14"), Limit.PREFIX),
         ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
         (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
         ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
@@ -146,6 +154,43 @@ def test_several_values_repeat_the_parameter(tmp_path: Path) -> None:
         api.strange = lambda _: answer({"resultats": [], "nombre": 0})
         adapter.search(ask(token("status", "finished", "planned")))
         assert api.requests[0].args.getlist("etats") == ["S", "C", "P"]
+
+
+def test_fixed_values_and_orders_of_several_parameters(tmp_path: Path) -> None:
+    changes = (
+        ('fixed: {sansEtats: "A,X"}', "fixed: {sansEtats: [A, X], v: 2}"),
+        ("-date: -entree", "-date: {colonne: entree, sens: desc}"),
+    )
+    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        adapter.search(ask())
+        adapter.count(ask())
+        for request in api.requests:
+            assert request.args.getlist("sansEtats") == ["A", "X"]
+        first = api.requests[0].args
+        assert (first["colonne"], first["sens"], first["v"]) == ("entree", "desc", "2")
+        assert "tri" not in first
+
+
+@pytest.mark.parametrize(
+    ("codes", "sent"),
+    [
+        (("UNK",), {"sansTypes": "URG,HC,HP,EXT,SEA"}),
+        (("UNK", "IMP"), {"sansTypes": "URG,EXT,SEA"}),
+        (("IMP",), {"types": "HC,HP"}),
+    ],
+)
+def test_otherwise_is_sent_as_all_other_codes(
+    tmp_path: Path, codes: tuple[str, ...], sent: dict[str, str]
+) -> None:
+    excluding = "class: {send: types, several: comma"
+    changes = ((excluding, f"{excluding}, excluding: sansTypes"),)
+    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        adapter.search(ask(token("class", *codes)))
+        (request,) = api.requests
+        sendable = ("types", "sansTypes")
+        assert {k: v for k, v in request.args.items() if k in sendable} == sent
 
 
 def test_post_sends_a_form(tmp_path: Path) -> None:

@@ -36,7 +36,10 @@ def keys(*names: str, below: str = "") -> Iterable[str]:
 
 
 OPTIONS = ("Text", "Reference", "Parts", "Date", "Time", "Updated")
-SEARCHES = ("IdentifierSearch", "PatientSearch", "TextSearch", "DateSearch")
+SEARCHES = (
+    *("IdentifierSearch", "PatientSearch", "TextSearch", "DateSearch"),
+    "TokenSearch",
+)
 PAGES = {
     "### The file": (
         *keys("File"),

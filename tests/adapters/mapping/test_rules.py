@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from adapters import open_adapter
+from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
+from adapters.mapping.profile import profile_of
+from app.offer import compute_offer
 from tests.adapters.mapping.good import (
     HTTP,
     HTTP_ENVIRON,
@@ -41,6 +45,17 @@ CASES = (
     (HTTP, ("{offset: from}", "{offset: from, first: 0}"), ("19 encounter.list.paging.first",)),
     (HTTP, ("{send: ids}", "{send: ids, several: many}"), ("26 encounter.search._id.several many",)),
     (HTTP, ("from: since, before: before, ", ""), ("27 encounter.search.date",)),
+    (HTTP, ("from: since, ", "from: since, after: b, "), ("27 encounter.search.date.after",)),
+    (HTTP, ("from: since", "from: {send: since}"), ("27 encounter.search.date.from.prefix",)),
+    (HTTP, ("total: n", "total: {headers: X}"), ("16 encounter.list.total.headers header",)),
+    (HTTP, ("{send: states}", "{send: states, excluding: no}"), ("28 encounter.search.status.excluding otherwise",)),
+    (HTTP, ("by: {date: d", "nulls: top, by: {date: d"), ("29 encounter.sort.nulls top",)),
+    (HTTP, ("{send: by, by: {date: d", "{by: {date: d"), ("29 encounter.sort.by.date send", "29 encounter.sort.by.-date send")),
+    (HTTP, ("fixed: {not: A}", "fixed: {not: A, b: []}"), ("18 encounter.list.fixed.b",)),
+    (HTTP, ("count: nb", "count: states"), ("28 encounter.search.status.send states",)),
+    (HTTP, ("{from: patient.id}", "{from: 'patient[0'}"), ("22 Encounter.subject JMESPath",)),
+    (HTTP, ("{from: patient.id}", "{from: id.of}"), ("22 Encounter.subject id.of",)),
+    (WHOLE, ("organization_id: hospital-1", "organization_id: {from: h, strip: O/}"), ("49 Encounter.serviceProvider SELECT",)),
     (HTTP, ("  sort:", "  order: any\n  sort:"), ("29 encounter.order",)),
     (MINIMAL, ("PAS_URL", "PAS_URI"), ("5 source.url.env",)),
     (MINIMAL, ("FROM t\n", "FROM t; DROP TABLE t\n"), ("9 encounter.rows ;",)),
@@ -104,6 +119,31 @@ def test_fingerprint_tells_calls_apart_and_no_secret(tmp_path: Path) -> None:
     file.write_text(HTTP)
     again = load_mapping(file, {**HTTP_ENVIRON, "KEY": "other"})
     assert again.fingerprint == first
+
+
+def test_files_without_later_keys_keep_their_fingerprint(tmp_path: Path) -> None:
+    """Else the search sessions of an upgraded deployment would end."""
+    assert load(HTTP, tmp_path).fingerprint == "0c84dea8f3476d30"
+    for change in (
+        ("{send: by, by:", "{send: by, nulls: high, by:"),
+        ("from: since", "after: since"),
+        ("total: n", "total: n[0]"),
+        ("{from: patient.id}", "{from: patient.id, strip: P/}"),
+    ):
+        assert load(changed(HTTP, *change), tmp_path).fingerprint != "0c84dea8f3476d30"
+
+
+def test_an_organization_may_be_read_alone(tmp_path: Path) -> None:
+    """Under a profile that searches organizations; stays and patients need their list."""
+    read = (
+        "\n  read: {path: '/o/{id}'}\n  fields: {id: {from: id}, name: {from: name}}\n"
+    )
+    mapping = load(f"{HTTP}organization:{read}", tmp_path)
+    offer = compute_offer(profile_of(mapping), open_adapter(mapping).capabilities)
+    assert not offer.resources[ResourceType.ORGANIZATION].searchable
+    assert offer.resources[ResourceType.ENCOUNTER].searchable
+    patient = read.replace(", name: {from: name}", "")
+    assert_problems(f"{HTTP}patient:{patient}", tmp_path, ("30 patient searches",))
 
 
 def test_line_ends_of_a_mounted_secret_are_no_part_of_it(tmp_path: Path) -> None:

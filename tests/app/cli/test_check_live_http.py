@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from werkzeug import Request, Response
 
 from adapters.testing.hospital import Hospital, OrganizationRow, PatientRow, StayRow
 from app.cli import main
@@ -18,8 +19,11 @@ from tests.app.cli.live_hospital import (
 )
 from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http_rows import stay
+from tests.plain_api import LINKED, OFFSET, Plain, plain_mapping_text, plain_rows
 
 DEFECTS = defects("http")
+TIME = "2024-06-01 10:00:00"
 Check = Callable[..., Findings]
 Capture = pytest.CaptureFixture[str]
 
@@ -134,6 +138,50 @@ def test_ends_that_stand_for_none(
         (one,) = [one for one in check() if "absent:" in one["remedy"]]
     assert "30 rows end on 2999-12-31" in one["text"]
     assert '"31/12/2999 00:00' in one["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("first", "nulls"), [("high", "high"), ("high", "last"), ("last", "high")]
+)
+@pytest.mark.parametrize("paging", [OFFSET, LINKED])
+def test_rows_without_the_key_where_the_file_does_not_say(
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    first: str,
+    nulls: str,
+    paging: str,
+) -> None:
+    """Merged with other sources, such an order would be a wrong page or a 502."""
+    if paging == LINKED and nulls == "high":
+        pytest.skip("only numbered pages can be put into another order")
+    stays = list(SOUND.stays)
+    stays += [StayRow(n, state="P", changed=TIME) for n in range(31, 61)]
+    first_rows = {"asc": False, "desc": first == "high"}
+    with serving(Plain(plain_rows(stays), first_rows)) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        text = plain_mapping_text(paging=paging, nulls=nulls)
+        findings = checked(written(tmp_path, text=text), capsys)
+    errors = [one for one in findings if one["severity"] == "error"]
+    expected = set() if first == nulls else {"Encounter.sort"}
+    assert {one["element"] for one in errors} == expected
+    assert all("'-date'" in one["text"] for one in errors)
+
+
+def test_a_filter_that_fails_on_a_later_page_is_found(api: Api, check: Check) -> None:
+    """As of an API that compares a bound with the end of a stay."""
+
+    def overlapping(request: Request) -> Response | None:
+        bound = request.args.get("entreeDu")
+        if request.path != "/sejours" or not bound or int(request.args["nb"]) < 100:
+            return None
+        rows = [stay(SOUND, row) for row in SOUND.stays]
+        return answer({"resultats": rows, "nombre": len(rows)})
+
+    api.strange = overlapping
+    errors = [one for one in check() if one["severity"] == "error"]
+    assert {one["element"] for one in errors} == {"Encounter.period.start"}
+    assert all("page 1" in one["text"] for one in errors)
 
 
 def test_a_refused_page_size_is_one_error_at_its_line(

@@ -1,0 +1,206 @@
+"""A plain list API without a shim: headers, expressions, and rows without the sort key."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.contract import (
+    DateCriterion,
+    EncounterRecord,
+    NotAskableError,
+    NotFoundError,
+    Page,
+    RowFault,
+    Sort,
+    SortKey,
+    SourceDataError,
+)
+from adapters.http.adapter import HttpAdapter
+from adapters.mapping.load import load_mapping
+from adapters.testing.harness import (
+    NEWEST_FIRST,
+    STAY,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    rows_of,
+    token,
+    walk,
+)
+from tests.hospital_http import serving
+from tests.plain_api import (
+    COLUMNS,
+    LINKED,
+    OFFSET,
+    PLAIN,
+    Plain,
+    plain_mapping_text,
+    plain_rows,
+)
+
+MODEL = PLAIN.model()
+OLDEST_FIRST = Sort(SortKey.DATE)
+FIRST = {
+    "last": {"asc": False, "desc": False},
+    "first": {"asc": True, "desc": True},
+    "high": {"asc": False, "desc": True},
+    "low": {"asc": True, "desc": False},
+}
+
+
+@contextmanager
+def plain(
+    directory: Path, *, first: str = "high", **variant: str
+) -> Iterator[tuple[Plain, HttpAdapter]]:
+    """Serve the rows, and open an adapter on them."""
+    api = Plain(plain_rows(PLAIN.stays), FIRST[first])
+    file = directory / "plain.yaml"
+    file.write_text(plain_mapping_text(**variant), encoding="utf-8")
+    with serving(api) as url:
+        adapter = HttpAdapter(load_mapping(file, {"PAS_URL": url}))
+        try:
+            yield api, adapter
+        finally:
+            adapter.close()
+
+
+def shown(page: Page) -> list[Any]:
+    """Return the rows of a page for comparing, columns by the suite's names of them."""
+    rows = tuple(
+        row._replace(column=COLUMNS[row.column]) if isinstance(row, RowFault) else row
+        for row in page.rows
+    )
+    return rows_of(replace(page, rows=rows))
+
+
+def expected(*criteria: Any, sort: Sort = NEWEST_FIRST) -> list[Any]:
+    return rows_of(MODEL.search(ask(*criteria, sort=sort)))
+
+
+def test_every_stay_is_read(tmp_path: Path) -> None:
+    records = [r for r in MODEL.search(ask()).rows if isinstance(r, EncounterRecord)]
+    assert len(records) > 20
+    with plain(tmp_path) as (api, adapter):
+        for record in records:
+            read = adapter.read(STAY, record.id)
+            assert rows_of(Page((read,))) == rows_of(Page((record,)))
+        with pytest.raises(NotFoundError):
+            adapter.read(STAY, "999999")
+        assert api.requests[0].args.keys() == {"id"}
+
+
+@pytest.mark.parametrize(
+    ("nulls", "sort"), list(product(FIRST, (NEWEST_FIRST, OLDEST_FIRST)))
+)
+def test_rows_without_the_key_come_last_wherever_the_api_puts_them(
+    tmp_path: Path, nulls: str, sort: Sort
+) -> None:
+    rows = expected(sort=sort)
+    assert {row["start"] is None for row in plain_rows(PLAIN.stays)} == {True, False}
+    with plain(tmp_path, first=nulls, nulls=nulls) as (_, adapter):
+        for size in (1, 3, 7, len(rows) - 1, len(rows), len(rows) + 1):
+            query = ask(sort=sort, count=size)
+            forwards = list(walk(adapter, query))
+            assert [row for page in forwards for row in shown(page)] == rows
+            assert {page.total for page in forwards} <= {None, len(rows)}
+            back = replace(query, before=forwards[-1].first)
+            backwards = list(walk(adapter, back, back=True))
+            assert [shown(p) for p in backwards] == [shown(p) for p in forwards[-2::-1]]
+            last = adapter.search(replace(query, from_end=True))
+            assert shown(last) == rows[-size:]
+
+
+@pytest.mark.parametrize("sort", [NEWEST_FIRST, OLDEST_FIRST], ids=["newest", "oldest"])
+@pytest.mark.parametrize("paging", [OFFSET, LINKED])
+@pytest.mark.parametrize("count", [1, 2, 100])
+def test_an_order_that_the_file_does_not_say_is_no_wrong_page(
+    tmp_path: Path, sort: Sort, paging: str, count: int
+) -> None:
+    """Merged by such an order, a page would lack the newest stays of this source."""
+    with plain(tmp_path, paging=paging, nulls="last") as (_, adapter):
+        query = replace(ask(sort=sort, count=count), placed=True)
+        if sort.descending:
+            with pytest.raises(SourceDataError, match="not in the order") as caught:
+                adapter.search(query)
+            assert caught.value.reason
+        else:
+            assert shown(adapter.search(query)) == expected(sort=sort)[:count]
+
+
+def test_a_page_of_rows_without_the_key_alone_is_one(tmp_path: Path) -> None:
+    with plain(tmp_path, first="last", nulls="last") as (api, adapter):
+        for row in api.rows:
+            row["start"] = None
+        page = adapter.search(replace(ask(count=3), placed=True))
+        assert (len(page.rows), page.more) == (3, True)
+        assert {position.group for position in page.positions} == {"unkeyed"}
+
+
+@pytest.mark.parametrize("paging", [OFFSET, LINKED])
+def test_a_page_costs_one_call_and_knows_the_total(tmp_path: Path, paging: str) -> None:
+    rows = expected(sort=OLDEST_FIRST)
+    with plain(tmp_path, paging=paging, nulls="last") as (api, adapter):
+        page = adapter.search(ask(sort=OLDEST_FIRST, count=5))
+        assert (page.total, page.more, len(api.requests)) == (len(rows), True, 1)
+        after = replace(ask(sort=OLDEST_FIRST, count=5), after=page.last)
+        assert shown(adapter.search(after)) == rows[5:10]
+        assert len(api.requests) == 2
+        assert adapter.count(ask()) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        token("_id", "1", "2"),
+        patient("3"),
+        patient("1", "3"),
+        token("status", "finished"),
+        token("class", "IMP", "AMB"),
+        dates("2024-03-14"),
+        dates("ge2024-03-14"),
+        dates("lt2024-03-14T10:00:00+01:00"),
+        dates("ne2024-03-14"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("sort", [NEWEST_FIRST, OLDEST_FIRST], ids=["newest", "oldest"])
+def test_every_search_is_equal(tmp_path: Path, criterion: Any, sort: Sort) -> None:
+    rows = expected(criterion, sort=sort)
+    assert rows
+    with plain(tmp_path) as (_, adapter):
+        query = ask(criterion, sort=sort)
+        assert shown(adapter.search(query)) == rows
+        assert adapter.count(query) == len(rows)
+        pages = list(walk(adapter, replace(query, count=2)))
+        assert [row for page in pages for row in shown(page)] == rows
+        if isinstance(criterion, DateCriterion):
+            last = adapter.search(replace(query, count=3, from_end=True))
+            assert shown(last) == rows[-3:]
+
+
+def test_ne_is_refused_where_its_two_lists_do_not_follow_each_other(
+    tmp_path: Path,
+) -> None:
+    with plain(tmp_path, paging=LINKED, nulls="last") as (api, adapter):
+        with pytest.raises(NotAskableError):
+            adapter.search(ask(dates("ne2024-03-14")))
+        assert api.requests == []
+
+
+def test_references_are_sent_with_their_prefix(tmp_path: Path) -> None:
+    with plain(tmp_path) as (api, adapter):
+        assert ids_of(adapter.search(ask(patient("3"))))
+        assert {r.args["subject.reference"] for r in api.requests} == {"Patient/3"}
+        api.rows[0]["subject"]["reference"] = "Group/7"
+        (fault,) = adapter.search(ask(token("_id", str(api.rows[0]["id"])))).rows
+        assert rows_of(adapter.search(ask(token("_id", "1"))))
+        assert (getattr(fault, "field", ""), "Group" in str(fault)) == (
+            "patient_id",
+            False,
+        )

@@ -1,0 +1,255 @@
+"""A database and a plain list API as one list: rows without a start, equal times, changes."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple, TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapters import open_adapter
+from adapters.contract import (
+    Adapter,
+    Sort,
+    SortKey,
+    SourceDataError,
+    SourceUnavailableError,
+)
+from adapters.mapping.load import load_mapping
+from adapters.testing.harness import NEWEST_FIRST, ask, ids_of, patient, walk
+from adapters.testing.hospital import StayRow
+from tests.hospital_http import answer, serving
+from tests.plain_api import Plain, plain_rows
+
+Times: TypeAlias = Sequence[str | None]
+ORDERS = (NEWEST_FIRST, Sort(SortKey.DATE))
+TIMES = (None, "2024-03-14T10:00:00", "2024-03-14T10:00:01", "2024-05-01T00:00:00")
+
+MAPPING = """\
+mapping: 1
+name: A database and an API
+profile: stays.yaml
+time_zone: Europe/Paris
+sources:
+  north: {kind: sql, url: {env: NORTH_URL}, may_write: true}
+  south: {kind: http, url: {env: SOUTH_URL}, timeout_seconds: 30, count_timeout_seconds: 30}
+codes:
+  states: {table: {S: finished, P: planned, A: hidden}}
+encounter:
+  search: [_id, patient, date]
+  sort: [date]
+  sources:
+    - source: north
+      prefix: n-
+      rows: SELECT id, patient, start FROM stays
+      fields:
+        id: {from: id}
+        patient_id: {from: patient, source: north}
+        status: finished
+        start: {from: start, format: "%Y-%m-%dT%H:%M:%S"}
+    - source: south
+      prefix: s-
+      read: {path: "/stays?id={id}", row: "[0]"}
+      list:
+        path: /stays
+        rows: .
+        total: {header: X-Total-Count}
+        count: _limit
+        paging: {offset: _start}
+        fixed: {status_ne: A}
+      fields:
+        id: {from: id}
+        patient_id: {from: subject.reference, strip: Patient/, source: south}
+        status: {from: status, codes: states}
+        start: {from: start}
+      search:
+        _id: {send: id, several: repeat}
+        patient: {send: subject.reference, several: repeat}
+        date: {from: start_gte, until: start_lte}
+      sort:
+        nulls: NULLS
+        by:
+          date: {_sort: "start,id", _order: "asc,asc"}
+          -date: {_sort: "start,id", _order: "desc,desc"}
+patient:
+  sources:
+    - {source: north, prefix: n-, rows: SELECT 1 AS id, fields: {id: {from: id}}}
+    - {source: south, prefix: s-, read: {path: "/people/{id}"}, fields: {id: {from: id}}}
+"""
+PROFILE = """\
+profile: stays
+paging: true
+encounter: {patient: {}, date: {}, _sort: {}, _id: {}, _count: {}}
+"""
+
+
+class Row(NamedTuple):
+    """A stay: the index of its source, its number there, and its start."""
+
+    source: int
+    number: int
+    start: str | None
+
+    @property
+    def id(self) -> str:
+        """The id that clients see."""
+        return f"{'ns'[self.source]}-{self.number}"
+
+
+@dataclass
+class Pair:
+    """A database and the API behind one adapter."""
+
+    adapter: Adapter
+    database: sqlite3.Connection
+    api: Plain
+    rows: list[Row]
+    north: str
+    url: str
+
+    def hold(self, north: Times, south: Times) -> None:
+        """Replace the stays of both; those of even numbers are of patient 1."""
+        both = enumerate((north, south))
+        self.rows = [Row(at, n, t) for at, ts in both for n, t in enumerate(ts, 1)]
+        own = [
+            (row.number, row.number % 2 + 1, row.start)
+            for row in self.rows
+            if not row.source
+        ]
+        with self.database:
+            self.database.execute("DELETE FROM stays")
+            self.database.executemany("INSERT INTO stays VALUES (?, ?, ?)", own)
+        self.api.rows[:] = plain_rows(
+            StayRow(row.number, patient=row.number % 2 + 1, began=row.start)
+            for row in self.rows
+            if row.source
+        )
+
+    def expected(self, sort: Sort, patients: str = "") -> list[str]:
+        """Return the ids of all stays in their order, or of one patient (s-1)."""
+        rows = sorted(
+            (r for r in self.rows if patients in ("", f"{r.id[:2]}{r.number % 2 + 1}")),
+            key=lambda row: (row.start or "", row.source, row.number),
+            reverse=sort.descending,
+        )
+        with_key = [row.id for row in rows if row.start]
+        return with_key + [row.id for row in rows if not row.start]
+
+
+@contextmanager
+def opened(directory: Path, nulls: str = "high") -> Iterator[Pair]:
+    """Open both without stays; the file says where the API puts rows without a start."""
+    (directory / "stays.yaml").write_text(PROFILE, encoding="utf-8")
+    file = directory / "pair.yaml"
+    file.write_text(MAPPING.replace("NULLS", nulls), encoding="utf-8")
+    north, api = directory / "north.db", Plain([])
+    with ExitStack() as stack:
+        database = stack.enter_context(closing(sqlite3.connect(north)))
+        database.execute("CREATE TABLE stays (id INTEGER PRIMARY KEY, patient, start)")
+        url = stack.enter_context(serving(api))
+        environ = {"NORTH_URL": f"sqlite:///{north}", "SOUTH_URL": url}
+        adapter = open_adapter(load_mapping(file, environ))
+        stack.callback(adapter.close)
+        yield Pair(adapter, database, api, [], environ["NORTH_URL"], url)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with opened(tmp_path_factory.mktemp("pair")) as both:
+        yield both
+
+
+times = st.lists(st.sampled_from(TIMES), max_size=12)
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(north=times, south=times, count=st.integers(1, 9), sort=st.sampled_from(ORDERS))
+def test_pages_are_those_of_one_list(
+    pair: Pair, north: Times, south: Times, count: int, sort: Sort
+) -> None:
+    pair.hold(north, south)
+    expected = pair.expected(sort)
+    page = pair.adapter.search(ask(sort=sort, count=count))
+    assert ids_of(page) == expected[:count]
+    assert page.more is (len(expected) > count)
+    assert pair.adapter.count(ask(sort=sort)) == len(expected)
+    if page.more:
+        assert page.total in (None, len(expected))
+    for each in ("n-1", "s-1"):
+        query = ask(patient(each), sort=sort, count=count)
+        pages = list(walk(pair.adapter, query))
+        assert [id for page in pages for id in ids_of(page)] == pair.expected(
+            sort, each
+        )
+        if pages:
+            back = replace(query, before=pages[-1].first)
+            before = list(walk(pair.adapter, back, back=True))
+            assert [ids_of(page) for page in before] == [
+                ids_of(page) for page in pages[-2::-1]
+            ]
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(south=times, count=st.integers(1, 9))
+def test_an_order_that_the_file_does_not_declare_is_never_a_wrong_page(
+    undeclared: Pair, south: Times, count: int
+) -> None:
+    undeclared.hold(TIMES, south)
+    expected = undeclared.expected(NEWEST_FIRST)[:count]
+    try:
+        page = undeclared.adapter.search(ask(sort=NEWEST_FIRST, count=count))
+    except SourceDataError:
+        assert {None} < {*south}
+    else:
+        assert ids_of(page) == expected
+
+
+@pytest.fixture(scope="module")
+def undeclared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with opened(tmp_path_factory.mktemp("undeclared"), "last") as both:
+        yield both
+
+
+def test_stays_change_while_a_database_is_walked(pair: Pair) -> None:
+    pair.hold(TIMES * 3, TIMES)
+    steady = pair.expected(NEWEST_FIRST, "n-1")
+    query = ask(patient("n-1"), count=1)
+    page, ids = pair.adapter.search(query), []
+    while page.rows:
+        ids += ids_of(page)
+        pair.api.rows.reverse()
+        pair.api.rows.pop()
+        pair.api.rows += plain_rows([StayRow(90 + len(ids), began=TIMES[1])])
+        page = pair.adapter.search(replace(query, after=page.last))
+    assert ids == steady
+
+
+def test_a_slow_api_is_waited_for_and_one_that_is_down_is_no_shorter_list(
+    pair: Pair,
+) -> None:
+    pair.hold(TIMES, TIMES)
+    pair.api.delay = lambda: Event().wait(0.2)
+    try:
+        assert (
+            ids_of(pair.adapter.search(ask(count=4))) == pair.expected(NEWEST_FIRST)[:4]
+        )
+        pair.api.strange = lambda _: answer({}, 500)
+        with pytest.raises(SourceUnavailableError):
+            pair.adapter.search(ask(count=4))
+        assert ids_of(pair.adapter.search(ask(patient("n-1"), count=9)))
+    finally:
+        pair.api.delay = lambda: None
+        pair.api.strange = lambda _: None

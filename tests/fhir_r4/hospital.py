@@ -1,0 +1,119 @@
+"""The hospital of edge cases as FHIR R4 resources, and the model of what is served of it."""
+
+from datetime import datetime
+from typing import Any
+
+from adapters.contract import (
+    EncounterRecord,
+    IdentifierRecord,
+    NameRecord,
+    OrganizationRecord,
+    PatientRecord,
+    Record,
+)
+from adapters.memory import FaultyRow, MemoryAdapter
+from adapters.testing.hospital import EDGES, PARIS
+
+Json = dict[str, Any]
+CLASSES = ("EMER", "IMP", "AMB")
+R4_STATUS = {"hidden": "entered-in-error", "removed": "cancelled"}
+
+
+def records() -> list[Record]:
+    """Return what an R4 server can hold, as it is served: times end at milliseconds."""
+    rows = [row for row in EDGES.records() if not isinstance(row, FaultyRow)]
+    return [_of_r4(row) for row in rows if not _has_microseconds(row)]
+
+
+def _has_microseconds(record: Record) -> bool:
+    return any(isinstance(v, datetime) and v.microsecond % 1000 for v in record)
+
+
+def _of_r4(record: Record) -> Record:
+    if isinstance(record, EncounterRecord):
+        return record._replace(
+            class_code=record.class_code if record.class_code in CLASSES else "UNK",
+            functional_unit=None,
+            visit_number_system=record.visit_number and record.visit_number_system,
+        )
+    numbers = (IdentifierRecord(each.value, each.system) for each in record.identifiers)
+    return record._replace(identifiers=tuple(numbers))
+
+
+def model() -> MemoryAdapter:
+    """Return the model of what is served."""
+    return MemoryAdapter(records(), time_zone=PARIS)
+
+
+def bundle() -> Json:
+    """Return all resources as a Bundle."""
+    entries = [{"resource": _filled(_resource(record))} for record in records()]
+    return {"resourceType": "Bundle", "type": "collection", "entry": entries}
+
+
+def _resource(record: Record) -> Json:
+    common = {"id": record.id, "meta": {"lastUpdated": _moment(record.last_updated)}}
+    match record:
+        case EncounterRecord():
+            return common | _encounter(record)
+        case PatientRecord():
+            return common | _patient(record)
+        case OrganizationRecord():
+            numbers = [_identifier(each) for each in record.identifiers]
+            own = {"resourceType": "Organization", "name": record.name}
+            return common | own | {"identifier": numbers}
+
+
+def _encounter(record: EncounterRecord) -> Json:
+    number = {"value": record.visit_number, "system": record.visit_number_system}
+    organization = record.organization_id and f"Organization/{record.organization_id}"
+    return {
+        "resourceType": "Encounter",
+        "status": R4_STATUS.get(record.status, record.status),
+        "class": {
+            "system": "http://terminology.hl7.org/CodeSystem/v3-ActCode",
+            "code": {"UNK": None}.get(record.class_code or "", record.class_code),
+        },
+        "subject": {"reference": f"Patient/{record.patient_id}"},
+        "identifier": [number],
+        "period": {"start": _moment(record.start), "end": _moment(record.end)},
+        "serviceProvider": {"reference": organization},
+    }
+
+
+def _patient(record: PatientRecord) -> Json:
+    link = {
+        "other": {"reference": record.replaced_by and f"Patient/{record.replaced_by}"},
+        "type": record.replaced_by and "replaced-by",
+    }
+    return {
+        "resourceType": "Patient",
+        "active": record.active,
+        "identifier": [_identifier(each) for each in record.identifiers],
+        "name": [_name(each) for each in record.names],
+        "gender": record.gender,
+        "birthDate": record.birth_date and record.birth_date.isoformat(),
+        "link": [link],
+    }
+
+
+def _identifier(identifier: IdentifierRecord) -> Json:
+    return {"system": identifier.system, "value": identifier.value}
+
+
+def _name(name: NameRecord) -> Json:
+    return {"use": name.use, "family": name.family, "given": [*name.given]}
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return moment and moment.isoformat(timespec="milliseconds")
+
+
+def _filled(value: Any) -> Any:
+    """Return a value without what is empty in it, which FHIR does not allow."""
+    if isinstance(value, dict):
+        pairs = ((key, _filled(each)) for key, each in value.items())
+        return {key: each for key, each in pairs if each not in (None, "", [], {})}
+    if isinstance(value, list):
+        return [each for each in map(_filled, value) if each not in (None, "", [], {})]
+    return value

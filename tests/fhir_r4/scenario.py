@@ -1,0 +1,139 @@
+"""What is asked of a FHIR R4 server through mappings/fhir-r4, and compared with the model."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.contract import (
+    Adapter,
+    NotAskableError,
+    Page,
+    ResourceType,
+    Sort,
+    SortKey,
+    StringCriterion,
+    StringMatch,
+    Token,
+    TokenCriterion,
+)
+from adapters.http.adapter import HttpAdapter
+from adapters.mapping.load import load_mapping
+from adapters.mapping.slots import UNSERVED
+from adapters.testing.harness import (
+    NEWEST_FIRST,
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    patient,
+    rows_of,
+    text,
+    token,
+    walk,
+)
+from tests.fhir_r4.hospital import model, records
+
+BASE = Path(__file__).parents[2] / "mappings" / "fhir-r4" / "fhir-r4.yaml"
+MODEL = model()
+BY_ID, OLDEST_FIRST = Sort(SortKey.ID), Sort(SortKey.DATE)
+CHANGED = (Sort(SortKey.LAST_UPDATED), Sort(SortKey.LAST_UPDATED, descending=True))
+H1 = "urn:oid:1.2.250.1.999.1.1"
+
+HOSPITAL = f"""\
+mapping: 1
+extend: {BASE}
+name: A hospital's own
+source: {{timeout_seconds: 30, count_timeout_seconds: 30}}
+"""
+
+SEARCHES: tuple[tuple[ResourceType, Any], ...] = (
+    (STAY, token("_id", "1", "42", "no-such")),
+    (STAY, patient("3")),
+    (STAY, patient("1", "8")),
+    (STAY, dates("2024-03-14")),
+    (STAY, dates("ge2024-03-14")),
+    (STAY, dates("gt2024-03")),
+    (STAY, dates("lt2024-03-14T10:00:00+01:00")),
+    (STAY, dates("le2024-03-14T10:00:00+01:00")),
+    (STAY, dates("ge2024-10-27T02:30:00+01:00")),
+    (STAY, token("identifier", "000123")),
+    (STAY, token("identifier", f"{H1}|000123")),
+    (STAY, token("identifier", f"{H1}|000123", "O'B")),
+    (STAY, token("status", "planned")),
+    (STAY, token("status", "in-progress", "planned")),
+    (STAY, token("class", "EMER")),
+    (STAY, token("class", "UNK")),
+    (STAY, token("class", "UNK", "IMP")),
+    (PATIENT, token("_id", "1", "8")),
+    (PATIENT, token("identifier", "0042")),
+    (PATIENT, token("identifier", "urn:oid:1.2.4|0042")),
+    (PATIENT, text("family", "martin")),
+    (PATIENT, text("given", "jean")),
+    (PATIENT, StringCriterion("family", ("Martin",), StringMatch.EXACT)),
+    (PATIENT, dates("1970-01-01", parameter="birthdate")),
+    (PATIENT, dates("lt1970-01-01", parameter="birthdate")),
+    (PATIENT, token("gender", "male")),
+    (ORGANIZATION, token("_id", "H1", "42")),
+    (ORGANIZATION, token("identifier", "750000001")),
+    (ORGANIZATION, text("name", "clinique")),
+)
+REFUSED = (
+    dates("ne2024-03-14"),
+    dates("ge2024-03-14T10:00:00.5+01:00"),
+    TokenCriterion("identifier", (Token(None, "a|b"),)),
+)
+
+
+@contextmanager
+def opened(url: str) -> Iterator[HttpAdapter]:
+    """Open a hospital's own file that extends the base."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "hospital.yaml"
+        file.write_text(HOSPITAL, encoding="utf-8")
+        adapter = HttpAdapter(load_mapping(file, {"FHIR_URL": url}))
+        try:
+            yield adapter
+        finally:
+            adapter.close()
+
+
+def compare_all(adapter: Adapter) -> None:
+    """Compare every read, order, walk and search with the model."""
+    _compare_reads(adapter)
+    for sort in (NEWEST_FIRST, OLDEST_FIRST, *CHANGED):
+        expected = rows_of(MODEL.search(ask(sort=sort)))
+        pages = list(walk(adapter, ask(sort=sort, count=20)))
+        assert [row for page in pages for row in rows_of(page)] == expected
+        assert pages[0].total == len(expected)
+    for sort in (BY_ID, *CHANGED):
+        for kind in (PATIENT, ORGANIZATION):
+            compare(adapter, kind, (), sort)
+    for kind, criterion in SEARCHES:
+        compare(adapter, kind, (criterion,), NEWEST_FIRST if kind is STAY else BY_ID)
+    for criterion in REFUSED:
+        with pytest.raises(NotAskableError):
+            adapter.search(ask(criterion))
+
+
+def _compare_reads(adapter: Adapter) -> None:
+    for record in records():
+        kind = ResourceType(type(record).__name__.removesuffix("Record"))
+        if getattr(record, "status", "") not in UNSERVED:
+            read, expected = adapter.read(kind, record.id), MODEL.read(kind, record.id)
+            assert rows_of(Page((read,))) == rows_of(Page((expected,)))
+
+
+def compare(
+    adapter: Adapter, kind: ResourceType, criteria: tuple[Any, ...], sort: Sort
+) -> None:
+    """Compare the rows and the number of a search with the model."""
+    query = ask(*criteria, of=kind, sort=sort)
+    expected = rows_of(MODEL.search(query))
+    assert rows_of(adapter.search(query)) == expected, criteria
+    assert adapter.count(replace(query, count=1)) == len(expected)
