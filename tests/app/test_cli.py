@@ -184,7 +184,7 @@ def test_the_commands_are_these() -> None:
         "",
         *("serve", "settings", "doctor", "demo", "token", "mapping"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
-        *("mapping schema", "mapping new"),
+        *("mapping schema", "mapping new", "mapping grants", "kit"),
         *("audit", "audit who", "audit verify"),
     }
 

@@ -64,16 +64,7 @@ def _postgresql() -> Iterator[str]:
 
 @contextmanager
 def _mariadb() -> Iterator[str]:
-    import shutil
-    import tempfile
-    from pathlib import Path
+    from tests.mariadb_server import started_mariadb
 
-    from tests.mariadb_server import MariaServer
-
-    directory = Path(tempfile.mkdtemp(prefix="replay-maria-"))
-    server = MariaServer(directory)
-    try:
+    with started_mariadb() as server:
         yield server.new_database()
-    finally:
-        server.stop()
-        shutil.rmtree(directory)

@@ -73,7 +73,7 @@ def plain(
 def shown(page: Page) -> list[Any]:
     """Return the rows of a page for comparing, columns by the suite's names of them."""
     rows = tuple(
-        row._replace(column=COLUMNS[row.column]) if isinstance(row, RowFault) else row
+        replace(row, column=COLUMNS[row.column]) if isinstance(row, RowFault) else row
         for row in page.rows
     )
     return rows_of(replace(page, rows=rows))
