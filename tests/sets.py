@@ -47,7 +47,7 @@ SYSTEM = (
     "server/test_probes.py",
     "server/test_reload.py",
     "server/test_start.py",
-    "docs/test_client.py",
+    "clients/test_walkers.py",
     "docs/test_guide.py",
     "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
     "docs/test_operators_page.py::test_the_command_makes_the_digests_of_the_code",
