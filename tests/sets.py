@@ -81,6 +81,8 @@ EXTENDED = (
     # They break a whole deployment, build an image, or measure.
     "attacks/test_storms.py",
     "bench/test_compared.py",
+    "clients/test_generated.py",
+    "clients/test_kit.py",
     "deploy/test_image.py",
     "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",
 )

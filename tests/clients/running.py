@@ -66,18 +66,22 @@ def _built(directory: Path) -> Sequence[str]:
     return ("node", str(directory / "build" / "walk.js"))
 
 
-def install_npm(directory: Path) -> None:
-    """Install what a lock file names; skips the test where the registry cannot be reached."""
+def install_npm(directory: Path, *packages: str) -> None:
+    """Install packages, or what a lock file names.
+
+    Skips the test where the registry cannot be reached.
+    """
+    command = ["npm", "install", "--no-save", *packages] if packages else ["npm", "ci"]
     done = subprocess.run(
-        ["npm", "ci", "--no-audit", "--no-fund"],
+        [*command, "--no-audit", "--no-fund", f"--prefix={directory}"],
         cwd=directory,
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=550,
         check=False,
     )
     if done.returncode:
-        pytest.skip(f"npm ci fails: {done.stderr[-300:]}")
+        pytest.skip(f"npm fails: {done.stderr[-300:]}")
 
 
 def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> Done:

@@ -86,7 +86,7 @@ def runs(changes: st.SearchStrategy[Change], full: st.SearchStrategy[bool]) -> A
     some = st.lists(changes, max_size=6)
     last = st.builds(Run, full, some)
     return st.tuples(
-        st.lists(st.builds(Run, full, some, some, FAULTS), max_size=4), last
+        st.lists(st.builds(Run, full, some, some, FAULTS), min_size=2, max_size=4), last
     )
 
 
@@ -151,7 +151,7 @@ def assert_converges(steps: Sequence[Run]) -> None:
         serving(FaultServer(filled(5), page_size=2)) as served,
     ):
         file = Path(folder) / "copy.sqlite"
-        for step in [Run(is_full=False), *steps]:
+        for step in steps:
             synchronize(served, file, step)
         assert_identical(served.hospital, file)
         for state in (State.REMOVED, State.CANCELLED, State.INVALID):
