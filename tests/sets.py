@@ -49,6 +49,7 @@ SYSTEM = (
     "server/test_start.py",
     "clients/test_walkers.py",
     "docs/test_guide.py",
+    "docs/test_snippets.py",
     "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
     "docs/test_operators_page.py::test_the_command_makes_the_digests_of_the_code",
     # They look at the clock.
@@ -83,6 +84,7 @@ EXTENDED = (
     "bench/test_compared.py",
     "clients/test_generated.py",
     "clients/test_kit.py",
+    "clients/test_libraries.py",
     "deploy/test_image.py",
     "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",
 )
