@@ -81,7 +81,11 @@ _ISSUE = {
     "location": {"type": "array", "items": _text()},
 }
 _SCHEMAS: Mapping[str, Node] = {
-    "Resource": _object(["resourceType"], {"resourceType": _text()}),
+    # Generated clients drop what is not described, unless a schema says that there is more.
+    "Resource": {
+        **_object(["resourceType"], {"resourceType": _text()}),
+        "additionalProperties": True,
+    },
     "Bundle": _object(
         ["resourceType", "id", "type", "total", "link"],
         {

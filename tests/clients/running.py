@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import venv
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -108,3 +109,59 @@ def copied(file: Path, state: str = "current") -> Mapping[tuple[str, str], Any]:
         query = "SELECT type, id, body FROM resource WHERE state = ?"
         rows = db.execute(query, (state,)).fetchall()
     return {(kind, id): body and json.loads(body) for kind, id, body in rows}
+
+
+def install_pip(environment: Path, *packages: str) -> Path:
+    """Return the interpreter of a new environment with packages.
+
+    Skips the test where the registry cannot be reached.
+    """
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
+    done = subprocess.run(
+        [str(python), "-m", "pip", "install", "--quiet", *packages],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"pip fails: {done.stderr[-300:]}")
+    return python
+
+
+def maven(project: Path, name: str, program: str) -> None:
+    """Compile a project with one more class; skips the test without Maven or a registry."""
+    if shutil.which("mvn") is None:
+        pytest.skip("Maven is not installed")
+    sources = project / "src" / "main" / "java"
+    sources.mkdir(parents=True)
+    (sources / f"{name}.java").write_text(program, "utf-8")
+    goals = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
+    done = subprocess.run(
+        ["mvn", "--quiet", "--batch-mode", *goals],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=550,
+        check=False,
+    )
+    if "Could not transfer" in done.stdout:
+        pytest.skip(f"Maven fails: {done.stdout[-300:]}")
+    assert done.returncode == 0, done.stdout
+
+
+def java(project: Path, name: str, environ: Mapping[str, str]) -> str:
+    """Run a class of a compiled project; return what it prints."""
+    path = f"target/classes:{(project / 'classpath').read_text()}"
+    done = subprocess.run(
+        ["java", "-cp", path, name],
+        cwd=project,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
