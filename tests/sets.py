@@ -83,7 +83,7 @@ EXTENDED = (
     "attacks/test_storms.py",
     "bench/test_compared.py",
     "clients/test_generated.py",
-    "clients/test_kit.py",
+    "clients/test_kit_runs.py",
     "clients/test_libraries.py",
     "deploy/test_image.py",
     "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",

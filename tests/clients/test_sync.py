@@ -53,6 +53,10 @@ def _merged(old: str, survivor: str) -> Change:
     return merge
 
 
+def stay_as_it_is(hospital: Hospital) -> None:
+    """Change nothing."""
+
+
 # Several of them have one time, as time passes only here.
 PASSING = st.integers(1, 2 * OVERLAP_SECONDS).map(lambda s: lambda h: h.tick(s))
 HONEST = (
@@ -142,6 +146,35 @@ def test_times_of_change_are_enough_where_they_are_right(
 ) -> None:
     between, last = steps
     assert_converges([*between, last])
+
+
+def test_what_changes_during_the_first_walk_is_not_lost() -> None:
+    change_first = _changed(("Encounter", "1"), State.CURRENT)
+    change_last = _changed(("Encounter", "5"), State.CURRENT)
+
+    def change_later(hospital: Hospital) -> None:
+        hospital.tick(3 * OVERLAP_SECONDS)
+        change_last(hospital)
+
+    # After the CapabilityStatement, the page with stay 1, and the one after it.
+    during = [stay_as_it_is, change_first, change_later]
+    assert_converges([Run(is_full=False, during=during), Run(is_full=False)])
+
+
+def test_a_row_from_the_future_hides_no_change() -> None:
+    def admit_tomorrow(hospital: Hospital) -> None:
+        hospital.admit("9", "p0", late=timedelta(days=-1))
+
+    def change_today(hospital: Hospital) -> None:
+        hospital.tick(60)
+        hospital.change("Encounter", "1", content="changed")
+
+    assert_converges(
+        [
+            Run(is_full=False, before=[admit_tomorrow]),
+            Run(is_full=False, before=[change_today]),
+        ]
+    )
 
 
 def assert_converges(steps: Sequence[Run]) -> None:
