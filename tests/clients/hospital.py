@@ -62,9 +62,9 @@ class Record:
     def sort_key(self, sort: str) -> tuple[bool, str, str]:
         """Return the place in an order: by id, or by change with those without a time last."""
         if sort != "_lastUpdated":
-            return (False, "", self.id)
+            return (False, "", self.id.zfill(9))
         changed = self.changed.isoformat() if self.changed else ""
-        return (not changed, changed, self.id)
+        return (not changed, changed, self.id.zfill(9))
 
 
 @dataclass
