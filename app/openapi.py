@@ -83,9 +83,9 @@ _ISSUE = {
     "location": {"type": "array", "items": _text()},
 }
 _SCHEMAS: Mapping[str, Node] = {
+    # Generated clients drop what is not described, unless a schema says that there is more.
     "Resource": {
         **_object(["resourceType"], {"resourceType": _text()}),
-        # Generated clients keep what is not described.
         "additionalProperties": True,
     },
     "Bundle": _object(

@@ -153,13 +153,20 @@ def server(request: pytest.FixtureRequest) -> MariaServer:
     return running
 
 
-@pytest.fixture(scope="session")
-def mariadb_server() -> Iterator[MariaServer]:
-    """Start a MariaDB server that ends with the session; skip where none is installed."""
+@contextmanager
+def started_mariadb() -> Iterator[MariaServer]:
+    """Run MariaDB; skip where none is installed."""
     server = _server()
     if server is None or shutil.which(INSTALLER) is None:
         pytest.skip("no MariaDB server is installed here")
     with _started("mariadb", server, INSTALLER) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaServer]:
+    """Start a MariaDB server that ends with the session; skip where none is installed."""
+    with started_mariadb() as running:
         yield running
 
 

@@ -54,7 +54,9 @@ SYSTEM = (
     "server/test_start.py",
     "test_release.py",
     "docs/test_client.py",
+    "clients/test_walkers.py",
     "docs/test_guide.py",
+    "docs/test_snippets.py",
     "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
     # They look at the clock.
     "adapters/sql/test_frozen_databases.py",
@@ -91,6 +93,9 @@ EXTENDED = (
     # They break a whole deployment, build an image, or measure.
     "attacks/test_storms.py",
     "bench/test_compared.py",
+    "clients/test_generated.py",
+    "clients/test_kit_runs.py",
+    "clients/test_libraries.py",
     "deploy/test_image.py",
     "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",
 )

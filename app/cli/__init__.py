@@ -111,6 +111,18 @@ def doctor_command(**options: Any) -> int:
     return _run_tool("doctor", options)
 
 
+@cli.command("kit", epilog=_STATUSES)
+@click.option(
+    "--out", type=_PATH, required=True, metavar="DIR", help="The directory to write."
+)
+def kit_command(**options: Any) -> int:
+    """Write requests to try on this deployment: Bruno, .http and OpenAPI.
+
+    ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL say which deployment. No file has a secret.
+    """
+    return _run_tool("kit", options)
+
+
 # The audit trail
 
 

@@ -73,7 +73,7 @@ def _run(
         env={**os.environ, "ANSWERS": str(directory)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

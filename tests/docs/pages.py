@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """Return every page for people."""
-    folders = (ROOT, ROOT / "mappings", ROOT / "deploy")
+    folders = (ROOT, ROOT / "clients", ROOT / "mappings", ROOT / "deploy")
     beside = [page for folder in folders for page in sorted(folder.glob("*.md"))]
     return [*beside, *sorted(DOCS.rglob("*.md"))]
 

@@ -12,6 +12,9 @@ from pathlib import Path
 from demo.issuer import AUDIENCE, DEFAULT_CLIENT
 from tests.live import HOST, ROOT, free_ports, wait_until
 
+OUTPUTS = ("stays.ndjson", "hospitals.ndjson", "copy.sqlite")
+"""Files that the commands of a page write."""
+
 
 @dataclass(frozen=True, slots=True)
 class Demo:
@@ -36,14 +39,15 @@ class Demo:
             (".demo/", f"{directory}/"),
             ("127.0.0.1:8000", f"{HOST}:{self.port}"),
             ("127.0.0.1:8001", f"{HOST}:{self.port + 1}"),
+            *((name, f"{directory}/{name}") for name in OUTPUTS),
         ):
             text = text.replace(written, meant)
         return text
 
     def client(self) -> Mapping[str, str]:
-        """Return the variables that the runnable clients want."""
+        """Return the settings of the reference clients."""
         return {
-            "BASE_URL": self.base_url,
+            "BASE": self.base_url,
             "TOKEN_URL": f"http://{HOST}:{self.port + 1}/oauth/token",
             "AUDIENCE": AUDIENCE,
             "CLIENT_ID": DEFAULT_CLIENT,

@@ -23,7 +23,7 @@ from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve
 
 PAGE = CLIENTS.read_text("utf-8")
-ERRORS = section(PAGE, "Errors")
+ERRORS = section(PAGE, "Handle errors")
 IN_THE_TABLES = {
     *OUTCOMES.values(),
     *STATUSES.values(),
@@ -125,7 +125,7 @@ def test_the_promise_is_the_one_of_decision_12() -> None:
 
 
 def test_scopes_are_those_of_the_service() -> None:
-    scopes = {row[0] for row in table(section(PAGE, "Tokens"), "Scope")}
+    scopes = {row[0] for row in table(section(PAGE, "Get a token"), "Scope")}
     assert scopes == set(re.findall(r"[A-Z_]+", DEFAULT_SCOPES))
 
 

@@ -1,0 +1,23 @@
+"""Fixtures for clients: the demo, and a token for it."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from demo.issuer import issue_token
+from demo.state import DemoDirectory
+from tests.docs.running import Demo, running_demo
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """Run the demo for the session."""
+    with running_demo(tmp_path_factory.mktemp("demo")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def access(demo: Demo) -> Mapping[str, str]:
+    """Return the variables of programs that take a token."""
+    token = issue_token(DemoDirectory(demo.directory))
+    return {"BASE": demo.base_url, "TOKEN": token}

@@ -1,0 +1,167 @@
+"""The clients as processes: their commands, and what each needs."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import ROOT
+
+CLIENTS = ROOT / "clients"
+PYTHON = (sys.executable, str(CLIENTS / "python" / "walk.py"))
+SYNC = (sys.executable, str(CLIENTS / "python" / "sync.py"))
+SHELL = ("sh", str(CLIENTS / "shell" / "walk.sh"))
+NEEDED: Mapping[str, Sequence[str]] = {
+    "python": (),
+    "typescript": ("node", "npm"),
+    "shell": ("curl", "jq"),
+}
+SETTINGS = (
+    "BASE",
+    "TOKEN_URL",
+    "CLIENT_ID",
+    "CLIENT_SECRET",
+    "AUDIENCE",
+    "SCOPE",
+    "TIMEOUT_SECONDS",
+)
+
+Done = subprocess.CompletedProcess[str]
+
+
+def walker(language: str, directory: Path) -> Sequence[str]:
+    """Return the command of a walker, built in a directory if its language needs that.
+
+    Skips the test if a program of the language is missing.
+    """
+    for program in NEEDED[language]:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    if language == "typescript":
+        return _built(directory / "typescript")
+    return PYTHON if language == "python" else SHELL
+
+
+def _built(directory: Path) -> Sequence[str]:
+    ignored = shutil.ignore_patterns("node_modules", "build")
+    shutil.copytree(CLIENTS / "typescript", directory, ignore=ignored)
+    install_npm(directory)
+    done = subprocess.run(
+        ["npm", "run", "build"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return ("node", str(directory / "build" / "walk.js"))
+
+
+def install_npm(directory: Path, *packages: str) -> None:
+    """Install packages, or what a lock file names.
+
+    Skips the test where the registry cannot be reached.
+    """
+    command = ["npm", "install", "--no-save", *packages] if packages else ["npm", "ci"]
+    done = subprocess.run(
+        [*command, "--no-audit", "--no-fund", f"--prefix={directory}"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=550,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"npm fails: {done.stderr[-300:]}")
+
+
+def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> Done:
+    """Run a client to its end, with these settings and no others."""
+    rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
+    return subprocess.run(
+        [*command, *arguments],
+        env={**rest, **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def ids(file: Path) -> list[str]:
+    """Return the ids of a file of JSON lines."""
+    return [json.loads(line)["id"] for line in file.read_text("utf-8").splitlines()]
+
+
+def copied(file: Path, state: str = "current") -> Mapping[tuple[str, str], Any]:
+    """Return what a copy of the sync client holds in a state, by type and id."""
+    with closing(sqlite3.connect(file)) as db:
+        query = "SELECT type, id, body FROM resource WHERE state = ?"
+        rows = db.execute(query, (state,)).fetchall()
+    return {(kind, id): body and json.loads(body) for kind, id, body in rows}
+
+
+def install_pip(environment: Path, *packages: str) -> Path:
+    """Return the interpreter of a new environment with packages.
+
+    Skips the test where the registry cannot be reached.
+    """
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
+    done = subprocess.run(
+        [str(python), "-m", "pip", "install", "--quiet", *packages],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"pip fails: {done.stderr[-300:]}")
+    return python
+
+
+def maven(project: Path, name: str, program: str) -> None:
+    """Compile a project with one more class; skips the test without Maven or a registry."""
+    if shutil.which("mvn") is None:
+        pytest.skip("Maven is not installed")
+    sources = project / "src" / "main" / "java"
+    sources.mkdir(parents=True)
+    (sources / f"{name}.java").write_text(program, "utf-8")
+    goals = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
+    done = subprocess.run(
+        ["mvn", "--quiet", "--batch-mode", *goals],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=550,
+        check=False,
+    )
+    if "Could not transfer" in done.stdout:
+        pytest.skip(f"Maven fails: {done.stdout[-300:]}")
+    assert done.returncode == 0, done.stdout
+
+
+def java(project: Path, name: str, environ: Mapping[str, str]) -> str:
+    """Run a class of a compiled project; return what it prints."""
+    path = f"target/classes:{(project / 'classpath').read_text()}"
+    done = subprocess.run(
+        ["java", "-cp", path, name],
+        cwd=project,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,125 @@
+"""The kit that `encounters kit` writes, run by Bruno and by httpyac against the demo."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from demo.issuer import AUDIENCE, DEFAULT_CLIENT
+from demo.state import deployment
+from tests.clients.running import install_npm
+from tests.demo.running import started
+from tests.live import HOST, ROOT
+
+TOOLS = ("@usebruno/cli@4.1.0", "httpyac@6.16.7")
+
+
+@dataclass(frozen=True)
+class Kit:
+    """A kit, and the variables of the demo that it is for."""
+
+    directory: Path
+    variables: Mapping[str, str]
+    secret: str
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of the programs that run a kit."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    directory = tmp_path_factory.mktemp("tools")
+    install_npm(directory, *TOOLS)
+    return directory / "node_modules" / ".bin"
+
+
+@pytest.fixture(scope="module", params=["", "a", "b"], ids=["full", "a", "b"])
+def kit(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kit]:
+    """Run the demo of a group, and write its kit with the service's own environment."""
+    root = tmp_path_factory.mktemp("demo")
+    with started(root / "data", root / "log", group=request.param) as demo:
+        environ = demo.child("app.server").environ()
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", "kit", "--out", str(root / "kit")],
+            cwd=ROOT,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        variables = {
+            "base": demo.base_url,
+            "token_url": f"http://{HOST}:{demo.port + 1}/oauth/token",
+            "client_id": DEFAULT_CLIENT,
+            "audience": AUDIENCE,
+        }
+        place = deployment(request.param).directory(root / "data")
+        yield Kit(root / "kit", variables, place.client_secret().read_text())
+
+
+def run(directory: Path, *command: str | Path) -> str:
+    """Run a program in a directory; return what it prints."""
+    # A file, as node ends before a pipe has taken everything.
+    output = directory / "output.txt"
+    with output.open("wb") as file:
+        done = subprocess.run(
+            [*map(str, command)],
+            cwd=directory,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    printed = output.read_text("utf-8")
+    assert done.returncode == 0, printed + done.stderr
+    return printed
+
+
+def test_bruno_runs_it(kit: Kit, tools: Path, tmp_path: Path) -> None:
+    variables = {**kit.variables, "client_secret": kit.secret}
+    options = [f"--env-var={name}={text}" for name, text in variables.items()]
+    report = tmp_path / "report.json"
+    run(
+        kit.directory / "bruno",
+        tools / "bru",
+        "run",
+        "--env=deployment",
+        "--sandbox=developer",
+        f"--reporter-json={report}",
+        *options,
+    )
+    (results,) = json.loads(report.read_text("utf-8"))
+    requests = list((kit.directory / "bruno").glob("*.bru"))
+    assert results["summary"]["passedRequests"] == len(requests) > 20
+    assert results["summary"]["passedAssertions"] == len(requests)
+
+
+def test_an_http_parser_runs_it(kit: Kit, tools: Path) -> None:
+    text = json.dumps({"deployment": kit.variables})
+    (kit.directory / "http-client.env.json").write_text(text, "utf-8")
+    printed = run(
+        kit.directory,
+        tools / "httpyac",
+        "send",
+        "requests.http",
+        "--all",
+        "--env",
+        "deployment",
+        "--var",
+        f"client_secret={kit.secret}",
+        "--json",
+    )
+    summary = json.loads(printed)["summary"]
+    requests = (kit.directory / "requests.http").read_text("utf-8").count("### ")
+    assert summary["successRequests"] == summary["totalRequests"] == requests
+    assert summary["successTests"] == summary["totalTests"] == requests

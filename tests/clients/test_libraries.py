@@ -1,0 +1,51 @@
+"""FHIR libraries with the settings of docs/clients.md, against the demo."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.clients import programs
+from tests.clients.running import install_pip, java, maven
+from tests.docs.pages import CLIENTS, blocks
+
+JAVA = Path(__file__).parent / "java"
+IDS = ["809", "414", "385", "1787", "1643", "1606", "1570", "1449", "1436", "8"]
+"""The stays of patient 158, the newest first: on three pages of four."""
+
+
+@pytest.mark.parametrize(
+    ("package", "program"),
+    [("fhirpy==2.3.1", programs.FHIRPY), ("fhirclient==3.2.0", programs.FHIRCLIENT)],
+    ids=["fhirpy", "fhirclient"],
+)
+def test_python(
+    package: str, program: str, access: Mapping[str, str], tmp_path: Path
+) -> None:
+    python = install_pip(tmp_path / "venv", package)
+    (tmp_path / "main.py").write_text(program)
+    done = subprocess.run(
+        [str(python), "main.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": "", **access},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == IDS
+
+
+def test_java(access: Mapping[str, str], tmp_path: Path) -> None:
+    (block,) = blocks(CLIENTS.read_text("utf-8"), "java")
+    project = tmp_path / "hapi"
+    shutil.copytree(JAVA / "hapi", project)
+    maven(project, "Stays", block.text)
+    first, *lines = java(project, "Stays", access).splitlines()
+    assert first == "10 stays"
+    assert [line.split()[0] for line in lines] == IDS

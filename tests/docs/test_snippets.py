@@ -1,0 +1,102 @@
+"""The programs of docs/clients.md and the reference clients, run against the demo."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from demo.issuer import issue_token
+from demo.state import DemoDirectory
+from tests.clients.cases import COMPLETE, REFUSED
+from tests.clients.running import NEEDED, SYNC, ids, run, walker
+from tests.docs.pages import CLIENTS, blocks
+from tests.docs.running import Demo
+
+
+@pytest.fixture(scope="module", params=NEEDED)
+def command(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Sequence[str]:
+    """Return the command of each walker."""
+    return walker(request.param, tmp_path_factory.mktemp("walker"))
+
+
+@pytest.mark.parametrize(
+    ("language", "interpreter", "suffix"),
+    [("python", sys.executable, "py"), ("javascript", "node", "mjs")],
+)
+def test_first_search(
+    language: str, interpreter: str, suffix: str, demo: Demo, tmp_path: Path
+) -> None:
+    if shutil.which(interpreter) is None:
+        pytest.skip(f"{interpreter} is not installed")
+    (block,) = blocks(CLIENTS.read_text("utf-8"), language)
+    program = tmp_path / f"program.{suffix}"
+    program.write_text(block.text, "utf-8")
+    token = issue_token(DemoDirectory(demo.directory))
+    printed = subprocess.run(
+        [interpreter, str(program)],
+        env={**os.environ, "BASE": demo.base_url, "TOKEN": token},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout.splitlines()
+    assert printed[0] == "10 stays"
+    assert len(printed) == 11
+    assert {line.split()[1] for line in printed[1:]} <= {"finished", "planned"}
+
+
+def test_walkers_copy_the_demo(
+    command: Sequence[str], demo: Demo, tmp_path: Path
+) -> None:
+    out = tmp_path / "stays.ndjson"
+    search = ("Encounter", "date=ge2024-01-01", "_count=50")
+    done = run(command, demo.client(), str(out), *search)
+    assert done.returncode == COMPLETE, done.stderr
+    *warnings, numbers = done.stderr.splitlines()
+    rows, different, invalid, total = (
+        int(word.strip(",")) for word in numbers.split() if word.strip(",").isdigit()
+    )
+    assert rows == different == len(ids(out)) == total - invalid > 100
+    assert len(warnings) == invalid > 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "search", "words"),
+    [
+        ({}, ("date=2024-13-01",), ("412", "no day or time")),
+        ({"CLIENT_SECRET": "wrong"}, (), ("401",)),
+    ],
+    ids=["search", "secret"],
+)
+def test_walkers_show_a_refusal(
+    command: Sequence[str],
+    demo: Demo,
+    changed: dict[str, str],
+    search: Sequence[str],
+    words: Sequence[str],
+    tmp_path: Path,
+) -> None:
+    environ = {**demo.client(), **changed}
+    done = run(command, environ, str(tmp_path / "out"), "Encounter", *search)
+    assert done.returncode == REFUSED
+    assert all(word in done.stderr for word in words)
+
+
+def test_sync_copies_the_demo(demo: Demo, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.sqlite"
+    done = run(SYNC, demo.client(), str(copy))
+    assert done.returncode == COMPLETE, done.stderr
+    with closing(sqlite3.connect(copy)) as db:
+        query = "SELECT type, COUNT(*) FROM resource WHERE body IS NOT NULL GROUP BY 1"
+        rows = dict(db.execute(query).fetchall())
+    assert rows["Encounter"] > 1500
+    assert rows["Patient"] > 100
+    assert rows["Organization"] == 4
