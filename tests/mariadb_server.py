@@ -44,8 +44,9 @@ _QUICK = (
 _OWN = {
     # What hospitals have: neither case nor accents nor trailing blanks count.
     "mariadb": ("--collation-server=utf8mb4_unicode_ci",),
-    # Its default, utf8mb4_0900_ai_ci, where trailing blanks count.
-    "mysql": ("--mysqlx=OFF",),
+    # Its default collation, utf8mb4_0900_ai_ci, where trailing blanks count; tables that
+    # have dates of zeros since an older release.
+    "mysql": ("--mysqlx=OFF", "--sql-mode=STRICT_TRANS_TABLES"),
 }
 
 

@@ -161,6 +161,10 @@ def _equal_zero(column: SqlColumn) -> Callable[[object], sa.ColumnElement[bool]]
     return lambda _names: column.plain == sa.literal_column("0")
 
 
+def _plain_null(column: SqlColumn) -> Callable[[object], sa.ColumnElement[bool]]:
+    return lambda _names: column.plain.is_(None)
+
+
 def _rows(number: int, one: str, several: str) -> str:
     return f"1 row {one}" if number == 1 else f"{number:,} rows {several}"
 
@@ -396,7 +400,8 @@ class Inspection:
             rows = self.count(self.section.columns, all_of(conditions))
             if not rows:
                 continue
-            conditions.append(column.is_null)
+            # As a SELECT of the mapping writes it; `column.is_null` finds no zeros.
+            conditions.append(Condition((column, "null"), (), _plain_null(column)))
             is_null = self.count(self.section.columns, all_of(conditions)) > 0
             text = f"{_rows(rows, 'contains', 'contain')} {zero}, which "
             text += "the database also matches with IS NULL" if is_null else "is no day"

@@ -23,8 +23,8 @@ from tests.adapters.mapping.good import (
 from tests.adapters.mapping.test_several import TWO
 
 TWO_KINDS = (
-    *("23 encounter further", "25 encounter.rows south"),
-    *("36 patient further", "36 patient.rows south"),
+    *("23 encounter list", "25 encounter.rows south"),
+    *("36 patient list", "36 patient.rows south"),
 )
 """The problems of sections with SELECTs whose source is an HTTP API."""
 

@@ -312,7 +312,7 @@ def test_suggested_indexes_of_the_demo_make_their_findings_disappear(
             if not index["unique"]
         ]
     engine.dispose()
-    on = " ON {1}" if kind == "mariadb" else ""
+    on = " ON {1}" if kind in SERVERS else ""
     run(url, *(f"DROP INDEX {{0}}{on}".format(*name) for name in names))
     lacking = [one for one in checked(DEMO, capsys) if is_index(one)]
     assert {"sejour.patient_id", "sejour.date_entree"} < {o["source"] for o in lacking}

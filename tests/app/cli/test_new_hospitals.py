@@ -27,6 +27,7 @@ from adapters.mapping.load import load_mapping
 from app.cli import main
 from tests.app.cli import hospitals
 from tests.databases import writing
+from tests.sets import SERVERS
 
 SAMPLE = Path(__file__).parents[2] / "gnuhealth" / "sample.sqlite.xz"
 ENOUGH = 0.7
@@ -108,7 +109,9 @@ def test_what_a_draft_reads_is_served(
 ENDS = {
     "sqlite": ("9999-12-31 00:00:00", "absent: "),
     "postgresql": ("infinity", "absent: "),
-    "mariadb": ("0000-00-00 00:00:00", "NULLIF(s.date_end, 0) AS date_end"),
+    **dict.fromkeys(
+        SERVERS, ("0000-00-00 00:00:00", "NULLIF(s.date_end, 0) AS date_end")
+    ),
 }
 
 
@@ -128,7 +131,7 @@ def test_an_end_that_is_none_is_no_end(
     assert expected in text
     # The status that would follow from the times agrees.
     comments = " ".join(text.replace("#", " ").split())
-    ends = "NULLIF(s.date_end, 0)" if kind == "mariadb" else "s.date_end"
+    ends = "NULLIF(s.date_end, 0)" if kind in SERVERS else "s.date_end"
     assert f"WHEN s.date_start > :now THEN 'planned' WHEN {ends} <= :now" in comments
     file = yaml.safe_load(text)
     file["encounter"]["fields"] |= {"status": "finished", "patient_id": "1"}
