@@ -53,7 +53,6 @@ SYSTEM = (
     "server/test_reload.py",
     "server/test_start.py",
     "test_release.py",
-    "docs/test_client.py",
     "clients/test_walkers.py",
     "docs/test_guide.py",
     "docs/test_snippets.py",
