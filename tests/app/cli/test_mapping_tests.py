@@ -243,8 +243,8 @@ def test_what_no_test_touches_is_told_and_fails_where_all_is_wanted(
         "demo.yaml:@num_venue}@: Encounter: note: no test touches the fields "
         "identifier.value, identifier.system, subject, status, period.start, ",
         "demo.yaml:@URG: EMER@: codes.class: note: no test touches the codes URG, HP, ",
-        "demo.yaml:@_id, patient, date@: Encounter: note: no test touches the search "
-        "parameters _id, patient, date, ",
+        "demo.yaml:@_id, _lastUpdated, patient@: Encounter: note: no test touches the search "
+        "parameters _id, _lastUpdated, patient, date, ",
         "demo.yaml:@date, _lastUpdated]@: Encounter: note: no test touches the sort keys "
         "date, _lastUpdated",
     ):
