@@ -5,6 +5,9 @@ import os
 from app import create_app
 from app.config import Settings
 from app.server.health import Worker
+from app.ui.explorer import create_explorer
 
 _settings = Settings.from_environ(os.environ)
-application = Worker(create_app(_settings), _settings).start()
+_app = create_app(_settings)
+_explorer = create_explorer(_app) if _settings.explorer_bind else None
+application = Worker(_app, _settings, _explorer).start()

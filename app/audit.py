@@ -49,7 +49,7 @@ from app.fhir.datatypes import Element
 from app.middleware import error_response, requesting_address
 from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
-from app.stages import Stage, request_id, stage
+from app.stages import REASON, Stage, request_id, stage
 
 MOST_VALUES = 100
 """How many values of a request get a digest each; the rest of a list shares one."""
@@ -234,6 +234,7 @@ class Trail:
             address=None if address is None else str(address),
             key=self._digests.fingerprint,
             parameters=tuple(self._parameters(kind or "")),
+            reason=request.environ.get(REASON),
             returned=type_ if patients else None,
             patients={name: ",".join(ids) for name, ids in patients.items()},
             others=others,

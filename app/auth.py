@@ -332,18 +332,26 @@ class SignedTokens:
 
         Raises BadTokenError, UnavailableError if there is no key to check it with.
         """
-        try:
-            decoded = jwt.decode(token, self._key, registry=_SIGNATURES)
-        except JoseError as error:
-            raise _bad_token(error) from error
-        except _UNREADABLE as error:
-            raise BadTokenError("unreadable") from error
-        client = self._claims.read(decoded.claims, required=True)
-        return Verified(client, decoded.claims["exp"])
+        claims = signed_claims(token, self.keys)
+        return Verified(self._claims.read(claims, required=True), claims["exp"])
 
-    def _key(self, token: GuestProtocol) -> Key:
+
+def signed_claims(token: str, keys: KeySource) -> dict[str, Any]:
+    """Return the claims of a token that one of the keys signed; they are not checked.
+
+    Raises BadTokenError, UnavailableError if there is no key to check it with.
+    """
+
+    def key(token: GuestProtocol) -> Key:
         header = token.headers()
-        return self.keys.find(header.get("kid"), header["alg"])
+        return keys.find(header.get("kid"), header["alg"])
+
+    try:
+        return jwt.decode(token, key, registry=_SIGNATURES).claims
+    except JoseError as error:
+        raise _bad_token(error) from error
+    except _UNREADABLE as error:
+        raise BadTokenError("unreadable") from error
 
 
 class _SignatureRegistry(JWSRegistry):

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from cryptography.fernet import Fernet
 
-from adapters.encryption import is_plain
+from adapters.encryption import is_loopback, is_plain
 from app.redis_client import SentinelAddress, is_exposed, is_sentinel
 
 PREFIX = "ENCOUNTERS_"
@@ -465,6 +465,44 @@ class Settings:
         "Where `/live`, `/ready` and `/metrics` are answered; nowhere if it is not "
         "set.",
     )
+    explorer_bind: str | None = _setting(
+        _address,
+        "Where the explorer listens, the pages for people; nowhere if it is not set.",
+    )
+    explorer_url: str | None = _setting(
+        _web_url,
+        "The public address of the explorer, without a path. Required unless it listens "
+        "on a loopback address and port.",
+    )
+    explorer_client_id: str | None = _setting(
+        _word,
+        "The client id of the explorer at the identity provider (authorization code with "
+        "PKCE). Required unless the explorer is on loopback.",
+    )
+    explorer_client_secret: str | None = _setting(
+        _word,
+        "The client secret of the explorer; without one it is a public client.",
+        secret=True,
+    )
+    explorer_scope: str = _setting(
+        _kind("text", "scopes, separated by blanks")(str.strip),
+        "The scopes that a person asks for when logging in to the explorer.",
+        "openid PATIENT_GAM_SEARCH",
+    )
+    explorer_integrator_scope: str = _setting(
+        _word,
+        "The scope that shows what was sent to the hospital system, and from where each "
+        "element came.",
+        "INTEGRATOR",
+    )
+    explorer_idle_minutes: int = _setting(
+        _whole(1, 1440), "After how long without use a person is logged out.", "15"
+    )
+    explorer_reason: bool = _setting(
+        _flag,
+        "Whether a person gives a reason before the first search; audit events contain it.",
+        "false",
+    )
     state_directory: Path | None = _setting(
         _directory,
         "Where the last mapping that passed its check is stored, for workers and "
@@ -623,9 +661,12 @@ def _is_web_url(text: str) -> bool:
 
 
 def _service_conflicts(values: Values) -> Iterator[str]:
-    bind, operations = values.get("bind"), values.get("operations_bind")
-    if bind and operations and _port(bind) == _port(operations):
-        yield f"{PREFIX}OPERATIONS_BIND requires another port than {PREFIX}BIND."
+    names = "bind", "operations_bind", "explorer_bind"
+    binds = {name: _port(values[name]) for name in names if values.get(name)}
+    for name, port in binds.items():
+        if list(binds.values()).index(port) < list(binds).index(name):
+            yield f"{PREFIX}{name.upper()} requires another port than the others."
+    yield from _explorer_conflicts(values)
     if values.get("tracing") and find_spec("opentelemetry.sdk") is None:
         yield (
             f"{PREFIX}TRACING requires the extra 'tracing', which is not installed: "
@@ -634,6 +675,32 @@ def _service_conflicts(values: Values) -> Iterator[str]:
     refuses = values.get("plain_http") is PlainHttp.REFUSE
     if refuses and values.get("base_url", "").startswith("http://"):
         yield f"{PREFIX}BASE_URL is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."
+
+
+def _explorer_conflicts(values: Values) -> Iterator[str]:
+    """Yield what the explorer lacks; without a provider it is for this machine alone."""
+    bind = values.get("explorer_bind")
+    if not bind:
+        return
+    is_local = is_loopback(bind.rpartition(":")[0].strip("[]"))
+    url = values.get("explorer_url", "")
+    if url is None and not is_local:
+        yield f"{PREFIX}EXPLORER_URL is missing: {PREFIX}EXPLORER_BIND requires it."
+    if url and (urlsplit(url).path.strip("/") or "?" in url):
+        yield f"{PREFIX}EXPLORER_URL is an address without a path."
+    if url and is_plain(url):
+        yield f"{PREFIX}EXPLORER_URL is plain HTTP: use https://."
+    if values.get("explorer_client_id", "") is not None:
+        if not _is_web_url(values.get("issuer", "https://x")):
+            yield (
+                f"{PREFIX}EXPLORER_CLIENT_ID requires an {PREFIX}ISSUER that is an https "
+                "address: its metadata names where people log in."
+            )
+    elif not is_local or (url and not is_loopback(urlsplit(url).hostname)):
+        yield (
+            f"{PREFIX}EXPLORER_CLIENT_ID is missing: without it the explorer may only "
+            "listen on loopback."
+        )
 
 
 def _exposed(values: Values) -> Iterator[str]:

@@ -24,6 +24,7 @@ from flask import Flask, Response, g, request
 
 from app.stages import (
     METHODS,
+    TIMES,
     begin_request,
     end_request,
     request_id,
@@ -144,6 +145,8 @@ def _begin() -> None:
 
 def _end(response: Response) -> Response:
     response.headers[REQUEST_ID_HEADER] = request_id() or ""
+    if (times := request.environ.get(TIMES)) is not None:
+        times.update({name: took * 1000 for name, took in stage_seconds().items()})
     if _access.isEnabledFor(logging.INFO):
         _access.info("request", extra={"data": _access_data(response)})
     return response

@@ -84,7 +84,9 @@ _Address: TypeAlias = IPv4Address | IPv6Address
 _log = logging.getLogger(__name__)
 
 
-def register_transport(app: Flask, settings: Settings) -> None:
+def register_transport(
+    app: Flask, settings: Settings, headers: Headers = SECURITY_HEADERS
+) -> None:
     """Refuse plain HTTP before anything else is looked at; add the security headers."""
 
     @app.before_request
@@ -98,7 +100,7 @@ def register_transport(app: Flask, settings: Settings) -> None:
 
     @app.after_request
     def add_headers(response: Response) -> Response:
-        response.headers.extend(SECURITY_HEADERS)
+        response.headers.extend(headers)
         if g.get("https"):
             response.headers.extend([STRICT_TRANSPORT])
         if request.method == "OPTIONS" and not response.calculate_content_length():

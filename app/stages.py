@@ -13,6 +13,13 @@ from types import TracebackType
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """The methods that are named; any other may hold anything."""
 
+PERSON, REASON, TIMES = "encounters.person", "encounters.reason", "encounters.times"
+"""What the explorer, in the same process, adds to the environ of a request.
+
+Who looks, why, and a dictionary for the milliseconds of each stage. No client can send
+them: every header is named HTTP_….
+"""
+
 
 class Stage(StrEnum):
     """What a request spends its time on."""

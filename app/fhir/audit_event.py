@@ -40,6 +40,7 @@ _SHORT = {
     "bundle": "bundle",
     "key": "key",
     "parameters": "par",
+    "reason": "why",
     "returned": "ret",
     "patients": "pat",
     "others": "ref",
@@ -60,8 +61,8 @@ class AuditedResponse:
     `parameters` holds their names with digests of their values. `patients` has the digest
     or the reference of each patient, with the ids of the returned resources about this
     patient ("8,9"); they are of the type `returned`, and "" if that is Patient. `others`
-    are references of resources about no patient. Digests are base64 of DIGEST_CHARACTERS,
-    `key` is the fingerprint of their key.
+    are references of resources about no patient. `reason` is what a person gave. Digests
+    are base64 of DIGEST_CHARACTERS, `key` is the fingerprint of their key.
     """
 
     recorded: str
@@ -74,6 +75,7 @@ class AuditedResponse:
     address: str | None = None
     bundle: str | None = None
     parameters: Sequence[Sequence[str]] = ()
+    reason: str | None = None
     returned: str | None = None
     patients: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[str] = ()
@@ -116,6 +118,7 @@ def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
             "recorded": response.recorded,
             "outcome": _outcome(response.status),
             "outcomeDesc": f"{response.status} {HTTPStatus(response.status).phrase}",
+            "purposeOfEvent": [{"text": response.reason}] if response.reason else None,
             "agent": [_agent(response.client, response.address)],
             "source": {
                 "site": deployment.site,
@@ -271,6 +274,7 @@ def _read_fhir(event: Mapping[str, Any]) -> AuditedResponse:
         address=agent.get("network", {}).get("address"),
         key=request["name"],
         parameters=[(d["type"], d["value"]) for d in request.get("detail", ())],
+        reason=event.get("purposeOfEvent", [{}])[0].get("text"),
         returned=returned,
         patients=patients,
         others=others[len(bundles) :],

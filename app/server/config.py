@@ -54,6 +54,8 @@ wsgi_app = "wsgi:application"
 bind = [_settings.bind]
 if _settings.operations_bind:
     bind.append(_settings.operations_bind)
+if _settings.explorer_bind:
+    bind.append(_settings.explorer_bind)
 # A unix socket is for the owner and the group: who opens it counts as the proxy.
 umask = 0o117
 

@@ -64,11 +64,15 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """The WSGI application of a worker: the service, and the probes on their own bind."""
+    """The WSGI application of a worker: the service; probes and explorer on binds of theirs."""
 
-    def __init__(self, app: Flask, settings: Settings) -> None:
+    def __init__(
+        self, app: Flask, settings: Settings, explorer: Flask | None = None
+    ) -> None:
         self._app = app
-        self._bind = settings.operations_bind or ""
+        self._explorer = explorer
+        self._operations_bind = settings.operations_bind
+        self._explorer_bind = settings.explorer_bind
         self._limit = RequestLimit(
             settings.threads,
             settings.threads * WAITING_PER_THREAD,
@@ -85,21 +89,13 @@ class Worker:
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Answer a request, as the address that it arrived on says."""
-        if not self._is_operations(environ):
+        if self._explorer and _arrived_on(self._explorer_bind, environ):
+            return self._explorer(environ, start_response)
+        if not _arrived_on(self._operations_bind, environ):
             return self._app(environ, start_response)
         response = self._probe(Request(environ).path)
         response.headers["Cache-Control"] = "no-store"
         return response(environ, start_response)
-
-    def _is_operations(self, environ: Mapping[str, Any]) -> bool:
-        # Not SERVER_PORT: on a unix socket gunicorn takes it from the Host header.
-        connection = environ.get("gunicorn.socket")
-        if connection is None or not self._bind:
-            return False
-        address = connection.getsockname()
-        if isinstance(address, tuple):
-            return str(address[1]) == self._bind.rpartition(":")[2]
-        return f"unix:{address}" == self._bind
 
     def _probe(self, path: str) -> Response:
         match path:
@@ -125,6 +121,18 @@ def metrics() -> bytes:
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(registry)
+
+
+def _arrived_on(bind: str | None, environ: Mapping[str, Any]) -> bool:
+    """Return whether a request arrived on this listener."""
+    # Not SERVER_PORT: on a unix socket gunicorn takes it from the Host header.
+    connection = environ.get("gunicorn.socket")
+    if connection is None or not bind:
+        return False
+    address = connection.getsockname()
+    if isinstance(address, tuple):
+        return str(address[1]) == bind.rpartition(":")[2]
+    return f"unix:{address}" == bind
 
 
 class RequestLimit:

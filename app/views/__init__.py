@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import ParamSpec
 
@@ -18,7 +19,7 @@ from app.fhir.datatypes import Element
 from app.middleware import CONTENT_TYPE, requester
 from app.search.parser import Parameters, decode_form
 from app.service import current_service
-from app.stages import Stage, stage
+from app.stages import PERSON, Stage, stage
 
 READ_SCOPES: Mapping[ResourceType, str] = {
     ResourceType.ENCOUNTER: "ENCOUNTER_READ",
@@ -68,6 +69,9 @@ def authenticated(view: Callable[_P, Response]) -> Callable[_P, Response]:
             address = requester(service.settings.trusted_proxies)
             service.throttle.count_address(address)
             g.client = service.authenticator.authenticate(header)
+        if person := request.environ.get(PERSON):
+            # Pages belong to the person, and the audit trail names them.
+            g.client = replace(g.client, id=f"{g.client.id}/{person}")
         return view(*args, **kwargs)
 
     return wrapped

@@ -1,0 +1,162 @@
+"""Login to the explorer: OpenID Connect, authorization code with PKCE (S256), by Authlib.
+
+`state` binds the answer of the provider to the browser that began the login, `nonce` the ID
+token to it (OpenID Connect Core 3.1, RFC 7636, RFC 9700 4.7). The access token is the
+person's own: the service checks it on each call.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import requests
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.requests_client import OAuth2Session
+from joserfc import jwt
+from joserfc.errors import JoseError
+
+from app.auth import BadTokenError, signed_claims
+from app.config import Settings
+from app.errors import UnavailableError
+from app.jwks import IdentityError, KeySource, Metadata, Provider
+
+MOST_NAME = 80
+
+
+class LoginError(Exception):
+    """A login that failed; the text is for the person."""
+
+
+class Started(NamedTuple):
+    """A login under way: where the browser goes, and what its session keeps."""
+
+    url: str
+    state: str
+    nonce: str
+    verifier: str
+
+
+class Person(NamedTuple):
+    """Who has logged in: the subject, a name to show, the access token and its end."""
+
+    subject: str
+    name: str
+    token: str
+    expires: float
+
+
+class Login:
+    """Logs people in at the identity provider of the deployment."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        redirect_uri: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings = settings
+        self._redirect_uri = redirect_uri
+        self._clock = clock
+        self._metadata = Metadata(
+            settings.issuer,
+            settings.identity_timeout_seconds,
+            settings.allows_provider,
+            fresh=settings.key_set_seconds,
+            retry=settings.key_set_retry_seconds,
+        )
+        address = settings.key_set_url or partial(self._metadata.address, "jwks_uri")
+        self._keys = KeySource(
+            Provider(address, settings.identity_timeout_seconds),
+            fresh=settings.key_set_seconds,
+            retry=settings.key_set_retry_seconds,
+        )
+
+    def start(self) -> Started:
+        """Begin a login. Raises UnavailableError."""
+        verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
+        url, state = self._client().create_authorization_url(
+            self._address("authorization_endpoint"),
+            code_verifier=verifier,
+            nonce=nonce,
+            audience=self._settings.audience,
+        )
+        return Started(url, state, nonce, verifier)
+
+    def finish(self, query: Mapping[str, str], nonce: str, verifier: str) -> Person:
+        """Return who logged in, from what the provider added to the address.
+
+        The caller has compared `state`. Raises LoginError, UnavailableError.
+        """
+        if "code" not in query:
+            raise LoginError("The identity provider did not log you in.")
+        timeout = self._settings.identity_timeout_seconds
+        try:
+            with self._client() as client:
+                token = client.fetch_token(
+                    self._address("token_endpoint"),
+                    grant_type="authorization_code",
+                    code=query["code"],
+                    code_verifier=verifier,
+                    timeout=timeout,
+                )
+        except (AuthlibBaseError, ValueError) as error:
+            raise LoginError("The identity provider refused the login.") from error
+        except requests.RequestException as error:
+            raise _unavailable() from error
+        claims = self._id_claims(token, nonce)
+        name = claims.get("name") or claims.get("preferred_username") or claims["sub"]
+        expires = self._clock() + int(token.get("expires_in", 3600))
+        return Person(
+            claims["sub"], str(name)[:MOST_NAME], token["access_token"], expires
+        )
+
+    def _id_claims(self, token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
+        settings = self._settings
+        registry = jwt.JWTClaimsRegistry(
+            now=lambda: int(self._clock()),
+            leeway=settings.leeway_seconds,
+            iss=jwt.ClaimsOption(essential=True, value=settings.issuer),
+            aud=jwt.ClaimsOption(
+                essential=True, value=settings.explorer_client_id or ""
+            ),
+            exp=jwt.ClaimsOption(essential=True),
+            sub=jwt.ClaimsOption(essential=True),
+            nonce=jwt.ClaimsOption(essential=True, value=nonce),
+        )
+        try:
+            claims = signed_claims(str(token.get("id_token", "")), self._keys)
+            registry.validate(claims)
+        except (BadTokenError, JoseError) as error:
+            raise LoginError("The ID token of the login is not valid.") from error
+        if not isinstance(token.get("access_token"), str):
+            raise LoginError("The identity provider gave no access token.")
+        return claims
+
+    def _client(self) -> OAuth2Session:
+        settings = self._settings
+        secret = settings.explorer_client_secret
+        session = OAuth2Session(
+            settings.explorer_client_id,
+            secret,
+            scope=settings.explorer_scope,
+            redirect_uri=self._redirect_uri,
+            code_challenge_method="S256",
+            token_endpoint_auth_method="client_secret_basic" if secret else "none",
+        )
+        # Neither a proxy nor a .netrc from the environment of the process counts.
+        session.trust_env = False
+        session.verify = os.environ.get("SSL_CERT_FILE") or True
+        return session
+
+    def _address(self, name: str) -> str:
+        try:
+            return self._metadata.address(name)
+        except IdentityError as error:
+            raise _unavailable() from error
+
+
+def _unavailable() -> UnavailableError:
+    return UnavailableError("The identity provider does not answer at the moment.")

@@ -1,0 +1,339 @@
+"""What the explorer shows of a Bundle: a table, CSV, a timeline, JSON with links.
+
+All of it is computed from the resources that the service returned.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from app.fhir.resources import CLASS_LABELS
+
+Resource = Mapping[str, Any]
+
+_STATUSES = {
+    "planned": "planned",
+    "in-progress": "in progress",
+    "finished": "finished",
+}
+_REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9.-]{1,64}")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet compute a cell."""
+
+
+class Cell(NamedTuple):
+    """A text, and the resource that it names."""
+
+    text: str
+    reference: str = ""
+
+
+class Column(NamedTuple):
+    """A column of the table of a resource type."""
+
+    name: str
+    title: str
+    cell: Callable[[Resource], Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The entries of a Bundle: resources, and messages of the service about them."""
+
+    kind: str
+    resources: Sequence[Resource]
+    messages: Sequence[str]
+    total: int | None
+    links: Mapping[str, str]
+
+    @classmethod
+    def of(cls, bundle: Resource, kind: str) -> "Results":
+        """Return the content of a Bundle."""
+        entries = bundle.get("entry", [])
+        return cls(
+            kind,
+            [e["resource"] for e in entries if e["search"]["mode"] == "match"],
+            [
+                issue.get("diagnostics", "")
+                for e in entries
+                if e["search"]["mode"] != "match"
+                for issue in e["resource"]["issue"]
+            ],
+            bundle.get("total"),
+            {link["relation"]: link["url"] for link in bundle["link"]},
+        )
+
+
+def in_words(kind: str, code: str) -> str:
+    """Return a code of a stay in words."""
+    return (_STATUSES if kind == "status" else CLASS_LABELS).get(code, code)
+
+
+def _reference_cell(node: Resource | None) -> Cell:
+    text = (node or {}).get("reference", "")
+    return Cell(text.rpartition("/")[2], text)
+
+
+def _identifiers(resource: Resource) -> Cell:
+    return Cell(", ".join(i.get("value", "") for i in resource.get("identifier", [])))
+
+
+def _unit(resource: Resource) -> Cell:
+    extensions = resource.get("serviceProvider", {}).get("extension", [])
+    return Cell(", ".join(e.get("valueString", "") for e in extensions))
+
+
+def _name(resource: Resource) -> Cell:
+    names = (
+        name.get("text")
+        or " ".join(
+            [*name.get("prefix", []), *name.get("given", []), name.get("family", "")]
+        )
+        for name in resource.get("name", [])
+    )
+    return Cell("; ".join(dict.fromkeys(filter(None, names))))
+
+
+def _text(name: str) -> Callable[[Resource], Cell]:
+    return lambda resource: Cell(str(resource.get(name, "")))
+
+
+def _flag(name: str) -> Callable[[Resource], Cell]:
+    words = {True: "yes", False: "no"}
+    return lambda resource: Cell(words.get(resource.get(name, None), ""))
+
+
+def _self(resource: Resource) -> Cell:
+    return Cell(resource["id"], f"{resource['resourceType']}/{resource['id']}")
+
+
+def _time(text: str | None) -> str:
+    """Return a time as people read it, in the offset that it was written with."""
+    return "" if not text else text.replace("T", " ")[:16]
+
+
+def _at(part: str) -> Callable[[Resource], Cell]:
+    return lambda resource: Cell(_time(resource.get("period", {}).get(part)))
+
+
+def _changed(resource: Resource) -> Cell:
+    return Cell(_time(resource.get("meta", {}).get("lastUpdated")))
+
+
+def _survivor(resource: Resource) -> Cell:
+    links = resource.get("link", [])
+    return _reference_cell(links[0]["other"] if links else None)
+
+
+def duration(resource: Resource, now: datetime) -> str:
+    """Return how long a stay took, or has taken, in days or hours."""
+    period = resource.get("period", {})
+    if "start" not in period:
+        return ""
+    end = datetime.fromisoformat(period["end"]) if "end" in period else now
+    took = end - datetime.fromisoformat(period["start"])
+    if took < timedelta():
+        return ""
+    days, hours = took.days, took.seconds // 3600
+    text = f"{days} d {hours} h" if days else f"{hours} h {took.seconds // 60 % 60} min"
+    return text if "end" in period else f"{text} so far"
+
+
+def _duration(resource: Resource) -> Cell:
+    return Cell(duration(resource, datetime.now(UTC)))
+
+
+_ORGANIZATION = Column(
+    "hospital", "Hospital", lambda r: _reference_cell(r.get("serviceProvider"))
+)
+COLUMNS: Mapping[str, Sequence[Column]] = {
+    "Encounter": (
+        Column("id", "Stay", _self),
+        Column("number", "Visit number", _identifiers),
+        Column("patient", "Patient", lambda r: _reference_cell(r.get("subject"))),
+        Column(
+            "class",
+            "Class",
+            lambda r: Cell(in_words("class", r.get("class", {}).get("code", ""))),
+        ),
+        Column("status", "Status", lambda r: Cell(in_words("status", r["status"]))),
+        Column("start", "Start", _at("start")),
+        Column("end", "End", _at("end")),
+        Column("duration", "Duration", _duration),
+        Column("unit", "Ward", _unit),
+        _ORGANIZATION,
+        Column("changed", "Last changed", _changed),
+    ),
+    "Patient": (
+        Column("id", "Patient", _self),
+        Column("name", "Name", _name),
+        Column("birthdate", "Birth date", _text("birthDate")),
+        Column("gender", "Gender", _text("gender")),
+        Column("identifier", "Identifiers", _identifiers),
+        Column("active", "Active", _flag("active")),
+        Column("merged", "Merged into", _survivor),
+        Column("changed", "Last changed", _changed),
+    ),
+    "Organization": (
+        Column("id", "Organization", _self),
+        Column("name", "Name", _text("name")),
+        Column("identifier", "Identifiers", _identifiers),
+        Column("part", "Part of", lambda r: _reference_cell(r.get("partOf"))),
+        Column("active", "Active", _flag("active")),
+        Column("changed", "Last changed", _changed),
+    ),
+}
+
+
+def chosen_columns(kind: str, names: Sequence[str]) -> Sequence[Column]:
+    """Return the columns of these names, all of them where there is none."""
+    return [c for c in COLUMNS[kind] if c.name in names] or COLUMNS[kind]
+
+
+def as_csv(resources: Sequence[Resource], columns: Sequence[Column]) -> str:
+    """Return a table as CSV (RFC 4180); no cell is a formula for a spreadsheet."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow([column.title for column in columns])
+    for resource in resources:
+        writer.writerow(_plain(column.cell(resource).text) for column in columns)
+    return file.getvalue()
+
+
+def _plain(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+# ---------------------------------------------------------------------------- timeline
+
+WIDTH, LANE, LEFT, TOP = 960, 26, 8, 34
+"""Sizes of the drawing in its own units: it scales with the page."""
+
+_TICKS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stay on the time axis."""
+
+    reference: str
+    title: str
+    x: float
+    y: int
+    width: float
+    status: str
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Stays as bars in lanes: those that overlap are below each other."""
+
+    bars: Sequence[Bar]
+    ticks: Sequence[tuple[float, str]]
+    height: int
+    undated: int
+
+
+def timeline(resources: Sequence[Resource], now: datetime) -> Timeline:
+    """Return the timeline of stays; those without a start are counted."""
+    dated = [r for r in resources if "start" in r.get("period", {})]
+    spans = sorted(((_span(r, now), r) for r in dated), key=lambda each: each[0])
+    if not spans:
+        return Timeline((), (), TOP, len(resources))
+    first = min(start for (start, _), _ in spans)
+    last = max(end for (_, end), _ in spans)
+    whole = (last - first) or timedelta(hours=1)
+
+    def x(moment: datetime) -> float:
+        return round(LEFT + (WIDTH - 2 * LEFT) * ((moment - first) / whole), 1)
+
+    lanes: list[float] = []
+    bars = []
+    for (start, end), resource in spans:
+        left, width = x(start), max(4.0, round(x(end) - x(start), 1))
+        lane = next((n for n, edge in enumerate(lanes) if edge < left), len(lanes))
+        lanes[lane : lane + 1] = [left + width + 1]
+        bars.append(_bar(resource, left, TOP + lane * LANE, width))
+    ticks = [
+        (
+            x(first + whole * n / _TICKS),
+            (first + whole * n / _TICKS).strftime("%Y-%m-%d"),
+        )
+        for n in range(_TICKS + 1)
+    ]
+    height = TOP + LANE * len(lanes) + 8
+    return Timeline(bars, ticks, height, len(resources) - len(dated))
+
+
+def _bar(resource: Resource, x: float, y: int, width: float) -> Bar:
+    words = in_words("class", resource.get("class", {}).get("code", ""))
+    times = f"{_at('start')(resource).text} – {_at('end')(resource).text or 'open'}"
+    is_open = "end" not in resource["period"]
+    title = f"Stay {resource['id']}: {words}, {resource['status']}, {times}"
+    reference = f"Encounter/{resource['id']}"
+    return Bar(reference, title, x, y, width, resource["status"], is_open)
+
+
+def _span(resource: Resource, now: datetime) -> tuple[datetime, datetime]:
+    period = resource["period"]
+    start = datetime.fromisoformat(period["start"])
+    end = datetime.fromisoformat(period["end"]) if "end" in period else max(now, start)
+    return start, max(start, end)
+
+
+# -------------------------------------------------------------------------------- JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of a JSON text: a value, or an object or list that can be folded."""
+
+    key: str
+    text: str = ""
+    opening: str = ""
+    closing: str = ""
+    nodes: Sequence["Node"] = ()
+    link: str = ""
+
+
+def tree(value: Any, encode: Callable[[Any], str], key: str = "") -> Node:
+    """Return JSON as nodes; references and page links can be followed."""
+    if isinstance(value, dict):
+        nodes = [tree(below, encode, name) for name, below in value.items()]
+        return Node(key, opening="{", closing="}", nodes=nodes)
+    if isinstance(value, list):
+        return Node(
+            key, opening="[", closing="]", nodes=[tree(each, encode) for each in value]
+        )
+    link = value if isinstance(value, str) and key in _LINKED else ""
+    return Node(key, encode(value), link=link)
+
+
+_LINKED = ("reference", "fullUrl", "url")
+
+
+def reference_in(text: str, base_url: str) -> str:
+    """Return the reference that a text is, relative or below the base; "" for none."""
+    relative = text.removeprefix(f"{base_url}/")
+    return relative if _REFERENCE.fullmatch(relative) else ""
+
+
+def elements(resource: Resource, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each element of a resource with its path and its value as text."""
+    for key, value in resource.items():
+        yield from _below(value, f"{path}.{key}" if path else key)
+
+
+def _below(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        yield from elements(value, path)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _below(each, f"{path}[{number}]")
+    else:
+        yield path, str(value).lower() if isinstance(value, bool) else str(value)
