@@ -213,7 +213,7 @@ def register_errors(app: Flask) -> None:
             return error
         response = error_response(error)
         if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            _log_failure(error, response.status_code)
+            log_failure(error, response.status_code)
         return response
 
 
@@ -271,7 +271,8 @@ def _http_answer(error: HTTPException) -> Answer:
     return answer
 
 
-def _log_failure(error: Exception, status: int) -> None:
+def log_failure(error: Exception, status: int) -> None:
+    """Log an error that is the service's own, without its message."""
     data: dict[str, object] = {"status": status}
     if isinstance(error, ServiceError):
         data["text"] = error.text

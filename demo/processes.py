@@ -17,7 +17,7 @@ from typing import Self
 from urllib.request import ProxyHandler, Request, build_opener
 
 from demo.http import KEY_HEADER, KEY_VARIABLE
-from demo.issuer import AUDIENCE
+from demo.issuer import AUDIENCE, EXPLORER, PERSON_SCOPES
 from demo.state import HOST, PROJECT, DemoDirectory, DemoError, Deployment
 
 START_SECONDS = 60.0
@@ -172,6 +172,11 @@ class Addresses:
         return f"http://{HOST}:{self.port + 1}"
 
     @property
+    def explorer(self) -> str:
+        """The explorer's address."""
+        return f"http://{HOST}:{self.port + 3}"
+
+    @property
     def pas(self) -> str:
         """The address of a hospital that is reached over HTTP."""
         return f"http://{HOST}:{self.port + 2}"
@@ -243,6 +248,9 @@ def start_service(
             "ENCOUNTERS_SEAL_KEYS_FILE": str(directory.seal_key().resolve()),
             "ENCOUNTERS_AUDIT": str(directory.audit_file.resolve()),
             "ENCOUNTERS_AUDIT_KEY_FILE": str(directory.audit_key().resolve()),
+            "ENCOUNTERS_EXPLORER_BIND": f"{HOST}:{addresses.port + 3}",
+            "ENCOUNTERS_EXPLORER_CLIENT_ID": EXPLORER,
+            "ENCOUNTERS_EXPLORER_SCOPE": PERSON_SCOPES,
             **variables,
         }
     )

@@ -97,8 +97,8 @@ def _locked(directory: DemoDirectory) -> Iterator[None]:
 
 
 def _check_ports(deployment: Deployment, addresses: Addresses) -> None:
-    count = 3 if deployment.over_http else 2
-    for port in range(addresses.port, addresses.port + count):
+    offsets = (0, 1, 2, 3) if deployment.over_http else (0, 1, 3)
+    for port in (addresses.port + offset for offset in offsets):
         with socket.socket() as probe:
             # As the servers do it: a port that was just left is free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,7 +107,7 @@ def _check_ports(deployment: Deployment, addresses: Addresses) -> None:
             except OSError as error:
                 raise DemoError(
                     f"Port {port} cannot be used ({error.strerror}): choose others, "
-                    f"{count} in a row, for example '{deployment.command} PORT=9000'."
+                    f"four in a row, for example '{deployment.command} PORT=9000'."
                 ) from None
 
 
@@ -143,6 +143,7 @@ def lines_to_paste(deployment: Deployment, addresses: Addresses, root: Path) -> 
     addresses_text = f"""\
 The service is up{as_group}.
 
+  explorer      {addresses.explorer}   open it in a browser and log in with any name
   base URL      {addresses.base_url}
   token server  {addresses.issuer}
 {pas}  logs          {_near(directory.root)}/*.log

@@ -184,6 +184,13 @@ def open_kept(content: bytes) -> tuple[PathlibPath, Reader]:
     return PathlibPath(copy["mapping"]), read
 
 
+def read_nodes(path: PathlibPath) -> Table:
+    """Return the nodes of a mapping file or of a kept copy. Raises MappingError."""
+    if path.suffix == SUFFIX:
+        return read_layers(*open_kept(path.read_bytes()))[0]
+    return read_layers(path)[0]
+
+
 def _load(
     path: PathlibPath, read: Reader, environ: Mapping[str, str] | None
 ) -> SourceMapping:

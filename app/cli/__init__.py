@@ -21,8 +21,8 @@ Function = TypeVar("Function", bound=Callable[..., int])
 DEFAULT_PORT = 8000
 DEFAULT_STAYS = 2000
 DEFAULT_DIRECTORY = Path(".demo")
-HIGHEST_PORT = 65533
-"""The next two ports are the token server's and, for group A, the hospital's."""
+HIGHEST_PORT = 65532
+"""The next ports are the token server's, the hospital's for group A, and the explorer's."""
 
 STAYS = (1_000, 10_000_000)
 """The fewest that contain every special case, and the most that are of any use."""
@@ -209,7 +209,7 @@ def _place(command: Function) -> Function:
     default=DEFAULT_PORT,
     show_default=True,
     help="Where the service listens. The token server uses the next port, the hospital "
-    "of group A the one after it.",
+    "of group A the one after it, the explorer the one after that.",
 )
 @click.option(
     "--stays",

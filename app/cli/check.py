@@ -26,8 +26,7 @@ from adapters.encryption import WITHOUT_TLS, exposed_sources
 from adapters.inspection import Finding as Finding
 from adapters.inspection import Inspectable, Measurement, Result, selects
 from adapters.inspection import Severity as Severity
-from adapters.mapping.document import read_layers
-from adapters.mapping.load import ProfileGivenError, load_mapping
+from adapters.mapping.load import ProfileGivenError, load_mapping, read_nodes
 from adapters.mapping.model import (
     KnownFinding,
     Mark,
@@ -96,8 +95,7 @@ class MappingFile:
         if is_own(mapping.source.kind):
             mark = mapping.source.mark
             raise MappingError([MappingProblem(mark, "source", _CUSTOM)])
-        root, _ = read_layers(path)
-        return cls(mapping, root)
+        return cls(mapping, read_nodes(path))
 
     def sections(self, kind: ResourceType) -> tuple[ResourceMapping, ...]:
         """Return the sections of a resource type, one for each source."""

@@ -37,7 +37,7 @@ from app.cli.preview import Preview
 from app.cli.rows import MappedRow
 from app.errors import ServiceError, UnauthenticatedError
 from app.logging import register_request_log
-from app.middleware import outcome_for, register_transport, requester
+from app.middleware import log_failure, outcome_for, register_transport, requester
 from app.paging.store import derived_key
 from app.rate_limit import Throttle
 from app.redis_client import connect
@@ -190,6 +190,8 @@ def _show_error(error: Exception) -> tuple[str, int] | HTTPException:
     if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
         return error
     outcome = outcome_for(error)
+    if outcome.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log_failure(error, outcome.status)
     text = outcome.issues[0].diagnostics or ""
     return _error_page(outcome.status, text), outcome.status
 

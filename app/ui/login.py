@@ -5,6 +5,7 @@ token to it (OpenID Connect Core 3.1, RFC 7636, RFC 9700 4.7). The access token 
 person's own: the service checks it on each call.
 """
 
+import logging
 import os
 import secrets
 import time
@@ -24,6 +25,9 @@ from app.errors import UnavailableError
 from app.jwks import IdentityError, KeySource, Metadata, Provider
 
 MOST_NAME = 80
+
+
+_log = logging.getLogger(__name__)
 
 
 class LoginError(Exception):
@@ -102,9 +106,13 @@ class Login:
                     code_verifier=verifier,
                     timeout=timeout,
                 )
-        except (AuthlibBaseError, ValueError) as error:
-            raise LoginError("The identity provider refused the login.") from error
-        except requests.RequestException as error:
+        except (AuthlibBaseError, requests.RequestException, ValueError) as error:
+            # Its texts may quote what the provider says of the person.
+            _log.warning(
+                "login failed", extra={"data": {"reason": type(error).__name__}}
+            )
+            if isinstance(error, AuthlibBaseError):
+                raise LoginError("The identity provider refused the login.") from error
             raise _unavailable() from error
         claims = self._id_claims(token, nonce)
         name = claims.get("name") or claims.get("preferred_username") or claims["sub"]

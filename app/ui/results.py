@@ -132,7 +132,7 @@ def _survivor(resource: Resource) -> Cell:
 def duration(resource: Resource, now: datetime) -> str:
     """Return how long a stay took, or has taken, in days or hours."""
     period = resource.get("period", {})
-    if "start" not in period:
+    if "start" not in period or resource["status"] == "planned":
         return ""
     end = datetime.fromisoformat(period["end"]) if "end" in period else now
     took = end - datetime.fromisoformat(period["start"])
@@ -291,7 +291,10 @@ def _span(resource: Resource, now: datetime) -> tuple[datetime, datetime]:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of a JSON text: a value, or an object or list that can be folded."""
+    """A part of a JSON text: a value, or an object or list that can be folded.
+
+    `hint` says what a folded part is.
+    """
 
     key: str
     text: str = ""
@@ -299,19 +302,28 @@ class Node:
     closing: str = ""
     nodes: Sequence["Node"] = ()
     link: str = ""
+    hint: str = ""
 
 
 def tree(value: Any, encode: Callable[[Any], str], key: str = "") -> Node:
     """Return JSON as nodes; references and page links can be followed."""
     if isinstance(value, dict):
         nodes = [tree(below, encode, name) for name, below in value.items()]
-        return Node(key, opening="{", closing="}", nodes=nodes)
+        return Node(key, opening="{", closing="}", nodes=nodes, hint=_hint(value))
     if isinstance(value, list):
-        return Node(
-            key, opening="[", closing="]", nodes=[tree(each, encode) for each in value]
-        )
+        nodes = [tree(each, encode) for each in value]
+        hint = str(len(nodes))
+        return Node(key, opening="[", closing="]", nodes=nodes, hint=hint)
     link = value if isinstance(value, str) and key in _LINKED else ""
     return Node(key, encode(value), link=link)
+
+
+def _hint(value: Mapping[str, Any]) -> str:
+    """Return what tells an object from its neighbours."""
+    resource = value.get("resource", value)
+    if "resourceType" in resource:
+        return f"{resource['resourceType']}/{resource.get('id', '')}"
+    return str(value.get("relation") or value.get("system") or "")
 
 
 _LINKED = ("reference", "fullUrl", "url")
