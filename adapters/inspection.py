@@ -232,27 +232,49 @@ def find_row(mapping: SourceMapping, resource_type: ResourceType, id: str) -> So
     `id` is as clients see it. Raises NotFoundError, SourceUnavailableError,
     SourceDataError, and GoneError where an HTTP source says so itself.
     """
-    if resource_type not in mapping.resources:
-        prefixes = ((part, part.section.fields["id"].prefix) for part in mapping.parts)
-        parts = [
-            part
-            for part, prefix in prefixes
-            if part.kind is resource_type and id.startswith(prefix)
-        ]
-        if not parts:
-            raise NotFoundError(resource_type)
-        mapping = parts[0].mapping
-    section = mapping.resources[resource_type]
+    (row,) = find_rows(mapping, resource_type, [id])
+    return row
+
+
+def find_rows(
+    mapping: SourceMapping, resource_type: ResourceType, ids: Sequence[str]
+) -> list[SourceRow]:
+    """Read the rows of resources, in the order of their ids, over one connection a source.
+
+    Raises what `find_row` raises.
+    """
+    owners = [_owner(mapping, resource_type, id) for id in ids]
+    rows: dict[str, SourceRow] = {}
+    for owner in {id(each): each for each in owners}.values():
+        own = [text for text, each in zip(ids, owners, strict=True) if each is owner]
+        rows |= zip(own, _rows_of(owner, resource_type, own), strict=True)
+    return [rows[text] for text in ids]
+
+
+def _owner(mapping: SourceMapping, kind: ResourceType, id: str) -> SourceMapping:
+    """Return the mapping of the source that has an id. Raises NotFoundError."""
+    if kind in mapping.resources:
+        return mapping
+    for part in mapping.parts:
+        if part.kind is kind and id.startswith(part.section.fields["id"].prefix):
+            return part.mapping
+    raise NotFoundError(kind)
+
+
+def _rows_of(
+    mapping: SourceMapping, kind: ResourceType, ids: Sequence[str]
+) -> list[SourceRow]:
+    section = mapping.resources[kind]
     # Imported here, so that a database needs no HTTP library, and the other way round.
     if section.http is not None:
-        from adapters.http.adapter import find_http_row
+        from adapters.http.adapter import find_http_rows
 
-        return find_http_row(mapping, resource_type, id)
+        return find_http_rows(mapping, kind, ids)
     if not section.rows:
         raise SourceDataError("a source of this kind does not show its rows")
-    from adapters.sql.adapter import find_sql_row
+    from adapters.sql.adapter import find_sql_rows
 
-    return find_sql_row(mapping, resource_type, id)
+    return find_sql_rows(mapping, kind, ids)
 
 
 RULES_OF_CODES = ("no entry for ", "required and empty")

@@ -662,14 +662,15 @@ def _read_call(read: ReadCall, id: str) -> Call:
     return Call("GET", read.path.replace("{id}", quote(id, safe="")))
 
 
-def find_http_row(
-    mapping: SourceMapping, resource_type: ResourceType, id: str
-) -> SourceRow:
-    """Return the row of one resource, even if it is hidden or removed, for previews."""
+def find_http_rows(
+    mapping: SourceMapping, resource_type: ResourceType, ids: Sequence[str]
+) -> list[SourceRow]:
+    """Return the rows of resources, even hidden or removed ones, for previews."""
     section, source = open_section(mapping, resource_type), Source(mapping.source)
+    seconds = mapping.source.timeout_seconds
     try:
-        row = _read_row(source, section, id, mapping.source.timeout_seconds)
+        rows = [section.cells(_read_row(source, section, id, seconds)) for id in ids]
     finally:
         source.close()
-    cells, items = section.cells(row)
-    return SourceRow(section.mapping, own_columns(section.mapping), cells, items)
+    columns = own_columns(section.mapping)
+    return [SourceRow(section.mapping, columns, *row) for row in rows]

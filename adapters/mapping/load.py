@@ -184,6 +184,22 @@ def open_kept(content: bytes) -> tuple[PathlibPath, Reader]:
     return PathlibPath(copy["mapping"]), read
 
 
+def load_draft(
+    path: PathlibPath, text: str, environ: Mapping[str, str]
+) -> tuple[SourceMapping, Table]:
+    """Return the mapping of a file as if it held `text`, and its nodes.
+
+    Files that it extends or names are read from the disk. Raises MappingError.
+    """
+
+    def read(file: PathlibPath) -> bytes:
+        return text.encode("utf-8") if file == path else file.read_bytes()
+
+    mapping = _load(path, read, environ)
+    profile_of(mapping)
+    return mapping, read_layers(path, read)[0]
+
+
 def read_nodes(path: PathlibPath) -> Table:
     """Return the nodes of a mapping file or of a kept copy. Raises MappingError."""
     if path.suffix == SUFFIX:

@@ -290,10 +290,10 @@ def _capabilities(
     return ResourceCapabilities(parameters, sorts, keyset=True, dated=dated)
 
 
-def find_sql_row(
-    mapping: SourceMapping, resource_type: ResourceType, id: str
-) -> SourceRow:
-    """Read the row of one resource, hidden and removed ones too.
+def find_sql_rows(
+    mapping: SourceMapping, resource_type: ResourceType, ids: Sequence[str]
+) -> list[SourceRow]:
+    """Read the rows of resources, hidden and removed ones too.
 
     Raises NotFoundError, SourceUnavailableError, SourceDataError.
     """
@@ -301,11 +301,15 @@ def find_sql_row(
     database = Database(source.url, source.timeout_seconds, 1)
     try:
         section = open_section(database, mapping, resource_type)
-        row = section.read(database, id)
-        (items,) = section.extras(database, [row])
+        rows = [section.read(database, id) for id in ids]
+        items = section.extras(database, rows)
     finally:
         database.close()
-    return SourceRow(section.mapping, section.selected, tuple(row), items)
+    columns = section.selected
+    return [
+        SourceRow(section.mapping, columns, tuple(row), of_row)
+        for row, of_row in zip(rows, items, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,15 @@ def _refuse(error: Exception | str) -> int:
 
 
 def _run_tool(module: str, options: dict[str, Any], function: str = "run") -> int:
+    """Run a tool; `module` is below `app.cli`, or below `app` with a dot before it."""
     from app.cli.check import CANNOT_RUN, CannotRunError
 
     try:
-        tool = import_module(f"app.cli.{module}")
+        tool = (
+            import_module(module, "app")
+            if module[0] == "."
+            else import_module(f"app.cli.{module}")
+        )
         status: int = getattr(tool, function)(SimpleNamespace(**options))
     except CannotRunError as error:
         click.echo(error, err=True)
@@ -450,3 +455,28 @@ def mapping_new(**options: Any) -> int:
     guess and every open question is marked '# ?'.
     """
     return _run_tool("new", options)
+
+
+@cli.command("workbench", epilog=_STATUSES)
+@_file
+@click.option(
+    "--from",
+    "source",
+    metavar="URL",
+    help="Write a first mapping to FILE if there is none, as 'mapping new' does.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Where it listens on this machine. Default: a free port.",
+)
+@click.option(
+    "--browser/--no-browser", default=True, help="Whether a browser is opened."
+)
+def workbench_command(**options: Any) -> int:
+    """Write a mapping file in the browser, beside rows of its source.
+
+    The page is for this machine only. It edits FILE, and adds tests beside it.
+    """
+    return _run_tool(".ui.workbench", options)

@@ -174,7 +174,7 @@ def run(options: SimpleNamespace) -> int:
     results: list[Result] = []
     unavailable: list[CannotRunError] = []
     for file in options.file:
-        own, error = _check_file(file, is_live=options.live)
+        own, error = check_file(file, is_live=options.live)
         results += own
         unavailable += [error] if error else []
     findings = [each for each in results if isinstance(each, Finding)]
@@ -201,7 +201,7 @@ def run(options: SimpleNamespace) -> int:
     return CANNOT_RUN if unavailable else (FINDINGS if wrong else FINE)
 
 
-def _check_file(
+def check_file(
     file: Path, *, is_live: bool
 ) -> tuple[list[Result], CannotRunError | None]:
     """Return the results for a file, and why its source could not be checked."""

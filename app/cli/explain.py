@@ -114,7 +114,7 @@ def _show_search(
     context = context_of(_BASE_URL, mapping.constants, mapping.time_zone)
     explain = with_values(adapter) if options.values else adapter.explain
     try:
-        kind, pairs = _parsed(options.search)
+        kind, pairs = parsed_search(options.search)
         offer = compute_offer(profile, adapter.capabilities).resources.get(kind)
         if offer is None or not offer.searchable:
             return _show(options, f"{kind} is not searched here.", refused=True)
@@ -131,7 +131,7 @@ def _show_search(
     return _show(options, sent or "nothing is asked: nothing can match", refused=False)
 
 
-def _parsed(search: str) -> tuple[ResourceType, Parameters]:
+def parsed_search(search: str) -> tuple[ResourceType, Parameters]:
     """Return the resource type and the pairs of a search like `Encounter?date=2024`."""
     path, _, query = search.partition("?")
     name = path.rstrip("/").rpartition("/")[2]

@@ -158,7 +158,7 @@ class Result:
             what = f"{kind}{'s' * (len(gaps) > 1)} {names}"
             yield str(gaps[0].finding(severity, what))
         if self.next_test and not self.failed:
-            yield f"{_beside(self.file).name}: next, when it is what the hospital says:"
+            yield f"{tests_beside(self.file).name}: next, when it is what the hospital says:"
             yield from self.next_test
         tests = f"{len(self.tests)} test{'s' * (len(self.tests) != 1)}"
         verdict = (
@@ -213,7 +213,7 @@ def try_file(named: Path) -> Result:
     """Run the tests beside a mapping file; the file of tests itself may be named too."""
     name = named.name.removesuffix(".test.yaml")
     path = named if name == named.name else named.with_name(f"{name}.yaml")
-    beside, problems = _beside(path), list[MappingProblem]()
+    beside, problems = tests_beside(path), list[MappingProblem]()
     file, cases, ready = None, list[Case](), list[tuple[Case, Check]]()
     with collected(problems):
         file = MappingFile.open(path)
@@ -239,7 +239,8 @@ def try_file(named: Path) -> Result:
     return Result(path, (), tests, every, gaps, next_test(file, gaps))
 
 
-def _beside(mapping: Path) -> Path:
+def tests_beside(mapping: Path) -> Path:
+    """Return the file of tests of a mapping file."""
     return mapping.with_suffix(".test.yaml")
 
 

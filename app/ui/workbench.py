@@ -1,0 +1,528 @@
+"""`encounters workbench`: a page to write a mapping file beside rows of the hospital system.
+
+It runs on the integrator's machine only, behind a token that is used once. The file on the
+disk is the truth: the page checks a draft while it is typed, and writes the file when it is
+saved. Rows, resources, findings and tests come from the tools of `encounters mapping`.
+
+A panel that reads the source has a thread of its own and shows what it does: a slow source
+never blocks typing.
+"""
+
+import hmac
+import os
+import secrets
+import webbrowser
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYetError
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import yaml
+from flask import Flask, Response, abort, jsonify, redirect, render_template, request
+from sqlalchemy.engine import make_url
+from werkzeug.serving import make_server
+from werkzeug.wrappers import Response as BaseResponse
+
+from adapters import open_adapter
+from adapters.contract import (
+    AdapterError,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+)
+from adapters.inspection import Finding, Measurement, SourceRow, find_rows, with_values
+from adapters.mapping.load import load_draft
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import profile_of
+from adapters.mapping.slots import SECTIONS
+from adapters.mapping.values import as_text
+from app.cli.check import (
+    CANNOT_RUN,
+    FINE,
+    CannotRunError,
+    MappingFile,
+    Severity,
+    check_file,
+    marked_lines,
+)
+from app.cli.explain import parsed_search
+from app.cli.mapping_tests import tests_beside, try_file
+from app.cli.preview import MASK, Preview
+from app.cli.rows import MappedRow
+from app.cli.schema import schema_of_mappings
+from app.errors import ServiceError
+from app.fhir.resources import resource_schemas
+from app.middleware import outcome_for
+from app.offer import compute_offer
+from app.search.parser import context_of, parse_search
+
+HOST = "127.0.0.1"
+ROWS = 20
+"""How many rows of the source are shown at a time."""
+
+WAIT_SECONDS = 1.0
+"""How long a panel waits for its source before it says that it is waiting."""
+
+PANEL_SECONDS = 60.0
+"""After how long a panel gives up; the source has time limits of its own."""
+
+BASE_URL = "https://encounters.example/fhir/v3"
+COOKIE = "workbench"
+
+
+class SourceError(Exception):
+    """The source cannot be asked; the text is for the person at the page."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """The text in the editor; `file` is the last version of it that has no problems."""
+
+    text: str
+    file: MappingFile | None = None
+    is_stale: bool = False
+    problems: list[Finding] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a panel waits for; `began` is by the monotonic clock."""
+
+    future: "Future[str]"
+    began: float
+
+
+class Workbench:
+    """One mapping file, its draft, and the panels that are at work."""
+
+    def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
+        self.path = path
+        self.environ = environ
+        self.token = secrets.token_urlsafe(24)
+        self.session = ""
+        self.draft = Draft("")
+        self._jobs: dict[str, Job] = {}
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="panel")
+        self.read_draft(self.on_disk())
+
+    def on_disk(self) -> str:
+        """Return the file as it is now."""
+        return self.path.read_text(encoding="utf-8-sig")
+
+    def read_draft(self, text: str) -> Draft:
+        """Check the text of the editor; a broken one keeps the last good version."""
+        draft = replace(self.draft, text=text, is_stale=False, problems=[])
+        try:
+            draft.file = MappingFile(*load_draft(self.path, text, self.environ))
+        except MappingError as error:
+            draft.is_stale = True
+            draft.problems = [Finding.of(problem) for problem in error.problems]
+        self.draft = draft
+        return draft
+
+    def good(self) -> MappingFile:
+        """Return the last version without problems. Raises SourceError if there is none."""
+        if self.draft.file is None:
+            raise SourceError(
+                "The file has never been without problems: mend those first."
+            )
+        return self.draft.file
+
+    def panel(self, name: str, work: Callable[[], str], *, start: bool) -> str:
+        """Return what a panel shows: its content, or that it waits for the source."""
+        if start:
+            if old := self._jobs.pop(name, None):
+                old.future.cancel()
+            self._jobs[name] = Job(self._threads.submit(work), monotonic())
+        job = self._jobs.get(name)
+        if job is None:
+            return ""
+        try:
+            return job.future.result(WAIT_SECONDS)
+        except NotYetError:
+            waited = monotonic() - job.began
+            if waited > PANEL_SECONDS:
+                return render_template("waiting.html", name=name, given_up=True)
+            return render_template("waiting.html", name=name, seconds=round(waited))
+        except (SourceError, AdapterError, CannotRunError, MappingError) as error:
+            return render_template("waiting.html", name=name, problem=str(error))
+
+
+def digest(text: str) -> str:
+    """Return what tells one version of the file from another."""
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def run(options: SimpleNamespace) -> int:
+    """Serve the workbench until it is stopped."""
+    path: Path = options.file
+    if options.source and not path.exists():
+        _write_new(path, options.source)
+    if not path.is_file():
+        raise CannotRunError(
+            f"{path}: there is no such file (--from URL writes a first one)"
+        )
+    bench = Workbench(path.absolute(), os.environ)
+    server = make_server(HOST, options.port, create_workbench(bench), threaded=True)
+    address = f"http://{HOST}:{server.port}/?token={bench.token}"
+    print(
+        f"{path}: open {address}\nThe address works once. Ctrl-C ends the workbench.",
+        flush=True,
+    )
+    if options.browser:
+        webbrowser.open(address)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        print()
+    return FINE
+
+
+def _write_new(path: Path, source: str) -> None:
+    from app.cli import new
+
+    lists = dict.fromkeys(("stay", "patient", "organization", "schema"), ())
+    status = new.run(SimpleNamespace(source=source, out=path, json=False, **lists))
+    if status == CANNOT_RUN or not path.exists():
+        raise CannotRunError(f"{source}: no first mapping could be written")
+
+
+def create_workbench(bench: Workbench) -> Flask:
+    """Return the pages of a workbench."""
+    pages = Flask("app.ui", template_folder="templates", static_folder="static")
+    pages.config["TRUSTED_HOSTS"] = [HOST, "localhost"]
+    pages.jinja_env.trim_blocks = pages.jinja_env.lstrip_blocks = True
+    pages.jinja_env.globals["bench"] = bench
+
+    @pages.before_request
+    def require_session() -> BaseResponse | None:
+        """Take the token once; then the cookie that it gave is required."""
+        if request.endpoint == "static":
+            return None
+        token, cookie = request.args.get("token", ""), request.cookies.get(COOKIE, "")
+        if token and bench.token and hmac.compare_digest(token, bench.token):
+            bench.token, bench.session = "", secrets.token_urlsafe(24)
+            response = redirect("/")
+            response.set_cookie(COOKIE, bench.session, httponly=True, samesite="Strict")
+            return response
+        if not bench.session or not hmac.compare_digest(cookie, bench.session):
+            abort(403, "Open the address that the command printed; it works once.")
+        # A form of another site is refused: it cannot send this header.
+        if request.method == "POST" and request.headers.get("X-Workbench") != "1":
+            abort(403)
+        return None
+
+    @pages.after_request
+    def add_headers(response: Response) -> Response:
+        nonce = f" 'nonce-{bench.session}'" if bench.session else ""
+        response.headers["Content-Security-Policy"] = (
+            f"default-src 'none'; script-src 'self'; style-src 'self'{nonce}; "
+            "img-src 'self'; connect-src 'self'; form-action 'self'; "
+            "frame-ancestors 'none'; base-uri 'none'"
+        )
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        if request.endpoint != "static":
+            response.headers["Cache-Control"] = "no-store"
+        return response
+
+    _register(pages, bench)
+    return pages
+
+
+def _register(pages: Flask, bench: Workbench) -> None:
+    @pages.get("/")
+    def page() -> str:
+        text = bench.on_disk()
+        bench.read_draft(text)
+        return render_template(
+            "workbench.html",
+            text=text,
+            digest=digest(text),
+            nonce=bench.session,
+            kinds=list(SECTIONS),
+            dialect=_dialect(bench),
+        )
+
+    @pages.get("/schema.json")
+    def schema() -> Response:
+        return jsonify(schema_of_mappings())
+
+    @pages.get("/version")
+    def version() -> Response:
+        return jsonify({"digest": digest(bench.on_disk())})
+
+    @pages.post("/draft")
+    def draft() -> Response:
+        checked = bench.read_draft(request.get_data(as_text=True))
+        return jsonify(
+            {
+                "stale": checked.is_stale,
+                "problems": [_diagnostic(bench, each) for each in checked.problems],
+                "questions": [
+                    {"line": number, "text": line.strip()}
+                    for number, line in marked_lines(checked.text)
+                ],
+            }
+        )
+
+    @pages.post("/save")
+    def save() -> tuple[Response, int]:
+        """Write the file, unless it was edited elsewhere since this page read it."""
+        now = digest(bench.on_disk())
+        if request.headers.get("If-Match") != now:
+            return jsonify({"digest": now}), 409
+        text = request.get_data(as_text=True)
+        new = bench.path.with_name(f".{bench.path.name}.new")
+        new.write_text(text, encoding="utf-8")
+        new.chmod(bench.path.stat().st_mode)
+        new.replace(bench.path)
+        bench.read_draft(text)
+        return jsonify({"digest": digest(text)}), 200
+
+    _register_panels(pages, bench)
+
+
+def _register_panels(pages: Flask, bench: Workbench) -> None:
+    works: Mapping[str, Callable[[Workbench, Mapping[str, str]], str]] = {
+        "rows": _rows,
+        "resource": _resource,
+        "findings": _findings,
+        "tests": _tests,
+        "try": _try,
+    }
+
+    @pages.get("/panel/<name>")
+    def panel(name: str) -> str:
+        if name not in works:
+            abort(404)
+        arguments = request.args.to_dict()
+
+        def work() -> str:
+            with pages.app_context():
+                return works[name](bench, arguments)
+
+        return bench.panel(name, work, start="wait" not in arguments)
+
+    @pages.post("/tests")
+    def add_test() -> tuple[str, int]:
+        """Append a test to the file beside the mapping."""
+        beside = tests_beside(bench.path)
+        before = beside.read_text("utf-8") if beside.exists() else "tests:\n"
+        text = request.form["test"].replace("\r\n", "\n").rstrip()
+        beside.write_text(f"{before.rstrip()}\n\n{text}\n", encoding="utf-8")
+        return f"Added to {beside.name}.", 200
+
+
+def _dialect(bench: Workbench) -> str:
+    """Return the name of the database for the colours of SQL, "" if it is none."""
+    file = bench.draft.file
+    if file is None or file.mapping.source.kind != "sql":
+        return ""
+    name = make_url(file.mapping.source.url).get_backend_name()
+    return {"mariadb": "mysql"}.get(name, name)
+
+
+def _diagnostic(bench: Workbench, finding: Finding) -> Mapping[str, Any]:
+    """Return a problem for the editor; one of another file stands at the first line."""
+    is_here = Path(finding.file) == bench.path
+    text = finding.text if is_here else f"{Path(finding.file).name}: {finding.text}"
+    line, column = (finding.line, finding.column) if is_here else (1, 1)
+    return {
+        "line": line,
+        "column": column,
+        "message": text,
+        "severity": finding.severity,
+    }
+
+
+# ------------------------------------------------------------------------------ panels
+
+
+def _rows(bench: Workbench, arguments: Mapping[str, str]) -> str:
+    """Show rows of a section as the source has them, and what each becomes."""
+    file = bench.good()
+    kind = SECTIONS[arguments.get("kind", "encounter")]
+    number = int(arguments.get("page", "0"))
+    ids, more = _ids(file.mapping, kind, number)
+    rows = find_rows(file.mapping, kind, ids)
+    unmasked = arguments.get("unmask") == "1"
+    return render_template(
+        "rows.html",
+        kind=arguments.get("kind", "encounter"),
+        page=number,
+        more=more,
+        unmasked=unmasked,
+        stale=bench.draft.is_stale,
+        columns=rows[0].columns if rows else (),
+        rows=[
+            (id, [_shown(cell, unmasked) for cell in row.cells], _verdict(file, row))
+            for id, row in zip(ids, rows, strict=True)
+        ],
+    )
+
+
+def _ids(
+    mapping: SourceMapping, kind: ResourceType, page: int
+) -> tuple[list[str], bool]:
+    """Return the ids of a page of rows in the usual order."""
+    with closing(open_adapter(mapping)) as adapter:
+        if kind not in adapter.capabilities:
+            raise SourceError(f"The mapping has no section {kind.lower()}.")
+        sorts = adapter.capabilities[kind].sorts
+        key = next(iter(sorts), SortKey.ID)
+        sort = Sort(key, descending=key is not SortKey.ID)
+        after = None
+        for _ in range(page + 1):
+            found = adapter.search(SearchQuery(kind, (), sort, ROWS, after=after))
+            after = found.last
+            if not (found.more and after):
+                break
+    return [
+        row.id for row in found.rows if row.id
+    ], found.more and found.last is not None
+
+
+def _shown(cell: object, unmasked: bool) -> str:
+    if cell is None:
+        return "NULL"
+    if not unmasked:
+        return MASK
+    try:
+        return as_text(cell)
+    except ValueError:
+        return f"a value of type {type(cell).__name__}"
+
+
+def _verdict(file: MappingFile, row: SourceRow) -> str:
+    """Return what becomes of a row in a word: "", hidden, removed or invalid."""
+    outcome = MappedRow.of(file, row).outcome
+    if isinstance(outcome, RowFault):
+        return "invalid"
+    return outcome if isinstance(outcome, str) else ""
+
+
+def _resource(bench: Workbench, arguments: Mapping[str, str]) -> str:
+    """Show the resource of a row, each element with its cell and its line."""
+    file = bench.good()
+    kind = SECTIONS[arguments["kind"]]
+    (row,) = find_rows(file.mapping, kind, [arguments["id"]])
+    unmasked = arguments.get("unmask") == "1"
+    mapped = MappedRow.of(file, row)
+    preview = Preview(mapped, is_redacted=not unmasked).as_json()
+    return render_template(
+        "mapped.html",
+        id=arguments["id"],
+        stale=bench.draft.is_stale,
+        preview=preview,
+        lines=[_line(bench, each) for each in preview["elements"]],  # type: ignore[attr-defined]
+        raw=orjson.dumps(preview["resource"], option=orjson.OPT_INDENT_2).decode(),
+        test=_test_of(file, row, mapped) if unmasked else "",
+    )
+
+
+def _line(bench: Workbench, element: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an element with the number of the line that makes it, 0 for another file."""
+    name, _, rest = str(element["place"]).rpartition(".yaml:")
+    is_here = f"{name}.yaml" == str(bench.path)
+    return {**element, "line": int(rest.partition(":")[0]) if is_here and rest else 0}
+
+
+def _test_of(file: MappingFile, row: SourceRow, mapped: MappedRow) -> str:
+    """Return a test that a row becomes what it becomes now."""
+    if not isinstance(mapped.outcome, dict) or row.section.http is not None:
+        return ""
+    kind = row.section.resource_type
+    cells = zip(row.columns, row.cells, strict=True)
+    test: dict[str, object] = {"name": f"a row like {kind}/{mapped.outcome['id']}"}
+    if kind is not ResourceType.ENCOUNTER:
+        test["of"] = kind.lower()
+    if file.of_source(row.section):
+        test["source"] = file.names(row.section)[0]
+    test["given"] = {
+        column: as_text(cell) for column, cell in cells if cell is not None
+    }
+    expected = {k: v for k, v in mapped.outcome.items() if k != "resourceType"}
+    test["expect"] = expected
+    text: str = yaml.safe_dump([test], allow_unicode=True, sort_keys=False, width=100)
+    return "".join(f"  {line}\n" for line in text.splitlines())
+
+
+def _findings(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
+    """Show what `check --live` says of the saved file."""
+    results, error = check_file(bench.path, is_live=True)
+    findings = [each for each in results if isinstance(each, Finding)]
+    return render_template(
+        "findings.html",
+        error=str(error or ""),
+        findings=[(each, _known(each)) for each in findings],
+        costs=[each for each in results if isinstance(each, Measurement)],
+        notes=Severity.NOTE,
+    )
+
+
+def _known(finding: Finding) -> str:
+    """Return the lines under `known` that accept a finding, "" where none can."""
+    at = finding.source or finding.element
+    if not at or finding.severity is Severity.NOTE:
+        return ""
+    entry = {"at": at, "says": finding.text, "because": "# ? why it may stay"}
+    text: str = yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
+    return "".join(f"  {line}\n" for line in text.splitlines())
+
+
+def _tests(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
+    """Run the tests beside the saved file."""
+    result = try_file(bench.path)
+    return render_template(
+        "tests.html",
+        result=result,
+        faults=[str(fault) for fault in result.faults],
+        coverage=result.coverage,
+        file=tests_beside(bench.path).name,
+    )
+
+
+def _try(bench: Workbench, arguments: Mapping[str, str]) -> str:
+    """Run a search: what is sent, and the first rows of the answer."""
+    mapping = bench.good().mapping
+    kind, pairs = parsed_search(arguments.get("search", ""))
+    context = context_of(BASE_URL, mapping.constants, mapping.time_zone)
+    unmasked = arguments.get("unmask") == "1"
+    with closing(open_adapter(mapping)) as adapter:
+        offer = compute_offer(profile_of(mapping), adapter.capabilities).resources.get(
+            kind
+        )
+        if offer is None or not offer.searchable:
+            raise SourceError(f"{kind} is not searched here.")
+        try:
+            query = parse_search(pairs, offer, context).query
+            began = monotonic()
+            page = adapter.search(query)
+            took = (monotonic() - began) * 1000
+            explain = with_values(adapter) if unmasked else adapter.explain
+            sent = explain(query) or "Nothing: nothing can match."
+        except (ServiceError, AdapterError) as error:
+            raise SourceError(outcome_for(error).issues[0].diagnostics or "") from error
+    schema = resource_schemas(mapping.constants)[kind]
+    resources = [schema.dump(row) for row in page.rows if not isinstance(row, RowFault)]
+    return render_template(
+        "tried.html",
+        sent=sent,
+        took=took,
+        ids=[row.id for row in page.rows],
+        more=page.more,
+        raw=orjson.dumps(resources, option=orjson.OPT_INDENT_2).decode()
+        if unmasked
+        else "",
+    )
