@@ -9,6 +9,7 @@ never blocks typing.
 """
 
 import hmac
+import logging
 import os
 import secrets
 import webbrowser
@@ -173,6 +174,8 @@ def run(options: SimpleNamespace) -> int:
             f"{path}: there is no such file (--from URL writes a first one)"
         )
     bench = Workbench(path.absolute(), os.environ)
+    # Its lines would hold searches, and so ids of patients.
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = make_server(HOST, options.port, create_workbench(bench), threaded=True)
     address = f"http://{HOST}:{server.port}/?token={bench.token}"
     print(

@@ -158,7 +158,10 @@ function pointAt(row) {
   for (const cell of document.querySelectorAll("[data-column]")) {
     cell.classList.toggle("of-element", columns.includes(cell.dataset.column));
   }
-  view.dispatch({ effects: mark.of(row ? Number(row.dataset.line) : 0) });
+  const line = row ? Number(row.dataset.line) : 0;
+  const effects = [mark.of(line)];
+  if (line) effects.push(cm.EditorView.scrollIntoView(view.state.doc.line(line).from, { y: "nearest", yMargin: 40 }));
+  view.dispatch({ effects });
 }
 
 function go(line) {

@@ -1,0 +1,136 @@
+"""Fixtures for the explorer: a service, its explorer, and a browser without a network."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import responses
+from flask import Flask
+from werkzeug.test import Client, TestResponse
+
+from adapters.testing.hospital import EDGES
+from app.ui.explorer import create_explorer
+from tests.app import provider
+from tests.redis_server import RedisServer
+from tests.serving import Served, publish_keys, serve
+
+URL = "https://explorer.example.org"
+CLIENT_ID = "explorer"
+AUTHORIZE = f"{provider.ISSUER}authorize"
+TOKEN = f"{provider.ISSUER}token"
+SETTINGS = {
+    "EXPLORER_BIND": "127.0.0.1:8003",
+    "EXPLORER_URL": URL,
+    "EXPLORER_CLIENT_ID": CLIENT_ID,
+}
+
+
+@dataclass
+class Browser:
+    """A person's browser: it keeps cookies, follows no redirect, and sends forms."""
+
+    app: Flask
+    provider: responses.RequestsMock
+    http: Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.http = Client(self.app, TestResponse)
+
+    def get(self, path: str, **headers: str) -> TestResponse:
+        """GET a page."""
+        return self.http.get(path, base_url=URL, headers=headers)
+
+    def post(self, path: str, csrf: str | None = None, **form: Any) -> TestResponse:
+        """POST a form of a page, with the token of this session."""
+        token = self.csrf() if csrf is None else csrf
+        data = {"csrf": token, **{k.replace("__", "."): v for k, v in form.items()}}
+        return self.http.post(path, base_url=URL, data=data)
+
+    def csrf(self) -> str:
+        """Return what the forms of this session carry."""
+        match = re.search(r'name="csrf" value="(\w+)"', self.get("/search/Encounter").text)
+        return match[1] if match else ""
+
+    def cookie(self) -> str:
+        """Return the id of the session."""
+        cookie = self.http.get_cookie("__Host-explorer", urlsplit(URL).hostname or "")
+        return cookie.value if cookie else ""
+
+    def begin_login(self) -> dict[str, str]:
+        """Begin a login; return what the provider is told."""
+        response = self.get("/login/start")
+        assert response.status_code == 302, response.text
+        assert response.headers["Location"].startswith(AUTHORIZE)
+        query = parse_qs(urlsplit(response.headers["Location"]).query)
+        return {name: values[0] for name, values in query.items()}
+
+    def log_in(
+        self, name: str = "camille", scope: str = "openid PATIENT_GAM_SEARCH", **claims: Any
+    ) -> TestResponse:
+        """Log in, the provider accepting whoever it is."""
+        asked = self.begin_login()
+        self.answer(name, scope, nonce=asked["nonce"], **claims)
+        return self.get(f"/login/done?code=right&state={asked['state']}")
+
+    def answer(self, name: str, scope: str, **claims: Any) -> None:
+        """Let the provider answer a code with tokens for a person."""
+        about = {"sub": name, "name": name.title(), "aud": CLIENT_ID, **claims}
+        body = {
+            "access_token": provider.sign(client_id=CLIENT_ID, sub=name, scope=scope),
+            "id_token": provider.sign(**about),
+            "token_type": "Bearer",
+            "expires_in": 600,
+        }
+        self.provider.upsert(responses.POST, TOKEN, json=body)
+
+    def search(self, kind: str = "Encounter", **form: Any) -> TestResponse:
+        """Search and open the page that it leads to."""
+        response = self.post(f"/search/{kind}", **form)
+        assert response.status_code == 303, response.text
+        return self.get(response.headers["Location"])
+
+
+@pytest.fixture
+def identity_provider() -> Iterator[responses.RequestsMock]:
+    """Publish metadata and keys of an identity provider."""
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        publish_keys(mock)
+        metadata = {
+            "issuer": provider.ISSUER,
+            "authorization_endpoint": AUTHORIZE,
+            "token_endpoint": TOKEN,
+            "jwks_uri": provider.KEY_SET_URL,
+        }
+        mock.get(
+            f"{provider.ISSUER}.well-known/openid-configuration", json=metadata
+        )
+        yield mock
+
+
+@pytest.fixture(scope="module")
+def service(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """Return a service on the edge-case hospital with an audit file."""
+    folder = tmp_path_factory.mktemp("explored")
+    audit = {
+        "AUDIT": str(folder / "audit.jsonl"),
+        "AUDIT_KEY": "k" * 32,
+        "AUDIT_PATIENTS": "clear",
+    }
+    return serve(EDGES, folder, redis_server.url, **SETTINGS, **audit)
+
+
+@pytest.fixture
+def browser(service: Served, identity_provider: responses.RequestsMock) -> Browser:
+    """Return a browser that is not logged in."""
+    return Browser(create_explorer(service.app), identity_provider)
+
+
+@pytest.fixture
+def camille(browser: Browser) -> Browser:
+    """Return the browser of a person who has logged in."""
+    assert browser.log_in().status_code == 303
+    return browser

@@ -1,0 +1,409 @@
+"""The explorer: login, searches, the tabs, and that it gives nothing away."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import responses
+
+from adapters.testing.hospital import CANARIES, EDGES
+from app.ui.explorer import ADVICE, HEADERS, create_explorer
+from tests.app import provider
+from tests.app.ui.conftest import CLIENT_ID, SETTINGS, URL, Browser
+from tests.redis_server import RedisServer
+from tests.serving import Served, serve
+
+
+def events(service: Served) -> list[dict[str, object]]:
+    """Return the audit events so far."""
+    file = Path(service.app.extensions["encounters"].settings.audit)
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+# ------------------------------------------------------------------------------- login
+
+
+@pytest.mark.parametrize("path", ["/", "/search/Encounter", "/results/x", "/see/x"])
+def test_a_page_leads_to_the_login_first(browser: Browser, path: str) -> None:
+    response = browser.get(path)
+    assert (response.status_code, response.headers["Location"]) == (303, "/login")
+
+
+def test_the_login_uses_pkce_state_and_nonce(browser: Browser) -> None:
+    asked = browser.begin_login()
+    assert asked["code_challenge_method"] == "S256"
+    assert asked["redirect_uri"] == f"{URL}/login/done"
+    assert asked["client_id"] == CLIENT_ID
+    assert min(map(len, (asked["state"], asked["nonce"], asked["code_challenge"]))) > 20
+
+
+def test_who_has_logged_in_is_named(camille: Browser) -> None:
+    assert "Camille" in camille.get("/search/Encounter").text
+
+
+def test_the_cookie_is_opaque_and_for_this_host_alone(browser: Browser) -> None:
+    response = browser.log_in()
+    (cookie,) = (c for c in response.headers.getlist("Set-Cookie") if "Expires" not in c)
+    assert cookie.startswith("__Host-explorer=")
+    for part in ("Secure", "HttpOnly", "SameSite=Lax", "Path=/"):
+        assert part in cookie
+    assert "." not in browser.cookie(), "a token has dots"
+
+
+def test_redis_holds_no_token_that_can_be_read(
+    camille: Browser, redis_server: RedisServer
+) -> None:
+    keys = [key for key in redis_server.client().scan_iter("explorer:*")]
+    assert keys
+    for key in keys:
+        assert camille.cookie().encode() not in key
+        assert b"camille" not in redis_server.client().get(key)
+
+
+def test_a_login_that_another_browser_began_is_refused(
+    service: Served, browser: Browser
+) -> None:
+    """Login CSRF: the address of an attacker's own login does nothing here."""
+    attacker = Browser(browser.app, browser.provider)
+    asked = attacker.begin_login()
+    attacker.answer("mallory", "openid", nonce=asked["nonce"])
+    path = f"/login/done?code=right&state={asked['state']}"
+    assert browser.get(path).status_code == 404
+    browser.begin_login()
+    assert browser.get(path).status_code == 403
+    assert browser.get("/search/Encounter").status_code == 303
+
+
+def test_a_session_is_new_after_the_login(browser: Browser) -> None:
+    """Session fixation: an id that was there before is worth nothing afterwards."""
+    browser.begin_login()
+    planted = browser.cookie()
+    browser.log_in()
+    assert browser.cookie() != planted
+    other = Browser(browser.app, browser.provider)
+    other.http.set_cookie("__Host-explorer", planted, domain=urlsplit(URL).hostname or "")
+    assert other.get("/search/Encounter").status_code == 303
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"nonce": "of another login"},
+        {"aud": "another client"},
+        {"iss": "https://other.example.org/"},
+        {"exp": 1_000_000_000},
+        {"sub": None},
+    ],
+    ids=["nonce", "audience", "issuer", "expiry", "subject"],
+)
+def test_an_id_token_for_something_else_is_refused(
+    browser: Browser, claims: dict[str, object]
+) -> None:
+    assert browser.log_in(**claims).status_code == 403
+    assert browser.get("/search/Encounter").status_code == 303
+
+
+def test_a_provider_that_refuses_is_told(browser: Browser) -> None:
+    asked = browser.begin_login()
+    assert browser.get(f"/login/done?error=access_denied&state={asked['state']}").status_code == 403
+    browser.provider.upsert(
+        responses.POST, f"{provider.ISSUER}token", json={"error": "invalid_grant"}, status=400
+    )
+    asked = browser.begin_login()
+    assert browser.get(f"/login/done?code=x&state={asked['state']}").status_code == 403
+
+
+def test_the_login_leads_nowhere_else(browser: Browser) -> None:
+    """Open redirect: no address from a request is followed."""
+    asked = browser.begin_login()
+    browser.answer("camille", "openid", nonce=asked["nonce"])
+    response = browser.get(
+        f"/login/done?code=right&state={asked['state']}&next=https://evil.example"
+        "&redirect_uri=https://evil.example"
+    )
+    assert response.headers["Location"] == "/"
+
+
+def test_who_logs_out_is_out(camille: Browser) -> None:
+    cookie = camille.cookie()
+    assert camille.post("/logout").status_code == 303
+    camille.http.set_cookie("__Host-explorer", cookie, domain=urlsplit(URL).hostname or "")
+    assert camille.get("/search/Encounter").status_code == 303
+
+
+def test_logins_are_limited_by_address(browser: Browser) -> None:
+    statuses = {browser.get("/login/start").status_code for _ in range(40)}
+    assert statuses == {302, 429}
+
+
+# ----------------------------------------------------------------------------- attacks
+
+
+def test_every_form_needs_the_token_of_its_session(camille: Browser) -> None:
+    for token in ("", "0" * 36):
+        for path in ("/search/Encounter", "/logout", "/see/x/stays"):
+            assert camille.post(path, csrf=token).status_code == 403
+
+
+def test_every_page_has_the_headers(camille: Browser) -> None:
+    for path in ("/login", "/search/Encounter", "/none", "/static/explorer.css"):
+        response = camille.get(path)
+        for name, value in HEADERS:
+            if path.startswith("/static") and name == "Cache-Control":
+                continue
+            assert response.headers.getlist(name) == [value], path
+    assert "unsafe" not in dict(HEADERS)["Content-Security-Policy"]
+
+
+def test_another_host_is_not_served(browser: Browser) -> None:
+    response = browser.http.get("/login", base_url="https://attacker.example")
+    assert response.status_code == 400
+
+
+def test_a_result_is_of_no_use_to_anybody_else(camille: Browser) -> None:
+    mine = camille.post("/search/Encounter", patient="1").headers["Location"]
+    sealed = re.findall(r'href="(/see/[^"]+)"', camille.get(mine).text)[0]
+    other = Browser(camille.app, camille.provider)
+    other.log_in("dominique")
+    assert other.get(mine).status_code == 404
+    assert other.get(sealed).status_code == 404
+    assert camille.get(mine).status_code == camille.get(sealed).status_code == 200
+
+
+def test_criteria_never_stand_in_an_address(camille: Browser) -> None:
+    place = camille.post("/search/Patient", family="Serincanari").headers["Location"]
+    page = camille.get(place)
+    addresses = [place, *re.findall(r'(?:href|action)="([^"]+)"', page.text)]
+    for canary in CANARIES:
+        assert not any(canary in address for address in addresses)
+    assert not any("Patient/14" in address for address in addresses)
+
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+def test_a_column_cannot_write_into_a_page(
+    tmp_path: Path, redis_server: RedisServer, identity_provider: responses.RequestsMock
+) -> None:
+    """XSS through every column of the hospital, in every tab and page."""
+    stays = [row._replace(visit=HOSTILE, unit=HOSTILE) for row in EDGES.stays[:3]]
+    patients = [
+        row._replace(used_name=HOSTILE, birth_name=HOSTILE, given=HOSTILE, numbers=((HOSTILE, None),))
+        for row in EDGES.patients[:1]
+    ]
+    organizations = [row._replace(title=HOSTILE, finess=HOSTILE) for row in EDGES.organizations[:1]]
+    hospital = type(EDGES)(tuple(stays), tuple(patients), tuple(organizations))
+    served = serve(hospital, tmp_path, redis_server.url, **SETTINGS)
+    browser = Browser(create_explorer(served.app), identity_provider)
+    browser.log_in(scope="openid PATIENT_GAM_SEARCH INTEGRATOR")
+    pages = []
+    for kind in ("Encounter", "Patient", "Organization"):
+        place = browser.post(f"/search/{kind}", **{"_id": "1,H1"}).headers["Location"]
+        path = place.partition("?")[0]
+        for tab in ("table", "timeline", "json", "request", "how"):
+            pages.append(browser.get(f"{path}?tab={tab}").text)
+        pages += [browser.get(a).text for a in re.findall(r'href="(/see/[^"]+)"', pages[-5])]
+    assert sum("&lt;script&gt;" in page for page in pages) >= 9
+    for page in pages:
+        assert "<script>alert" not in page
+        assert "<img" not in page
+
+
+@pytest.mark.parametrize("kind", ["Encounter", "Patient", "Organization"])
+def test_a_parameter_cannot_write_into_a_page(camille: Browser, kind: str) -> None:
+    """XSS through every field of every form, and through addresses."""
+    names = set(re.findall(r'name="([\w.-]+)"', camille.get(f"/search/{kind}").text))
+    for name in names - {"csrf"}:
+        response = camille.post(f"/search/{kind}", **{name: HOSTILE})
+        page = response.text if response.status_code != 303 else camille.get(response.headers["Location"]).text
+        assert "<script>alert" not in page, name
+        assert "<img" not in page, name
+    place = camille.post(f"/search/{kind}", **{"_id": "1"}).headers["Location"]
+    for query in ("&column=", "&tab=", "&_index=", "&_searchAfter="):
+        assert "<script>alert" not in camille.get(place + query + HOSTILE).text
+
+
+# ---------------------------------------------------------------------------- searches
+
+
+def test_the_form_has_what_is_offered(camille: Browser) -> None:
+    page = camille.get("/search/Encounter").text
+    for name in ("patient", "date.0", "date.1", "status", "class", "_sort", "_count"):
+        assert f'name="{name}"' in page
+
+
+@pytest.mark.parametrize("group", ["group-a", "group-b"])
+def test_the_form_of_a_group_is_its_own(
+    group: str, tmp_path: Path, redis_server: RedisServer, identity_provider: responses.RequestsMock
+) -> None:
+    served = serve(EDGES, tmp_path, redis_server.url, profile=group, **SETTINGS)
+    browser = Browser(create_explorer(served.app), identity_provider)
+    browser.log_in()
+    page = browser.get("/search/Encounter").text
+    offered = served.app.extensions["encounters"].offer.resources["Encounter"].parameters
+    for name in ("class", "status", "identifier"):
+        assert (f'name="{name}"' in page) is (name in offered)
+    result = browser.search(patient="1")
+    assert result.status_code == 200
+    assert "/see/" in result.text
+
+
+def test_a_search_is_the_one_of_the_form(camille: Browser) -> None:
+    page = camille.search(
+        patient="3", date__0="2024-10-27", date__0__prefix="eq", _sort="date", _count="2"
+    )
+    assert re.findall(r'/see/[^"]+">(\d+)</a>', page.text)[::3] == ["31", "30"]
+    assert ">Next page<" in page.text
+
+
+def test_pages_go_on_and_back(camille: Browser) -> None:
+    first = camille.search(patient="5", _count="10", _sort="date")
+    (step,) = re.findall(r'href="([^"]+)" rel="next"', first.text)
+    second = camille.get(step.replace("&amp;", "&"))
+    (back,) = re.findall(r'href="([^"]+)" rel="prev"', second.text)
+    again = camille.get(back.replace("&amp;", "&"))
+    shown = [re.findall(r">(\d+)</a></td><td", p.text) for p in (first, second, again)]
+    assert shown[0] == shown[2]
+    assert not set(shown[0]) & set(shown[1])
+
+
+def test_an_error_shows_the_form_and_what_to_do(camille: Browser) -> None:
+    response = camille.post("/search/Encounter", date__0="2024-13", patient="1")
+    assert response.status_code == 412
+    assert ADVICE[412] in response.text
+    assert 'value="2024-13"' in response.text
+
+
+def test_every_status_of_the_service_has_advice() -> None:
+    from app.errors import OUTCOMES
+
+    shown_to_people = {answer.status for answer in OUTCOMES.values()} - {406, 415}
+    assert shown_to_people | {429, 500} <= set(ADVICE)
+
+
+def test_the_json_tab_has_the_exact_bytes(camille: Browser) -> None:
+    place = camille.post("/search/Encounter", patient="1").headers["Location"]
+    path = place.partition("?")[0]
+    body = camille.get(f"{path}/page.json").get_data()
+    assert json.loads(body)["resourceType"] == "Bundle"
+    assert json.loads(body)["total"] == len(json.loads(body)["entry"]) or json.loads(body)["link"]
+    page = camille.get(f"{path}?tab=json").text
+    assert str(len(body)) in page
+
+
+def test_csv_has_the_columns_and_no_formula(
+    tmp_path: Path, redis_server: RedisServer, identity_provider: responses.RequestsMock
+) -> None:
+    stay = EDGES.stays[0]._replace(visit="=cmd|' /C calc'!A0")
+    hospital = type(EDGES)((stay,), EDGES.patients, EDGES.organizations)
+    served = serve(hospital, tmp_path, redis_server.url, **SETTINGS)
+    browser = Browser(create_explorer(served.app), identity_provider)
+    browser.log_in()
+    path = browser.post("/search/Encounter", patient="1").headers["Location"].partition("?")[0]
+    text = browser.get(f"{path}/page.csv?column=number&column=status").get_data().decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["Visit number", "Status"]
+    assert rows[1][0].startswith("'=")
+
+
+def test_the_request_tab_has_the_search_and_no_token(camille: Browser) -> None:
+    place = camille.post("/search/Encounter", patient="1", _count="3").headers["Location"]
+    page = camille.get(place.replace("tab=table", "tab=request")).text
+    for language in ("curl", "Python", "JavaScript", ".http"):
+        assert f"<h2>{language}</h2>" in page
+    assert page.count("patient") >= 4
+    assert "eyJ" not in page, "an access token"
+
+
+def test_the_timeline_shows_overlaps_and_open_ends(camille: Browser) -> None:
+    place = camille.post("/search/Encounter", patient="1").headers["Location"]
+    page = camille.get(place.replace("tab=table", "tab=timeline")).text
+    lanes = set(re.findall(r'<rect x="[\d.]+" y="(\d+)"', page))
+    assert len(lanes) > 1
+    assert "<path" in page
+    assert "<table>" in page, "the text alternative"
+
+
+def test_how_is_for_integrators(browser: Browser) -> None:
+    browser.log_in()
+    place = browser.post("/search/Encounter", patient="1").headers["Location"]
+    how = place.replace("tab=table", "tab=how")
+    assert browser.get(how).status_code == 404
+    browser.log_in(scope="openid PATIENT_GAM_SEARCH INTEGRATOR")
+    place = browser.post("/search/Encounter", patient="1").headers["Location"]
+    page = browser.get(place.replace("tab=table", "tab=how")).text
+    assert "SELECT" in page
+    sealed = re.findall(r'href="(/see/[^"]+)"', browser.get(place).text)[0]
+    assert "mapping.yaml" in browser.get(sealed).text
+
+
+def test_a_patient_leads_to_the_stays(camille: Browser) -> None:
+    page = camille.search("Patient", **{"_id": "3"})
+    (sealed,) = re.findall(r'href="(/see/[^"]+)"', page.text)[:1]
+    assert "Éléonore" in camille.get(sealed).text
+    place = camille.post(f"{sealed}/stays").headers["Location"]
+    assert "tab=timeline" in place
+    assert camille.get(place).status_code == 200
+
+
+def test_a_search_can_be_changed(camille: Browser) -> None:
+    place = camille.post("/search/Encounter", patient="3", status="finished", date__0="2024", date__0__prefix="ge").headers["Location"]
+    page = camille.get(f"{place.partition('?')[0]}/change").text
+    assert re.search(r'name="patient" value="3"', page)
+    assert re.search(r'value="finished" checked', page)
+    assert re.search(r'name="date.0" value="2024"', page)
+
+
+# ------------------------------------------------------------------------------- audit
+
+
+def test_the_audit_trail_names_the_person(service: Served, camille: Browser) -> None:
+    place = camille.post("/search/Patient", **{"_id": "3"}).headers["Location"]
+    sealed = re.findall(r'href="(/see/[^"]+)"', camille.get(place).text)[0]
+    camille.get(sealed)
+    last = events(service)[-3:]
+    assert {e["agent"][0]["userId"]["value"] for e in last} == {f"{CLIENT_ID}/camille"}
+    assert all("Patient/3" in json.dumps(event) for event in last)
+
+
+def test_a_reason_is_asked_for_and_recorded(
+    tmp_path: Path, redis_server: RedisServer, identity_provider: responses.RequestsMock
+) -> None:
+    audit = {"AUDIT": str(tmp_path / "audit.jsonl"), "AUDIT_KEY": "k" * 32}
+    served = serve(EDGES, tmp_path, redis_server.url, EXPLORER_REASON="true", **SETTINGS, **audit)
+    browser = Browser(create_explorer(served.app), identity_provider)
+    browser.log_in()
+    assert browser.get("/search/Encounter").headers["Location"] == "/reason"
+    csrf = re.findall(r'name="csrf" value="(\w+)"', browser.get("/reason").text)[0]
+    assert browser.post("/reason", csrf=csrf, reason="ward round").status_code == 303
+    browser.search(patient="1")
+    assert events(served)[-1]["purposeOfEvent"] == [{"text": "ward round"}]
+
+
+def test_a_scope_that_is_missing_is_refused_and_told(browser: Browser) -> None:
+    browser.log_in(scope="openid PATIENT_READ")
+    response = browser.post("/search/Encounter", patient="1")
+    assert response.status_code == 403
+    assert ADVICE[403] in response.text
+
+
+def test_without_a_provider_a_token_is_pasted(
+    tmp_path: Path, redis_server: RedisServer, identity_provider: responses.RequestsMock
+) -> None:
+    served = serve(EDGES, tmp_path, redis_server.url, EXPLORER_BIND="127.0.0.1:8003", PLAIN_HTTP="loopback")
+    browser = Browser(create_explorer(served.app), identity_provider)
+    local = {"base_url": "http://127.0.0.1:8003"}
+    page = browser.http.get("/login", **local).text
+    csrf = re.findall(r'name="csrf" value="(\w+)"', page)[0]
+    form = {"csrf": csrf, "token": provider.sign(client_id="me")}
+    assert browser.http.post("/login/token", data=form, **local).status_code == 303
+    assert "me" in browser.http.get("/search/Encounter", **local).text
+    for token in ("nonsense", provider.sign(exp=1)):
+        page = browser.http.get("/login", **local).text
+        form = {"csrf": csrf, "token": token}
+        assert browser.http.post("/login/token", data=form, **local).status_code in (401, 403)
+    assert parse_qs("a=b")
