@@ -108,6 +108,11 @@ manifests: .venv/run.stamp ## Render deploy/kubernetes from deploy/chart, with t
 monitoring: .venv/run.stamp ## Generate alert rules and the dashboard from the metrics of the service
 	@$(BIN)/python deploy/monitoring/generate.py
 
+.PHONY: vendor
+vendor: ## Bundle scripts and styles of others for the pages, from tools/vendor, where npm is
+	@npm ci --prefix tools/vendor --no-audit --no-fund
+	@npm run build --prefix tools/vendor
+
 .PHONY: lock
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)

@@ -62,7 +62,10 @@ SYSTEM = (
 )
 
 FIXTURES = frozenset(
-    {"demo", "demo_api", "hospital_server", "kestrel", "mariadb_server", "mysql_server"}
+    {
+        *("browser", "demo", "demo_api", "hospital_server"),
+        *("kestrel", "mariadb_server", "mysql_server"),
+    }
 )
 """Who asks for one of these has a process started, and is `system`."""
 
@@ -85,6 +88,7 @@ EXTENDED = (
     "adapters/sql/test_comparisons.py",
     "adapters/sql/test_keyset.py",
     "app/test_openapi.py::test_every_answer_is_one_that_is_described",
+    "app/ui/test_vendor.py::test_a_build_writes_the_same_files",
     "attacks/test_made_up_links.py",
     "attacks/test_made_up_searches.py",
     "attacks/test_made_up_tokens.py",

@@ -1,0 +1,101 @@
+"""What others wrote and the pages load: as `make vendor` built it, under known licences."""
+
+import gzip
+import hashlib
+import json
+import re
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.running import install_npm
+from tests.live import ROOT
+
+SOURCE = ROOT / "tools" / "vendor"
+SERVED, AXE = "app/ui/static/vendor", "tests/browser/axe"
+FOLDERS = (SERVED, AXE)
+ALLOWED = runpy.run_path(str(ROOT / ".ci" / "licences.py"))["ALLOWED"] | {"0BSD"}
+EXPLORER, WORKBENCH = ("htmx.js", "pico.css"), ("htmx.js", "pico.css", "editor.js")
+
+
+def versions(folder: str) -> Any:
+    return json.loads((ROOT / folder / "VERSIONS.json").read_text("utf-8"))
+
+
+def files(folder: Path) -> set[str]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix() for path in paths}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_table_has_every_file_and_its_hash(folder: str) -> None:
+    table = versions(folder)["files"]
+    beside = {"VERSIONS.json", *(f"{name}.gz" for name in table)}
+    assert files(ROOT / folder) - beside == set(table)
+    for name, row in table.items():
+        content = (ROOT / folder / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == row["sha256"], name
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_versions_are_those_of_the_lock(folder: str) -> None:
+    text = (SOURCE / "package-lock.json").read_text("utf-8")
+    lock = json.loads(text)["packages"]
+    for name, package in versions(folder)["packages"].items():
+        assert package["version"] == lock[f"node_modules/{name}"]["version"], name
+    # Whoever installs has a registry of their own.
+    assert '"resolved"' not in text
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_licences_are_allowed_and_their_texts_are_there(folder: str) -> None:
+    texts = (ROOT / folder / "LICENSES.txt").read_text("utf-8")
+    packages = versions(folder)["packages"]
+    assert packages
+    for name, package in packages.items():
+        assert package["licence"] in ALLOWED, name
+        heading = f"^{re.escape(name)} {re.escape(package['version'])}$"
+        assert re.search(heading, texts, re.MULTILINE), name
+
+
+def test_compressed_files_hold_the_same() -> None:
+    scripts = [n for n in versions(SERVED)["files"] if n.endswith((".js", ".css"))]
+    assert {*scripts} == {*WORKBENCH}
+    for name in scripts:
+        file = ROOT / SERVED / name
+        assert gzip.decompress(Path(f"{file}.gz").read_bytes()) == file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("names", "limit"), [(EXPLORER, 40_000), (WORKBENCH, 220_000)], ids=str
+)
+def test_pages_stay_light(names: tuple[str, ...], limit: int) -> None:
+    # 60 and 250 kB less what is for the pages' own scripts and styles.
+    sizes = [(ROOT / SERVED / f"{name}.gz").stat().st_size for name in names]
+    assert sum(sizes) < limit
+
+
+def test_nothing_is_loaded_from_a_data_address() -> None:
+    assert b"data:" not in (ROOT / SERVED / "pico.css").read_bytes()
+
+
+def test_a_build_writes_the_same_files(tmp_path: Path) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    source, root = tmp_path / "vendor", tmp_path / "root"
+    ignored = shutil.ignore_patterns("node_modules")
+    shutil.copytree(SOURCE, source, ignore=ignored)
+    install_npm(source)
+    subprocess.run(
+        ["node", "build.mjs", str(root)], cwd=source, check=True, timeout=300
+    )
+    for folder in FOLDERS:
+        built, here = root / folder, ROOT / folder
+        assert files(built) == files(here)
+        # How well zlib compresses depends on its version.
+        for name in (each for each in files(built) if not each.endswith(".gz")):
+            assert (built / name).read_bytes() == (here / name).read_bytes(), name
