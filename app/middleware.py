@@ -100,7 +100,8 @@ def register_transport(
 
     @app.after_request
     def add_headers(response: Response) -> Response:
-        response.headers.extend(headers)
+        for name, value in headers:
+            response.headers.setdefault(name, value)
         if g.get("https"):
             response.headers.extend([STRICT_TRANSPORT])
         if request.method == "OPTIONS" and not response.calculate_content_length():

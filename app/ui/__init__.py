@@ -1,1 +1,33 @@
-"""Pages in the browser: the explorer, for people who search."""
+"""Pages in the browser: the explorer for people who search, the workbench for mappings."""
+
+from pathlib import Path
+
+from flask import Flask, Response, request, send_from_directory
+
+STATIC = Path(__file__).parent / "static"
+
+
+def create_pages() -> Flask:
+    """Return an application with the templates and files of the pages.
+
+    Large files are sent compressed: each has a copy that ends in .gz beside it.
+    """
+    pages = Flask("app.ui", template_folder="templates", static_folder=None)
+    pages.jinja_env.trim_blocks = pages.jinja_env.lstrip_blocks = True
+
+    @pages.get("/static/<path:filename>", endpoint="static")
+    def static(filename: str) -> Response:
+        compressed = f"{filename}.gz"
+        takes_gzip = request.accept_encodings.quality("gzip") > 0
+        if not (takes_gzip and (STATIC / compressed).is_file()):
+            return send_from_directory(STATIC, filename)
+        response = send_from_directory(STATIC, compressed)
+        response.mimetype = _MIMETYPES[Path(filename).suffix]
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Vary"] = "Accept-Encoding"
+        return response
+
+    return pages
+
+
+_MIMETYPES = {".css": "text/css", ".js": "text/javascript"}

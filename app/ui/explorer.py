@@ -44,7 +44,7 @@ from app.redis_client import connect
 from app.search.parser import parse_search
 from app.service import EXTENSION, Service
 from app.stages import Stage
-from app.ui import calls
+from app.ui import calls, create_pages
 from app.ui.calls import Pairs, Reply
 from app.ui.forms import filled, form_of, parameters_of
 from app.ui.login import Login, LoginError
@@ -163,7 +163,7 @@ blueprint = Blueprint("explorer", __name__)
 def create_explorer(app: Flask) -> Flask:
     """Return the explorer of a service."""
     explorer = Explorer(app)
-    pages = Flask("app.ui", template_folder="templates", static_folder="static")
+    pages = create_pages()
     pages.config["MAX_CONTENT_LENGTH"] = explorer.settings.max_body_bytes
     # A page of another site that resolves to this machine is not served (DNS rebinding).
     pages.config["TRUSTED_HOSTS"] = [urlsplit(explorer.url).hostname]
@@ -173,7 +173,6 @@ def create_explorer(app: Flask) -> Flask:
         offer=explorer.service.offer.resources,
         seal=lambda reference: explorer.sessions.seal(g.session, reference),
     )
-    pages.jinja_env.trim_blocks = pages.jinja_env.lstrip_blocks = True
     register_request_log(pages)
     register_transport(pages, explorer.settings, HEADERS)
     pages.register_error_handler(Exception, _show_error)
@@ -202,12 +201,13 @@ def _error_page(status: int, text: str) -> str:
     )
 
 
-@blueprint.before_request
+@blueprint.before_app_request
 def _require_login() -> BaseResponse | None:
     """Find the session; who is not logged in comes to the login."""
     explorer = _explorer()
     g.session = None
-    if request.endpoint == "static":
+    if request.endpoint in {None, "static"}:
+        # Another host, or no page of ours: Flask refuses it next.
         return None
     g.session = explorer.sessions.current()
     if request.method == "POST":

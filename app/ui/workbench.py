@@ -66,6 +66,7 @@ from app.fhir.resources import resource_schemas
 from app.middleware import outcome_for
 from app.offer import compute_offer
 from app.search.parser import context_of, parse_search
+from app.ui import create_pages
 
 HOST = "127.0.0.1"
 ROWS = 20
@@ -202,9 +203,8 @@ def _write_new(path: Path, source: str) -> None:
 
 def create_workbench(bench: Workbench) -> Flask:
     """Return the pages of a workbench."""
-    pages = Flask("app.ui", template_folder="templates", static_folder="static")
+    pages = create_pages()
     pages.config["TRUSTED_HOSTS"] = [HOST, "localhost"]
-    pages.jinja_env.trim_blocks = pages.jinja_env.lstrip_blocks = True
     pages.jinja_env.globals["bench"] = bench
 
     @pages.before_request

@@ -13,7 +13,7 @@ document.addEventListener("click", (event) => {
   }
 });
 // A new page begins at its heading, for the keyboard and for screen readers.
-document.addEventListener("htmx:afterSettle", () => {
+document.addEventListener("htmx:after:settle", () => {
   const heading = document.querySelector("main h1");
   if (heading) { heading.tabIndex = -1; heading.focus({ preventScroll: true }); }
 });

@@ -133,7 +133,7 @@ const view = new cm.EditorView({
   extensions: [
     cm.setup(body.dataset.nonce),
     cm.mapping({ dialect: body.dataset.dialect }),
-    cm.autocompletion({ override: [complete] }),
+    cm.autocompletion({ override: [complete], icons: false }),
     cm.linter(check, { delay: 400 }),
     cm.lintGutter(),
     hover,

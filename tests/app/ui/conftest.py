@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -29,30 +29,49 @@ SETTINGS = {
 }
 
 
+_NUMBERS = count()
+"""Each browser has an address of its own: logins are limited by address."""
+
+
 @dataclass
 class Browser:
     """A person's browser: it keeps cookies, follows no redirect, and sends forms."""
 
     app: Flask
     provider: responses.RequestsMock
+    url: str = URL
+    address: str = field(default_factory=lambda: f"10.{next(_NUMBERS)}.0.1")
     http: Client = field(init=False)
 
     def __post_init__(self) -> None:
         self.http = Client(self.app, TestResponse)
 
-    def get(self, path: str, **headers: str) -> TestResponse:
+    def get(self, path: str) -> TestResponse:
         """GET a page."""
-        return self.http.get(path, base_url=URL, headers=headers)
+        return self._open(path, "GET")
 
     def post(self, path: str, csrf: str | None = None, **form: Any) -> TestResponse:
         """POST a form of a page, with the token of this session."""
         token = self.csrf() if csrf is None else csrf
         data = {"csrf": token, **{k.replace("__", "."): v for k, v in form.items()}}
-        return self.http.post(path, base_url=URL, data=data)
+        return self._open(path, "POST", data=data)
+
+    def _open(self, path: str, method: str, **more: Any) -> TestResponse:
+        peer = {"REMOTE_ADDR": self.address}
+        return self.http.open(
+            path,
+            method=method,
+            base_url=self.url,
+            environ_base=peer,
+            buffered=True,
+            **more,
+        )
 
     def csrf(self) -> str:
         """Return what the forms of this session carry."""
-        match = re.search(r'name="csrf" value="(\w+)"', self.get("/search/Encounter").text)
+        match = re.search(
+            r'name="csrf" value="(\w+)"', self.get("/search/Encounter").text
+        )
         return match[1] if match else ""
 
     def cookie(self) -> str:
@@ -69,11 +88,14 @@ class Browser:
         return {name: values[0] for name, values in query.items()}
 
     def log_in(
-        self, name: str = "camille", scope: str = "openid PATIENT_GAM_SEARCH", **claims: Any
+        self,
+        name: str = "camille",
+        scope: str = "openid PATIENT_GAM_SEARCH",
+        **claims: Any,
     ) -> TestResponse:
         """Log in, the provider accepting whoever it is."""
         asked = self.begin_login()
-        self.answer(name, scope, nonce=asked["nonce"], **claims)
+        self.answer(name, scope, **{"nonce": asked["nonce"], **claims})
         return self.get(f"/login/done?code=right&state={asked['state']}")
 
     def answer(self, name: str, scope: str, **claims: Any) -> None:
@@ -105,14 +127,14 @@ def identity_provider() -> Iterator[responses.RequestsMock]:
             "token_endpoint": TOKEN,
             "jwks_uri": provider.KEY_SET_URL,
         }
-        mock.get(
-            f"{provider.ISSUER}.well-known/openid-configuration", json=metadata
-        )
+        mock.get(f"{provider.ISSUER}.well-known/openid-configuration", json=metadata)
         yield mock
 
 
 @pytest.fixture(scope="module")
-def service(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Served:
+def service(
+    redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Served:
     """Return a service on the edge-case hospital with an audit file."""
     folder = tmp_path_factory.mktemp("explored")
     audit = {
@@ -124,13 +146,13 @@ def service(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def browser(service: Served, identity_provider: responses.RequestsMock) -> Browser:
+def visitor(service: Served, identity_provider: responses.RequestsMock) -> Browser:
     """Return a browser that is not logged in."""
     return Browser(create_explorer(service.app), identity_provider)
 
 
 @pytest.fixture
-def camille(browser: Browser) -> Browser:
+def camille(visitor: Browser) -> Browser:
     """Return the browser of a person who has logged in."""
-    assert browser.log_in().status_code == 303
-    return browser
+    assert visitor.log_in().status_code == 303
+    return visitor
