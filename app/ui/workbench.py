@@ -210,7 +210,8 @@ def create_workbench(bench: Workbench) -> Flask:
     @pages.before_request
     def require_session() -> BaseResponse | None:
         """Take the token once; then the cookie that it gave is required."""
-        if request.endpoint == "static":
+        if request.endpoint in {None, "static"}:
+            # Another host, or no page of ours: Flask refuses it next.
             return None
         token, cookie = request.args.get("token", ""), request.cookies.get(COOKIE, "")
         if token and bench.token and hmac.compare_digest(token, bench.token):

@@ -109,6 +109,13 @@ def test_a_required_setting_that_is_absent_or_empty_is_missing(mapping, name, te
 INTROSPECTED = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
 """An account at the introspection endpoint, whose address the metadata has to name."""
 
+EXPLORER = {
+    "EXPLORER_BIND": "10.0.0.1:8003",
+    "EXPLORER_URL": "https://e.example",
+    "EXPLORER_CLIENT_ID": "explorer",
+}
+"""An explorer that people of the hospital reach."""
+
 BAD = [
     ("BASE_URL", "http://encounters.example.org/fhir/v3"),
     ("BASE_URL", "https://encounters.example.org/fhir/v3/"),
@@ -192,6 +199,9 @@ BAD = [
     ("BIND", "localhost:8000/x"),
     ("BIND", "unix:gunicorn.sock"),
     ("OPERATIONS_BIND", "8001"),
+    ("EXPLORER_BIND", "8003"),
+    ("EXPLORER_IDLE_MINUTES", "0"),
+    ("EXPLORER_REASON", "always"),
     ("STATE_DIRECTORY", "state"),
     ("STATE_DIRECTORY", __file__),
     ("WATCH_SECONDS", "4"),
@@ -289,6 +299,7 @@ def test_a_secret_may_stand_in_a_file(mapping, tmp_path, name):
         INTROSPECTION_CLIENT_SECRET="hush",
         AUDIT_KEY="k" * 32,
         AUDIT_CHAIN_KEY="c" * 32,
+        EXPLORER_CLIENT_SECRET="hush-hush",
     )
     secret = tmp_path / "secret"
     secret.write_text(f" {given[name]}\n")
@@ -433,6 +444,21 @@ def test_no_secret_is_shown(mapping):
         ({"BASE_URL": "http://127.0.0.1:8000/fhir/v3"}, ["BASE_URL"]),
         ({"BASE_URL": "http://localhost:8000/fhir/v3"}, ["BASE_URL"]),
         ({"BASE_URL": "http://[::1]:8000/fhir/v3"}, ["BASE_URL"]),
+        ({"EXPLORER_BIND": "127.0.0.1:8000"}, ["EXPLORER_BIND"]),
+        (
+            {"EXPLORER_BIND": "10.0.0.1:8003", "EXPLORER_CLIENT_ID": "explorer"},
+            ["EXPLORER_URL"],
+        ),
+        (
+            {"EXPLORER_BIND": "127.0.0.1:8003", "EXPLORER_URL": "https://e.example"},
+            ["EXPLORER_CLIENT_ID"],
+        ),
+        (
+            {**EXPLORER, "EXPLORER_URL": "https://e.example/explorer"},
+            ["EXPLORER_URL"],
+        ),
+        ({**EXPLORER, "EXPLORER_URL": "http://e.example"}, ["EXPLORER_URL"]),
+        ({**EXPLORER, "ISSUER": "our-issuer"}, ["EXPLORER_CLIENT_ID"]),
         # An invalid setting is a fault of its own, and no second one as a missing one.
         ({"KEY_SET_URL": "no"}, ["KEY_SET_URL"]),
         ({"AUDIT": "stdout", "AUDIT_KEY": "short"}, ["AUDIT_KEY"]),

@@ -20,8 +20,8 @@ from tests.validity.client import check_response
 UP = "Ctrl-C stops all of it."
 STAYS = "1000"
 STOP_SECONDS = 120
-PORTS = 3
-"""The service's, the token server's, and the one of a hospital that is an API."""
+PORTS = 4
+"""The service's, the token server's, the hospital's where it is an API, and the explorer's."""
 
 
 @dataclass

@@ -121,8 +121,9 @@ def test_the_secret_does_not_count_in_the_address(
 def test_the_metadata_leads_to_both_addresses(server: FlaskClient) -> None:
     told = server.get("/.well-known/openid-configuration", base_url=ISSUER).get_json()
     assert told["issuer"] == ISSUER
-    assert told["scopes_supported"] == list(SCOPES)
+    assert set(SCOPES) < set(told["scopes_supported"])
     assert server.get(told["jwks_uri"]).status_code == 200
+    assert server.get(told["authorization_endpoint"]).status_code == 400
     assert server.post(told["token_endpoint"]).status_code == 400
 
 

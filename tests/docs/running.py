@@ -58,7 +58,7 @@ class Demo:
 @contextmanager
 def running_demo(directory: Path) -> Iterator[Demo]:
     """Start the demo with its own defaults; it ends with the block."""
-    demo = Demo(free_ports(2), directory / "demo")
+    demo = Demo(free_ports(4), directory / "demo")
     log = directory / "log"
     command = [sys.executable, "-m", "app.cli", "demo", "--port", str(demo.port)]
     with log.open("wb") as file:
