@@ -3,7 +3,6 @@
 import html
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 
@@ -62,11 +61,11 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def page(file: Path) -> Iterator[Page]:
+def page(file: Path) -> Page:
     """Return the open page of a mapping file."""
     opened = Page(Workbench(file, {}))
     assert opened.open().status_code == 302
-    yield opened
+    return opened
 
 
 # --------------------------------------------------------------------------- who may
