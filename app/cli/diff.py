@@ -1,0 +1,371 @@
+"""`encounters mapping diff`: what a changed mapping does to the stays of a hospital.
+
+The stays of both files are read side by side in the order of their ids, one page of each
+at a time, and compared as clients see them: by id and element. Source codes are quoted
+where a code table names them; ids are printed on request only.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
+
+from adapters.contract import EncounterRecord, ResourceType, RowFault
+from adapters.inspection import code_of, without_code
+from adapters.mapping.slots import SLOTS, Place
+from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile
+from app.cli.stays import NO_START, Row, Stays, month_of, reading
+
+_ELEMENTS = {slot.name: slot.element for slot in SLOTS[ResourceType.ENCOUNTER]}
+_UNNAMED = "codes without an entry"
+_NONE = "none"
+
+
+class Event(StrEnum):
+    """What happens to a stay, as its clients see it."""
+
+    APPEARS = "appear"
+    DISAPPEARS = "disappear"
+    BECOMES_VALID = "were invalid, and are valid"
+    BECOMES_INVALID = "were valid, and are invalid"
+    MOVES = "move to another patient"
+    CHANGES = "change"
+
+
+class Change(NamedTuple):
+    """An event, the element that changes, and the values of an element with codes.
+
+    For a row that becomes invalid `after` is the rule that it breaks.
+    """
+
+    event: Event
+    element: str = ""
+    before: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        if self.event is Event.CHANGES and self.before:
+            return f"{self.element}: {self.before} → {self.after}"
+        texts = (str(self.event), self.element, self.after)
+        return ": ".join(filter(None, texts))
+
+
+class Case(NamedTuple):
+    """What changes are counted by: the source code and its column, and the month of start."""
+
+    change: Change
+    column: str
+    code: str
+    month: str
+
+
+# Stays of both files, side by side
+
+_Order: TypeAlias = Callable[[str], Any]
+_ORDERS: tuple[_Order, ...] = (lambda id: (len(id), id), str)
+"""How a source may order ids: as numbers without leading zeros, or as texts."""
+
+
+class Side:
+    """The page of stays that one of both files is read up to.
+
+    `rows` are those of the page, by id, that have no partner yet.
+    """
+
+    def __init__(self, stays: Stays | None) -> None:
+        self.stays = stays
+        self.valid = self.invalid = 0
+        self.rows: dict[str, Row] = {}
+        self.is_over = False
+        self._pages = stays.pages() if stays else iter(())
+        self._last = ""
+        self._key: Any = None
+        self._orders = list(_ORDERS)
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on to the next page."""
+        page = next(self._pages, [])
+        self.rows, self.is_over = {}, not page
+        for row in page:
+            self.rows.setdefault(row.outcome.id, row)
+        valid = sum(row.stay is not None for row in page)
+        self.valid, self.invalid = self.valid + valid, self.invalid + len(page) - valid
+        if self.stays is None or not page:
+            return
+        self._key = page[-1].cell(self.stays.section.fields["id"])
+        ids = [self._last, *(row.outcome.id for row in page)]
+        self._last = ids[-1]
+        if not self.stays.is_keyset:
+            self._orders = [o for o in self._orders if _is_ascending(map(o, ids))]
+
+    def ends_before(self, other: "Side") -> bool:
+        """Whether this page ends before that of the other file, in the order of ids."""
+        assert self.stays, "a side without stays has no page"
+        assert other.stays, "a side without stays has no page"
+        one, two = self._key, other._key
+        if not (self.stays.is_keyset and other.stays.is_keyset):
+            for order in self._orders:
+                if order in other._orders:
+                    return bool(order(self._last) < order(other._last))
+            raise CannotRunError(_NO_ORDER)
+        if isinstance(one, (int, Decimal)) and isinstance(two, (int, Decimal)):
+            return one < two
+        if type(one) is not type(two):
+            raise CannotRunError(_OTHER_TYPE)
+        # A database compares texts by a collation of its own.
+        return other.stays.is_after(two, one)
+
+
+_OTHER_TYPE = (
+    "the ids of the two files are of different types, whose orders differ: let both SELECTs"
+    " return ids of one type"
+)
+_NO_ORDER = (
+    "a source does not return its stays in the order of their ids: stays of both files"
+    " cannot be compared in bounded memory. An HTTP API needs '_id' under sort"
+)
+
+
+def _is_ascending(keys: Iterable[Any]) -> bool:
+    return all(one <= other for one, other in pairwise(keys))
+
+
+def pairs(old: Side, new: Side) -> Iterator[tuple[Row | None, Row | None]]:
+    """Yield the rows with an id of either file, and None where a file has no such row.
+
+    The page that ends first is decided: what has no partner now has none at all.
+    """
+    while not (old.is_over and new.is_over):
+        for id in [id for id in old.rows if id in new.rows]:
+            yield old.rows.pop(id), new.rows.pop(id)
+        if new.is_over or (not old.is_over and old.ends_before(new)):
+            yield from ((row, None) for row in old.rows.values())
+            old.advance()
+        else:
+            yield from ((None, row) for row in new.rows.values())
+            new.advance()
+
+
+def _by_prefix(
+    old: Iterable[Stays], new: Iterable[Stays]
+) -> Iterator[tuple[Stays | None, Stays | None]]:
+    """Yield the stays of both files whose ids begin with the same prefix."""
+    before = {stays.prefix: stays for stays in old}
+    after = {stays.prefix: stays for stays in new}
+    for prefix in dict.fromkeys((*before, *after)):
+        yield before.get(prefix), after.get(prefix)
+
+
+# What changes
+
+
+class Comparison:
+    """The changes between two files, counted."""
+
+    def __init__(self, old: MappingFile, new: MappingFile) -> None:
+        self._files = old, new
+        # Equal instants with another offset are another text for clients.
+        self._has_other_zone = old.mapping.time_zone != new.mapping.time_zone
+        self.cases: Counter[Case] = Counter()
+        self.differing = 0
+        self.valid, self.invalid = [0, 0], [0, 0]
+
+    @property
+    def constants(self) -> Mapping[str, tuple[object, object]]:
+        """The constants of the files that differ: every stay shows them."""
+        old, new = (asdict(file.mapping.constants) for file in self._files)
+        return {name: (old[name], new[name]) for name in old if old[name] != new[name]}
+
+    def run(
+        self, old: Iterable[Stays], new: Iterable[Stays]
+    ) -> Iterator[tuple[str, Sequence[Change]]]:
+        """Count the changes of all stays; yield the id and the changes of each that differs."""
+        for stays in _by_prefix(old, new):
+            coded = _coded(stays[0]), _coded(stays[1])
+            sides = Side(stays[0]), Side(stays[1])
+            for rows in pairs(*sides):
+                if changes := list(self._changes(coded, *rows)):
+                    self.differing += 1
+                    self.cases.update(_case(each, coded, *rows) for each in changes)
+                    yield next(filter(None, rows)).outcome.id, changes
+            for at, side in enumerate(sides):
+                self.valid[at] += side.valid
+                self.invalid[at] += side.invalid
+
+    def _changes(
+        self, coded: "_Coded", old: Row | None, new: Row | None
+    ) -> Iterator[Change]:
+        before, after = old and old.stay, new and new.stay
+        if before and after:
+            yield from self._changes_of_stay(coded, before, after)
+        elif after:
+            yield Change(Event.BECOMES_VALID if old else Event.APPEARS)
+        elif before and new and isinstance(fault := new.outcome, RowFault):
+            element, rule = _ELEMENTS[fault.field], without_code(fault.rule)
+            yield Change(Event.BECOMES_INVALID, element, after=rule)
+        elif before:
+            yield Change(Event.DISAPPEARS)
+
+    def _changes_of_stay(
+        self, coded: "_Coded", old: EncounterRecord, new: EncounterRecord
+    ) -> Iterator[Change]:
+        if old == new and not self._has_other_zone:
+            return
+        for slot in SLOTS[ResourceType.ENCOUNTER]:
+            before, after = (_shown(getattr(stay, slot.record)) for stay in (old, new))
+            if before == after:
+                continue
+            if slot.name == "patient_id":
+                yield Change(Event.MOVES)
+            elif slot.codes or any(slot.element in places for places in coded):
+                values = (before or _NONE, after or _NONE)
+                yield Change(Event.CHANGES, slot.element, *values)
+            else:
+                yield Change(Event.CHANGES, slot.element)
+
+
+def _shown(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+_Places: TypeAlias = Mapping[str, Place]
+"""The fields that code tables read, by element."""
+
+_Coded: TypeAlias = tuple[_Places, _Places]
+
+
+def _coded(stays: Stays | None) -> _Places:
+    places = stays.coded if stays else ()
+    return {_ELEMENTS[place.slot]: place for place in places}
+
+
+def _case(change: Change, coded: _Coded, old: Row | None, new: Row | None) -> Case:
+    """Return what a change is counted by: the code of the new row, if there is one."""
+    row = new or old
+    stay = (new and new.stay) or (old and old.stay)
+    assert row is not None, "a change is of a row"
+    assert stay is not None, "one of the files serves the stay"
+    places = coded[1 if new else 0]
+    place = places.get(change.element) or places.get("status")
+    if place is None:
+        return Case(change, "", "", month_of(stay))
+    code = code_of(place, row.cell(place.field))
+    # A column may hold anything: only what a file names is quoted.
+    tables = [
+        p.field.codes.table
+        for each in coded
+        if (p := each.get(_ELEMENTS[place.slot])) and p.field.codes
+    ]
+    is_named = any(code in table for table in tables)
+    shown = code if is_named else _UNNAMED if code else _NONE
+    return Case(change, place.field.columns[0], shown, month_of(stay))
+
+
+# What is printed
+
+
+def run(options: SimpleNamespace) -> int:
+    """Print what changes, and return 1 if anything does."""
+    with reading(options.old, options.new) as ((old, before), (new, after)):
+        comparison = Comparison(old, new)
+        differing = comparison.run(before, after)
+        if options.ids and options.json:
+            _stream_json(differing)
+        for id, changes in differing:
+            if options.ids:
+                print(id, "; ".join(map(str, changes)), sep="\t")
+    files = (options.old, options.new)
+    if options.json:
+        document = json.dumps(_as_json(comparison, files), ensure_ascii=False, indent=2)
+        # The list of stays stands before, where there is one.
+        print(document[1:] if options.ids else document)
+    else:
+        print(*_as_text(comparison, files), sep="\n")
+    return FINDINGS if comparison.differing or comparison.constants else FINE
+
+
+def _stream_json(differing: Iterable[tuple[str, Sequence[Change]]]) -> None:
+    """Print the first member of a JSON document, one stay after the other."""
+    comma = ""
+    print('{"stays": [')
+    for id, changes in differing:
+        stay = {"id": id, "changes": [change._asdict() for change in changes]}
+        print(f"{comma}{json.dumps(stay, ensure_ascii=False)}")
+        comma = ","
+    print("],", end="")
+
+
+def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
+    counts = zip(files, comparison.valid, comparison.invalid, strict=True)
+    old, new = (
+        {"file": str(file), "stays": valid, "invalid_rows": invalid}
+        for file, valid, invalid in counts
+    )
+    return {
+        "old": old,
+        "new": new,
+        "differing": comparison.differing,
+        "constants": comparison.constants,
+        "changes": [
+            {
+                **case.change._asdict(),
+                "column": case.column,
+                "code": case.code,
+                "month": case.month,
+                "stays": stays,
+            }
+            for case, stays in sorted(comparison.cases.items())
+        ],
+    }
+
+
+def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
+    for file, valid, invalid in zip(
+        files, comparison.valid, comparison.invalid, strict=True
+    ):
+        yield f"{file}: {valid:,} stays, {invalid:,} invalid rows"
+    for name, (before, after) in comparison.constants.items():
+        yield f"every stay: constants.{name}: {before} → {after}"
+    yield f"{comparison.differing:,} stays differ"
+    by_change: dict[Change, Counter[Case]] = {}
+    for case, stays in comparison.cases.items():
+        by_change.setdefault(case.change, Counter())[case] = stays
+    for change in sorted(by_change, key=lambda c: (-by_change[c].total(), c)):
+        cases = by_change[change]
+        yield f"  {change}: {cases.total():,}"
+        codes: Counter[str] = Counter()
+        months: Counter[str] = Counter()
+        for case, stays in cases.items():
+            codes[f"{case.column} {case.code}"] += stays
+            months[case.month] += stays
+        if len(months) > _MOST:
+            months = _years(months)
+        if codes.keys() != {" "}:
+            yield f"    by source code: {_listed(codes.most_common())}"
+        yield f"    by start: {_listed(sorted(months.items()))}"
+
+
+_MOST = 12
+"""How many codes or months a line has; more months are printed as years."""
+
+
+def _years(months: Counter[str]) -> Counter[str]:
+    years: Counter[str] = Counter()
+    for month, stays in months.items():
+        years[month if month == NO_START else month.partition("-")[0]] += stays
+    return years
+
+
+def _listed(counts: Sequence[tuple[str, int]]) -> str:
+    texts = [f"{name} {stays:,}" for name, stays in counts[:_MOST]]
+    if others := counts[_MOST:]:
+        texts.append(f"{len(others)} others {sum(n for _, n in others):,}")
+    return ", ".join(texts)
