@@ -18,7 +18,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import EncounterRecord, ResourceType, RowFault
-from adapters.inspection import code_of, without_code
+from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
+from adapters.mapping.model import CodeTable
 from adapters.mapping.slots import SLOTS, Place
 from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile
 from app.cli.stays import NO_START, Row, Stays, month_of, reading
@@ -174,15 +175,27 @@ class Comparison:
         self._files = old, new
         # Equal instants with another offset are another text for clients.
         self._has_other_zone = old.mapping.time_zone != new.mapping.time_zone
-        self.cases: Counter[Case] = Counter()
+        self._cases: Counter[Case] = Counter()
+        self._codes: dict[str, _Codes] = {}
         self.differing = 0
         self.valid, self.invalid = [0, 0], [0, 0]
 
     @property
     def constants(self) -> Mapping[str, tuple[object, object]]:
-        """The constants of the files that differ: every stay shows them."""
+        """The constants that differ and that no row has: stays show them."""
         old, new = (asdict(file.mapping.constants) for file in self._files)
-        return {name: (old[name], new[name]) for name in old if old[name] != new[name]}
+        names = old.keys() - {"visit_number_system"}
+        return {n: (old[n], new[n]) for n in sorted(names) if old[n] != new[n]}
+
+    @property
+    def cases(self) -> Counter[Case]:
+        """The number of stays of each case."""
+        cases: Counter[Case] = Counter()
+        for case, stays in self._cases.items():
+            codes = self._codes.get(case.column)
+            code = codes.shown(case.code) if codes and case.code != _NONE else case.code
+            cases[case._replace(code=code)] += stays
+        return cases
 
     def run(
         self, old: Iterable[Stays], new: Iterable[Stays]
@@ -194,7 +207,7 @@ class Comparison:
             for rows in pairs(*sides):
                 if changes := list(self._changes(coded, *rows)):
                     self.differing += 1
-                    self.cases.update(_case(each, coded, *rows) for each in changes)
+                    self._cases.update(self._case(c, coded, *rows) for c in changes)
                     yield next(filter(None, rows)).outcome.id, changes
             for at, side in enumerate(sides):
                 self.valid[at] += side.valid
@@ -231,6 +244,26 @@ class Comparison:
             else:
                 yield Change(Event.CHANGES, slot.element)
 
+    def _case(
+        self, change: Change, coded: "_Coded", old: Row | None, new: Row | None
+    ) -> Case:
+        """Return what a change is counted by: the code of the new row, if there is one."""
+        row = new or old
+        stay = (new and new.stay) or (old and old.stay)
+        assert row is not None, "a change is of a row"
+        assert stay is not None, "one of the files serves the stay"
+        places = coded[1 if new else 0]
+        place = places.get(change.element) or places.get("status")
+        if place is None:
+            return Case(change, "", "", month_of(stay))
+        column, element = place.field.columns[0], _ELEMENTS[place.slot]
+        if column not in self._codes:
+            both = [each[element].field.codes for each in coded if element in each]
+            self._codes[column] = _Codes(place, [table for table in both if table])
+        code = code_of(place, row.cell(place.field))
+        code = self._codes[column].add(code) if code else _NONE
+        return Case(change, column, code, month_of(stay))
+
 
 def _shown(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
@@ -247,26 +280,31 @@ def _coded(stays: Stays | None) -> _Places:
     return {_ELEMENTS[place.slot]: place for place in places}
 
 
-def _case(change: Change, coded: _Coded, old: Row | None, new: Row | None) -> Case:
-    """Return what a change is counted by: the code of the new row, if there is one."""
-    row = new or old
-    stay = (new and new.stay) or (old and old.stay)
-    assert row is not None, "a change is of a row"
-    assert stay is not None, "one of the files serves the stay"
-    places = coded[1 if new else 0]
-    place = places.get(change.element) or places.get("status")
-    if place is None:
-        return Case(change, "", "", month_of(stay))
-    code = code_of(place, row.cell(place.field))
-    # A column may hold anything: only what a file names is quoted.
-    tables = [
-        p.field.codes.table
-        for each in coded
-        if (p := each.get(_ELEMENTS[place.slot])) and p.field.codes
-    ]
-    is_named = any(code in table for table in tables)
-    shown = code if is_named else _UNNAMED if code else _NONE
-    return Case(change, place.field.columns[0], shown, month_of(stay))
+class _Codes:
+    """The source codes of a column in rows that differ.
+
+    `tables` are those of either file. A column may hold anything: a code is quoted where a
+    table names it, or where all its values look like codes.
+    """
+
+    def __init__(self, place: Place, tables: Sequence[CodeTable]) -> None:
+        self._place = place
+        self._named = {code for table in tables for code in table.table}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, code: str) -> str:
+        """Count a code, and return it unless there are too many."""
+        if len(self._counts) > MOST and code not in self._named:
+            code = _UNNAMED
+        self._counts[code] += 1
+        return code
+
+    def shown(self, code: str) -> str:
+        """Return a code that was counted as it may be printed."""
+        if code in self._named:
+            return code
+        counted = Counted(self._place, "", self._counts, 0)
+        return code if code in missing_codes(counted) else _UNNAMED
 
 
 # What is printed
@@ -333,7 +371,7 @@ def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
     ):
         yield f"{file}: {valid:,} stays, {invalid:,} invalid rows"
     for name, (before, after) in comparison.constants.items():
-        yield f"every stay: constants.{name}: {before} → {after}"
+        yield f"constants.{name}: {before} → {after}, in every stay that shows it"
     yield f"{comparison.differing:,} stays differ"
     by_change: dict[Change, Counter[Case]] = {}
     for case, stays in comparison.cases.items():
@@ -341,16 +379,17 @@ def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
     for change in sorted(by_change, key=lambda c: (-by_change[c].total(), c)):
         cases = by_change[change]
         yield f"  {change}: {cases.total():,}"
-        codes: Counter[str] = Counter()
+        codes: dict[str, Counter[str]] = {}
         months: Counter[str] = Counter()
         for case, stays in cases.items():
-            codes[f"{case.column} {case.code}"] += stays
+            codes.setdefault(case.column, Counter())[case.code] += stays
             months[case.month] += stays
-        if len(months) > _MOST:
-            months = _years(months)
-        if codes.keys() != {" "}:
-            yield f"    by source code: {_listed(codes.most_common())}"
-        yield f"    by start: {_listed(sorted(months.items()))}"
+        for column, counts in codes.items():
+            if column:
+                yield f"    by {column}: {_listed(counts.most_common())}"
+        is_long = len(months) > _MOST
+        starts = sorted((_years(months) if is_long else months).items())
+        yield f"    by {'year' if is_long else 'month'} of start: {_listed(starts)}"
 
 
 _MOST = 12
