@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
-from adapters.mapping.model import CodeTable
 from adapters.mapping.slots import SLOTS, Place
 from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile
 from app.cli.stays import NO_START, Row, Stays, month_of, reading
@@ -155,9 +154,10 @@ def pairs(old: Side, new: Side) -> Iterator[tuple[Row | None, Row | None]]:
             new.advance()
 
 
-def _by_prefix(
-    old: Iterable[Stays], new: Iterable[Stays]
-) -> Iterator[tuple[Stays | None, Stays | None]]:
+_Both: TypeAlias = tuple[Stays | None, Stays | None]
+
+
+def _by_prefix(old: Iterable[Stays], new: Iterable[Stays]) -> Iterator[_Both]:
     """Yield the stays of both files whose ids begin with the same prefix."""
     before = {stays.prefix: stays for stays in old}
     after = {stays.prefix: stays for stays in new}
@@ -202,23 +202,22 @@ class Comparison:
     ) -> Iterator[tuple[str, Sequence[Change]]]:
         """Count the changes of all stays; yield the id and the changes of each that differs."""
         for stays in _by_prefix(old, new):
-            coded = _coded(stays[0]), _coded(stays[1])
             sides = Side(stays[0]), Side(stays[1])
             for rows in pairs(*sides):
-                if changes := list(self._changes(coded, *rows)):
+                if changes := list(self._changes(stays, *rows)):
                     self.differing += 1
-                    self._cases.update(self._case(c, coded, *rows) for c in changes)
+                    self._cases.update(self._case(c, stays, *rows) for c in changes)
                     yield next(filter(None, rows)).outcome.id, changes
             for at, side in enumerate(sides):
                 self.valid[at] += side.valid
                 self.invalid[at] += side.invalid
 
     def _changes(
-        self, coded: "_Coded", old: Row | None, new: Row | None
+        self, both: _Both, old: Row | None, new: Row | None
     ) -> Iterator[Change]:
         before, after = old and old.stay, new and new.stay
         if before and after:
-            yield from self._changes_of_stay(coded, before, after)
+            yield from self._changes_of_stay(both, before, after)
         elif after:
             yield Change(Event.BECOMES_VALID if old else Event.APPEARS)
         elif before and new and isinstance(fault := new.outcome, RowFault):
@@ -228,7 +227,7 @@ class Comparison:
             yield Change(Event.DISAPPEARS)
 
     def _changes_of_stay(
-        self, coded: "_Coded", old: EncounterRecord, new: EncounterRecord
+        self, both: _Both, old: EncounterRecord, new: EncounterRecord
     ) -> Iterator[Change]:
         if old == new and not self._has_other_zone:
             return
@@ -238,28 +237,31 @@ class Comparison:
                 continue
             if slot.name == "patient_id":
                 yield Change(Event.MOVES)
-            elif slot.codes or any(slot.element in places for places in coded):
+            elif slot.codes or all(
+                stays and slot.element in stays.coded for stays in both
+            ):
                 values = (before or _NONE, after or _NONE)
                 yield Change(Event.CHANGES, slot.element, *values)
             else:
                 yield Change(Event.CHANGES, slot.element)
 
     def _case(
-        self, change: Change, coded: "_Coded", old: Row | None, new: Row | None
+        self, change: Change, both: _Both, old: Row | None, new: Row | None
     ) -> Case:
         """Return what a change is counted by: the code of the new row, if there is one."""
-        row = new or old
+        row, stays = (new, both[1]) if new else (old, both[0])
         stay = (new and new.stay) or (old and old.stay)
         assert row is not None, "a change is of a row"
+        assert stays is not None, "a row is of stays"
         assert stay is not None, "one of the files serves the stay"
-        places = coded[1 if new else 0]
-        place = places.get(change.element) or places.get("status")
+        element = change.element if change.element in stays.coded else "status"
+        place = stays.coded.get(element)
         if place is None:
             return Case(change, "", "", month_of(stay))
-        column, element = place.field.columns[0], _ELEMENTS[place.slot]
+        column = stays.column(place.field.columns[0])
         if column not in self._codes:
-            both = [each[element].field.codes for each in coded if element in each]
-            self._codes[column] = _Codes(place, [table for table in both if table])
+            places = (each.coded.get(element) for each in both if each)
+            self._codes[column] = _Codes(place, filter(None, places))
         code = code_of(place, row.cell(place.field))
         code = self._codes[column].add(code) if code else _NONE
         return Case(change, column, code, month_of(stay))
@@ -269,27 +271,17 @@ def _shown(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-_Places: TypeAlias = Mapping[str, Place]
-"""The fields that code tables read, by element."""
-
-_Coded: TypeAlias = tuple[_Places, _Places]
-
-
-def _coded(stays: Stays | None) -> _Places:
-    places = stays.coded if stays else ()
-    return {_ELEMENTS[place.slot]: place for place in places}
-
-
 class _Codes:
     """The source codes of a column in rows that differ.
 
-    `tables` are those of either file. A column may hold anything: a code is quoted where a
-    table names it, or where all its values look like codes.
+    `places` are its fields in both files. A column may hold anything: a code is quoted
+    where a table names it, or where all its values look like codes.
     """
 
-    def __init__(self, place: Place, tables: Sequence[CodeTable]) -> None:
+    def __init__(self, place: Place, places: Iterable[Place]) -> None:
         self._place = place
-        self._named = {code for table in tables for code in table.table}
+        tables = (each.field.codes.table for each in places if each.field.codes)
+        self._named = {code for table in tables for code in table}
         self._counts: Counter[str] = Counter()
 
     def add(self, code: str) -> str:

@@ -71,17 +71,18 @@ class Tally:
 
     def read(self, stays: Stays) -> None:
         """Count the stays of a source."""
-        codes = [(place, Counter[str]()) for place in stays.coded]
+        codes = [(place, Counter[str]()) for place in stays.coded.values()]
         for page in stays.pages():
             for row in page:
                 if row.stay:
                     self._count(row.stay)
                 elif isinstance(row.outcome, RowFault):
-                    self._count_fault(row.outcome, stays.name)
+                    self._count_fault(row.outcome, stays)
             for place, counts in codes:
                 _count_codes(place, counts, page)
         for place, counts in codes:
-            self._count_missing(place, counts, stays.name)
+            column = stays.column(place.field.columns[0])
+            self._count_missing(f"{place.slot} ← {column}", place, counts)
 
     def _count(self, stay: EncounterRecord) -> None:
         self.stays += 1
@@ -94,24 +95,22 @@ class Tally:
         if stay.visit_number:
             self._numbers.add(stay.visit_number_system or "", stay.visit_number)
 
-    def _count_fault(self, fault: RowFault, part: str) -> None:
+    def _count_fault(self, fault: RowFault, stays: Stays) -> None:
         self.invalid += 1
         self.ends_early += fault.rule == _ENDS_EARLY
-        place = f"{fault.field} ← {fault.column}" if fault.column else fault.field
-        texts = (part, place, without_code(fault.rule))
-        self.rules[": ".join(filter(None, texts))] += 1
+        source = f" ← {stays.column(fault.column)}" if fault.column else ""
+        self.rules[f"{fault.field}{source}: {without_code(fault.rule)}"] += 1
 
-    def _count_missing(self, place: Place, counts: Counter[str], part: str) -> None:
+    def _count_missing(self, name: str, place: Place, counts: Counter[str]) -> None:
+        assert place.field.codes is not None, "only coded fields are counted"
+        other = place.field.codes.otherwise
+        becomes = f" → {other}" if other else ""
         nothing = counts.pop("", 0)
-        column = place.field.columns[0]
-        missing = missing_codes(Counted(place, column, counts, nothing))
+        missing = missing_codes(Counted(place, name, counts, nothing))
         for code, rows in missing.items():
             # What few rows have may be no code but a text about somebody.
             shown = code if code and rows >= STEP else _OTHER
-            place_of = f"{place.slot} ← {column}"
-            label = ": ".join(filter(None, (part, place_of, shown)))
-            other = place.field.codes and place.field.codes.otherwise
-            self.codes[f"{label} → {other}" if other else label] += rows
+            self.codes[f"{name}: {shown}{becomes}"] += rows
 
 
 def _count_codes(place: Place, counts: Counter[str], page: Iterable[Row]) -> None:

@@ -5,7 +5,7 @@ by the same row mapper. One page of each source is in memory.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,22 +57,24 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stays:
-    """The stays of one section of a file; `name` says which of several it is."""
+    """The stays of one section of a file; `name` says which of several it is.
+
+    `coded` are the fields that a code table reads from a column, by element.
+    """
 
     section: ResourceMapping
     reader: RowReader
     name: str
+    coded: Mapping[str, Place]
 
     @property
     def prefix(self) -> str:
         """What every id of these stays begins with."""
         return self.section.fields["id"].prefix
 
-    @property
-    def coded(self) -> Sequence[Place]:
-        """The fields that a code table reads from a column."""
-        places = places_of(self.section)
-        return [place for place in places if place.field.codes and place.field.columns]
+    def column(self, name: str) -> str:
+        """Return a column with its section before it, where there are several."""
+        return f"{self.name}.{name}" if self.name else name
 
     @property
     def is_keyset(self) -> bool:
@@ -130,7 +132,12 @@ def _open(file: MappingFile, stack: ExitStack) -> list[Stays]:
         adapter = stack.enter_context(closing(open_source(file.source_of(section))))
         assert isinstance(adapter, RowReader), "only custom adapters are none"
         name = file.names(section)[0] if len(sections) > 1 else ""
-        every.append(Stays(section, adapter, name.rstrip("-")))
+        coded = {
+            place.element.partition(".")[2]: place
+            for place in places_of(section)
+            if place.field.codes and place.field.columns
+        }
+        every.append(Stays(section, adapter, name.rstrip("-"), coded))
     return every
 
 
