@@ -33,8 +33,8 @@ class Event(StrEnum):
 
     APPEARS = "appear"
     DISAPPEARS = "disappear"
-    BECOMES_VALID = "were invalid, and are valid"
-    BECOMES_INVALID = "were valid, and are invalid"
+    BECOMES_VALID = "become valid"
+    BECOMES_INVALID = "become invalid"
     MOVES = "move to another patient"
     CHANGES = "change"
 
@@ -51,10 +51,11 @@ class Change(NamedTuple):
     after: str = ""
 
     def __str__(self) -> str:
-        if self.event is Event.CHANGES and self.before:
-            return f"{self.element}: {self.before} → {self.after}"
-        texts = (str(self.event), self.element, self.after)
-        return ": ".join(filter(None, texts))
+        if self.before:
+            return f"{self.element} {self.before} → {self.after}"
+        if self.after:
+            return f"{self.event} ({self.element}: {self.after})"
+        return self.element if self.event is Event.CHANGES else str(self.event)
 
 
 class Case(NamedTuple):
@@ -101,13 +102,16 @@ class Side:
         if self.stays is None or not page:
             return
         self._key = page[-1].cell(self.stays.section.fields["id"])
-        ids = [self._last, *(row.outcome.id for row in page)]
-        self._last = ids[-1]
         if not self.stays.is_keyset:
+            ids = [self._last, *(row.outcome.id for row in page if row.outcome.id)]
+            self._last = ids[-1]
             self._orders = [o for o in self._orders if _is_ascending(map(o, ids))]
 
     def ends_before(self, other: "Side") -> bool:
-        """Whether this page ends before that of the other file, in the order of ids."""
+        """Whether this page ends before that of the other file, in the order of ids.
+
+        Raises CannotRunError where both are not in one order.
+        """
         assert self.stays, "a side without stays has no page"
         assert other.stays, "a side without stays has no page"
         one, two = self._key, other._key
