@@ -34,8 +34,29 @@ STEP = 5
 """Counts below it are hidden, all others are multiples of it."""
 
 _LONG = timedelta(days=365)
-_ENDS_EARLY = "ends before it starts"
 _OTHER = "other values"
+
+_FIGURES = (_STAYS, _INVALID, _ENDS_EARLY, _OPEN, _REPEATED) = (
+    "stays",
+    "invalid rows",
+    "ends before starts",
+    "open for more than a year",
+    "visit numbers of several stays",
+)
+_TITLES = {
+    "status": ("Stays by status", ""),
+    "class": ("Stays by class", ""),
+    "month": ("Stays by month of start", ""),
+    "rules": (
+        "Invalid rows by rule",
+        "Clients do not get these rows. Correct them in the hospital's system, or the mapping.",
+    ),
+    "codes": (
+        "Codes missing from the tables",
+        "Rows with these codes are invalid, or become what otherwise says (→).",
+    ),
+}
+"""The tables of a report: their titles, and what they tell their readers."""
 
 Counts: TypeAlias = Mapping[str, int | None]
 """Rounded counts by what they count, None for a hidden one."""
@@ -56,18 +77,21 @@ class Tally:
 
     def __init__(self, now: datetime) -> None:
         self._long_ago = now - _LONG
-        self.stays = self.invalid = self.ends_early = self.open = 0
-        self.statuses: Counter[str] = Counter()
-        self.classes: Counter[str] = Counter()
-        self.months: Counter[str] = Counter()
-        self.rules: Counter[str] = Counter()
-        self.codes: Counter[str] = Counter()
+        self._figures = dict.fromkeys(_FIGURES, 0)
+        self._counts: Mapping[str, Counter[str]] = {name: Counter() for name in _TITLES}
         self._numbers = Numbers()
 
     @property
-    def repeated_numbers(self) -> int:
-        """How many visit numbers several stays have."""
-        return self._numbers.repeated
+    def tables(self) -> Mapping[str, Counts]:
+        """The tables of the report, rounded; labels are in no order of their counts."""
+        self._figures[_REPEATED] = self._numbers.repeated
+        tables = {
+            name: dict(sorted(each.items())) for name, each in self._counts.items()
+        }
+        return {
+            name: {label: rounded(number) for label, number in counts.items()}
+            for name, counts in {"figures": self._figures, **tables}.items()
+        }
 
     def read(self, stays: Stays) -> None:
         """Count the stays of a source."""
@@ -85,21 +109,22 @@ class Tally:
             self._count_missing(f"{place.slot} ← {column}", place, counts)
 
     def _count(self, stay: EncounterRecord) -> None:
-        self.stays += 1
-        self.statuses[stay.status] += 1
-        self.classes[stay.class_code or "no class"] += 1
-        self.months[month_of(stay)] += 1
+        self._figures[_STAYS] += 1
+        self._counts["status"][stay.status] += 1
+        self._counts["class"][stay.class_code or "no class"] += 1
+        self._counts["month"][month_of(stay)] += 1
         is_open = stay.status == "in-progress" and not stay.end
         if is_open and stay.start and stay.start < self._long_ago:
-            self.open += 1
+            self._figures[_OPEN] += 1
         if stay.visit_number:
             self._numbers.add(stay.visit_number_system or "", stay.visit_number)
 
     def _count_fault(self, fault: RowFault, stays: Stays) -> None:
-        self.invalid += 1
-        self.ends_early += fault.rule == _ENDS_EARLY
+        self._figures[_INVALID] += 1
+        self._figures[_ENDS_EARLY] += fault.rule == "ends before it starts"
         source = f" ← {stays.column(fault.column)}" if fault.column else ""
-        self.rules[f"{fault.field}{source}: {without_code(fault.rule)}"] += 1
+        label = f"{fault.field}{source}: {without_code(fault.rule)}"
+        self._counts["rules"][label] += 1
 
     def _count_missing(self, name: str, place: Place, counts: Counter[str]) -> None:
         assert place.field.codes is not None, "only coded fields are counted"
@@ -110,7 +135,7 @@ class Tally:
         for code, rows in missing.items():
             # What few rows have may be no code but a text about somebody.
             shown = code if code and rows >= STEP else _OTHER
-            self.codes[f"{name}: {shown}{becomes}"] += rows
+            self._counts["codes"][f"{name}: {shown}{becomes}"] += rows
 
 
 def _count_codes(place: Place, counts: Counter[str], page: Iterable[Row]) -> None:
@@ -162,7 +187,7 @@ def run(options: SimpleNamespace) -> int:
         "version": version("encounters"),
         "created": now.isoformat(timespec="minutes"),
         "rounded_to": STEP,
-        "tables": tables_of(tally),
+        "tables": tally.tables,
     }
     _write(options.out, page(document, previous))
     if options.json:
@@ -171,32 +196,6 @@ def run(options: SimpleNamespace) -> int:
     shown = ", ".join(f"{name} {_text(count)}" for name, count in figures)
     print(f"{options.out}: {shown}")
     return FINE
-
-
-def tables_of(tally: Tally) -> dict[str, Counts]:
-    """Return the tables of a report."""
-    figures = {
-        "stays": tally.stays,
-        "invalid rows": tally.invalid,
-        "ends before starts": tally.ends_early,
-        "open for more than a year": tally.open,
-        "visit numbers of several stays": tally.repeated_numbers,
-    }
-    tables: dict[str, Mapping[str, int]] = {
-        "figures": figures,
-        "status": tally.statuses,
-        "class": tally.classes,
-        "month": tally.months,
-        "rules": tally.rules,
-        "codes": tally.codes,
-    }
-    return {
-        name: {
-            label: rounded(counts[label])
-            for label in (counts if name == "figures" else sorted(counts))
-        }
-        for name, counts in tables.items()
-    }
 
 
 def _previous(path: Path) -> Mapping[str, Any]:
@@ -266,19 +265,6 @@ class Bar:
 
 
 _RANKED = ("status", "class", "rules", "codes")
-_TITLES = {
-    "status": ("Stays by status", ""),
-    "class": ("Stays by class", ""),
-    "month": ("Stays by month of start", ""),
-    "rules": (
-        "Invalid rows by rule",
-        "Clients do not get these rows. Correct them in the hospital's system, or the mapping.",
-    ),
-    "codes": (
-        "Codes missing from the tables",
-        "Rows with these codes are invalid, or become what otherwise says (→).",
-    ),
-}
 
 
 def page(document: Mapping[str, Any], previous: Mapping[str, Any] | None) -> str:
