@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from adapters.inspection import SAMPLE
 from adapters.testing.hospital import EDGES, StayRow
 from app.cli.report import STEP, Numbers, page, rounded
+from app.cli.stays import reading
 from tests.app.cli.conftest import Mapping, NewUrl
 from tests.app.cli.live_hospital import fill, run, written
 from tests.databases import writing
@@ -124,7 +126,11 @@ def test_what_is_wrong_is_counted(url: str, tmp_path: Path, mapping: Mapping) ->
 
 
 def test_all_pages_are_counted(sqlite: str, tmp_path: Path, mapping: Mapping) -> None:
+    """They are read one after the other: one is in memory."""
     run(sqlite, *(ALIKE.format(n=120 * 2**n) for n in range(6)))
+    with reading(written(tmp_path)) as ((_, (stays,)),):
+        sizes = [len(rows) for rows in stays.pages()]
+    assert sizes == [*[SAMPLE] * (64 * 119 // SAMPLE), 64 * 119 % SAMPLE]
     figures = report(written(tmp_path), mapping).table("figures")
     assert figures["stays"] == rounded(64 * 119)
     assert figures["visit numbers of several stays"] == rounded(119)
