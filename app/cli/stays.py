@@ -113,10 +113,8 @@ def reading(*paths: Path) -> Iterator[list[tuple[MappingFile, list[Stays]]]]:
         try:
             yield [(file, _open(file, stack)) for file in map(_file, paths)]
         except AdapterError as error:
-            text = (
-                f"the stays cannot be read: {error} (encounters mapping check --live)"
-            )
-            raise CannotRunError(text) from error
+            hint = "run encounters mapping check --live"
+            raise CannotRunError(f"stays cannot be read: {error}; {hint}") from error
         except MappingError as error:
             raise CannotRunError(str(error)) from error
 
