@@ -14,7 +14,7 @@ import re
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import partial
@@ -30,17 +30,21 @@ from typing import (
 
 from adapters.contract import (
     Adapter,
+    Capabilities,
     Criterion,
     DateCriterion,
     DateValue,
     EncounterRecord,
     NotFoundError,
+    Page,
     Prefix,
     Record,
     ReferenceCriterion,
     ResourceType,
     RowFault,
     SearchQuery,
+    Sort,
+    SortKey,
     SourceDataError,
     StringCriterion,
     Token,
@@ -75,7 +79,10 @@ from adapters.matching import resource_type_of
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 
 SAMPLE = 1000
-"""How many rows are read from each end of an order."""
+"""How many rows are read from each end of an order, and at once of a whole list."""
+
+SMALL_SAMPLE = 100
+"""How many rows are requested of an API at once: the largest page of a client."""
 
 Answer = TypeVar("Answer")
 
@@ -209,6 +216,57 @@ class Legible(Protocol):
 def with_values(adapter: Adapter) -> Callable[[SearchQuery], str]:
     """Return what explains a search, with its values where the adapter can."""
     return adapter.explain_values if isinstance(adapter, Legible) else adapter.explain
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """A page of a search with the cells that its rows come from.
+
+    `columns` are in the order of the cells of a row.
+    """
+
+    page: Page
+    columns: tuple[str, ...]
+    cells: Sequence[Sequence[object]]
+
+
+@runtime_checkable
+class RowReader(Protocol):
+    """An adapter that returns rows as its source has them, besides their records."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What each resource type that the source holds can do."""
+
+    def search(self, query: SearchQuery) -> Page:
+        """Return a page of a search."""
+
+    def search_rows(self, query: SearchQuery) -> SourcePage:
+        """Return a page of a search and its cells."""
+
+
+def all_pages(reader: RowReader, kind: ResourceType) -> Iterator[SourcePage]:
+    """Yield all that searches find, page by page; no page is held after it.
+
+    Rows are in the order of their ids where the source has that order. Raises
+    SourceDataError where it has no further pages, and SourceUnavailableError.
+    """
+    able = reader.capabilities[kind]
+    sorts = (SortKey.ID, *able.sorts) if able.keyset else able.sorts
+    is_by_id = SortKey.ID in sorts or not sorts
+    size = SAMPLE if able.keyset else SMALL_SAMPLE
+    sort = Sort(SortKey.ID if is_by_id else sorts[0])
+    query = SearchQuery(kind, (), sort, size)
+    while True:
+        rows = reader.search_rows(query)
+        if rows.page.rows:
+            yield rows
+        if not rows.page.more:
+            return
+        if rows.page.last is None:
+            text = f"the source has no page after the first {len(rows.cells):,} rows"
+            raise SourceDataError(text)
+        query = replace(query, after=rows.page.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,12 +443,17 @@ class Counted(NamedTuple):
 
 def counted(place: Place, column: str, values: Iterable[tuple[object, int]]) -> Counted:
     """Return how many rows have each code, as a cell is read."""
-    absent = place.field.absent | {""}
     counts: Counter[str] = Counter()
     for value, rows in values:
-        counts[plain_text(value)] += rows
-    nothing = sum(counts.pop(text, 0) for text in absent)
+        counts[code_of(place, value)] += rows
+    nothing = counts.pop("", 0)
     return Counted(place, column, counts, nothing)
+
+
+def code_of(place: Place, cell: object) -> str:
+    """Return the code in a cell of a coded field, "" for none."""
+    text = plain_text(cell)
+    return "" if text in place.field.absent else text
 
 
 def plain_text(value: object) -> str:
@@ -423,6 +486,27 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Findi
         text += ": such rows cannot be served"
         mark, lines = codes.mark or place.field.mark, _entries(others, column_counts)
         yield Finding.at(mark, text, place.element, column, remedy=lines)
+
+
+def missing_codes(column_counts: Counted) -> Mapping[str, int]:
+    """Return how many rows have each code that no entry names, "" for all the others.
+
+    The others are texts that may be anything: they are not quoted (decision 16).
+    """
+    table, missing = column_counts.codes.table, Counter[str]()
+    are_codes = _are_codes(column_counts)
+    for code, rows in column_counts.counts.items():
+        if code not in table:
+            missing[code if are_codes and len(code) <= LONGEST_CODE else ""] += rows
+    return missing
+
+
+_CODE_OF_RULE = re.compile(r" for .* in (?=codes\.)", re.DOTALL)
+
+
+def without_code(rule: str) -> str:
+    """Return the rule of a fault without the code that it quotes: a kind of fault."""
+    return _CODE_OF_RULE.sub(" in ", rule)
 
 
 def unused(codes: CodeTable, column_counts: Iterable[Counted]) -> Iterator[Finding]:

@@ -65,7 +65,7 @@ from adapters.http.query import (
     parameters_of,
     split,
 )
-from adapters.inspection import Check, SourceRow
+from adapters.inspection import Check, SourcePage, SourceRow
 from adapters.mapping.model import (
     ErrorRule,
     HttpSection,
@@ -127,10 +127,19 @@ class HttpAdapter:
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""
+        return self._search(query)[0]
+
+    def search_rows(self, query: SearchQuery) -> SourcePage:
+        """Return a page of a search and the cells of its rows."""
+        section, (page, rows) = self._sections[query.resource_type], self._search(query)
+        columns = own_columns(section.mapping)
+        return SourcePage(page, columns, [section.cells(row)[0] for row in rows])
+
+    def _search(self, query: SearchQuery) -> tuple[Page, Sequence[Row]]:
         section = self._sections[query.resource_type]
         questions = questions_of(section, query)
         if not questions:
-            return Page((), total=0)
+            return Page((), total=0), ()
         window = self._window(questions, query)
         # Again, for a page of several requests: not every API heeds the offset.
         section.refuse_duplicates(window.rows)
@@ -140,8 +149,8 @@ class HttpAdapter:
         page = Page(records, more, window.first, window.last, total=total)
         if query.placed:
             positions = _positions(section, query, window.rows)
-            return replace(page, positions=positions[: len(rows)])
-        return page
+            page = replace(page, positions=positions[: len(rows)])
+        return page, rows
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""

@@ -40,6 +40,7 @@ from adapters.http.adapter import Section
 from adapters.http.paging import Row
 from adapters.inspection import (
     RULES_OF_CODES,
+    SMALL_SAMPLE,
     Check,
     Finding,
     Measurement,
@@ -68,9 +69,6 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
 MAX_ROWS = 2000
 """How many rows are requested at once, of the list as it comes."""
-
-FEW_ROWS = 100
-"""How many are requested if the API refuses so many: the largest page of a client."""
 
 _PAGE = 10
 _CODED = (TokenCriterion, ReferenceCriterion)
@@ -112,8 +110,8 @@ class Sample:
             if isinstance(error, SourceDataError) and error.refused:
                 raise
             # It may have a limit of its own, or take too long for so many.
-            self.size = FEW_ROWS
-            return self.first_rows(FEW_ROWS)
+            self.size = SMALL_SAMPLE
+            return self.first_rows(SMALL_SAMPLE)
 
     @cached_property
     def mapped(self) -> tuple[Record | RowFault, ...]:
@@ -334,8 +332,8 @@ def _check_page_size(sample: Sample) -> Iterator[Finding]:
         return
     if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
         return
-    rows = len(sample.first_rows(FEW_ROWS))
-    due = min(FEW_ROWS, sample.adapter.count(sample.query(count=FEW_ROWS)))
+    rows = len(sample.first_rows(SMALL_SAMPLE))
+    due = min(SMALL_SAMPLE, sample.adapter.count(sample.query(count=SMALL_SAMPLE)))
     if rows >= due:
         return
     severity = Severity.ERROR
@@ -404,11 +402,11 @@ def _faults_of_a_walk(sample: Sample, query: SearchQuery) -> Iterator[str]:
     (criterion,) = query.criteria
     searches: Sequence[Criterion] = _halves(sample, criterion) or [criterion]
     for each in searches:
-        current = replace(query, criteria=(each,), count=FEW_ROWS)
-        for number in range(1, MAX_ROWS // FEW_ROWS + 1):
+        current = replace(query, criteria=(each,), count=SMALL_SAMPLE)
+        for number in range(1, MAX_ROWS // SMALL_SAMPLE + 1):
             page, error = sample.search(current)
             if error:
-                yield f"is wrong on page {number} of {FEW_ROWS} rows: {error}"
+                yield f"is wrong on page {number} of {SMALL_SAMPLE} rows: {error}"
                 return
             if page is None or not page.more or not page.last or not _pages(sample):
                 break

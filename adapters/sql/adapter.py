@@ -33,7 +33,7 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
-from adapters.inspection import Check, Finding, SourceRow
+from adapters.inspection import Check, Finding, SourcePage, SourceRow
 from adapters.mapping.model import (
     DateReading,
     ItemMapping,
@@ -132,6 +132,24 @@ class SqlAdapter:
         return self._with_section(query.resource_type, partial(self._search, query))
 
     def _search(self, query: SearchQuery, section: "Section") -> Page:
+        return section.to_page(self._pages, query, self._rows(query, section))
+
+    def search_rows(self, query: SearchQuery) -> SourcePage:
+        """Return a page of a search and the cells of its rows."""
+        question = partial(self._search_rows, query)
+        return self._with_section(query.resource_type, question)
+
+    def _search_rows(self, query: SearchQuery, section: "Section") -> SourcePage:
+        rows = self._rows(query, section)
+        page = section.to_page(self._pages, query, rows)
+        cells = [row for _, row in rows[: query.count]]
+        ordered = cells[::-1] if query.backwards else cells
+        return SourcePage(page, section.selected, ordered)
+
+    def _rows(
+        self, query: SearchQuery, section: "Section"
+    ) -> list[tuple[Group | None, Any]]:
+        """Return the rows of a page by the group of each, one more if there is."""
         rows: list[tuple[Group | None, Any]] = []
         for segment, condition in section.segments(query):
             limit = query.count + 1 - len(rows)
@@ -139,7 +157,7 @@ class SqlAdapter:
             rows += [(segment.group, row) for row in self._pages.fetch(statement)]
             if len(rows) > query.count:
                 break
-        return section.to_page(self._pages, query, rows)
+        return rows
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""

@@ -394,6 +394,59 @@ def mapping_grants(**options: Any) -> int:
     return _run_tool("grants", options)
 
 
+_live = click.option(
+    "--live", is_flag=True, help="Required: every stay is read from the source."
+)
+
+
+def _require_live(options: dict[str, Any]) -> None:
+    if not options["live"]:
+        raise click.UsageError("--live is required: every stay is read.")
+
+
+@mapping.command(
+    "diff", epilog="Exit status: 0 no stay differs, 1 stays differ, 2 it could not run."
+)
+@click.argument("old", type=_PATH)
+@click.argument("new", type=_PATH)
+@_live
+@click.option("--ids", is_flag=True, help="Print the id of each stay that differs.")
+@_json
+def mapping_diff(**options: Any) -> int:
+    """Print what a mapping change does to the stays of the hospital.
+
+    Reads all stays with OLD and with NEW, and counts those that appear, disappear, become
+    valid or invalid, move to another patient or change an element, by source code and
+    month of start.
+    """
+    _require_live(options)
+    return _run_tool("diff", options)
+
+
+@mapping.command(
+    "report", epilog="Exit status: 0 the report is written, 2 it could not run."
+)
+@_file
+@_live
+@click.option(
+    "--out", type=_PATH, required=True, metavar="HTML", help="The page to write."
+)
+@click.option("--json", type=_PATH, metavar="JSON", help="Write the figures as well.")
+@click.option(
+    "--previous",
+    type=_PATH,
+    metavar="JSON",
+    help="The figures of an earlier report, to compare with.",
+)
+def mapping_report(**options: Any) -> int:
+    """Write a report on the data quality of the hospital, as one HTML page.
+
+    Reads all stays. The page has rounded counts, and nothing else of a row.
+    """
+    _require_live(options)
+    return _run_tool("report", options)
+
+
 @mapping.command("schema", epilog=_STATUSES)
 @click.option(
     "--profile", is_flag=True, help="Print the schema of profile files instead."

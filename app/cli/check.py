@@ -524,13 +524,13 @@ def _results(file: Path, adapter: Adapter, seconds: float) -> Iterator[Result]:
             text = f"the check is not complete: it took longer than {seconds:g} seconds"
             yield Finding(str(file), 0, 0, text, severity=Severity.WARNING)
             break
-        _show_progress(f"{file}: {check_of_source.subject} …")
+        show_progress(f"{file}: {check_of_source.subject} …")
         try:
             yield from check_of_source.run()
         except AdapterError as error:
-            _show_progress("")
+            show_progress("")
             raise _away(file, str(error)) from error
-    _show_progress("")
+    show_progress("")
 
 
 def _away(file: Path, text: str) -> CannotRunError:
@@ -538,7 +538,8 @@ def _away(file: Path, text: str) -> CannotRunError:
     return CannotRunError(f"{file}: the source cannot be checked: {text}; {question}")
 
 
-def _show_progress(text: str) -> None:
+def show_progress(text: str) -> None:
+    """Show what is being done in place of the line before, to a person who waits."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 

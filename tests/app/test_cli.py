@@ -160,6 +160,10 @@ def test_serve_becomes_the_service(tmp_path: Path) -> None:
         "mapping preview a.yaml --live --of stay",
         "mapping new",
         "mapping new --from sqlite:// pas.yaml",
+        "mapping diff a.yaml --live",
+        "mapping diff a.yaml b.yaml",
+        "mapping report a.yaml --live",
+        "mapping report a.yaml --out a.html",
     ],
 )
 def test_an_invalid_command_is_refused_with_its_usage(
@@ -185,6 +189,7 @@ def test_the_commands_are_these() -> None:
         *("serve", "settings", "doctor", "kit", "demo", "token", "mapping", "workbench"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
         *("mapping schema", "mapping new", "mapping grants", "kit"),
+        *("mapping diff", "mapping report"),
         *("audit", "audit who", "audit verify"),
     }
 

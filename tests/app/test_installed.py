@@ -117,6 +117,19 @@ def test_test_and_preview_a_shipped_mapping(
     assert "Encounter.status = finished" in told.stdout
 
 
+def test_diff_and_report_read_a_source(encounters: Run, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
+    (tmp_path / "hospital.yaml").write_text(mapping_text(EDGES), "utf-8")
+    told = encounters("diff", *["hospital.yaml"] * 2, "--live", PAS_URL=url)
+    assert (told.returncode, told.stderr) == (0, "")
+    # Its template is part of the package.
+    arguments = ("report", "hospital.yaml", "--live", "--out", "report.html")
+    told = encounters(*arguments, PAS_URL=url)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "<svg" in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_new_writes_a_draft_with_open_questions(
     encounters: Run, tmp_path: Path
 ) -> None:

@@ -1,0 +1,406 @@
+"""`encounters mapping diff`: what a changed mapping does to the stays of a hospital.
+
+The stays of both files are read side by side in the order of their ids, one page of each
+at a time, and compared as clients see them: by id and element. Source codes are quoted
+where a code table names them; ids are printed on request only.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
+
+from adapters.contract import EncounterRecord, ResourceType, RowFault
+from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
+from adapters.mapping.slots import SLOTS, Place
+from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile
+from app.cli.stays import NO_START, Row, Stays, month_of, reading
+
+_ELEMENTS = {slot.name: slot.element for slot in SLOTS[ResourceType.ENCOUNTER]}
+_UNNAMED = "codes without an entry"
+_NONE = "none"
+
+
+class Event(StrEnum):
+    """What happens to a stay, as its clients see it."""
+
+    APPEARS = "appear"
+    DISAPPEARS = "disappear"
+    BECOMES_VALID = "become valid"
+    BECOMES_INVALID = "become invalid"
+    MOVES = "move to another patient"
+    CHANGES = "change"
+
+
+class Change(NamedTuple):
+    """An event, the element that changes, and the values of an element with codes.
+
+    For a row that becomes invalid `after` is the rule that it breaks.
+    """
+
+    event: Event
+    element: str = ""
+    before: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        if self.before:
+            return f"{self.element} {self.before} → {self.after}"
+        if self.after:
+            return f"{self.event} ({self.element}: {self.after})"
+        return self.element if self.event is Event.CHANGES else str(self.event)
+
+
+class Case(NamedTuple):
+    """What changes are counted by: the source code and its column, and the month of start."""
+
+    change: Change
+    column: str
+    code: str
+    month: str
+
+
+# Stays of both files, side by side
+
+_Order: TypeAlias = Callable[[str], Any]
+_ORDERS: tuple[_Order, ...] = (lambda id: (len(id), id), str)
+"""How a source may order ids: as numbers without leading zeros, or as texts."""
+
+
+class Side:
+    """The page of stays that one of both files is read up to.
+
+    `rows` are those of the page, by id, that have no partner yet.
+    """
+
+    def __init__(self, stays: Stays | None) -> None:
+        self.stays = stays
+        self.valid = self.invalid = 0
+        self.rows: dict[str, Row] = {}
+        self.is_over = False
+        self._pages = stays.pages() if stays else iter(())
+        self._last = ""
+        self._key: Any = None
+        self._orders = list(_ORDERS)
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on to the next page."""
+        page = next(self._pages, [])
+        self.rows, self.is_over = {}, not page
+        for row in page:
+            self.rows.setdefault(row.outcome.id, row)
+        valid = sum(row.stay is not None for row in page)
+        self.valid, self.invalid = self.valid + valid, self.invalid + len(page) - valid
+        if self.stays is None or not page:
+            return
+        self._key = page[-1].cell(self.stays.section.fields["id"])
+        if not self.stays.is_keyset:
+            ids = [self._last, *(row.outcome.id for row in page if row.outcome.id)]
+            self._last = ids[-1]
+            self._orders = [o for o in self._orders if _is_ascending(map(o, ids))]
+
+    def ends_before(self, other: "Side") -> bool:
+        """Whether this page ends before that of the other file, in the order of ids.
+
+        Raises CannotRunError where both are not in one order.
+        """
+        assert self.stays, "a side without stays has no page"
+        assert other.stays, "a side without stays has no page"
+        one, two = self._key, other._key
+        if not (self.stays.is_keyset and other.stays.is_keyset):
+            for order in self._orders:
+                if order in other._orders:
+                    return bool(order(self._last) < order(other._last))
+            raise CannotRunError(_NO_ORDER)
+        if isinstance(one, (int, Decimal)) and isinstance(two, (int, Decimal)):
+            return one < two
+        if type(one) is not type(two):
+            raise CannotRunError(_OTHER_TYPE)
+        # A database compares texts by a collation of its own.
+        return other.stays.is_after(two, one)
+
+
+_OTHER_TYPE = (
+    "the ids of the two files are of different types, whose orders differ: let both SELECTs"
+    " return ids of one type"
+)
+_NO_ORDER = (
+    "a source does not return its stays in the order of their ids: stays of both files"
+    " cannot be compared in bounded memory. An HTTP API needs '_id' under sort"
+)
+
+
+def _is_ascending(keys: Iterable[Any]) -> bool:
+    return all(one <= other for one, other in pairwise(keys))
+
+
+def pairs(old: Side, new: Side) -> Iterator[tuple[Row | None, Row | None]]:
+    """Yield the rows with an id of either file, and None where a file has no such row.
+
+    The page that ends first is decided: what has no partner now has none at all.
+    """
+    while not (old.is_over and new.is_over):
+        for id in [id for id in old.rows if id in new.rows]:
+            yield old.rows.pop(id), new.rows.pop(id)
+        if new.is_over or (not old.is_over and old.ends_before(new)):
+            yield from ((row, None) for row in old.rows.values())
+            old.advance()
+        else:
+            yield from ((None, row) for row in new.rows.values())
+            new.advance()
+
+
+_Both: TypeAlias = tuple[Stays | None, Stays | None]
+
+
+def _by_prefix(old: Iterable[Stays], new: Iterable[Stays]) -> Iterator[_Both]:
+    """Yield the stays of both files whose ids begin with the same prefix."""
+    before = {stays.prefix: stays for stays in old}
+    after = {stays.prefix: stays for stays in new}
+    for prefix in dict.fromkeys((*before, *after)):
+        yield before.get(prefix), after.get(prefix)
+
+
+# What changes
+
+
+class Comparison:
+    """The changes between two files, counted."""
+
+    def __init__(self, old: MappingFile, new: MappingFile) -> None:
+        self._files = old, new
+        # Equal instants with another offset are another text for clients.
+        self._has_other_zone = old.mapping.time_zone != new.mapping.time_zone
+        self._cases: Counter[Case] = Counter()
+        self._codes: dict[str, _Codes] = {}
+        self.differing = 0
+        self.valid, self.invalid = [0, 0], [0, 0]
+
+    @property
+    def constants(self) -> Mapping[str, tuple[object, object]]:
+        """The constants that differ and that no row has: stays show them."""
+        old, new = (asdict(file.mapping.constants) for file in self._files)
+        names = old.keys() - {"visit_number_system"}
+        return {n: (old[n], new[n]) for n in sorted(names) if old[n] != new[n]}
+
+    @property
+    def cases(self) -> Counter[Case]:
+        """The number of stays of each case."""
+        cases: Counter[Case] = Counter()
+        for case, stays in self._cases.items():
+            codes = self._codes.get(case.column)
+            code = codes.shown(case.code) if codes and case.code != _NONE else case.code
+            cases[case._replace(code=code)] += stays
+        return cases
+
+    def run(
+        self, old: Iterable[Stays], new: Iterable[Stays]
+    ) -> Iterator[tuple[str, Sequence[Change]]]:
+        """Count the changes of all stays; yield the id and the changes of each that differs."""
+        for stays in _by_prefix(old, new):
+            sides = Side(stays[0]), Side(stays[1])
+            for rows in pairs(*sides):
+                if changes := list(self._changes(stays, *rows)):
+                    self.differing += 1
+                    self._cases.update(self._case(c, stays, *rows) for c in changes)
+                    yield next(filter(None, rows)).outcome.id, changes
+            for at, side in enumerate(sides):
+                self.valid[at] += side.valid
+                self.invalid[at] += side.invalid
+
+    def _changes(
+        self, both: _Both, old: Row | None, new: Row | None
+    ) -> Iterator[Change]:
+        before, after = old and old.stay, new and new.stay
+        if before and after:
+            yield from self._changes_of_stay(both, before, after)
+        elif after:
+            yield Change(Event.BECOMES_VALID if old else Event.APPEARS)
+        elif before and new and isinstance(fault := new.outcome, RowFault):
+            element, rule = _ELEMENTS[fault.field], without_code(fault.rule)
+            yield Change(Event.BECOMES_INVALID, element, after=rule)
+        elif before:
+            yield Change(Event.DISAPPEARS)
+
+    def _changes_of_stay(
+        self, both: _Both, old: EncounterRecord, new: EncounterRecord
+    ) -> Iterator[Change]:
+        if old == new and not self._has_other_zone:
+            return
+        for slot in SLOTS[ResourceType.ENCOUNTER]:
+            before, after = (_shown(getattr(stay, slot.record)) for stay in (old, new))
+            if before == after:
+                continue
+            if slot.name == "patient_id":
+                yield Change(Event.MOVES)
+            elif slot.codes or all(
+                stays and slot.element in stays.coded for stays in both
+            ):
+                values = (before or _NONE, after or _NONE)
+                yield Change(Event.CHANGES, slot.element, *values)
+            else:
+                yield Change(Event.CHANGES, slot.element)
+
+    def _case(
+        self, change: Change, both: _Both, old: Row | None, new: Row | None
+    ) -> Case:
+        """Return what a change is counted by: the code of the new row, if there is one."""
+        row, stays = (new, both[1]) if new else (old, both[0])
+        stay = (new and new.stay) or (old and old.stay)
+        assert row is not None, "a change is of a row"
+        assert stays is not None, "a row is of stays"
+        assert stay is not None, "one of the files serves the stay"
+        element = change.element if change.element in stays.coded else "status"
+        place = stays.coded.get(element)
+        if place is None:
+            return Case(change, "", "", month_of(stay))
+        column = stays.column(place.field.columns[0])
+        if column not in self._codes:
+            places = (each.coded.get(element) for each in both if each)
+            self._codes[column] = _Codes(place, filter(None, places))
+        code = code_of(place, row.cell(place.field))
+        code = self._codes[column].add(code) if code else _NONE
+        return Case(change, column, code, month_of(stay))
+
+
+def _shown(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+class _Codes:
+    """The source codes of a column in rows that differ.
+
+    `places` are its fields in both files. A column may hold anything: a code is quoted
+    where a table names it, or where all its values look like codes.
+    """
+
+    def __init__(self, place: Place, places: Iterable[Place]) -> None:
+        self._place = place
+        tables = (each.field.codes.table for each in places if each.field.codes)
+        self._named = {code for table in tables for code in table}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, code: str) -> str:
+        """Count a code, and return it unless there are too many."""
+        if len(self._counts) > MOST and code not in self._named:
+            code = _UNNAMED
+        self._counts[code] += 1
+        return code
+
+    def shown(self, code: str) -> str:
+        """Return a code that was counted as it may be printed."""
+        if code in self._named:
+            return code
+        counted = Counted(self._place, "", self._counts, 0)
+        return code if code in missing_codes(counted) else _UNNAMED
+
+
+# What is printed
+
+
+def run(options: SimpleNamespace) -> int:
+    """Print what changes, and return 1 if anything does."""
+    with reading(options.old, options.new) as ((old, before), (new, after)):
+        comparison = Comparison(old, new)
+        differing = comparison.run(before, after)
+        if options.ids and options.json:
+            _stream_json(differing)
+        for id, changes in differing:
+            if options.ids:
+                print(id, "; ".join(map(str, changes)), sep="\t")
+    files = (options.old, options.new)
+    if options.json:
+        document = json.dumps(_as_json(comparison, files), ensure_ascii=False, indent=2)
+        # The list of stays stands before, where there is one.
+        print(document[1:] if options.ids else document)
+    else:
+        print(*_as_text(comparison, files), sep="\n")
+    return FINDINGS if comparison.differing or comparison.constants else FINE
+
+
+def _stream_json(differing: Iterable[tuple[str, Sequence[Change]]]) -> None:
+    """Print the first member of a JSON document, one stay after the other."""
+    comma = ""
+    print('{"stays": [')
+    for id, changes in differing:
+        stay = {"id": id, "changes": [change._asdict() for change in changes]}
+        print(f"{comma}{json.dumps(stay, ensure_ascii=False)}")
+        comma = ","
+    print("],", end="")
+
+
+def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
+    counts = zip(files, comparison.valid, comparison.invalid, strict=True)
+    old, new = (
+        {"file": str(file), "stays": valid, "invalid_rows": invalid}
+        for file, valid, invalid in counts
+    )
+    return {
+        "old": old,
+        "new": new,
+        "differing": comparison.differing,
+        "constants": comparison.constants,
+        "changes": [
+            {
+                **case.change._asdict(),
+                "column": case.column,
+                "code": case.code,
+                "month": case.month,
+                "stays": stays,
+            }
+            for case, stays in sorted(comparison.cases.items())
+        ],
+    }
+
+
+def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
+    for file, valid, invalid in zip(
+        files, comparison.valid, comparison.invalid, strict=True
+    ):
+        yield f"{file}: {valid:,} stays, {invalid:,} invalid rows"
+    for name, (before, after) in comparison.constants.items():
+        yield f"constants.{name}: {before} → {after}, in every stay that shows it"
+    yield f"{comparison.differing:,} stays differ"
+    by_change: dict[Change, Counter[Case]] = {}
+    for case, stays in comparison.cases.items():
+        by_change.setdefault(case.change, Counter())[case] = stays
+    for change in sorted(by_change, key=lambda c: (-by_change[c].total(), c)):
+        cases = by_change[change]
+        yield f"  {change}: {cases.total():,}"
+        codes: dict[str, Counter[str]] = {}
+        months: Counter[str] = Counter()
+        for case, stays in cases.items():
+            codes.setdefault(case.column, Counter())[case.code] += stays
+            months[case.month] += stays
+        for column, counts in codes.items():
+            if column:
+                yield f"    by {column}: {_listed(counts.most_common())}"
+        is_long = len(months) > _MOST
+        starts = sorted((_years(months) if is_long else months).items())
+        yield f"    by {'year' if is_long else 'month'} of start: {_listed(starts)}"
+
+
+_MOST = 12
+"""How many codes or months a line has; more months are printed as years."""
+
+
+def _years(months: Counter[str]) -> Counter[str]:
+    years: Counter[str] = Counter()
+    for month, stays in months.items():
+        years[month if month == NO_START else month.partition("-")[0]] += stays
+    return years
+
+
+def _listed(counts: Sequence[tuple[str, int]]) -> str:
+    texts = [f"{name} {stays:,}" for name, stays in counts[:_MOST]]
+    if others := counts[_MOST:]:
+        texts.append(f"{len(others)} others {sum(n for _, n in others):,}")
+    return ", ".join(texts)

@@ -1,0 +1,350 @@
+"""`encounters mapping report`: the data quality of a hospital, as a page and as JSON.
+
+All stays are read as searches read them, and counted. What is written are counts, the
+FHIR codes and months that they are of, names of columns, and codes of the source that have
+enough rows. Counts below 5 are hidden. All others are rounded to multiples of 5, so that
+neither a total nor an earlier report reveals what is hidden.
+"""
+
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeAlias, cast
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from adapters.contract import EncounterRecord, RowFault
+from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
+from adapters.mapping.slots import Place
+from app.cli.check import FINE, CannotRunError
+from app.cli.stays import NO_START, Row, Stays, month_of, reading
+
+FORMAT = 1
+"""The format of the JSON document."""
+
+STEP = 5
+"""Counts below it are hidden, all others are multiples of it."""
+
+_LONG = timedelta(days=365)
+_OTHER = "other values"
+
+_FIGURES = (_STAYS, _INVALID, _ENDS_EARLY, _OPEN, _REPEATED) = (
+    "stays",
+    "invalid rows",
+    "ends before starts",
+    "open for more than a year",
+    "visit numbers of several stays",
+)
+_TITLES = {
+    "status": ("Stays by status", ""),
+    "class": ("Stays by class", ""),
+    "month": ("Stays by month of start", ""),
+    "rules": (
+        "Invalid rows by rule",
+        "Clients do not get these rows. Correct them in the hospital's system, or the mapping.",
+    ),
+    "codes": (
+        "Codes missing from the tables",
+        "Rows with these codes are invalid, or become what otherwise says (→).",
+    ),
+}
+"""The tables of a report: their titles, and what they tell their readers."""
+
+Counts: TypeAlias = Mapping[str, int | None]
+"""Rounded counts by what they count, None for a hidden one."""
+
+
+def rounded(number: int) -> int | None:
+    """Return a count as a report may show it, None for a hidden one."""
+    if 0 < number < STEP:
+        return None
+    return STEP * round(number / STEP)
+
+
+# Counting
+
+
+class Tally:
+    """The counts of all stays of a file."""
+
+    def __init__(self, now: datetime) -> None:
+        self._long_ago = now - _LONG
+        self._figures = dict.fromkeys(_FIGURES, 0)
+        self._counts: Mapping[str, Counter[str]] = {name: Counter() for name in _TITLES}
+        self._numbers = Numbers()
+
+    @property
+    def tables(self) -> Mapping[str, Counts]:
+        """The tables of the report, rounded; labels are in no order of their counts."""
+        self._figures[_REPEATED] = self._numbers.repeated
+        tables = {
+            name: dict(sorted(each.items())) for name, each in self._counts.items()
+        }
+        return {
+            name: {label: rounded(number) for label, number in counts.items()}
+            for name, counts in {"figures": self._figures, **tables}.items()
+        }
+
+    def read(self, stays: Stays) -> None:
+        """Count the stays of a source."""
+        codes = [(place, Counter[str]()) for place in stays.coded.values()]
+        for page in stays.pages():
+            for row in page:
+                if row.stay:
+                    self._count(row.stay)
+                elif isinstance(row.outcome, RowFault):
+                    self._count_fault(row.outcome, stays)
+            for place, counts in codes:
+                _count_codes(place, counts, page)
+        for place, counts in codes:
+            column = stays.column(place.field.columns[0])
+            self._count_missing(f"{place.slot} ← {column}", place, counts)
+
+    def _count(self, stay: EncounterRecord) -> None:
+        self._figures[_STAYS] += 1
+        self._counts["status"][stay.status] += 1
+        self._counts["class"][stay.class_code or "no class"] += 1
+        self._counts["month"][month_of(stay)] += 1
+        is_open = stay.status == "in-progress" and not stay.end
+        if is_open and stay.start and stay.start < self._long_ago:
+            self._figures[_OPEN] += 1
+        if stay.visit_number:
+            self._numbers.add(stay.visit_number_system or "", stay.visit_number)
+
+    def _count_fault(self, fault: RowFault, stays: Stays) -> None:
+        self._figures[_INVALID] += 1
+        self._figures[_ENDS_EARLY] += fault.rule == "ends before it starts"
+        source = f" ← {stays.column(fault.column)}" if fault.column else ""
+        label = f"{fault.field}{source}: {without_code(fault.rule)}"
+        self._counts["rules"][label] += 1
+
+    def _count_missing(self, name: str, place: Place, counts: Counter[str]) -> None:
+        assert place.field.codes is not None, "only coded fields are counted"
+        other = place.field.codes.otherwise
+        becomes = f" → {other}" if other else ""
+        nothing = counts.pop("", 0)
+        missing = missing_codes(Counted(place, name, counts, nothing))
+        for code, rows in missing.items():
+            # What few rows have may be no code but a text about somebody.
+            shown = code if code and rows >= STEP else _OTHER
+            self._counts["codes"][f"{name}: {shown}{becomes}"] += rows
+
+
+def _count_codes(place: Place, counts: Counter[str], page: Iterable[Row]) -> None:
+    """Count the codes of a page, a limited number of them."""
+    assert place.field.codes is not None, "only coded fields are counted"
+    table = place.field.codes.table
+    for cell, rows in Counter(row.cell(place.field) for row in page).items():
+        code = code_of(place, cell)
+        if len(counts) > MOST and code not in counts and code not in table:
+            code = _OTHER
+        counts[code] += rows
+
+
+class Numbers:
+    """Visit numbers within their systems, as digests of 8 bytes, to count repeated ones."""
+
+    def __init__(self) -> None:
+        # By first byte, so that few are sorted at once.
+        self._digests = [array("Q") for _ in range(256)]
+
+    def add(self, system: str, number: str) -> None:
+        """Add the number of a stay."""
+        text = f"{system}\0{number}".encode(errors="surrogatepass")
+        digest = int.from_bytes(blake2b(text, digest_size=8).digest())
+        self._digests[digest >> 56].append(digest)
+
+    @property
+    def repeated(self) -> int:
+        """How many numbers several stays have."""
+        groups = (groupby(sorted(digests)) for digests in self._digests)
+        return sum(len(list(same)) > 1 for group in groups for _, same in group)
+
+
+# What is written
+
+
+def run(options: SimpleNamespace) -> int:
+    """Read all stays and write the report."""
+    previous = _previous(options.previous) if options.previous else None
+    now = datetime.now(UTC)
+    tally = Tally(now)
+    with reading(options.file) as ((file, every),):
+        for stays in every:
+            tally.read(stays)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "hospital": file.mapping.name,
+        "mapping": options.file.name,
+        "version": version("encounters"),
+        "created": now.isoformat(timespec="minutes"),
+        "rounded_to": STEP,
+        "tables": tally.tables,
+    }
+    _write(options.out, page(document, previous))
+    if options.json:
+        _write(options.json, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    figures = document["tables"]["figures"].items()
+    shown = ", ".join(f"{name} {_text(count)}" for name, count in figures)
+    print(f"{options.out}: {shown}")
+    return FINE
+
+
+def _previous(path: Path) -> Mapping[str, Any]:
+    """Return an earlier document; raises CannotRunError."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise CannotRunError(f"{path} cannot be read: {error}") from error
+    if not _is_report(document):
+        text = f"{path} is no report of format {FORMAT}: name what --json wrote"
+        raise CannotRunError(text)
+    return cast(Mapping[str, Any], document)
+
+
+def _is_report(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("format") == FORMAT
+        and all(isinstance(value.get(name), str) for name in ("hospital", "created"))
+        and isinstance(value.get("tables"), dict)
+        and all(map(_are_counts, value["tables"].values()))
+    )
+
+
+def _are_counts(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return all(count is None or type(count) is int for count in value.values())
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise CannotRunError(f"{path} cannot be written: {error.strerror}") from error
+
+
+# The page
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a table; `share` is its part of the largest count, in percent."""
+
+    label: str
+    count: str
+    previous: str
+    change: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A month of the chart; places are in percent of its width, the height of its height."""
+
+    month: str
+    count: str
+    left: float
+    width: float
+    height: float
+
+    @property
+    def year(self) -> str:
+        """The year, for the first month of one."""
+        year, _, month = self.month.partition("-")
+        return year if month == "01" else ""
+
+
+_RANKED = ("status", "class", "rules", "codes")
+
+
+def page(document: Mapping[str, Any], previous: Mapping[str, Any] | None) -> str:
+    """Return the page of a document, compared with an earlier one."""
+    environment = Environment(
+        loader=PackageLoader("app.cli"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    tables, earlier = document["tables"], (previous or {}).get("tables", {})
+    lines = {
+        name: lines_of(counts, earlier.get(name), is_ranked=name in _RANKED)
+        for name, counts in tables.items()
+    }
+    return environment.get_template("report.html").render(
+        document=document,
+        previous=previous,
+        figures=lines["figures"],
+        tables=[(name, *_TITLES[name], lines[name]) for name in _TITLES],
+        bars=bars_of(tables["month"], document["created"][:7]),
+    )
+
+
+def lines_of(
+    counts: Counts, earlier: Counts | None, *, is_ranked: bool
+) -> Sequence[Line]:
+    """Return the lines of a table, those of the earlier one that are gone too.
+
+    Where they are ranked, those with the largest counts come first.
+    """
+    labels = dict.fromkeys((*counts, *(earlier or ())))
+    largest = max((count or 0 for count in counts.values()), default=0)
+    lines = [_line(label, counts.get(label, 0), earlier, largest) for label in labels]
+    return sorted(lines, key=lambda line: -line.share) if is_ranked else lines
+
+
+def _line(label: str, count: int | None, earlier: Counts | None, largest: int) -> Line:
+    previous = change = ""
+    if earlier is not None:
+        before = earlier.get(label, 0)
+        previous = _text(before)
+        if count is not None and before is not None:
+            change = f"{count - before:+,}" if count != before else "="
+    share = 100 * (count or 0) / largest if largest else 0
+    return Line(label, _text(count), previous, change, round(share, 1))
+
+
+def _text(count: int | None) -> str:
+    return f"< {STEP}" if count is None else f"{count:,}"
+
+
+_MONTHS = 36
+"""How many months the chart has."""
+
+
+def bars_of(counts: Counts, this_month: str) -> Sequence[Bar]:
+    """Return the bars of the last months with stays, none of them in the future."""
+    past = [month for month in counts if month != NO_START and month <= this_month]
+    if not past:
+        return ()
+    months = list(_months_before(max(past)))[::-1]
+    largest = max(counts.get(month) or 0 for month in months) or 1
+    width = 100 / _MONTHS
+    return [
+        Bar(
+            month,
+            _text(counts.get(month, 0)),
+            round(at * width, 2),
+            round(0.8 * width, 2),
+            round(100 * (counts.get(month) or 0) / largest, 1),
+        )
+        for at, month in enumerate(months)
+    ]
+
+
+def _months_before(month: str) -> Iterator[str]:
+    """Yield a month and those before it, as many as the chart has."""
+    year, _, number = month.partition("-")
+    last = 12 * int(year) + int(number) - 1
+    for index in range(last, last - _MONTHS, -1):
+        yield f"{index // 12:04}-{index % 12 + 1:02}"

@@ -1,0 +1,144 @@
+"""All stays of a mapping file, read from its sources page by page.
+
+`mapping diff` and `mapping report` read them as searches do: by the same adapters, mapped
+by the same row mapper. One page of each source is in memory.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from adapters.contract import (
+    AdapterError,
+    EncounterRecord,
+    Group,
+    Key,
+    Position,
+    Record,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    Token,
+    TokenCriterion,
+)
+from adapters.inspection import RowReader, all_pages
+from adapters.mapping.model import FieldMapping, ResourceMapping
+from adapters.mapping.problems import MappingError
+from adapters.mapping.slots import Place, places_of
+from adapters.mapping.values import as_text
+from adapters.registry import open_source
+from app.cli.check import CannotRunError, MappingFile, show_progress
+
+NO_START = "no start"
+"""The month of a stay without a start."""
+
+
+class Row(NamedTuple):
+    """A row of a source, and the record or the fault that it becomes."""
+
+    outcome: Record | RowFault
+    columns: Sequence[str]
+    cells: Sequence[object]
+
+    @property
+    def stay(self) -> EncounterRecord | None:
+        """The stay that clients get, None where the row is invalid."""
+        return self.outcome if isinstance(self.outcome, EncounterRecord) else None
+
+    def cell(self, field: FieldMapping) -> object:
+        """Return what the first column of a field holds."""
+        return self.cells[self.columns.index(field.columns[0])]
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """The stays of one section of a file; `name` says which of several it is.
+
+    `coded` are the fields that a code table reads from a column, by element.
+    """
+
+    section: ResourceMapping
+    reader: RowReader
+    name: str
+    coded: Mapping[str, Place]
+
+    @property
+    def prefix(self) -> str:
+        """What every id of these stays begins with."""
+        return self.section.fields["id"].prefix
+
+    def column(self, name: str) -> str:
+        """Return a column with its section before it, where there are several."""
+        return f"{self.name}.{name}" if self.name else name
+
+    @property
+    def is_keyset(self) -> bool:
+        """Whether the source itself compares ids, in the order in which they are read."""
+        return self.reader.capabilities[ResourceType.ENCOUNTER].keyset
+
+    def pages(self) -> Iterator[list[Row]]:
+        """Yield all stays that searches find, page by page; raises AdapterError."""
+        number = 0
+        for source in all_pages(self.reader, ResourceType.ENCOUNTER):
+            rows = zip(source.page.rows, source.cells, strict=True)
+            yield [Row(outcome, source.columns, cells) for outcome, cells in rows]
+            number += len(source.cells)
+            show_progress(f"{self.section.mark.file}: {number:,} rows read …")
+        show_progress("")
+
+    def is_after(self, id: Key, other: Key) -> bool:
+        """Ask a source with keysets whether a row comes after the id of another one."""
+        field = self.section.fields["id"]
+        text = field.prefix + as_text(id).removeprefix(field.strip)
+        only = TokenCriterion("_id", (Token(None, text),))
+        after = Position(Group.KEYED, None, other)
+        kind, sort = ResourceType.ENCOUNTER, Sort(SortKey.ID)
+        query = SearchQuery(kind, (only,), sort, 1, after=after)
+        return bool(self.reader.search(query).rows)
+
+
+@contextmanager
+def reading(*paths: Path) -> Iterator[list[tuple[MappingFile, list[Stays]]]]:
+    """Open the sources of files as the service would.
+
+    Raises CannotRunError for a file that is not valid, and for a source that is away or
+    does not fit its file, also while it is read.
+    """
+    with ExitStack() as stack:
+        try:
+            yield [(file, _open(file, stack)) for file in map(_file, paths)]
+        except AdapterError as error:
+            hint = "run encounters mapping check --live"
+            raise CannotRunError(f"stays cannot be read: {error}; {hint}") from error
+        except MappingError as error:
+            raise CannotRunError(str(error)) from error
+
+
+def _file(path: Path) -> MappingFile:
+    return MappingFile.open(path, os.environ)
+
+
+def _open(file: MappingFile, stack: ExitStack) -> list[Stays]:
+    every = []
+    sections = file.sections(ResourceType.ENCOUNTER)
+    for section in sections:
+        adapter = stack.enter_context(closing(open_source(file.source_of(section))))
+        assert isinstance(adapter, RowReader), "only custom adapters are none"
+        name = file.names(section)[0] if len(sections) > 1 else ""
+        coded = {
+            place.element.partition(".")[2]: place
+            for place in places_of(section)
+            if place.field.codes and place.field.columns
+        }
+        every.append(Stays(section, adapter, name.rstrip("-"), coded))
+    return every
+
+
+def month_of(stay: EncounterRecord) -> str:
+    """Return the month in which a stay begins, in the zone of the hospital."""
+    return f"{stay.start:%Y-%m}" if stay.start else NO_START
