@@ -186,7 +186,16 @@ def commands(command: click.Command, path: str = "") -> Iterator[str]:
 def test_the_commands_are_these() -> None:
     assert set(commands(cli)) == {
         "",
-        *("serve", "settings", "doctor", "kit", "demo", "token", "mapping", "workbench"),
+        *(
+            "serve",
+            "settings",
+            "doctor",
+            "kit",
+            "demo",
+            "token",
+            "mapping",
+            "workbench",
+        ),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
         *("mapping schema", "mapping new", "mapping grants", "kit"),
         *("mapping diff", "mapping report"),
