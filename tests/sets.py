@@ -51,6 +51,7 @@ SYSTEM = (
     "deploy/test_proxy.py",
     "server/test_probes.py",
     "server/test_reload.py",
+    "server/test_rotation.py",
     "server/test_start.py",
     "test_release.py",
     "clients/test_walkers.py",
