@@ -56,6 +56,7 @@ SYSTEM = (
     "test_release.py",
     "clients/test_walkers.py",
     "docs/test_guide.py",
+    "docs/test_security_pages.py::test_the_commands_find_who_saw_whom",
     "docs/test_snippets.py",
     "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
     # They look at the clock.
