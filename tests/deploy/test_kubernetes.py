@@ -162,6 +162,7 @@ def test_the_settings_start(tmp_path: Path) -> None:
         "redis_url": "rediss://redis.redis.svc:6379/0",
         "seal_keys": SEAL_KEYS[0],
         "audit_key": "k" * 44,
+        "audit_chain_key": "c" * 44,
     }
     assert set(files.values()) == set(texts)
     for name, file in files.items():
