@@ -36,7 +36,7 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import MAX_VALUES, profile_of
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from app.cli.check import FINDINGS, FINE, CannotRunError
+from app.cli.check import FINDINGS, FINE, CannotRunError, print_json
 from app.config import read_settings
 from app.fhir.capability import capability_statement
 from app.offer import Offer, OfferedParameter, ResourceOffer, compute_offer
@@ -149,6 +149,8 @@ def result_of(claim: Claim) -> Result:
         checks.append(error.check)
     except requests.RequestException as error:
         reason = f"no answer that can be read ({type(error).__name__})"
+    except (LookupError, TypeError):
+        checks.append(Check("answers with all parts that FHIR requires", 1, 0))
     verdict = Verdict.OPEN if reason or not checks else Verdict.PROVED
     if any(check.expected != check.counted for check in checks):
         verdict = Verdict.FALSE
@@ -638,7 +640,10 @@ def run(options: SimpleNamespace) -> int:
     text = json.dumps(report, ensure_ascii=False, indent=2)
     (options.out / "conformance.json").write_text(f"{text}\n", "utf-8")
     (options.out / "conformance.html").write_text(page_of(report), "utf-8")
-    _print(results)
+    if options.json:
+        print_json(report)
+    else:
+        _print(results)
     return FINDINGS if any(r.verdict is Verdict.FALSE for r in results) else FINE
 
 

@@ -15,7 +15,7 @@ from werkzeug.serving import make_server
 from adapters.parameters import SEARCH_PARAMETERS
 from adapters.testing.hospital import EDGES
 from app.cli import main
-from app.cli.conformance import NOTHING, VALUES, page_of
+from app.cli.conformance import NOTHING, VALUES, Check, Claim, page_of, result_of
 from tests.app import provider
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
@@ -245,6 +245,14 @@ def test_another_mapping_than_the_one_that_is_served_is_noticed(
     finally:
         every.mapping.write_text(other, "utf-8")
     assert _claims(report, "false") == {"CapabilityStatement"}
+
+
+def test_an_answer_without_ids_is_a_false_claim() -> None:
+    claims = [Claim("parts", lambda: iter([Check("ids", 1, len({}["id"]))]))]
+    claims.append(Claim("number", lambda: iter([Check("ids", 1, 2)])))
+    claims.append(Claim("nothing", lambda: iter([])))
+    verdicts = [result_of(claim).verdict for claim in claims]
+    assert verdicts == ["false", "false", "not proved"]
 
 
 def test_the_report_has_no_patient(
