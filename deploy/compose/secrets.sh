@@ -31,5 +31,10 @@ if ! [ -e secrets/redis_url ] || ! [ -e secrets/redis_accounts ]; then
   printf 'redis://encounters:%s@redis:6379/0\n' "$password" | keep redis_url 10001
 fi
 [ -e secrets/grafana_password ] || random | keep grafana_password 472
-# The variables that the mapping names: yours to fill, read by compose itself.
+# The variables that the mapping names: yours to fill. A file for each value in secrets/hospital,
+# and its name in hospital.env, which compose itself reads: PAS_URL_FILE=/run/secrets/hospital/pas_url
 [ -e secrets/hospital.env ] || : >secrets/hospital.env
+if ! [ -e secrets/hospital ]; then
+  mkdir -m 500 secrets/hospital
+  [ "$(id -u)" != 0 ] || chown 10001 secrets/hospital
+fi
