@@ -261,6 +261,9 @@ class Trials:
     def values(self, resource: Json) -> list[Any]:
         """Return what a resource shows: texts, or pairs whose needed part is there."""
         values = [v for v in jmespath.search(self.path, resource) or () if v]
+        if self.offered.capability.period:
+            # A bound that is unknown is the earliest or the latest day.
+            return values
         needed = {ParameterType.STRING: slice(None), ParameterType.DATE: 0}
         return [v for v in values if v[needed.get(self.row.type, 1)]]
 
@@ -275,8 +278,10 @@ class Trials:
         """Yield trials without prefix and modifier."""
         if self.row.type is ParameterType.DATE:
             prefixes = self.offered.capability.prefixes
-            first = next(each for each in Prefix if each in prefixes)
-            yield from self.of_prefix(first)
+            trials = [t for p in Prefix if p in prefixes for t in self.of_prefix(p)]
+            if not trials:
+                raise NotProvedError("no resource of the sample matches")
+            yield trials[0]
         elif self.row.type is ParameterType.STRING:
             yield from self.of_modifier("")
         else:
@@ -299,19 +304,22 @@ class Trials:
         return Trial(self.row.name, _escaped(*parts), finds)
 
     def of_prefix(self, prefix: Prefix) -> Iterator[Trial]:
-        """Yield the trial of a prefix, with a day in the middle of the sample."""
-        days = sorted(self._day(start) for start, _ in self.all())
-        day = days[len(days) // 2]
+        """Yield the trial of a prefix, with a day on which resources of the sample match."""
+        days = sorted(self._day(start) for start, _ in self.all() if start)
+        middle = len(days) // 2
 
-        def finds(resource: Json) -> bool:
+        def finds(day: date, resource: Json) -> bool:
             return any(self._compares(prefix, v, day) for v in self.values(resource))
 
-        yield Trial(self.row.name, f"{prefix}{day}", finds)
+        for day in (*days[middle:], *days[:middle]):
+            if any(finds(day, each) for each in self.sample):
+                yield Trial(self.row.name, f"{prefix}{day}", partial(finds, day))
+                return
 
     def _compares(self, prefix: Prefix, value: Sequence[Any], day: date) -> bool:
         """Compare with a day: the start, or the whole period (STU3, table of prefixes)."""
         first, last = value
-        start = end = self._day(first)
+        start = end = self._day(first) if first else date.min
         if self.offered.capability.period:
             end = self._day(last) if last else date.max
         within = start == day == end

@@ -17,11 +17,13 @@ from adapters.testing.hospital import EDGES
 from app.cli import main
 from app.cli.conformance import NOTHING, VALUES, Check, Claim, page_of, result_of
 from tests.app import provider
+from tests.hospital_sql import mapping_text
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.serving import serve
 
-PROFILES = ("full", "group-a", "group-b")
+OFFERS = {"full": "full", "period": "full", "group-a": "group-a", "group-b": "group-b"}
+"""The profile of each deployment; `period` compares dates with whole stays."""
 
 Pairs = list[tuple[str, str]]
 Lie = Callable[[str, Pairs], Pairs]
@@ -75,7 +77,7 @@ class Deployment:
         return status, json.loads((out / "conformance.json").read_text("utf-8"))
 
 
-@pytest.fixture(scope="module", params=PROFILES)
+@pytest.fixture(scope="module", params=OFFERS)
 def every(
     request: pytest.FixtureRequest,
     redis_server: RedisServer,
@@ -94,17 +96,22 @@ def whole(
 
 
 def _listening(
-    profile: str, redis_server: RedisServer, factory: pytest.TempPathFactory
+    name: str, redis_server: RedisServer, factory: pytest.TempPathFactory
 ) -> Iterator[Deployment]:
-    deployment = Deployment(free_ports(1), factory.mktemp(profile))
+    deployment = Deployment(free_ports(1), factory.mktemp(name))
     server = make_server(HOST, deployment.port, deployment, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
+    text = mapping_text(EDGES, f"sqlite:///{deployment.directory / 'pas.db'}")
+    if name == "period":
+        text = text.replace("date: start", "date: period")
+        text = text.replace("time_zone: UTC}", "time_zone: UTC, covers: all}")
     served = serve(
         EDGES,
         deployment.directory,
         redis_server.url,
-        profile=profile,
+        mapping=text,
+        profile=OFFERS[name],
         BASE_URL=deployment.base_url,
         KEY_SET_URL=f"http://{HOST}:{deployment.port}/keys",
         PLAIN_HTTP="loopback",
