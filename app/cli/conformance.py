@@ -420,7 +420,9 @@ class Prover:
             text = "resources of the page that match"
             yield Check(text, len(shown), sum(map(trial.finds, shown)))
             if trial.text.endswith(NOTHING):
-                yield Check("matches of a value without any", 0, page.get("total", -1))
+                yield Check(
+                    "matches of a value that nothing has", 0, page.get("total", -1)
+                )
             elif expected:
                 found = min(1, page.get("total", 0))
                 yield Check("searches with a match", 1, found)
