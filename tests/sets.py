@@ -11,6 +11,7 @@ import pytest
 
 SYSTEM = (
     # Another process serves, is asked or is ended.
+    "app/cli/test_conformance.py::test_a_false_claim_is_noticed",
     "app/cli/test_audit_command.py::test_workers_of_a_service_append_to_one_file",
     "app/test_audit.py::test_a_closed_stdout_is_an_error",
     "app/test_audit.py::test_a_process_that_stands_still_holds_nobody_up",

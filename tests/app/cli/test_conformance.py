@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -13,9 +14,17 @@ import pytest
 from werkzeug.serving import make_server
 
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.hospital import EDGES
+from adapters.testing.hospital import EDGES, Hospital
 from app.cli import main
-from app.cli.conformance import NOTHING, VALUES, Check, Claim, page_of, result_of
+from app.cli.conformance import (
+    NOTHING,
+    VALUES,
+    Check,
+    Claim,
+    page_of,
+    result_of,
+    settled,
+)
 from tests.app import provider
 from tests.hospital_sql import mapping_text
 from tests.live import HOST, free_ports
@@ -84,7 +93,9 @@ def every(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Deployment]:
     """Return a service that listens, as each profile offers it."""
-    yield from _listening(request.param, redis_server, tmp_path_factory)
+    directory = tmp_path_factory.mktemp(request.param)
+    with listening(request.param, redis_server, directory) as deployment:
+        yield deployment
 
 
 @pytest.fixture(scope="module")
@@ -92,22 +103,26 @@ def whole(
     redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployment]:
     """Return a service that listens and offers everything."""
-    yield from _listening("full", redis_server, tmp_path_factory)
+    directory = tmp_path_factory.mktemp("whole")
+    with listening("full", redis_server, directory) as deployment:
+        yield deployment
 
 
-def _listening(
-    name: str, redis_server: RedisServer, factory: pytest.TempPathFactory
+@contextmanager
+def listening(
+    name: str, redis_server: RedisServer, directory: Path, hospital: Hospital = EDGES
 ) -> Iterator[Deployment]:
-    deployment = Deployment(free_ports(1), factory.mktemp(name))
+    """Serve a hospital on a port, as `OFFERS` says."""
+    deployment = Deployment(free_ports(1), directory)
     server = make_server(HOST, deployment.port, deployment, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    text = mapping_text(EDGES, f"sqlite:///{deployment.directory / 'pas.db'}")
+    text = mapping_text(hospital, f"sqlite:///{deployment.directory / 'pas.db'}")
     if name == "period":
         text = text.replace("date: start", "date: period")
         text = text.replace("time_zone: UTC}", "time_zone: UTC, covers: all}")
     served = serve(
-        EDGES,
+        hospital,
         deployment.directory,
         redis_server.url,
         mapping=text,
@@ -260,6 +275,26 @@ def test_an_answer_without_ids_is_a_false_claim() -> None:
     claims.append(Claim("nothing", lambda: iter([])))
     verdicts = [result_of(claim).verdict for claim in claims]
     assert verdicts == ["false", "false", "not proved"]
+
+
+def test_a_claim_that_was_false_for_a_moment_is_tried_again() -> None:
+    counted = iter([1, 2, 2])
+    claim = Claim("moment", lambda: iter([Check("ids", 2, next(counted))]))
+    assert settled(claim).verdict == "proved"
+    assert settled(Claim("lie", lambda: iter([Check("ids", 2, 1)]))).verdict == "false"
+
+
+def test_no_claim_is_false_of_an_empty_hospital(
+    redis_server: RedisServer,
+    settings: Callable[[Deployment], None],
+    tmp_path: Path,
+) -> None:
+    with listening("full", redis_server, tmp_path, Hospital(())) as empty:
+        settings(empty)
+        status, report = empty.report(tmp_path)
+    assert _claims(report, "false") == set()
+    assert status == 0
+    assert {"Encounter?date=ge", "Patient?name:exact"} <= _claims(report, "not proved")
 
 
 def test_the_report_has_no_patient(
