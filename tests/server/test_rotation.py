@@ -3,7 +3,9 @@
 Of each: clients go on, the old secret is no longer needed, and what it protected can be read.
 """
 
+import shutil
 import signal
+import subprocess
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,11 +20,15 @@ from werkzeug.wrappers import Response
 from adapters.testing.hospital import EDGES
 from app.cli import main
 from tests.app import provider
+from tests.docs.pages import blocks
 from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables
+from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.server.running import Running, edges, running
 
+PAGE = (ROOT / "docs/security/keys.md").read_text("utf-8")
+REPLACE = next(blocks(PAGE, "sh")).text
 OPAQUE = "an-opaque-token"
 RIGHTS = ("~*", "+@read", "+@write", "+@scripting", "+@connection", "+select")
 
@@ -54,8 +60,16 @@ class Deployed:
     introspection: Provider
 
     def put(self, name: str, text: str) -> None:
-        """Write the file of a secret."""
-        (self.directory / name).write_text(f"{text}\n", "utf-8")
+        """Replace the file of a secret, with the function of the page."""
+        done = subprocess.run(
+            ["bash", "-euc", f"{REPLACE}\nreplace {name}"],
+            cwd=self.directory,
+            input=f"{text}\n",
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0
 
     def reload(self) -> None:
         """Reload the service, as `systemctl reload` does."""
@@ -157,11 +171,12 @@ def test_the_key_of_the_audit(
     deployment: Deployed, audit: Callable[..., tuple[int, str]]
 ) -> None:
     assert deployment.service.get("Patient/1").status == 200
-    (deployment.directory / "audit_key").rename(deployment.directory / "audit_key.old")
+    key = deployment.directory / "audit_key"
+    shutil.copy(key, key.with_suffix(".old"))
     deployment.put("audit_key", "n" * 44)
     deployment.reload()
     assert deployment.service.get("Patient/1").status == 200
-    old = str(deployment.directory / "audit_key.old")
+    old = str(key.with_suffix(".old"))
     status, table = audit("who", "Patient/1", "--key", old)
     assert (status, table.count("read")) == (0, 2)
     status, table = audit("who", "Patient/1")
@@ -173,7 +188,7 @@ def test_the_key_of_the_chain(
 ) -> None:
     assert deployment.service.get("Patient/1").status == 200
     key = deployment.directory / "audit_chain_key"
-    key.rename(key.with_suffix(".old"))
+    shutil.copy(key, key.with_suffix(".old"))
     deployment.put("audit_chain_key", "n" * 44)
     deployment.reload()
     assert deployment.service.get("Patient/1").status == 200
