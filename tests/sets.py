@@ -11,6 +11,7 @@ import pytest
 
 SYSTEM = (
     # Another process serves, is asked or is ended.
+    "app/cli/test_conformance.py::test_a_false_claim_is_noticed",
     "app/cli/test_audit_command.py::test_workers_of_a_service_append_to_one_file",
     "app/test_audit.py::test_a_closed_stdout_is_an_error",
     "app/test_audit.py::test_a_process_that_stands_still_holds_nobody_up",
@@ -51,10 +52,12 @@ SYSTEM = (
     "deploy/test_proxy.py",
     "server/test_probes.py",
     "server/test_reload.py",
+    "server/test_rotation.py",
     "server/test_start.py",
     "test_release.py",
     "clients/test_walkers.py",
     "docs/test_guide.py",
+    "docs/test_security_pages.py::test_the_commands_find_who_saw_whom",
     "docs/test_snippets.py",
     "docs/test_operators_page.py::test_generated_parts_are_up_to_date",
     # They look at the clock.

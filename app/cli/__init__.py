@@ -110,10 +110,32 @@ def settings_command(**options: Any) -> int:
     show_default=True,
     help="The timeout of each check. Checks run at the same time.",
 )
+@click.option(
+    "--conformance",
+    is_flag=True,
+    help="Instead, prove the CapabilityStatement against the running service, and write "
+    "conformance.json and conformance.html.",
+)
+@click.option("--token-file", type=_PATH, help="With --conformance: an access token.")
+@click.option(
+    "--certificate",
+    type=_PATH,
+    help="With --conformance: the client's certificate and its key, as one PEM file.",
+)
+@click.option(
+    "--out",
+    type=_PATH,
+    default=Path(),
+    help="With --conformance: the directory of the report. Default: this one.",
+)
 @_json
 def doctor_command(**options: Any) -> int:
     """Check everything that the service depends on, and print what to do."""
-    return _run_tool("doctor", options)
+    if not options["conformance"]:
+        return _run_tool("doctor", options)
+    if options["token_file"] is None:
+        raise click.UsageError("--conformance requires --token-file.")
+    return _run_tool("conformance", options)
 
 
 @cli.command("kit", epilog=_STATUSES)

@@ -22,6 +22,7 @@ keep() { # NAME UID: write standard input to a new file that belongs to UID
 # The service is 10001, Redis 999 and Grafana 472 in their images.
 [ -e secrets/seal_keys ] || openssl rand -base64 32 | tr '+/' '-_' | keep seal_keys 10001
 [ -e secrets/audit_key ] || openssl rand -base64 32 | keep audit_key 10001
+[ -e secrets/audit_chain_key ] || openssl rand -base64 32 | keep audit_chain_key 10001
 if ! [ -e secrets/redis_url ] || ! [ -e secrets/redis_accounts ]; then
   password=$(random)
   digest=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)
@@ -30,5 +31,10 @@ if ! [ -e secrets/redis_url ] || ! [ -e secrets/redis_accounts ]; then
   printf 'redis://encounters:%s@redis:6379/0\n' "$password" | keep redis_url 10001
 fi
 [ -e secrets/grafana_password ] || random | keep grafana_password 472
-# The variables that the mapping names: yours to fill, read by compose itself.
+# The variables that the mapping names: yours to fill. A file for each value in secrets/hospital,
+# and its name in hospital.env, which compose itself reads: PAS_URL_FILE=/run/secrets/hospital/pas_url
 [ -e secrets/hospital.env ] || : >secrets/hospital.env
+if ! [ -e secrets/hospital ]; then
+  mkdir -m 500 secrets/hospital
+  [ "$(id -u)" != 0 ] || chown 10001 secrets/hospital
+fi

@@ -634,6 +634,7 @@ def shipped(group: str, stage: str, etc: Path) -> dict[str, str]:
     Path(variables["ENCOUNTERS_SEAL_KEYS_FILE"]).write_text(SEAL_KEYS[0])
     key = mapping.parent.name.ljust(40, "k")
     Path(variables["ENCOUNTERS_AUDIT_KEY_FILE"]).write_text(key)
+    Path(variables["ENCOUNTERS_AUDIT_CHAIN_KEY_FILE"]).write_text(key[::-1])
     Path(variables["ENCOUNTERS_AUDIT"]).parent.mkdir(parents=True)
     return variables
 
@@ -669,6 +670,7 @@ def test_each_group_has_its_own_data_and_each_environment_its_provider(tmp_path)
         "redis_url",
         "audit",
         "audit_key",
+        "audit_chain_key",
     ]
     for name in own:
         assert len({getattr(each, name) for each in settings.values()}) == 4, name

@@ -124,6 +124,15 @@ def test_an_image_is_pinned_by_its_digest() -> None:
     assert container["image"] == f"registry.example.org/encounters@{digest}"
 
 
+def test_unverified_tls_is_a_value_of_its_own() -> None:
+    def data(*arguments: str) -> Any:
+        return one("ConfigMap", *arguments, name="pas-settings")["data"]
+
+    setting = f"{PREFIX}UNVERIFIED_TLS"
+    assert setting not in data()
+    assert data("--set", "unverifiedTls={redis,http}")[setting] == "redis,http"
+
+
 REFUSED = {
     "no values": ("/host", []),
     "all pods are trusted": (
@@ -138,6 +147,10 @@ REFUSED = {
     "a secret among the settings": (
         "ENCOUNTERS_AUDIT_KEY",
         ["--set-string", "settings.ENCOUNTERS_AUDIT_KEY=k"],
+    ),
+    "any connection without TLS": (
+        "/unverifiedTls/0",
+        ["--set", "unverifiedTls={all}"],
     ),
     "a tag for a digest": ("/image/digest", ["--set", "image.digest=latest"]),
     "no mapping": ("mapping", ["--set-file", "mapping=/dev/null"]),

@@ -224,7 +224,9 @@ def test_what_is_no_digest_is_refused(pin: Pin, tmp_path: Path) -> None:
 @pytest.mark.skipif(bool(NO_COMPOSE), reason="docker compose is not installed here")
 def test_docker_compose_reads_it(tmp_path: Path, secrets: Path) -> None:
     copy = secrets.parent
-    (copy / "secrets" / "hospital.env").write_text("PAS_URL=https://pas.example.org\n")
+    (copy / "secrets" / "hospital.env").write_text(
+        "PAS_URL_FILE=/run/secrets/hospital/pas_url\n"
+    )
     command = ["docker", "compose", "--project-directory", str(copy), "config"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode != 0, "without digests it must not start"
@@ -252,7 +254,8 @@ def secrets(tmp_path: Path) -> Path:
 
 def test_the_script_writes_every_secret_that_compose_names(secrets: Path) -> None:
     named = {Path(each["file"]).name for each in composed()["secrets"].values()}
-    assert {file.name for file in secrets.iterdir()} == named | {"hospital.env"}
+    own = {"hospital", "hospital.env"}
+    assert {file.name for file in secrets.iterdir()} == named | own
     texts = {name: (secrets / name).read_text() for name in named}
     assert len(set(texts.values())) == len(named)
     for name in named:

@@ -12,6 +12,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from adapters.mapping.load import load_mapping
 from app.config import PREFIX, SETTINGS, Settings
 from tests.app.changing import SEAL_KEYS
 from tests.deploy.test_compose import env_file
@@ -149,8 +150,9 @@ def test_a_pod_may_do_nothing_that_it_need_not() -> None:
 def test_secrets_are_named_and_not_there() -> None:
     assert not [file for file in FILES if "kind: Secret" in file.read_text("utf-8")]
     for given in container()["env"]:
-        secret = "valueFrom" in given or given["name"].endswith("_FILE")
-        assert secret, given["name"]
+        # A file: the environment of a process can be read in /proc.
+        assert given["name"].endswith("_FILE")
+        assert given["value"].startswith("/run/secrets/")
 
 
 def test_the_settings_start(tmp_path: Path) -> None:
@@ -162,11 +164,16 @@ def test_the_settings_start(tmp_path: Path) -> None:
         "redis_url": "rediss://redis.redis.svc:6379/0",
         "seal_keys": SEAL_KEYS[0],
         "audit_key": "k" * 44,
+        "audit_chain_key": "c" * 44,
+        "pas_url": "https://pas.example.org/api",
+        "pas_key": "k",
     }
     assert set(files.values()) == set(texts)
     for name, file in files.items():
         (tmp_path / file).write_text(texts[file])
         given[name] = str(tmp_path / file)
+    mapping = load_mapping(ROOT / "mappings" / "group-a" / "group-a.yaml", given)
+    assert mapping.source.url == texts["pas_url"]
     known = {s.name for s in SETTINGS} | {
         f"{s.name}_FILE" for s in SETTINGS if s.secret
     }

@@ -94,7 +94,8 @@ def test_the_minimal_settings_start(tmp_path: Path) -> None:
     mapping, seal_keys = tmp_path / "hospital.yaml", tmp_path / "seal_keys"
     mapping.touch()
     seal_keys.write_text("A" * 43 + "=\n")
-    (tmp_path / "audit_key").write_text("k" * 44 + "\n")
+    for name in ("audit_key", "audit_chain_key"):
+        (tmp_path / name).write_text(name[6] * 44 + "\n")
     shown = next(iter(blocks(section(PAGE, "Start"), "ini"))).text
     for folder in ("/etc/encounters", "/var/log/encounters"):
         shown = shown.replace(folder, str(tmp_path))

@@ -1,0 +1,142 @@
+"""docs/security: tests and secrets that it names are there, its commands find a breach."""
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import responses
+
+from adapters.testing.hospital import EDGES
+from app.config import SETTINGS
+from tests.docs.pages import DOCS, blocks, section, table
+from tests.live import ROOT
+from tests.redis_server import RedisServer
+from tests.serving import publish_keys, serve
+
+FOLDER = DOCS / "security"
+PAGES = sorted(FOLDER.glob("*.md"))
+THREATS = FOLDER / "threat-model.md"
+KINDS = (
+    "Spoofing",
+    "Tampering",
+    "Repudiation",
+    "Disclosure",
+    "Denial of service",
+    "Elevation",
+)
+
+_TEST = re.compile(r"\[`(test_\w+)`\]\(([^)]+)\)")
+_DEFINED = re.compile(r"^def (test_\w+)", re.MULTILINE)
+
+
+def named_in(text: str) -> list[tuple[str, Path]]:
+    """Return the tests that a text names, with their files."""
+    return [(name, (FOLDER / file).resolve()) for name, file in _TEST.findall(text)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_test_that_is_named_is_there(page: Path) -> None:
+    for name, file in named_in(page.read_text("utf-8")):
+        assert name in _DEFINED.findall(file.read_text("utf-8")), file
+
+
+def test_each_flow_has_every_kind_of_threat_with_a_control_and_a_test() -> None:
+    text = THREATS.read_text("utf-8")
+    (diagram,) = blocks(text, "mermaid")
+    flows = re.findall(r"-- (F\d) -->", diagram.text)
+    titles = dict(re.findall(r"^## ((F\d): .+)$", text, re.MULTILINE))
+    assert sorted(flows) == sorted(titles.values())
+    for title in titles:
+        rows = table(section(text, title), "Kind")
+        assert tuple(row[0] for row in rows) == KINDS
+        lines = section(text, title).strip().splitlines()
+        for line in lines[-len(rows) :]:
+            assert named_in(line), line
+
+
+def test_every_secret_has_its_steps_and_every_rotation_its_test() -> None:
+    text = (FOLDER / "keys.md").read_text("utf-8")
+    secrets = {row[0] for row in table(text, "Secret")}
+    assert {each.name for each in SETTINGS if each.secret} <= secrets
+    file = ROOT / "tests/server/test_rotation.py"
+    named = {name for name, of in named_in(text) if of == file}
+    assert named == set(_DEFINED.findall(file.read_text("utf-8")))
+
+
+def test_settings_and_defaults_that_are_named_are_those_of_the_service() -> None:
+    defaults = {each.name: each.default for each in SETTINGS}
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        for name in re.findall(r"`(ENCOUNTERS_[A-Z_]+)", text):
+            assert name.removesuffix("_FILE") in defaults, page
+        for name, value in re.findall(r"`(ENCOUNTERS_[A-Z_]+)` \((\d+)\)", text):
+            assert defaults[name] == value, name
+    text = (FOLDER / "data-protection.md").read_text("utf-8")
+    idle, life = (defaults[f"ENCOUNTERS_PAGE_{e}_MINUTES"] for e in ("IDLE", "LIFE"))
+    assert f"{idle} minutes after the last use" in text
+    assert f"({life} minutes)" in text
+    assert defaults["ENCOUNTERS_AUDIT"] == "off"
+    assert defaults["ENCOUNTERS_TRACING"] == "false"
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
+def test_the_commands_find_who_saw_whom(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """The blocks of the page, typed as they stand but for directories and the patient."""
+    for name in ("audit_key", "audit_chain_key"):
+        (tmp_path / name).write_text(name[0] * 44 + "\n")
+    served = serve(
+        EDGES,
+        tmp_path,
+        redis_server.url,
+        AUDIT=str(tmp_path / "audit.jsonl"),
+        AUDIT_KEY="a" * 44,
+        AUDIT_CHAIN_KEY="a" * 44,
+    )
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        publish_keys(mock)
+        ward, reporting = (served.as_client(name) for name in ("ward", "reporting"))
+        ward.get("Patient/1")
+        ward.get("Patient/12")
+        old = tmp_path / "audit.jsonl.1.gz"
+        old.write_bytes(gzip.compress((tmp_path / "audit.jsonl").read_bytes()))
+        (tmp_path / "audit.jsonl").unlink()
+        pages = [reporting.search("Encounter", {"_count": "5"})]
+        pages.append(reporting.follow(pages[0], "next"))
+        pages.append(reporting.search("Patient", {"_id": "3"}))
+    shown = {
+        entry["resource"].get("subject", {}).get("reference", "Patient/3")
+        for page in pages
+        for entry in page["entry"]
+        if entry["search"]["mode"] == "match"
+    }
+    (tmp_path / "ids").write_text("".join(f"{n}\n" for n in range(100)))
+    page = FOLDER / "breach.md"
+    script = "\n".join(block.text for block in blocks(page.read_text("utf-8"), "sh"))
+    for directory in ("/var/log/encounters", "/etc/encounters"):
+        script = script.replace(directory, str(tmp_path))
+    script = script.replace("/opt/encounters/bin/python", sys.executable)
+    script = script.replace("Patient/170", "Patient/12")
+    prelude = f'encounters() {{ {sys.executable} -m app.cli "$@"; }}\n'
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", prelude + script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    patients = (tmp_path / "patients").read_text().split()
+    assert {f"Patient/{id}" for id in patients} == shown
+    assert len(shown) > 2
+    assert done.stdout.startswith("5 events of 1 writers")
+    assert re.search(r"^ *3\t?.*reporting", done.stdout, re.MULTILINE)
+    assert re.search(r" ward .* Patient/12 ", done.stdout)
