@@ -53,7 +53,7 @@ from app.config import (
     Settings,
     SettingsError,
 )
-from app.jwks import Address, IdentityError, usable_keys
+from app.jwks import Address, IdentityError, Metadata, usable_keys
 from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
 from app.tls import refused_sources, remedy_of
 
@@ -154,6 +154,8 @@ def checks_of(settings: Settings) -> Iterator[Check]:
         yield Check("key set", partial(_check_key_set, settings, address))
     if address := addresses.introspection:
         yield Check("introspection", partial(_check_introspection, settings, address))
+    if settings.explorer_bind and settings.explorer_client_id:
+        yield Check("explorer", partial(_check_explorer, settings))
 
 
 def _as_json(check: Check) -> dict[str, object]:
@@ -558,6 +560,20 @@ def _no_keys(reason: str) -> Finding:
     text = f"cannot be fetched ({reason}): no token can be checked (503)"
     remedy = "check ENCOUNTERS_KEY_SET_URL, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
     return _error(text, remedy)
+
+
+def _check_explorer(settings: Settings) -> Findings:
+    """Check that people can log in: the metadata of the issuer has to name where."""
+    seconds = settings.identity_timeout_seconds
+    metadata = Metadata(
+        settings.issuer, seconds, settings.allows_provider, fresh=seconds, retry=seconds
+    )
+    for name in ("authorization_endpoint", "token_endpoint"):
+        try:
+            metadata.address(name)
+            yield Finding(f"the provider names its {name}")
+        except IdentityError as error:
+            yield _error(f"{name}: {error}", "check ENCOUNTERS_ISSUER and its metadata")
 
 
 def _check_introspection(settings: Settings, address: Address) -> Findings:

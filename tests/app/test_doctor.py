@@ -278,6 +278,28 @@ def test_introspection(
     assert all(severity is ERROR for severity, _ in found)
 
 
+@pytest.mark.parametrize(
+    ("endpoints", "errors"),
+    [
+        (("authorization_endpoint", "token_endpoint"), 0),
+        (("token_endpoint",), 1),
+        ((), 2),
+    ],
+)
+def test_where_people_log_in(
+    deployed: Deployed, endpoints: tuple[str, ...], errors: int
+) -> None:
+    issuer = f"http://{HOST}:9"
+    settings = deployed(
+        ISSUER=issuer, EXPLORER_BIND=f"{HOST}:1", EXPLORER_CLIENT_ID="explorer"
+    )
+    with responses.RequestsMock() as mock:
+        metadata = {"issuer": issuer, **dict.fromkeys(endpoints, f"{issuer}/x")}
+        mock.get(f"{issuer}/.well-known/openid-configuration", json=metadata)
+        severities = [severity for severity, _ in of(settings, "explorer")]
+    assert severities == [ERROR] * errors
+
+
 # Mapping and sources
 
 
