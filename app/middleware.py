@@ -9,11 +9,11 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import orjson
 from flask import Flask, Response, g, request
@@ -35,6 +35,9 @@ from app.errors import (
     answer_for_status,
 )
 from app.fhir.outcome import Issue, outcome_body
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
 
@@ -89,8 +92,9 @@ def register_transport(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def refuse_plain_http() -> None:
-        peer = _address(_peer())
-        trusted = _peer() == UNIX_SOCKET or _is_in(peer, settings.trusted_proxies)
+        connected = _peer()
+        peer = _address(connected)
+        trusted = connected == UNIX_SOCKET or _is_in(peer, settings.trusted_proxies)
         local = peer is not None and peer.is_loopback
         g.https = request.scheme == "https" or (trusted and _is_forwarded_https())
         if not g.https and not (local and settings.plain_http is PlainHttp.LOOPBACK):
@@ -98,12 +102,30 @@ def register_transport(app: Flask, settings: Settings) -> None:
 
     @app.after_request
     def add_headers(response: Response) -> Response:
-        response.headers.extend(SECURITY_HEADERS)
         if g.get("https"):
-            response.headers.extend([STRICT_TRANSPORT])
+            response.headers.add(*STRICT_TRANSPORT)
         if request.method == "OPTIONS" and not response.calculate_content_length():
             del response.headers["Content-Type"]
         return response
+
+    app.wsgi_app = with_security_headers(app.wsgi_app)  # type: ignore[assignment,method-assign]
+
+
+def with_security_headers(application: "WSGIApplication") -> "WSGIApplication":
+    """Return an application that adds the security headers to every response.
+
+    Outside of Flask, which would parse, check and copy each of them several times.
+    """
+
+    def secured(
+        environ: "WSGIEnvironment", respond: "StartResponse"
+    ) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            return respond(status, [*headers, *SECURITY_HEADERS], *error)
+
+        return application(environ, start)
+
+    return secured
 
 
 def requester(proxies: Sequence[Network]) -> str:
