@@ -6,9 +6,10 @@ statement, a value or a message: a call is named in fixed words.
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
+from types import TracebackType
+from typing import Self
 
 from opentelemetry import trace
 
@@ -66,19 +67,6 @@ def recorder() -> Recorder:
     return _recorders[0]
 
 
-class ObservedCall:
-    """A call under way."""
-
-    __slots__ = ("_span",)
-
-    def __init__(self, span: trace.Span) -> None:
-        self._span = span
-
-    def answered(self, status: int) -> None:
-        """Record the status of an answer over HTTP."""
-        self._span.set_attribute("http.response.status_code", status)
-
-
 def _current(span: trace.Span) -> AbstractContextManager[object]:
     """Return a context in which a span is the current one; without an SDK there is none."""
     if not span.get_span_context().is_valid:
@@ -89,27 +77,44 @@ def _current(span: trace.Span) -> AbstractContextManager[object]:
     )
 
 
-@contextmanager
-def observe(kind: Kind, name: str, operation: str) -> Iterator[ObservedCall]:
+class observe:  # noqa: N801 - read as a word: `with observe(Kind.HTTP, …):`
     """Observe a call for as long as the block lasts."""
-    is_source = kind is Kind.SOURCE
-    failure: BaseException | None = None
-    current, began = recorder(), time.perf_counter()
-    current.started(kind, name)
-    span = _tracer.start_span(
-        f"{operation} {name}",
-        kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
-        attributes=dict(zip(_ATTRIBUTES[kind], (name, operation), strict=True)),
-    )
-    with _current(span):
-        try:
-            yield ObservedCall(span)
-        except BaseException as error:
-            failure = error
-            span.set_attribute("error.type", type(error).__name__)
-            if not isinstance(error, NotFoundError | GoneError):
-                span.set_status(trace.StatusCode.ERROR)
-            raise
-        finally:
-            seconds = time.perf_counter() - began
-            current.finished(kind, name, operation, seconds, failure)
+
+    __slots__ = ("_began", "_current", "_kind", "_name", "_operation", "_span")
+
+    def __init__(self, kind: Kind, name: str, operation: str) -> None:
+        self._kind, self._name, self._operation = kind, name, operation
+
+    def __enter__(self) -> Self:
+        """Begin the call."""
+        self._began = time.perf_counter()
+        recorder().started(self._kind, self._name)
+        named = (self._name, self._operation)
+        is_source = self._kind is Kind.SOURCE
+        self._span = _tracer.start_span(
+            f"{self._operation} {self._name}",
+            kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
+            attributes=dict(zip(_ATTRIBUTES[self._kind], named, strict=True)),
+        )
+        self._current = _current(self._span)
+        self._current.__enter__()
+        return self
+
+    def answered(self, status: int) -> None:
+        """Record the status of an answer over HTTP."""
+        self._span.set_attribute("http.response.status_code", status)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """End it."""
+        if kind is not None:
+            self._span.set_attribute("error.type", kind.__name__)
+            if not issubclass(kind, NotFoundError | GoneError):
+                self._span.set_status(trace.StatusCode.ERROR)
+        seconds = time.perf_counter() - self._began
+        recorder().finished(self._kind, self._name, self._operation, seconds, error)
+        self._current.__exit__(None, None, None)

@@ -91,8 +91,9 @@ def register_transport(
 
     @app.before_request
     def refuse_plain_http() -> None:
-        peer = _address(_peer())
-        trusted = _peer() == UNIX_SOCKET or _is_in(peer, settings.trusted_proxies)
+        connected = _peer()
+        peer = _address(connected)
+        trusted = connected == UNIX_SOCKET or _is_in(peer, settings.trusted_proxies)
         local = peer is not None and peer.is_loopback
         g.https = request.scheme == "https" or (trusted and _is_forwarded_https())
         if not g.https and not (local and settings.plain_http is PlainHttp.LOOPBACK):
@@ -103,7 +104,7 @@ def register_transport(
         for name, value in headers:
             response.headers.setdefault(name, value)
         if g.get("https"):
-            response.headers.extend([STRICT_TRANSPORT])
+            response.headers.add(*STRICT_TRANSPORT)
         if request.method == "OPTIONS" and not response.calculate_content_length():
             del response.headers["Content-Type"]
         return response

@@ -12,7 +12,8 @@
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
 
 from flask import Flask, Response, g, request
 from opentelemetry import trace
@@ -27,6 +28,8 @@ from app.stages import METHODS, request_id, stage_seconds
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+
+Metric = TypeVar("Metric", Counter, Gauge, Histogram)
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 # From the first quote to the last: a code may hold one.
@@ -107,13 +110,19 @@ PART_READY = Gauge(
 )
 
 
+@lru_cache(1024)
+def _labelled(metric: Metric, *labels: str) -> Metric:
+    """Return a metric with these labels: `labels` checks them anew each time."""
+    return metric.labels(*labels)
+
+
 class Metrics(Recorder):
     """Counts and times calls to sources and to Redis."""
 
     def started(self, kind: Kind, name: str) -> None:
         """Count a call to a source as in progress."""
         if kind is Kind.SOURCE:
-            SOURCE_CALLS.labels(name).inc()
+            _labelled(SOURCE_CALLS, name).inc()
 
     def finished(
         self,
@@ -125,14 +134,14 @@ class Metrics(Recorder):
     ) -> None:
         """Count how long a call took, and whether it failed."""
         if kind is Kind.SOURCE:
-            SOURCE_CALLS.labels(name).dec()
+            _labelled(SOURCE_CALLS, name).dec()
             answered = not isinstance(error, SourceUnavailableError)
             label = "yes" if answered else "no"
-            SOURCE_SECONDS.labels(name, operation, label).observe(seconds)
+            _labelled(SOURCE_SECONDS, name, operation, label).observe(seconds)
         elif name == "redis":
-            STORE_SECONDS.labels(operation).observe(seconds)
+            _labelled(STORE_SECONDS, operation).observe(seconds)
             if error is not None:
-                STORE_ERRORS.labels(operation).inc()
+                _labelled(STORE_ERRORS, operation).inc()
 
     def breaker_changed(self, source: str, *, is_open: bool) -> None:
         """Count a breaker that has opened or closed."""
@@ -162,11 +171,11 @@ def _count_request(response: Response) -> Response:
     # What no route takes may have any method; a route takes few.
     method = request.method if rule else "any"
     seconds = stage_seconds()
-    REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
-    REQUEST_SECONDS.labels(route, method).observe(sum(seconds.values()))
+    _labelled(REQUESTS, route, method, f"{response.status_code // 100}xx").inc()
+    _labelled(REQUEST_SECONDS, route, method).observe(sum(seconds.values()))
     for name, took in seconds.items():
         if took:
-            PHASE_SECONDS.labels(route, name).observe(took)
+            _labelled(PHASE_SECONDS, route, name).observe(took)
     return response
 
 

@@ -36,13 +36,16 @@ class Stage(StrEnum):
     """The answer as bytes, and its audit event."""
 
 
+_NO_SECONDS = dict.fromkeys(Stage, 0.0)
+
+
 class RequestTime:
     """Charges the time of a request to one stage at a time, beginning with `parse`."""
 
     __slots__ = ("_seconds", "_since", "_stage")
 
     def __init__(self) -> None:
-        self._seconds = dict.fromkeys(Stage, 0.0)
+        self._seconds = _NO_SECONDS.copy()
         self._stage = Stage.PARSE
         self._since = perf_counter()
 

@@ -37,6 +37,7 @@ each, {connections} connections; one failed request makes a run invalid. CPU is 
 system counts for all processes of a contender, the database's apart. All Flask contenders run on
 stock gunicorn (`gthread`) with {workers} processes of {threads} threads. Ratios are medians of the
 ratios within a round. Absolute figures depend on the machine; ratios travel better.
+[stages.md](stages.md) says where the CPU of a request goes.
 
 - `floor`: bare Flask with constant bodies.
 - `handwritten`: the plain view, written for this one hospital: psycopg, a dict literal, orjson;

@@ -122,8 +122,10 @@ def _check_form() -> None:
 
 def is_lenient() -> bool:
     """Whether the client wants unknown parameters ignored (decision 2)."""
-    header = re.sub('[ "]', "", request.headers.get("Prefer", "")).lower()
-    preferences = re.split("[,;]", header)
+    header = request.headers.get("Prefer")
+    if header is None:
+        return False
+    preferences = re.split("[,;]", re.sub('[ "]', "", header).lower())
     handling = [each for each in preferences if each.startswith("handling=")]
     # The first one counts (RFC 7240, 2).
     return handling[:1] == ["handling=lenient"]

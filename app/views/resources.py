@@ -47,6 +47,12 @@ _LINKS = {
     Direction.AFTER: ("next", "_searchAfter"),
 }
 
+_CONDITIONS = frozenset(
+    f"HTTP_IF_{name}"
+    for name in ("MATCH", "NONE_MATCH", "MODIFIED_SINCE", "UNMODIFIED_SINCE")
+)
+"""The headers of a conditional request (RFC 9110, 13.1), as WSGI names them."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -107,14 +113,8 @@ def read(kind: ResourceType, id: str) -> Response:
         response.headers["Last-Modified"] = formatdate(changed.timestamp(), usegmt=True)
     digest = sha256(response.get_data()).hexdigest()[:32]
     response.set_etag(digest, weak=True)
-    _check_preconditions(response)
-    if not is_resource_modified(
-        http_if_none_match=request.headers.get("If-None-Match"),
-        http_if_modified_since=request.headers.get("If-Modified-Since"),
-        etag=response.headers["ETag"],
-        last_modified=response.headers.get("Last-Modified"),
-    ):
-        response.status_code = HTTPStatus.NOT_MODIFIED
+    if not _CONDITIONS.isdisjoint(request.environ):
+        _apply_conditions(response)
     return response
 
 
@@ -125,6 +125,18 @@ def _read_record(service: Service, kind: ResourceType, id: str) -> Record:
         if error.fault is not None:
             count_row_fault(kind, error.fault)
         raise
+
+
+def _apply_conditions(response: Response) -> None:
+    """Make the response to a conditional request 304 where nothing has changed."""
+    _check_preconditions(response)
+    if not is_resource_modified(
+        http_if_none_match=request.headers.get("If-None-Match"),
+        http_if_modified_since=request.headers.get("If-Modified-Since"),
+        etag=response.headers["ETag"],
+        last_modified=response.headers.get("Last-Modified"),
+    ):
+        response.status_code = HTTPStatus.NOT_MODIFIED
 
 
 def _check_preconditions(response: Response) -> None:
