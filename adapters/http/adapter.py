@@ -64,6 +64,7 @@ from adapters.http.query import (
     keyed,
     parameters_of,
     split,
+    with_key,
 )
 from adapters.inspection import Check, SourceRow
 from adapters.mapping.model import (
@@ -245,19 +246,31 @@ class HttpAdapter:
         else:
             return linked_page(fetch, paging, query)
         if query.placed and window.more and not is_decided(window.rows):
-            last = self._last_row(fetch, paging, query)
-            return window._replace(rows=window.rows + last)
+            if paging is None:
+                self._refuse_with_key(section, query, deadline)
+            else:
+                last = self._last_row(fetch, paging, query)
+                return window._replace(rows=window.rows + last)
         return window
 
-    def _last_row(
-        self, fetch: Fetch, paging: Paging | None, query: SearchQuery
-    ) -> tuple[Row, ...]:
-        """Return the last row of a list; raises SourceDataError where none can be had."""
-        if paging is None:
+    def _refuse_with_key(
+        self, section: "Section", query: SearchQuery, deadline: Deadline
+    ) -> None:
+        """Raise SourceDataError if rows with the sort key follow those without it."""
+        search = with_key(section.mapping, query)
+        if search is None:
             raise unreadable(
                 "no row of the first page has the sort key: whether those that have it"
-                " come later cannot be seen without paging"
+                " come later cannot be seen without paging or a lower bound"
             )
+        for question in _asked(section, (search,)):
+            if self._fetch(question, deadline, (), 1).rows:
+                raise unreadable("the list is not in the order of the search")
+
+    def _last_row(
+        self, fetch: Fetch, paging: Paging, query: SearchQuery
+    ) -> tuple[Row, ...]:
+        """Return the last row of a list."""
         last = replace(query, from_end=True, count=1)
         end = self.count(query)
         return numbered_page(Lists(fetch), paging, last, end, has_total=True).rows

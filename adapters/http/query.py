@@ -98,11 +98,18 @@ def can_split(section: ResourceMapping) -> bool:
 def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     """Return the search for the rows with the sort key, if others come before them."""
     assert section.http is not None, "only sections of HTTP sources are sent"
-    sort, key = section.http.sort, query.sort.key
+    sort = section.http.sort
     if sort is None or not sort.nulls.come_first(descending=query.sort.descending):
         return None
+    return with_key(section, query)
+
+
+def with_key(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
+    """Return the search for the rows with the sort key, None where it cannot be sent."""
+    assert section.http is not None, "only sections of HTTP sources are sent"
+    key = query.sort.key
     is_compared = any(c.parameter == key for c in query.criteria)
-    if key is SortKey.ID or is_compared or key not in section.http.search:
+    if key is SortKey.ID or is_compared or not has_lower_bound(section, key):
         return None
     slot = SORTS[section.resource_type][key]
     rule = section.fields[slot].time
@@ -111,6 +118,12 @@ def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     earliest = _EARLIEST.replace(tzinfo=zone)
     value = DateValue(Prefix.GE, earliest, earliest)
     return _with(query, DateCriterion(str(key), (value,)), len(query.criteria))
+
+
+def has_lower_bound(section: ResourceMapping, key: SortKey) -> bool:
+    """Whether the rows with a sort key can be searched, by a day before all of them."""
+    call = section.http.search.get(key) if section.http else None
+    return call is not None and bool(call.lower)
 
 
 def _with(query: SearchQuery, criterion: Criterion, at: int) -> SearchQuery:
