@@ -30,6 +30,7 @@ from adapters.contract import (
     RowFault,
     SearchQuery,
     SortKey,
+    SourceDataError,
     SourceTimedOutError,
     SourceUnavailableError,
     StringCriterion,
@@ -132,7 +133,20 @@ class HttpAdapter:
         questions = questions_of(section, query)
         if not questions:
             return Page((), total=0)
-        window = self._window(questions, query)
+        deadline = Deadline(self._config.timeout_seconds)
+        try:
+            return self._page(questions, query, deadline)
+        except SourceDataError as error:
+            if error.refused or not (len(questions) > 1 or query.placed):
+                raise
+            # Rows may have changed between the requests of the page.
+            return self._page(questions, query, deadline)
+
+    def _page(
+        self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
+    ) -> Page:
+        section = questions[0].section
+        window = self._window(questions, query, deadline)
         # Again, for a page of several requests: not every API heeds the offset.
         section.refuse_duplicates(window.rows)
         rows = window.rows[: query.count]
@@ -220,7 +234,9 @@ class HttpAdapter:
         deadline = Deadline(self._config.timeout_seconds)
         return self._fetch(question, deadline, (), size).rows
 
-    def _window(self, questions: Sequence["Question"], query: SearchQuery) -> Window:
+    def _window(
+        self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
+    ) -> Window:
         """Return the rows of a page; one deadline holds for all of its requests.
 
         Where positions are wanted, further rows may follow those of the page: enough of
@@ -230,7 +246,6 @@ class HttpAdapter:
         paging, has_total = listed.paging, listed.total is not None
         is_numbered = paging is not None and paging.is_numbered
         end = self.count(query) if is_numbered and query.from_end else 0
-        deadline = Deadline(self._config.timeout_seconds)
         fetch, *others = (partial(self._fetch, each, deadline) for each in questions)
         is_decided = partial(_shows_order, section, query)
         if paging is None:
