@@ -228,16 +228,18 @@ class _Filter(NamedTuple):
         """Return the source's code of the system ("" for any) and the number."""
         if token.code is None:
             raise _refusal(self.call, Limit.SYSTEM)
+        constant, system = self._constant_system(), self.call.system
+        if constant is not None:
+            # Sent without it, a number finds those of other systems as well.
+            sent = constant if system is not None and system.join else ""
+            return (sent, token.code) if token.system in (None, constant) else None
         if token.system is None:
             return "", token.code
-        constant = self._constant_system()
-        if constant is not None:
-            return ("", token.code) if token.system == constant else None
-        if self.call.system is None or token.system == "":
+        if system is None or token.system == "":
             raise _refusal(self.call, Limit.SYSTEM)
-        if self.call.system.codes is None:
+        if system.codes is None:
             return token.system, token.code
-        code = self.call.system.codes.get(token.system)
+        code = system.codes.get(token.system)
         return None if code is None else (code, token.code)
 
     def _constant_system(self) -> str | None:

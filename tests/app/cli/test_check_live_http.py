@@ -21,7 +21,14 @@ from tests.app.cli.live_hospital import (
 from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import stay
-from tests.plain_api import BOUNDS, LINKED, OFFSET, Plain, plain_mapping_text, plain_rows
+from tests.plain_api import (
+    BOUNDS,
+    LINKED,
+    OFFSET,
+    Plain,
+    plain_mapping_text,
+    plain_rows,
+)
 
 DEFECTS = defects("http")
 TIME = "2024-06-01 10:00:00"
