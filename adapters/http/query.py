@@ -7,7 +7,7 @@ bound is widened, and no rows are fetched to be filtered here.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -371,6 +371,9 @@ def _date_pairs(
         high = min(filter(None, (high, end)), default=None)
     if low is not None and high is not None and low >= high:
         return None
+    if low is None and high is not None and isinstance(call.after, BoundParameter):
+        # A FHIR server takes a period without a start for one that began before all days.
+        low = _EARLIEST.replace(tzinfo=call.zone or (rule.zone if rule else UTC))
     unit = _UNITS[call.step].length
     bounds = (
         (call.low, low, timedelta()),
