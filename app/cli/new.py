@@ -72,7 +72,7 @@ list:
   total: {total}  # ? the number of all rows that match
   count: count  # ? the parameter of the page size
   # ? can it continue after the first rows? Then say how (paging: {{offset: …}}, page, next or
-  #   token), and use the profile full
+  #   token), and use the profile full. Can it sort? Then say how, and where nulls are (sort)
   # ? are cancelled or deleted rows left out by the API itself? What is it sent for that (fixed)?
 # ? which parameters does it filter by? Ask the vendor (mappings/README.md). As an example:
 # search:
@@ -163,11 +163,13 @@ def part_of_answer(kind: ResourceType, answer: SavedAnswer) -> Part:
     id = next(iter(ids or unique), columns[0].name if columns else "id")
     question = "" if ids else "is this the id by which one row is read?"
     left = [
-        f"{path} is a list: an item with rows: {path} reads it" for path in answer.lists
+        f"{path} is a list: an item with rows: {path} reads it, or a path like {path}[0].value"
+        for path in answer.lists
     ]
     head = [_READ.format(name=answer.name)]
     if kind is not ORGANIZATION:
-        total = answer.total or "total"
+        bare = "{header: X-Total-Count}" if answer.rows_path == "." else "total"
+        total = answer.total or bare
         text = _LIST.format(name=answer.name, rows=answer.rows_path, total=total)
         head += [*text.split("\n"), _SEARCHES[kind]]
     return Part(kind, answer.name, columns, id, question, head=head, left=left)
