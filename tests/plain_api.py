@@ -49,13 +49,22 @@ COLUMNS = {
 
 OFFSET = "{offset: _start}"
 LINKED = "{next: {header: Link}}"
+UNPAGED = ""
+BOUNDS = "    date: {from: start_gte, until: start_lte}\n"
 
 
 def plain_mapping_text(
-    *, paging: str = OFFSET, nulls: str = "high", profile: str = "full"
+    *,
+    paging: str = OFFSET,
+    nulls: str = "high",
+    profile: str = "full",
+    bounds: str = BOUNDS,
 ) -> str:
     """Return the mapping file of stays; patients and organizations are only read."""
     text = _TEXT.replace("UNIT_URL", UNIT_URL).replace("NO_END", _moment(NO_END) or "")
+    text = text.replace(BOUNDS, bounds)
+    if not paging:
+        text = text.replace("    paging: PAGING\n", "")
     for word, value in (("PAGING", paging), ("NULLS", nulls), ("PROFILE", profile)):
         text = text.replace(word, value)
     tables = (("states", STATES, ""), ("kinds", KINDS, ", otherwise: UNK"))

@@ -30,6 +30,7 @@ from adapters.contract import (
     RowFault,
     SearchQuery,
     SortKey,
+    SourceDataError,
     SourceTimedOutError,
     SourceUnavailableError,
     StringCriterion,
@@ -64,6 +65,7 @@ from adapters.http.query import (
     keyed,
     parameters_of,
     split,
+    with_key,
 )
 from adapters.inspection import Check, SourcePage, SourceRow
 from adapters.mapping.model import (
@@ -140,7 +142,20 @@ class HttpAdapter:
         questions = questions_of(section, query)
         if not questions:
             return Page((), total=0), ()
-        window = self._window(questions, query)
+        deadline = Deadline(self._config.timeout_seconds)
+        try:
+            return self._page(questions, query, deadline)
+        except SourceDataError as error:
+            if error.refused or not (len(questions) > 1 or query.placed):
+                raise
+            # Rows may have changed between the requests of the page.
+            return self._page(questions, query, deadline)
+
+    def _page(
+        self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
+    ) -> tuple[Page, Sequence[Row]]:
+        section = questions[0].section
+        window = self._window(questions, query, deadline)
         # Again, for a page of several requests: not every API heeds the offset.
         section.refuse_duplicates(window.rows)
         rows = window.rows[: query.count]
@@ -228,7 +243,9 @@ class HttpAdapter:
         deadline = Deadline(self._config.timeout_seconds)
         return self._fetch(question, deadline, (), size).rows
 
-    def _window(self, questions: Sequence["Question"], query: SearchQuery) -> Window:
+    def _window(
+        self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
+    ) -> Window:
         """Return the rows of a page; one deadline holds for all of its requests.
 
         Where positions are wanted, further rows may follow those of the page: enough of
@@ -238,7 +255,6 @@ class HttpAdapter:
         paging, has_total = listed.paging, listed.total is not None
         is_numbered = paging is not None and paging.is_numbered
         end = self.count(query) if is_numbered and query.from_end else 0
-        deadline = Deadline(self._config.timeout_seconds)
         fetch, *others = (partial(self._fetch, each, deadline) for each in questions)
         is_decided = partial(_shows_order, section, query)
         if paging is None:
@@ -254,19 +270,31 @@ class HttpAdapter:
         else:
             return linked_page(fetch, paging, query)
         if query.placed and window.more and not is_decided(window.rows):
-            last = self._last_row(fetch, paging, query)
-            return window._replace(rows=window.rows + last)
+            if paging is None:
+                self._refuse_with_key(section, query, deadline)
+            else:
+                last = self._last_row(fetch, paging, query)
+                return window._replace(rows=window.rows + last)
         return window
 
-    def _last_row(
-        self, fetch: Fetch, paging: Paging | None, query: SearchQuery
-    ) -> tuple[Row, ...]:
-        """Return the last row of a list; raises SourceDataError where none can be had."""
-        if paging is None:
+    def _refuse_with_key(
+        self, section: "Section", query: SearchQuery, deadline: Deadline
+    ) -> None:
+        """Raise SourceDataError if rows with the sort key follow those without it."""
+        search = with_key(section.mapping, query)
+        if search is None:
             raise unreadable(
                 "no row of the first page has the sort key: whether those that have it"
-                " come later cannot be seen without paging"
+                " come later cannot be seen without paging or a lower bound"
             )
+        for question in _asked(section, (search,)):
+            if self._fetch(question, deadline, (), 1).rows:
+                raise unreadable("the list is not in the order of the search")
+
+    def _last_row(
+        self, fetch: Fetch, paging: Paging, query: SearchQuery
+    ) -> tuple[Row, ...]:
+        """Return the last row of a list."""
         last = replace(query, from_end=True, count=1)
         end = self.count(query)
         return numbered_page(Lists(fetch), paging, last, end, has_total=True).rows

@@ -38,6 +38,7 @@ from adapters.contract import (
 )
 from adapters.http.adapter import Section
 from adapters.http.paging import Row
+from adapters.http.query import has_lower_bound
 from adapters.inspection import (
     RULES_OF_CODES,
     SMALL_SAMPLE,
@@ -512,11 +513,35 @@ def _check_orders(sample: Sample) -> Iterator[Result]:
             yield Measurement(name, milliseconds, 2 * _PAGE)
         except SourceUnavailableError as failure:
             text = f"is not answered: {failure}"
+        severity = Severity.ERROR
+        if not text and _hides_keys(sample, key):
+            text, severity = _HIDDEN_KEYS, _severity_of_hidden(sample, key)
         if text:
             sent = value if isinstance(value, str) else ", ".join(value)
             element = f"{sample.kind}.sort"
             text = f"'{word}' {text}"
-            yield Finding.at(sort.mark, text, element, sent)
+            yield Finding.at(sort.mark, text, element, sent, severity=severity)
+
+
+_HIDDEN_KEYS = (
+    "fails (502) beside other sources where no row of a page has the key, and others follow:"
+    " nothing shows that those with it come first. Say how the list pages (list.paging) or"
+    " how the time is bounded (search: from or after), or remove sort"
+)
+
+
+def _hides_keys(sample: Sample, key: SortKey) -> bool:
+    """Whether nothing shows where rows with the key are, which a merged list has to know."""
+    section = sample.section.mapping
+    is_one_of_several = bool(section.fields["id"].prefix)
+    is_shown = _pages(sample) or key is SortKey.ID or has_lower_bound(section, key)
+    return is_one_of_several and not is_shown
+
+
+def _severity_of_hidden(sample: Sample, key: SortKey) -> Severity:
+    slot = SORTS[sample.kind].get(key, "")
+    lacking = any(getattr(record, slot) is None for record in sample.records)
+    return Severity.ERROR if lacking else Severity.NOTE
 
 
 def _order_fault(sample: Sample, query: SearchQuery) -> str:

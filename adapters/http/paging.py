@@ -7,6 +7,7 @@ or token of the next page.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import Bound, Group, Key, Position, SearchQuery
@@ -105,11 +106,13 @@ def _rows(
     begin, missing = max(0, start - total), wanted - len(rows)
     more, size_of_second = fetch_rows(lists.second, paging, size, begin, missing)
     assert size_of_second is not None, "it comes with the same answer"
-    rest = size_of_second - total if lists.belongs else size_of_second
-    more = more[: max(0, min(missing, rest - begin))]
-    if lists.belongs and not all(map(lists.belongs, more)):
+    if lists.belongs is None:
+        return rows + more[:missing], total + size_of_second
+    rest = size_of_second - total
+    others = tuple(takewhile(lists.belongs, more[:missing]))
+    if len(others) != min(len(more[:missing]), max(0, rest - begin)):
         raise unreadable("rows without the sort key are not where the file says")
-    return rows + more, total + rest
+    return rows + others, total + rest
 
 
 def linked_page(fetch: Fetch, paging: Paging, query: SearchQuery) -> Window:

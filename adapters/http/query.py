@@ -7,7 +7,7 @@ bound is widened, and no rows are fetched to be filtered here.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -98,11 +98,18 @@ def can_split(section: ResourceMapping) -> bool:
 def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     """Return the search for the rows with the sort key, if others come before them."""
     assert section.http is not None, "only sections of HTTP sources are sent"
-    sort, key = section.http.sort, query.sort.key
+    sort = section.http.sort
     if sort is None or not sort.nulls.come_first(descending=query.sort.descending):
         return None
+    return with_key(section, query)
+
+
+def with_key(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
+    """Return the search for the rows with the sort key, None where it cannot be sent."""
+    assert section.http is not None, "only sections of HTTP sources are sent"
+    key = query.sort.key
     is_compared = any(c.parameter == key for c in query.criteria)
-    if key is SortKey.ID or is_compared or key not in section.http.search:
+    if key is SortKey.ID or is_compared or not has_lower_bound(section, key):
         return None
     slot = SORTS[section.resource_type][key]
     rule = section.fields[slot].time
@@ -111,6 +118,12 @@ def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     earliest = _EARLIEST.replace(tzinfo=zone)
     value = DateValue(Prefix.GE, earliest, earliest)
     return _with(query, DateCriterion(str(key), (value,)), len(query.criteria))
+
+
+def has_lower_bound(section: ResourceMapping, key: SortKey) -> bool:
+    """Whether the rows with a sort key can be searched, by a day before all of them."""
+    call = section.http.search.get(key) if section.http else None
+    return call is not None and bool(call.lower)
 
 
 def _with(query: SearchQuery, criterion: Criterion, at: int) -> SearchQuery:
@@ -215,16 +228,18 @@ class _Filter(NamedTuple):
         """Return the source's code of the system ("" for any) and the number."""
         if token.code is None:
             raise _refusal(self.call, Limit.SYSTEM)
+        constant, system = self._constant_system(), self.call.system
+        if constant is not None:
+            # Sent without it, a number finds those of other systems as well.
+            sent = constant if system is not None and system.join else ""
+            return (sent, token.code) if token.system in (None, constant) else None
         if token.system is None:
             return "", token.code
-        constant = self._constant_system()
-        if constant is not None:
-            return ("", token.code) if token.system == constant else None
-        if self.call.system is None or token.system == "":
+        if system is None or token.system == "":
             raise _refusal(self.call, Limit.SYSTEM)
-        if self.call.system.codes is None:
+        if system.codes is None:
             return token.system, token.code
-        code = self.call.system.codes.get(token.system)
+        code = system.codes.get(token.system)
         return None if code is None else (code, token.code)
 
     def _constant_system(self) -> str | None:
@@ -356,6 +371,9 @@ def _date_pairs(
         high = min(filter(None, (high, end)), default=None)
     if low is not None and high is not None and low >= high:
         return None
+    if low is None and high is not None and isinstance(call.after, BoundParameter):
+        # A FHIR server takes a period without a start for one that began before all days.
+        low = _EARLIEST.replace(tzinfo=call.zone or (rule.zone if rule else UTC))
     unit = _UNITS[call.step].length
     bounds = (
         (call.low, low, timedelta()),

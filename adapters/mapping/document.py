@@ -13,6 +13,7 @@ look at.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -77,7 +78,7 @@ def _read(path: Path, above: tuple[Path, ...], read: Reader) -> Layers:
     extended = own.entries.get("extend")
     if not isinstance(extended, Scalar):
         return own, refused
-    base_path = path.parent / extended.text
+    base_path = _base_path(path, extended.text, read)
     if refusal := _refusal(base_path, (*above, path), read):
         wrong = MappingProblem(extended.mark, "extend", refusal)
         raise MappingError([*refused, wrong])
@@ -85,6 +86,13 @@ def _read(path: Path, above: tuple[Path, ...], read: Reader) -> Layers:
     rest, missing = _without(base, own)
     # What else is taken away may rest on what was meant: none of it is.
     return _over(base if missing else rest, own, ()), (*refused, *problems, *missing)
+
+
+def _base_path(path: Path, text: str, read: Reader) -> Path:
+    """Return the file as seen from `path`, else the one that comes with the service."""
+    beside = path.parent / text
+    shipped = Path(str(resources.files("mappings"))) / text
+    return shipped if not is_there(beside, read) and is_there(shipped, read) else beside
 
 
 def _check_version(root: Table) -> None:

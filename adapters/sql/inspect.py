@@ -597,7 +597,7 @@ class Inspection:
             severity = Severity.WARNING if kind is Kind.OTHER else Severity.ERROR
             yield severity, "not a column of times: make one of it in the SELECT", ""
         elif is_text and is_compared and (form := _iso_format(self._values(place))):
-            yield Severity.WARNING, _WITH_T, form
+            yield Severity.ERROR, _WITH_T, form
 
     def _values(self, place: Place) -> list[object]:
         columns = self.section.columns

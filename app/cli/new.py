@@ -1,12 +1,14 @@
 """`encounters mapping new`: a first mapping file from the structure of a source.
 
-Of a database it reads the catalogue: tables, columns, types, keys (`app.cli.tables`). Of an
-HTTP API it reads answers that somebody saved. Declared foreign keys come first, then the
+Of a database it reads the catalogue: tables, columns, types, keys (`app.cli.tables`). Of a
+FHIR R4 server it reads the CapabilityStatement (`app.cli.fhir`), of another HTTP API answers
+that somebody saved. Declared foreign keys come first, then the
 words in names (`app.cli.names`). A line without the mark `# ?` follows from the structure: a
 declared key, a column with the name of its slot. Every guess, every row that is left out,
 every id prefix and every open slot has the mark.
 """
 
+import json
 import os
 import re
 import sys
@@ -38,6 +40,7 @@ from app.cli.check import (
     print_json,
 )
 from app.cli.draft import MOST_PATIENT_CODES, Part, Sections, text_of, with_fields
+from app.cli.fhir import draft_of_server
 from app.cli.names import Column, meanings_of
 from app.cli.tables import sections_of
 
@@ -69,7 +72,7 @@ list:
   total: {total}  # ? the number of all rows that match
   count: count  # ? the parameter of the page size
   # ? can it continue after the first rows? Then say how (paging: {{offset: …}}, page, next or
-  #   token), and use the profile full
+  #   token), and use the profile full. Can it sort? Then say how, and where nulls are (sort)
   # ? are cancelled or deleted rows left out by the API itself? What is it sent for that (fixed)?
 # ? which parameters does it filter by? Ask the vendor (mappings/README.md). As an example:
 # search:
@@ -160,11 +163,13 @@ def part_of_answer(kind: ResourceType, answer: SavedAnswer) -> Part:
     id = next(iter(ids or unique), columns[0].name if columns else "id")
     question = "" if ids else "is this the id by which one row is read?"
     left = [
-        f"{path} is a list: an item with rows: {path} reads it" for path in answer.lists
+        f"{path} is a list: an item with rows: {path} reads it, or a path like {path}[0].value"
+        for path in answer.lists
     ]
     head = [_READ.format(name=answer.name)]
     if kind is not ORGANIZATION:
-        total = answer.total or "total"
+        bare = "{header: X-Total-Count}" if answer.rows_path == "." else "total"
+        total = answer.total or bare
         text = _LIST.format(name=answer.name, rows=answer.rows_path, total=total)
         head += [*text.split("\n"), _SEARCHES[kind]]
     return Part(kind, answer.name, columns, id, question, head=head, left=left)
@@ -226,6 +231,8 @@ def run(options: SimpleNamespace) -> int:
         problems = _problems(text, {_VARIABLE: "http://127.0.0.1"}, is_sql=False)
         return _finish(options, text, _VARIABLE, problems)
     url, variable = _address(options.source)
+    if url.lower().startswith(("http:", "https:")):
+        return _of_server(options, url, variable)
     try:
         with closing(Database(url, _QUERY_SECONDS, 1)) as database:
             catalogue = read_catalogue(database, options.schema)
@@ -252,13 +259,19 @@ def _address(source: str) -> tuple[str, str]:
         url = os.environ.get(variable, "")
         if not url:
             raise CannotRunError(f"the environment variable {variable} is not set")
-    if re.match(r"https?:", url, re.IGNORECASE):
-        raise CannotRunError(
-            "an HTTP system has no catalogue: save an answer of its list of stays, and name"
-            " that file (--from stays.json); mappings/guide.md shows the rest, under 'A"
-            " hospital behind an HTTP API'"
-        )
     return url, variable
+
+
+def _of_server(options: SimpleNamespace, url: str, variable: str) -> int:
+    """Write the file of a FHIR R4 server."""
+    if options.stay or options.patient or options.organization or options.schema:
+        raise CannotRunError("a FHIR server has no tables: name its address alone")
+    is_hidden = options.source.startswith("env:") or "@" in url
+    text = draft_of_server(
+        url, f"{{env: {variable}}}" if is_hidden else json.dumps(url)
+    )
+    problems = _problems(text, {variable: url}, is_sql=False)
+    return _finish(options, text, variable if is_hidden else "", problems)
 
 
 def _of_answers(options: SimpleNamespace) -> Sections:
@@ -330,7 +343,7 @@ def _finish(
         print_json(file | {"warnings": [*problems, *warnings]})
     elif options.out is None:
         print(text, end="")
-    has_patients = "\npatient:\n" in text
+    has_patients = "\npatient:\n" in text or "\nextend:" in text
     lines = [f"open: {problem}" for problem in problems]
     lines += [f"warning: {warning}" for warning in warnings]
     if not has_patients:
@@ -339,9 +352,10 @@ def _finish(
         f"{options.out or 'the file'}: {len(questions)} questions are marked '# ?'"
     )
     if options.out is not None:
+        address = f" put the address of the source into {variable}," if variable else ""
         lines.append(
-            f"next: answer them, put the address of the source into {variable}, and run"
-            f" encounters mapping check {options.out}, then the same with --live"
+            f"next: answer them,{address} and run encounters mapping check {options.out},"
+            " then the same with --live"
         )
     print("\n".join(lines), file=sys.stderr)
     return FINE if has_patients and not problems else FINDINGS

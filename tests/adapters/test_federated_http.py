@@ -244,6 +244,11 @@ def test_a_source_that_is_away_is_needed_only_where_it_is_concerned(two: Two) ->
         for _ in range(6):
             with pytest.raises(SourceUnavailableError):
                 adapter.search(ask())
+        # The breaker is open by now: the API is not asked any more.
+        asked = len(two.api.requests)
+        with pytest.raises(SourceUnavailableError):
+            adapter.search(ask())
+        assert len(two.api.requests) == asked
         number = two.hospitals[0].ids.text(3)
         assert adapter.search(ask(patient(f"n-{number}"))).rows
         assert adapter.search(ask(token("identifier", "urn:oid:9|V1"))).rows == ()

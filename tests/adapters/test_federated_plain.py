@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple, TypeAlias
@@ -11,10 +12,12 @@ from typing import NamedTuple, TypeAlias
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from werkzeug import Request, Response
 
 from adapters import open_adapter
 from adapters.contract import (
     Adapter,
+    Page,
     Sort,
     SortKey,
     SourceDataError,
@@ -114,31 +117,36 @@ class Pair:
 
     def hold(self, north: Times, south: Times) -> None:
         """Replace the stays of both; those of even numbers are of patient 1."""
-        both = enumerate((north, south))
-        self.rows = [Row(at, n, t) for at, ts in both for n, t in enumerate(ts, 1)]
-        own = [
-            (row.number, row.number % 2 + 1, row.start)
-            for row in self.rows
-            if not row.source
-        ]
+        rows = [(n, n % 2 + 1, start) for n, start in enumerate(north, 1)]
         with self.database:
             self.database.execute("DELETE FROM stays")
-            self.database.executemany("INSERT INTO stays VALUES (?, ?, ?)", own)
+            self.database.executemany("INSERT INTO stays VALUES (?, ?, ?)", rows)
+        self.rows = [Row(0, n, start) for n, start in enumerate(north, 1)]
+        self.hold_south(south)
+
+    def hold_south(self, south: Times) -> None:
+        """Replace the stays of the API, and forget its requests."""
+        self.api.requests.clear()
+        rows = [Row(1, n, start) for n, start in enumerate(south, 1)]
+        self.rows = [row for row in self.rows if not row.source] + rows
         self.api.rows[:] = plain_rows(
             StayRow(row.number, patient=row.number % 2 + 1, began=row.start)
-            for row in self.rows
-            if row.source
+            for row in rows
         )
 
     def expected(self, sort: Sort, patients: str = "") -> list[str]:
         """Return the ids of all stays in their order, or of one patient (s-1)."""
-        rows = sorted(
-            (r for r in self.rows if patients in ("", f"{r.id[:2]}{r.number % 2 + 1}")),
-            key=lambda row: (row.start or "", row.source, row.number),
-            reverse=sort.descending,
-        )
-        with_key = [row.id for row in rows if row.start]
-        return with_key + [row.id for row in rows if not row.start]
+        return [row.id for row in in_order(self.rows, sort, patients)]
+
+
+def in_order(rows: Sequence[Row], sort: Sort, patients: str = "") -> list[Row]:
+    """Return stays in their order, those without a start last; of one patient if any."""
+    ordered = sorted(
+        (r for r in rows if patients in ("", f"{r.id[:2]}{r.number % 2 + 1}")),
+        key=lambda row: (row.start or "", row.source, row.number),
+        reverse=sort.descending,
+    )
+    return sorted(ordered, key=lambda row: not row.start)
 
 
 @contextmanager
@@ -165,6 +173,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 times = st.lists(st.sampled_from(TIMES), max_size=12)
+few = st.lists(st.sampled_from(TIMES[:2]), min_size=2, max_size=4)
+"""So few that a page needs both lists of the API: stays with a start, and those without."""
 
 
 @settings(
@@ -221,6 +231,172 @@ def test_an_order_that_the_file_does_not_declare_is_never_a_wrong_page(
 def undeclared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with opened(tmp_path_factory.mktemp("undeclared"), "last") as both:
         yield both
+
+
+class Happening:
+    """What happens to the API at each of its requests; `changed` holds its later stays."""
+
+    def __init__(self, pair: Pair, events: Sequence[str], changed: Times = ()) -> None:
+        self._pair, self._coming, self._changed = pair, [*events], changed
+        self.past: list[str] = []
+
+    def __enter__(self) -> "Happening":
+        self._pair.api.strange = self._happen
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pair.api.strange = lambda _: None
+
+    def _happen(self, _: Request) -> Response | None:
+        event = self._coming.pop(0) if self._coming else "fine"
+        self.past.append(event)
+        if event == "slow":
+            Event().wait(0.02)
+        if event == "changed":
+            self._pair.hold_south(self._changed)
+        return answer({}, 500) if event == "down" else None
+
+
+def events(*names: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(("fine", *names)), max_size=4)
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    north=times,
+    south=times | few,
+    later=times | few,
+    happen=events("slow", "down", "changed") | st.just(["fine", "changed"]),
+    count=st.integers(1, 9),
+    sort=st.sampled_from(ORDERS),
+)
+def test_a_first_page_is_right_or_an_error_while_the_api_is_slow_down_or_changing(
+    pair: Pair,
+    north: Times,
+    south: Times,
+    later: Times,
+    happen: list[str],
+    count: int,
+    sort: Sort,
+) -> None:
+    pair.hold(north, south)
+    pair.adapter.search(ask())  # closes the breaker
+    before = in_order(pair.rows, sort)
+    with Happening(pair, happen, later) as happening:
+        try:
+            page = pair.adapter.search(ask(sort=sort, count=count))
+        except SourceUnavailableError:
+            assert "down" in happening.past
+            return
+    assert "down" not in happening.past
+    after = in_order(pair.rows, sort)
+    if "changed" in happening.past[1:]:
+        assert_merged(page, before, after, sort, count)
+    else:
+        assert ids_of(page) == [row.id for row in after][:count]
+
+
+def assert_merged(
+    page: Page, before: list[Row], after: list[Row], sort: Sort, count: int
+) -> None:
+    """Compare a page with stays that have changed while it was read.
+
+    Those that did not change are there, in their order, and none is passed over.
+    """
+    ids, steady = ids_of(page), [row.id for row in before if row in after]
+    assert len({*ids}) == len(ids) <= count
+    assert {*ids} <= {row.id for row in (*before, *after)}
+    unchanged = [id for id in ids if id in steady]
+    assert unchanged == steady[: len(unchanged)]
+    assert len(ids) == count or unchanged == steady
+    starts = [getattr(row, "start", None) for row in page.rows]
+    keys = [start for start in starts if start]
+    assert keys == sorted(keys, reverse=sort.descending)
+    assert not any(starts[len(keys) :])
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    south=times,
+    happen=events("slow", "down"),
+    count=st.integers(1, 5),
+    sort=st.sampled_from(ORDERS),
+)
+def test_a_walk_of_the_api_goes_on_after_it_was_slow_or_down(
+    pair: Pair, south: Times, happen: list[str], count: int, sort: Sort
+) -> None:
+    pair.hold(TIMES, south)
+    pair.adapter.search(ask())  # closes the breaker
+    query = ask(patient("s-1"), sort=sort, count=count)
+    ids: list[str] = []
+    with Happening(pair, happen) as happening:
+        for _ in range(len(south) + 5):
+            failures = happening.past.count("down")
+            try:
+                page = pair.adapter.search(query)
+            except SourceUnavailableError:
+                assert happening.past.count("down") > failures
+                continue
+            ids += ids_of(page)
+            if not page.more:
+                break
+            query = replace(query, after=page.last)
+    assert ids == pair.expected(sort, "s-1")
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    north=times,
+    later=times,
+    happen=events("slow", "down", "changed"),
+    count=st.integers(1, 5),
+    sort=st.sampled_from(ORDERS),
+)
+def test_a_walk_of_the_database_returns_steady_stays_once_whatever_happens(
+    pair: Pair,
+    north: Times,
+    later: Times,
+    happen: list[str],
+    count: int,
+    sort: Sort,
+) -> None:
+    """Its other stays change between the pages, and the API is not asked at all."""
+    pair.hold(north, TIMES)
+    # Stays of patient 1 have even numbers; every second of them stays as it is.
+    changed = [
+        then if number % 4 else now
+        for number, (now, then) in enumerate(zip_longest(north, later), 1)
+        if number <= len(north)
+    ]
+    before, query = pair.rows, ask(patient("n-1"), sort=sort, count=count)
+    ids: list[str] = []
+    with Happening(pair, happen, TIMES) as happening:
+        for number in range(len(north) + 2):
+            page = pair.adapter.search(query)
+            ids += ids_of(page)
+            if not page.more:
+                break
+            query = replace(query, after=page.last)
+            pair.hold((changed, north)[number % 2], TIMES)
+        assert happening.past == []
+    steady = [
+        row.id
+        for row in in_order(before, sort, "n-1")
+        if changed[row.number - 1] == row.start
+    ]
+    assert [id for id in ids if id in steady] == steady
 
 
 def test_stays_change_while_a_database_is_walked(pair: Pair) -> None:

@@ -162,3 +162,10 @@ def test_settings_and_doctor_look_at_a_deployment(
     assert (told.returncode, told.stderr) == (1, "")
     checks = [check["check"] for check in json.loads(told.stdout)["checks"]]
     assert {"source", "redis", "key set", "disk"} < set(checks)
+
+
+def test_a_base_of_the_package_is_extended(encounters: Run, tmp_path: Path) -> None:
+    text = "mapping: 1\nextend: fhir-r4/fhir-r4.yaml\nname: Own\n"
+    (tmp_path / "own.yaml").write_text(text, "utf-8")
+    told = encounters("check", "own.yaml", FHIR_URL="https://r4.example")
+    assert (told.returncode, told.stderr) == (0, "")

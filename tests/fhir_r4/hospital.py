@@ -1,6 +1,7 @@
 """The hospital of edge cases as FHIR R4 resources, and the model of what is served of it."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from adapters.contract import (
@@ -40,15 +41,35 @@ def _of_r4(record: Record) -> Record:
     return record._replace(identifiers=tuple(numbers))
 
 
-def model() -> MemoryAdapter:
+def model(held: Sequence[Record] | None = None) -> MemoryAdapter:
     """Return the model of what is served."""
-    return MemoryAdapter(records(), time_zone=PARIS)
+    return MemoryAdapter(records() if held is None else held, time_zone=PARIS)
 
 
-def bundle() -> Json:
+def bundle(held: Sequence[Record] | None = None) -> Json:
     """Return all resources as a Bundle."""
-    entries = [{"resource": _filled(_resource(record))} for record in records()]
+    held = records() if held is None else held
+    entries = [{"resource": _filled(_resource(record))} for record in held]
     return {"resourceType": "Bundle", "type": "collection", "entry": entries}
+
+
+def changed_records() -> list[Record]:
+    """Return the records of a server that gives each resource a last change."""
+    default = datetime(2024, 1, 1, tzinfo=PARIS)
+    return [r._replace(last_updated=r.last_updated or default) for r in records()]
+
+
+def in_utc(held: Sequence[Record]) -> list[Record]:
+    """Return records as a server has them that writes all times in UTC."""
+    return [_in_utc(record) for record in held]
+
+
+def _in_utc(record: Record) -> Record:
+    times = {
+        name: getattr(record, name, None) for name in ("start", "end", "last_updated")
+    }
+    known = {name: time.astimezone(UTC) for name, time in times.items() if time}
+    return record._replace(**known)
 
 
 def _resource(record: Record) -> Json:

@@ -66,16 +66,20 @@ class Recorder:
 
 @dataclass
 class Replayer:
-    """Gives the answers of a recording; `requests` are those that it was asked for."""
+    """Gives the answers of a recording; `requests` are those that it was asked for.
+
+    `otherwise` is the status of all others.
+    """
 
     answers: dict[str, Any]
+    otherwise: int = 500
     requests: list[str] = field(default_factory=list)
 
     def __call__(self, environ: Any, start: Any) -> Any:
         request = Request(environ)
         key = _key(request)
         self.requests.append(key)
-        status, text = self.answers.get(key, (500, '{"recorded": false}'))
+        status, text = self.answers.get(key, (self.otherwise, '{"recorded": false}'))
         own = request.host_url.rstrip("/")
         return _response(status, text, own)(environ, start)
 
@@ -98,12 +102,13 @@ def load() -> dict[str, Any]:
 
 def record() -> None:
     """Write the answers of the real server to what the scenario asks for."""
-    from tests.fhir_r4.scenario import compare_all, opened
+    from tests.fhir_r4.scenario import compare_all, drafted, opened
 
     with real_server() as url:
         recorder = Recorder(url)
         with serving(recorder) as own, opened(f"{own}/fhir") as adapter:
             compare_all(adapter)
+            drafted(f"{own}/fhir")
     text = json.dumps(recorder.answers, ensure_ascii=False, sort_keys=True)
     with lzma.open(FILE, "wt", encoding="utf-8") as file:
         file.write(text)

@@ -37,6 +37,7 @@ from adapters.testing.harness import (
     token,
     walk,
 )
+from app.cli import main
 from tests.fhir_r4.hospital import model, records
 
 BASE = Path(__file__).parents[2] / "mappings" / "fhir-r4" / "fhir-r4.yaml"
@@ -52,6 +53,11 @@ name: A hospital's own
 source: {{timeout_seconds: 30, count_timeout_seconds: 30}}
 """
 
+RESOURCES = (STAY, PATIENT, ORGANIZATION)
+CHANGES = tuple(
+    dates(value, parameter="_lastUpdated")
+    for value in ("2024-03-14", "ge2024-03-14T10:00:00Z", "lt2024-03-14T10:00:00Z")
+)
 SEARCHES: tuple[tuple[ResourceType, Any], ...] = (
     (STAY, token("_id", "1", "42", "no-such")),
     (STAY, patient("3")),
@@ -70,6 +76,7 @@ SEARCHES: tuple[tuple[ResourceType, Any], ...] = (
     (STAY, token("class", "EMER")),
     (STAY, token("class", "UNK")),
     (STAY, token("class", "UNK", "IMP")),
+    *((kind, changed) for kind in RESOURCES for changed in CHANGES),
     (PATIENT, token("_id", "1", "8")),
     (PATIENT, token("identifier", "0042")),
     (PATIENT, token("identifier", "urn:oid:1.2.4|0042")),
@@ -101,6 +108,14 @@ def opened(url: str) -> Iterator[HttpAdapter]:
             yield adapter
         finally:
             adapter.close()
+
+
+def drafted(url: str, *options: str) -> tuple[int, str]:
+    """Return the exit status of `mapping new` on a server, and the file that it writes."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "new.yaml"
+        status = main(["mapping", "new", "--from", url, "--out", str(file), *options])
+        return status, file.read_text("utf-8") if file.exists() else ""
 
 
 def compare_all(adapter: Adapter) -> None:

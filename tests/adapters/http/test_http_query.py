@@ -58,7 +58,14 @@ def dated(bounds: str) -> tuple[tuple[str, str], ...]:
         (IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00"}),
         (OFFSETS_IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00+0000"}),
         (PREFIXED, f"ge{WINTER}", {"entreeDu": "sa2024-10-27T02:29:59+01:00"}),
-        (PREFIXED, f"lt{WINTER}", {"entreeAvant": "lt2024-10-27T02:30:00+01:00"}),
+        (
+            PREFIXED,
+            f"lt{WINTER}",
+            {
+                "entreeDu": "sa1939-12-31T23:59:59+00:00",
+                "entreeAvant": "lt2024-10-27T02:30:00+01:00",
+            },
+        ),
         (AFTER, "gt2024-03", {"entreeDu": "2024-03-31"}),
     ],
 )

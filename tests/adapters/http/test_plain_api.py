@@ -39,6 +39,7 @@ from tests.plain_api import (
     LINKED,
     OFFSET,
     PLAIN,
+    UNPAGED,
     Plain,
     plain_mapping_text,
     plain_rows,
@@ -46,6 +47,7 @@ from tests.plain_api import (
 
 MODEL = PLAIN.model()
 OLDEST_FIRST = Sort(SortKey.DATE)
+WITHOUT_PAGING = {"nulls": "last", "paging": UNPAGED, "profile": "group-a"}
 FIRST = {
     "last": {"asc": False, "desc": False},
     "first": {"asc": True, "desc": True},
@@ -140,6 +142,34 @@ def test_a_page_of_rows_without_the_key_alone_is_one(tmp_path: Path) -> None:
         page = adapter.search(replace(ask(count=3), placed=True))
         assert (len(page.rows), page.more) == (3, True)
         assert {position.group for position in page.positions} == {"unkeyed"}
+
+
+@pytest.mark.parametrize("first", ["last", "first"])
+@pytest.mark.parametrize("with_key", [0, 2])
+def test_without_paging_rows_with_the_key_are_searched(
+    tmp_path: Path, first: str, with_key: int
+) -> None:
+    """A first page without the key shows nothing: are there rows with it behind it?"""
+    with plain(tmp_path, first=first, **WITHOUT_PAGING) as (api, adapter):
+        for row in api.rows[with_key:]:
+            row["start"] = None
+        query = replace(ask(count=2), placed=True)
+        if with_key and first == "first":
+            with pytest.raises(SourceDataError, match="not in the order"):
+                adapter.search(query)
+        else:
+            page = adapter.search(query)
+            group = "keyed" if with_key else "unkeyed"
+            assert [position.group for position in page.positions] == [group] * 2
+
+
+def test_without_paging_and_bound_such_a_page_is_refused(tmp_path: Path) -> None:
+    with plain(tmp_path, first="last", bounds="", **WITHOUT_PAGING) as (api, adapter):
+        for row in api.rows:
+            row["start"] = None
+        query = replace(ask(count=2), placed=True)
+        with pytest.raises(SourceDataError, match="without paging or a lower bound"):
+            adapter.search(query)
 
 
 @pytest.mark.parametrize("paging", [OFFSET, LINKED])

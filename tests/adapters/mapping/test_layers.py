@@ -7,7 +7,7 @@ import pytest
 
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping.document import MOST_LAYERS
-from adapters.mapping.load import load_mapping
+from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping
 from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.problems import MappingError
 from tests.adapters.mapping.good import ENVIRON, MINIMAL, WHOLE
@@ -155,3 +155,18 @@ def test_the_example_of_the_guide(tmp_path: Path) -> None:
     assert stays(mapping).parameters == ("_id", "patient", "date")
     assert "functional_unit" not in stays(mapping).fields
     assert mapping.constants.visit_number_system == "urn:oid:1.2.250.1.999.2.1"
+
+
+def test_a_base_that_comes_with_the_service_is_extended_from_anywhere(
+    tmp_path: Path,
+) -> None:
+    file, copy = tmp_path / "own.yaml", tmp_path / f"own{SUFFIX}"
+    file.write_text("mapping: 1\nextend: fhir-r4/fhir-r4.yaml\nname: Own\n", "utf-8")
+    environ = {"FHIR_URL": "https://r4.example"}
+    assert load_mapping(file, environ).name == "Own"
+    copy_mapping(file, environ, copy)
+    assert load_mapping(copy, environ).name == "Own"
+    # A file beside it comes first.
+    (tmp_path / "fhir-r4").mkdir()
+    (tmp_path / "fhir-r4" / "fhir-r4.yaml").write_text(WHOLE, "utf-8")
+    assert load_mapping(file, ENVIRON).source.kind == "sql"

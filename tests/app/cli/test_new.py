@@ -278,7 +278,8 @@ def test_an_account_that_may_write_is_warned_of(
     [
         (["--from", "env:PAS_NOWHERE"], "PAS_NOWHERE"),
         (["--from", "env:1"], "env:NAME"),
-        (["--from", "https://pas.example.org"], "'A hospital behind an HTTP API'"),
+        (["--from", "http://127.0.0.1:1"], "'A hospital behind an HTTP API'"),
+        (["--from", "http://127.0.0.1:1", "--stay", "x"], "its address alone"),
         (["--from", "nonsense"], "postgresql://host/database"),
         (["--from", "postgresql://u:secret@127.0.0.1:1/db?sslmode=secret"], "sslmode"),
         (["--from", "db2://secret@host/x"], "db2"),
@@ -364,6 +365,13 @@ def test_where_rows_and_total_are(
 ) -> None:
     read = read_answer(saved(tmp_path, answer))
     assert (read.rows_path, read.total) == (rows, total)
+
+
+def test_the_total_of_a_bare_list_is_in_a_header(tmp_path: Path) -> None:
+    rows = [{**ROW, "id": n, "actes": [{}]} for n in range(3)]
+    _, text = new(str(saved(tmp_path, rows)), tmp_path)
+    listed = yaml.safe_load(text)["encounter"]["list"]
+    assert (listed["rows"], listed["total"]) == (".", {"header": "X-Total-Count"})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import ca.uhn.fhir.rest.annotation.Search;
 import ca.uhn.fhir.rest.annotation.Sort;
 import ca.uhn.fhir.rest.api.SortSpec;
 import ca.uhn.fhir.rest.api.server.IBundleProvider;
+import ca.uhn.fhir.rest.param.DateRangeParam;
 import ca.uhn.fhir.rest.param.StringAndListParam;
 import ca.uhn.fhir.rest.param.TokenAndListParam;
 import ca.uhn.fhir.rest.server.IResourceProvider;
@@ -38,6 +39,7 @@ public final class Organizations implements IResourceProvider {
       @OptionalParam(name = "_id") TokenAndListParam ids,
       @OptionalParam(name = "identifier") TokenAndListParam identifier,
       @OptionalParam(name = "name") StringAndListParam name,
+      @OptionalParam(name = "_lastUpdated") DateRangeParam updated,
       @Sort SortSpec sort) {
     return store.search(
         Organization.class,
@@ -46,6 +48,8 @@ public final class Organizations implements IResourceProvider {
         List.of(
             Store.ids(ids),
             Store.tokens(identifier, Organization::getIdentifier),
-            Store.texts(name, o -> o.hasName() ? List.of(o.getName()) : List.of())));
+            Store.texts(name, o -> o.hasName() ? List.of(o.getName()) : List.of()),
+            Store.dates(updated, o -> o.getMeta().getLastUpdatedElement(),
+                o -> o.getMeta().getLastUpdatedElement())));
   }
 }

@@ -129,6 +129,7 @@ final class Store {
     return each ->
         wanted == null
             || (start.apply(each) != null
+                && start.apply(each).hasValue()
                 && (wanted.getLowerBound() == null
                     || isWithin(wanted.getLowerBound(), start.apply(each), end.apply(each)))
                 && (wanted.getUpperBound() == null

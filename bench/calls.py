@@ -1,0 +1,127 @@
+"""Calls per page of an HTTP API, and how long pages take: `python -m bench.calls`.
+
+An API of plain lists answers after a latency (200 ms unless `--latency` says another), alone
+and beside a database. Each request is sent several times; the median counts. The service
+itself, Redis and the network are no part of it: its report says what they cost.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from adapters.contract import Adapter, SearchQuery
+from adapters.http.adapter import HttpAdapter
+from adapters.mapping.load import load_mapping
+from adapters.testing.harness import STAY, ask, patient
+from adapters.testing.hospital import StayRow
+from tests.adapters.test_federated_plain import opened
+from tests.hospital_http import serving
+from tests.plain_api import Plain, plain_mapping_text, plain_rows
+
+TIMES = 5
+STAYS = 200
+LAST = {"asc": False, "desc": False}
+HIGH = {"asc": False, "desc": True}
+
+
+class Case(NamedTuple):
+    """A system with an API in it, and what is requested of it."""
+
+    title: str
+    api: Plain
+    requests: Mapping[str, Callable[[], object]]
+
+
+def starts() -> list[str | None]:
+    """Return the starts of stays; every tenth has none."""
+    first = datetime(2024, 1, 1)  # noqa: DTZ001 - as the API writes it
+    return [
+        (first + timedelta(hours=n)).isoformat() if n % 10 else None
+        for n in range(STAYS)
+    ]
+
+
+def first_page(adapter: Adapter, query: SearchQuery) -> None:
+    """Search, and count where the page has no total, as the service does."""
+    page = adapter.search(query)
+    if page.more and page.total is None:
+        adapter.count(query)
+
+
+def requests_of(
+    adapter: Adapter, query: SearchQuery, walked: SearchQuery, id: str
+) -> Mapping[str, Callable[[], object]]:
+    """Return what is measured; the next page is one of the search that has pages."""
+    following = replace(walked, after=adapter.search(walked).last)
+    return {
+        "first page": lambda: first_page(adapter, query),
+        "next page": lambda: adapter.search(following),
+        "read": lambda: adapter.read(STAY, id),
+    }
+
+
+@contextmanager
+def alone(directory: Path, nulls: str, first: Mapping[str, bool]) -> Iterator[Case]:
+    """Yield the API by itself."""
+    rows = [StayRow(n, 1, began=start) for n, start in enumerate(starts(), 1)]
+    api, file = Plain(plain_rows(rows), first), directory / "plain.yaml"
+    file.write_text(plain_mapping_text(nulls=nulls), encoding="utf-8")
+    with serving(api) as url:
+        adapter = HttpAdapter(load_mapping(file, {"PAS_URL": url}))
+        query = ask(count=10)
+        requests = requests_of(adapter, query, query, "1")
+        yield Case(f"alone, rows without a start {nulls}", api, requests)
+        adapter.close()
+
+
+@contextmanager
+def beside(directory: Path, nulls: str, first: Mapping[str, bool]) -> Iterator[Case]:
+    """Yield the API and a database as one list."""
+    with opened(directory, nulls) as pair:
+        pair.api.first = first
+        pair.hold(starts(), starts())
+        query, walked = ask(count=10), ask(patient("s-1"), count=10)
+        requests = requests_of(pair.adapter, query, walked, "s-1")
+        yield Case(
+            f"beside a database, rows without a start {nulls}", pair.api, requests
+        )
+
+
+def measure(case: Case, latency: float) -> Iterator[str]:
+    """Yield a row of the table for each request."""
+    case.api.delay = lambda: time.sleep(latency)
+    for name, request in case.requests.items():
+        seconds, calls = [], 0
+        for _ in range(TIMES):
+            case.api.requests.clear()
+            began = time.perf_counter()
+            request()
+            seconds.append(time.perf_counter() - began)
+            calls = len(case.api.requests)
+        yield f"| {case.title} | {name} | {calls} | {median(seconds) * 1000:.0f} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--latency", type=float, default=200, help="milliseconds")
+    latency = parser.parse_args().latency / 1000
+    print("| API | request | calls | ms |\n|---|---|---|---|")
+    for how in (alone, beside):
+        for nulls, first in (("last", LAST), ("high", HIGH)):
+            with (
+                tempfile.TemporaryDirectory() as directory,
+                how(Path(directory), nulls, first) as case,
+            ):
+                print("\n".join(measure(case, latency)))
+
+
+if __name__ == "__main__":
+    main()
