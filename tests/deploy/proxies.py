@@ -97,7 +97,9 @@ def around(directory: Path, text: str) -> str:
     )
     # Else its workers are those of another user, whom a unix socket does not let in.
     user = "user root;\n" if os.geteuid() == 0 else ""
-    main = f"daemon off;\npid {directory}/pid;\nerror_log {directory}/error.log crit;\n"
+    # As in the image, which has one for each core: they share what the configuration shares.
+    main = f"worker_processes 2;\ndaemon off;\npid {directory}/pid;\n"
+    main += f"error_log {directory}/error.log crit;\n"
     return f"{user}{main}events {{}}\nhttp {{\n{temporary}{text}}}\n"
 
 
