@@ -52,6 +52,7 @@ SYSTEM = (
     "server/test_probes.py",
     "server/test_reload.py",
     "server/test_start.py",
+    "server/test_stop.py",
     "test_release.py",
     "clients/test_walkers.py",
     "docs/test_guide.py",

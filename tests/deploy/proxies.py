@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +47,10 @@ class Proxy(NamedTuple):
             files = (self.directory / f"{client}.{kind}" for kind in ("pem", "key"))
             trusted.load_cert_chain(*files)
         return trusted
+
+    def reload(self) -> None:
+        """Have it read its configuration and certificates again."""
+        os.kill(int((self.directory / "pid").read_text()), signal.SIGHUP)
 
     def ask(
         self,

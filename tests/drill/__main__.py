@@ -16,13 +16,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.deploy.proxies import NGINX
-from tests.drill import faults, stops
+from tests.drill import faults, rotations, stops
 
 Part = Callable[[Path, argparse.Namespace], Iterator[str]]
 
 PARTS: Mapping[str, Part] = {
     "faults": faults.drill,
     "stops": stops.drill,
+    "rotations": rotations.drill,
 }
 
 

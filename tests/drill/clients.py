@@ -68,6 +68,7 @@ class Client:
     ) -> None:
         self._name = f"client-{number}"
         self._tries = tries
+        self.done = 0
         self._connection = http.client.HTTPSConnection(
             "127.0.0.1", port, timeout=PATIENCE, context=trusted
         )
@@ -102,6 +103,7 @@ class Client:
                 self._ledger.gave_up(str(error) or "410")
             else:
                 self._ledger.arrived(found, expected)
+            self.done += 1
         self._connection.close()
 
     def _done(self, work: Work) -> tuple[list[str], frozenset[str]]:

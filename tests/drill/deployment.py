@@ -207,6 +207,11 @@ class Database:
         waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         return len(self.execute(waits))
 
+    def sessions(self, account: str) -> int:
+        """Return how many connections an account has."""
+        found = "SELECT 1 FROM pg_stat_activity WHERE usename = '{account}'"
+        return len(self.execute(found.format(account=account)))
+
     def account(self, name: str, password: str) -> str:
         """Make an account, or set its password; return the address that has both."""
         exists = self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{name}'")
