@@ -49,6 +49,7 @@ SYSTEM = (
     "deploy/test_monitoring.py::test_prometheus_takes_its_configuration",
     "deploy/test_monitoring.py::test_prometheus_takes_the_alerts",
     "deploy/test_proxy.py",
+    "drill/test_drill.py::test_a_planned_stop_loses_no_response",
     "server/test_probes.py",
     "server/test_reload.py",
     "server/test_start.py",

@@ -3,8 +3,17 @@
     make drill
     python -m tests.drill [PART…] [--requests 100000] [--seconds 20] …
 
+| Part | What happens |
+|---|---|
+| faults | instances, Redis, mappings and keys fail or change, while 200 clients walk |
+| stops | SIGTERM, rolling restart, reload, upgrade, rollback: no response is lost |
+| rotations | every key and secret is replaced: no response is lost |
+| outages | Redis and the database are restarted and go away: how long until all is well? |
+| slow | 200 slow clients of five kinds: how long do probes take? |
+| hostile | hostile requests: no 5xx, and no canary where operators look |
+
 Prints the tables of each part: what clients met. Exit status: 0 no part found a fault; 1 one
-did; 2 there is no nginx here.
+did; 2 there is no nginx here. Times are printed, and are no fault: the machine may be busy.
 """
 
 import argparse
@@ -16,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.deploy.proxies import NGINX
-from tests.drill import faults, rotations, stops
+from tests.drill import faults, hostile, outages, rotations, slow, stops
 
 Part = Callable[[Path, argparse.Namespace], Iterator[str]]
 
@@ -24,6 +33,9 @@ PARTS: Mapping[str, Part] = {
     "faults": faults.drill,
     "stops": stops.drill,
     "rotations": rotations.drill,
+    "outages": outages.drill,
+    "slow": slow.drill,
+    "hostile": hostile.drill,
 }
 
 
@@ -52,7 +64,11 @@ def _run(name: str, options: argparse.Namespace) -> list[str]:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make drill", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="make drill",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART")
     parser.add_argument("--clients", type=int, default=200, help="who walk with pauses")
     parser.add_argument("--workers", type=int, default=8, help="those without a pause")

@@ -106,6 +106,12 @@ class Client:
             self.done += 1
         self._connection.close()
 
+    def probe(self, work: Work) -> None:
+        """Read a stay, and search for two pages. Raises GivesUpError, GoneError."""
+        self._asked("GET", f"/fhir/v3/Encounter/{self._random.choice(work.reads)}")
+        bundle = self._asked("POST", "/fhir/v3/Encounter/_search", "_count=2")
+        self._asked("GET", _next(bundle) or "")
+
     def _done(self, work: Work) -> tuple[list[str], frozenset[str]]:
         match self._random.randrange(5):
             case 0 | 1:

@@ -223,7 +223,7 @@ class Database:
 
 
 class Deployment:
-    """All of it, running; leaving the stack ends it. `settings` are more of the service's."""
+    """All of it, running; leaving the stack ends it. `changes` are of the proxy's file."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class Deployment:
         directory: Path,
         hospital: Hospital,
         redis_url: str,
-        **settings: str,
+        *changes: tuple[str, str],
     ) -> None:
         self.directory = directory
         self.keys = Keys(stack, directory / "provider")
@@ -265,7 +265,7 @@ class Deployment:
                 AUDIT=str(self.audit),
                 ADDRESS_REQUESTS_PER_MINUTE="off",
                 CLIENT_REQUESTS_PER_MINUTE="off",
-                **{**files, "REDIS_URL": None, **settings},
+                **{**files, "REDIS_URL": None},
             ),
         }
         self.instances = [
@@ -278,7 +278,8 @@ class Deployment:
         # All clients of a drill have one address.
         more = ("limit_conn connections 256", "limit_conn connections 10000")
         ports = [instance.port for instance in self.instances]
-        self.proxy = stack.enter_context(nginx(directory, ports, more, port=self.port))
+        changed = nginx(directory, ports, more, *changes, port=self.port)
+        self.proxy = stack.enter_context(changed)
         self.trusted = self.proxy.trust()
 
     def write_secret(self, name: str, text: str) -> None:

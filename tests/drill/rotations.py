@@ -105,8 +105,8 @@ class Rotations:
     def until_all_have(self, done: int) -> None:
         """Wait until each client has done so many things more."""
         # What is under way began before.
-        enough = [client.done + 1 + done for client in self._clients]
-        until(lambda: all(c.done >= n for c, n in zip(self._clients, enough)))
+        enough = [(client, client.done + 1 + done) for client in self._clients]
+        until(lambda: all(client.done >= least for client, least in enough))
 
     def _replace(self, name: str, text: str) -> None:
         self._deployment.write_secret(name, text)

@@ -100,9 +100,7 @@ class Stops:
             enough = self._ledger.requests + SLOW_MEANWHILE
             ends = time.monotonic() + SLOW_SECONDS
             stopped = threads.submit(second.drain)
-            until(
-                lambda: self._ledger.requests >= enough or time.monotonic() > ends
-            )
+            until(lambda: self._ledger.requests >= enough or time.monotonic() > ends)
             connection.rollback()
             assert stopped.result() == 0
             for read in reads:

@@ -8,6 +8,7 @@ from tests.redis_server import RedisServer
 from tests.server.running import PATIENCE
 from tests.server.slow_source import READ, slowed
 
+
 def test_a_stop_ends_requests_under_way_and_refuses_new_ones(
     tmp_path: Path, redis_server: RedisServer
 ) -> None:
