@@ -91,8 +91,15 @@ def _probes(deployment: Deployment, stay: str, bearer: str) -> dict[str, Probe]:
         for path in ("/live", "/ready", "/metrics")
     }
     return probes | {
-        "a read through the proxy": partial(_read, deployment, stay, bearer)
+        "a read through the proxy": partial(_read, deployment, stay, bearer),
+        # A server that has nothing to do with any of it shows how busy the machine is.
+        "a file of another server": partial(_fetched, deployment.keys.url),
     }
+
+
+def _fetched(url: str) -> int:
+    with urlopen(url, timeout=60) as response:
+        return int(response.status)
 
 
 def _status(instance: Instance, path: str) -> int:

@@ -6,7 +6,6 @@ from tests.deploy.proxies import NGINX
 from tests.drill.__main__ import PARTS, main
 from tests.drill.ledger import LOST, Ledger, judged
 
-
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 
 
