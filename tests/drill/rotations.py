@@ -32,6 +32,8 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Replace one after the other; yield each fault."""
     hospital, ledger = made_up(), Ledger()
     with ExitStack() as stack:
+        # Also where it is interrupted.
+        stack.callback(lambda: print(ledger.table(), flush=True))
         redis = RedisServer()
         stack.callback(redis.remove)
         redis.start()
@@ -60,7 +62,6 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
                 ledger.begin(name, promised, busy_share=0)
                 rotate()
                 rotations.until_all_have(1)
-        print(ledger.table())
         yield from ledger.faults()
         yield from rotations.faults()
 

@@ -37,6 +37,8 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     hospital, ledger = made_up(), Ledger()
     mixture = work(hospital)
     with ExitStack() as stack:
+        # Also where it is interrupted.
+        stack.callback(lambda: print(ledger.table(), flush=True))
         redis = RedisServer()
         stack.callback(redis.remove)
         redis.start()
@@ -56,7 +58,6 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
                 for name, stop in stops.kinds.items():
                     ledger.begin(name, busy_share=0)
                     stop()
-    print(ledger.table())
     yield from ledger.faults()
 
 
