@@ -68,6 +68,8 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
             print(f"| {status} | {count} |")
         print(f"| all | {statuses.total()} |")
         yield from (fault for each in attackers for fault in each.faults)
+        if not any(each.has_read_canaries for each in attackers):
+            yield "no response had a canary: that none stands elsewhere says nothing"
         places = _places(deployment, redis)
         print(f"\nCanaries were looked for in errors, {', '.join(places)}.")
         for name, text in places.items():
@@ -108,6 +110,7 @@ class Attacker:
         )
         self.statuses = Counter[str]()
         self.faults: list[str] = []
+        self.has_read_canaries = False
 
     def attack(self, requests: int) -> None:
         """Send so many requests."""
@@ -131,6 +134,7 @@ class Attacker:
             self.faults.append(
                 f"{status}: {sent.method} {sent.path[:200]} {body[:200]}"
             )
+        self.has_read_canaries |= status == 200 and bool(canaries_in(body))
         if status >= 400 and canaries_in(body):
             self.faults.append(
                 f"{status} with a canary: {sent.method} {sent.path[:200]}"
