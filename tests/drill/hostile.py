@@ -113,7 +113,10 @@ class Attacker:
         self.has_read_canaries = False
 
     def attack(self, requests: int) -> None:
-        """Send so many requests."""
+        """Read every patient and stay, canaries too; then send so many requests."""
+        good = {"Authorization": provider.bearer(self._good)}
+        for kind in ("Patient", "Encounter"):
+            self._send(Hostile("GET", f"/fhir/v3/{kind}?_count=100", good, None))
         for _ in range(requests):
             self._send(self._made_up())
         self._connection.close()
