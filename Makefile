@@ -50,7 +50,7 @@ image: sbom ## Build the image and run it, with bills of materials, where builda
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
 
 .PHONY: drill
-drill: .venv/test.stamp ## Break a deployment of two instances under load, and count what its clients met
+drill: .venv/test.stamp ## Stop, break and attack a deployment of two instances under load (ARGS=stops: one part)
 	@$(BIN)/python -m tests.drill $(ARGS)
 
 .PHONY: fuzz

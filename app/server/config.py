@@ -59,7 +59,7 @@ if _settings.explorer_bind:
 # A unix socket is for the owner and the group: who opens it counts as the proxy.
 umask = 0o117
 
-worker_class = "gthread"
+worker_class = "app.server.worker.Worker"
 workers = _settings.workers
 threads = _settings.threads * (1 + WAITING_PER_THREAD) + SPARE_THREADS
 # A worker that hangs as a whole; a slow request has timeouts of its own.

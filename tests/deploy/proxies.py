@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +47,10 @@ class Proxy(NamedTuple):
             files = (self.directory / f"{client}.{kind}" for kind in ("pem", "key"))
             trusted.load_cert_chain(*files)
         return trusted
+
+    def reload(self) -> None:
+        """Have it read its configuration and certificates again."""
+        os.kill(int((self.directory / "pid").read_text()), signal.SIGHUP)
 
     def ask(
         self,
@@ -97,7 +102,9 @@ def around(directory: Path, text: str) -> str:
     )
     # Else its workers are those of another user, whom a unix socket does not let in.
     user = "user root;\n" if os.geteuid() == 0 else ""
-    main = f"daemon off;\npid {directory}/pid;\nerror_log {directory}/error.log crit;\n"
+    # As in the image, which has one for each core: they share what the configuration shares.
+    main = f"worker_processes 2;\ndaemon off;\npid {directory}/pid;\n"
+    main += f"error_log {directory}/error.log crit;\n"
     return f"{user}{main}events {{}}\nhttp {{\n{temporary}{text}}}\n"
 
 

@@ -1,125 +1,80 @@
-"""A deployment of two instances is broken, part by part, while 200 clients walk through it.
+"""A deployment of two instances is broken, stopped and attacked, part by part, under load.
 
     make drill
-    python -m tests.drill [--clients 200] [--seconds 20] [--pause 3]
+    python -m tests.drill [PART…] [--requests 100000] [--seconds 20] …
 
-Prints a table: what clients met during each event. Exit status: 0 every walk found its
-stays, each once, and met no error that docs/faults.md does not promise; 1 not so; 2 there
-is no nginx here.
+| Part | What happens |
+|---|---|
+| faults | instances, Redis, mappings and keys fail or change, while 200 clients walk |
+| stops | SIGTERM, rolling restart, reload, upgrade, rollback: no response is lost |
+| rotations | every key and secret is replaced: no response is lost |
+| outages | Redis and the database are restarted and go away: how long until all is well? |
+| slow | 200 slow clients of five kinds: how long do probes take? |
+| hostile | hostile requests: no 5xx, and no canary where operators look |
+
+Prints the tables of each part: what clients met. Exit status: 0 no part found a fault; 1 one
+did; 2 there is no nginx here. Times are printed, and are no fault: the machine may be busy.
 """
 
 import argparse
+import os
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
 
-from tests.app import provider
 from tests.deploy.proxies import NGINX
-from tests.drill.clients import Client
-from tests.drill.deployment import KEY_SET_SECONDS, Deployment
-from tests.drill.hospital import made_up, searches
-from tests.drill.ledger import LOST, Ledger
+from tests.drill import faults, hostile, outages, rotations, slow, stops
 
-LOST_OR_AWAY = frozenset({LOST, 503})
-AWAY_OR_GONE = frozenset({503, 410})
-GONE = frozenset({410})
-REFUSED = frozenset({401})
+Part = Callable[[Path, argparse.Namespace], Iterator[str]]
+
+PARTS: Mapping[str, Part] = {
+    "faults": faults.drill,
+    "stops": stops.drill,
+    "rotations": rotations.drill,
+    "outages": outages.drill,
+    "slow": slow.drill,
+    "hostile": hostile.drill,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the drill."""
+    """Run the parts that are named, or all."""
     options = _options(arguments)
     if NGINX is None:
         print("The drill needs nginx (Debian's package nginx).", file=sys.stderr)
         return 2
-    hospital, ledger, ending = made_up(), Ledger(), Event()
-    begun = time.monotonic()
-    with TemporaryDirectory() as name, ExitStack() as stack:
-        directory = options.directory or Path(name)
-        deployment = Deployment(stack, directory, hospital)
-        print(f"The deployment stands after {time.monotonic() - begun:.0f} s.")
-        ledger.begin("nothing")
-        clients = [
-            Client(
-                i, deployment.port, deployment.trusted, deployment.keys.token, ledger
-            )
-            for i in range(options.clients)
-        ]
-        asked = searches(hospital)
-        threads = [
-            Thread(target=each.walk_until, args=(ending, asked, options.pause))
-            for each in clients
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            events(deployment, ledger, options.seconds)
-            ledger.begin("nothing, until all have ended")
-        finally:
-            ending.set()
-            for thread in threads:
-                thread.join()
-    print(ledger.table())
-    print(f"{options.clients} clients, {time.monotonic() - begun:.0f} s in all.")
-    faults = list(ledger.faults())
-    for fault in faults:
+    found = [fault for name in options.parts or PARTS for fault in _run(name, options)]
+    for fault in found:
         print(fault, file=sys.stderr)
-    return 1 if faults else 0
+    return 1 if found else 0
 
 
-def events(deployment: Deployment, ledger: Ledger, seconds: float) -> None:
-    """Let one thing after the other happen, each with time to pass."""
-    first, second = deployment.instances
-    time.sleep(2 * seconds)
-
-    ledger.begin("an instance is killed (-9)", LOST_OR_AWAY)
-    first.kill()
-    time.sleep(seconds)
-    ledger.begin("it is started again")
-    first.start()
-    time.sleep(seconds / 2)
-
-    ledger.begin("an instance is drained (SIGTERM)")
-    assert second.drain() == 0
-    time.sleep(seconds / 2)
-    second.start()
-    time.sleep(seconds / 2)
-
-    ledger.begin("the Redis master is killed", AWAY_OR_GONE)
-    deployment.redis.master.kill()
-    time.sleep(seconds)
-    assert deployment.redis.is_mastered_by(deployment.redis.ports[1])
-    ledger.begin("it comes back, as a replica")
-    deployment.redis.return_of_the_master()
-    time.sleep(seconds / 2)
-
-    ledger.begin("a mapping of the same meaning (SIGHUP)")
-    deployment.reload("Second")
-    time.sleep(seconds / 2)
-
-    ledger.begin("a mapping that reads other rows (SIGHUP)", GONE)
-    deployment.reload(
-        "Third", lambda text: text.replace("stays s LEFT", "stays s  LEFT")
-    )
-    time.sleep(seconds / 2)
-
-    ledger.begin("a new key signs, beside the old one")
-    new, old = provider.rsa("second"), provider.rsa("first")
-    deployment.keys.publish(new, old)
-    deployment.keys.sign_with(new)
-    time.sleep(seconds)
-    ledger.begin("the old key is withdrawn", REFUSED)
-    deployment.keys.publish(new)
-    time.sleep(seconds + KEY_SET_SECONDS)
+def _run(name: str, options: argparse.Namespace) -> list[str]:
+    begun = time.monotonic()
+    with TemporaryDirectory() as temporary:
+        directory = (options.directory or Path(temporary)) / name
+        directory.mkdir(parents=True)
+        print(f"\n## {name}\n", flush=True)
+        found = list(PARTS[name](directory, options))
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"\n{time.monotonic() - begun:.0f} s; load of the machine {load}", flush=True)
+    return [f"{name}: {fault}" for fault in found]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make drill", description=__doc__)
-    parser.add_argument("--clients", type=int, default=200)
+    parser = argparse.ArgumentParser(
+        prog="make drill",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART")
+    parser.add_argument("--clients", type=int, default=200, help="who walk with pauses")
+    parser.add_argument("--workers", type=int, default=8, help="those without a pause")
+    parser.add_argument(
+        "--requests", type=int, default=100_000, help="of those without a pause"
+    )
     parser.add_argument(
         "--seconds", type=float, default=20, help="how long an event is looked at"
     )
@@ -127,7 +82,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--pause", type=float, default=3, help="between two pages of a walk"
     )
     parser.add_argument(
-        "--directory", type=Path, help="an empty one, where logs are to be left"
+        "--release", default="HEAD", help="the revision that is upgraded to, and back"
+    )
+    parser.add_argument(
+        "--directory", type=Path, help="a new one, where logs are to be left"
     )
     return parser.parse_args(arguments)
 

@@ -5,11 +5,14 @@ import json
 import random
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlencode
+
+from urllib3.util import wait_for_read
 
 from tests.drill.ledger import LOST, Ledger
 from tests.serving import ids
@@ -34,6 +37,15 @@ class Search:
     expected: frozenset[str]
 
 
+@dataclass(frozen=True)
+class Work:
+    """What clients do at random: read a stay, search for one page, walk through pages."""
+
+    reads: Sequence[str]
+    pages: Sequence[Search]
+    walks: Sequence[Search]
+
+
 class GivesUpError(Exception):
     """All that the client was told to do has been done, and it did not help."""
 
@@ -52,8 +64,11 @@ class Client:
         trusted: ssl.SSLContext,
         sign: Callable[[str], str],
         ledger: Ledger,
+        tries: int = TRIES,
     ) -> None:
         self._name = f"client-{number}"
+        self._tries = tries
+        self.done = 0
         self._connection = http.client.HTTPSConnection(
             "127.0.0.1", port, timeout=PATIENCE, context=trusted
         )
@@ -78,6 +93,42 @@ class Client:
                 self._ledger.arrived(found, search.expected)
         self._connection.close()
 
+    def work_until(self, ending: Event, work: Work) -> None:
+        """Do one thing after the other, without a pause."""
+        while not ending.is_set():
+            self._ledger.set_out()
+            try:
+                found, expected = self._done(work)
+            except (GivesUpError, GoneError) as error:
+                self._ledger.gave_up(str(error) or "410")
+            else:
+                self._ledger.arrived(found, expected)
+            self.done += 1
+        self._connection.close()
+
+    def probe(self, work: Work) -> None:
+        """Read a stay, and search for two pages. Raises GivesUpError, GoneError."""
+        self._asked("GET", f"/fhir/v3/Encounter/{self._random.choice(work.reads)}")
+        bundle = self._asked("POST", "/fhir/v3/Encounter/_search", "_count=2")
+        self._asked("GET", _next(bundle) or "")
+
+    def _done(self, work: Work) -> tuple[list[str], frozenset[str]]:
+        match self._random.randrange(5):
+            case 0 | 1:
+                id = self._random.choice(work.reads)
+                stay = self._asked("GET", f"/fhir/v3/Encounter/{id}")
+                return [stay["id"]], frozenset({id})
+            case 2:
+                search = self._random.choice(work.pages)
+                query = urlencode(search.params)
+                bundle = self._asked("GET", f"/fhir/v3/Encounter?{query}")
+                return ids(bundle), search.expected
+            case 3:
+                search = self._random.choice(work.pages)
+            case _:
+                search = self._random.choice(work.walks)
+        return self._walked(Event(), search, 0), search.expected
+
     def _walk(self, ending: Event, search: Search, pause: float) -> list[str]:
         for _ in range(SEARCHES):
             try:
@@ -101,9 +152,10 @@ class Client:
     def _asked(self, method: str, address: str, form: str | None = None) -> Any:
         """Ask until there is an answer, as often as the rules allow."""
         renewed = False
-        for _ in range(TRIES):
+        for _ in range(self._tries):
+            begun = time.monotonic()
             status, headers, body = self._ask(method, address, form)
-            self._ledger.answered(status)
+            self._ledger.answered(status, time.monotonic() - begun)
             match status:
                 case 200:
                     return json.loads(body)
@@ -112,13 +164,13 @@ class Client:
                 case 401 if not renewed:
                     renewed = True
                     self._renew()
-                case _ if status in REPEAT:
+                case _ if status in REPEAT and self._tries > 1:
                     time.sleep(int(headers["Retry-After"]))
-                case 0:
+                case 0 if self._tries > 1:
                     time.sleep(1)
                 case _:
                     raise GivesUpError(f"{status} {body[:200]!r}")
-        raise GivesUpError(f"no answer after {TRIES} tries, the last {status}")
+        raise GivesUpError(f"no answer after {self._tries} tries, the last {status}")
 
     def _ask(
         self, method: str, address: str, form: str | None
@@ -129,6 +181,9 @@ class Client:
         headers = {"Authorization": f"Bearer {self._token}"}
         if form is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
+        # As HTTP libraries do: what the proxy has closed meanwhile is not used again.
+        if self._connection.sock and wait_for_read(self._connection.sock, 0):
+            self._connection.close()
         try:
             self._connection.request(method, address, form, headers)
             answer = self._connection.getresponse()
@@ -139,6 +194,21 @@ class Client:
 
     def _renew(self) -> None:
         self._token, self._left = self._sign(self._name), TOKEN_REQUESTS
+
+
+@contextmanager
+def running(each: Sequence[Callable[[Event], None]]) -> Iterator[None]:
+    """Run clients, each in a thread of its own, and end them."""
+    ending = Event()
+    threads = [Thread(target=run, args=(ending,)) for run in each]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        for thread in threads:
+            thread.join()
 
 
 def _next(bundle: Any) -> str | None:

@@ -1,30 +1,37 @@
 """What deploy/compose is, in real processes here: two instances behind nginx, and the rest.
 
-PostgreSQL, Redis behind three sentinels, a provider that publishes keys, and nginx with the
-configuration that is shipped. Each instance is a process group of its own, to be killed as
-a machine that fails.
+PostgreSQL, a Redis of the caller's, a provider that publishes keys and introspects tokens, and
+nginx with the configuration that is shipped. Each instance is a process group of its own, to be
+killed as a machine that fails. Every secret is in a file.
 """
 
 import http.client
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
+import psycopg
+import sqlalchemy as sa
 from cryptography.fernet import Fernet
 from joserfc.jwk import Key
+from werkzeug.wrappers import Request, Response
 
 from adapters.testing.hospital import Hospital
 from tests.app import provider
 from tests.databases import postgresql
 from tests.deploy.proxies import nginx
+from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, listens
-from tests.sentinels import Watched, until
+from tests.sentinels import until
 from tests.server.running import SERVE
 
 KEY_SET_SECONDS = 10
@@ -36,20 +43,21 @@ class Instance:
     def __init__(self, number: int, environ: dict[str, str], log: Path) -> None:
         self.port = free_ports(2)
         self.name = f"encounters-{number}"
+        self.release = ROOT
+        self.log = log
         self._environ = environ | {
             "ENCOUNTERS_BIND": f"{HOST}:{self.port}",
             "ENCOUNTERS_OPERATIONS_BIND": f"{HOST}:{self.port + 1}",
         }
-        self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
-        with self._log.open("ab") as log:
+        """Start its release, and wait until it answers."""
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, *SERVE],
-                cwd=ROOT,
-                env=self._environ,
+                cwd=self.release,
+                env=self._environ | {"PYTHONPATH": str(self.release)},
                 stderr=log,
                 start_new_session=True,
             )
@@ -74,10 +82,20 @@ class Instance:
             status == 200 and json.loads(body)["implementation"]["description"] == name
         )
 
+    def version(self) -> str:
+        """Return the release that answers."""
+        _, body = self.status("/fhir/v3/metadata", self.port)
+        return str(json.loads(body)["software"]["version"])
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the first process."""
         assert self._process is not None
         self._process.send_signal(number)
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the worker processes."""
+        assert self._process is not None
+        return psutil.Process(self._process.pid).children()
 
     def kill(self) -> None:
         """End all its processes at once, as when a machine fails."""
@@ -90,6 +108,12 @@ class Instance:
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(60)
+
+    def restart(self, release: Path | None = None) -> None:
+        """Stop it as an operator does, and start it again, as another release if one is named."""
+        assert self.drain() == 0
+        self.release = release or self.release
+        self.start()
 
     def remove(self) -> None:
         """End it, if it runs."""
@@ -132,31 +156,117 @@ class Keys:
         return provider.sign(self._signer, client_id=client)
 
 
-class Deployment:
-    """All of it, running; leaving the stack ends it."""
+class Introspection:
+    """What the provider says of opaque tokens, to who has one of its client secrets."""
 
-    def __init__(self, stack: ExitStack, directory: Path, hospital: Hospital) -> None:
-        self.redis = Watched(stack, directory)
+    def __init__(self, stack: ExitStack, secret: str) -> None:
+        self.secrets = {secret}
+        self.refused = 0
+        self._clients: dict[str, str] = {}
+        self.url = stack.enter_context(serving(self._application)) + "/introspect"
+
+    def token(self, client: str) -> str:
+        """Return a new token of a client."""
+        token = secrets.token_urlsafe()
+        self._clients[token] = client
+        return token
+
+    @Request.application
+    def _application(self, request: Request) -> Response:
+        credentials = request.authorization
+        if credentials is None or credentials.password not in self.secrets:
+            self.refused += 1
+            return Response(status=401)
+        client = self._clients.get(request.form["token"])
+        claims = provider.claims(client_id=client)
+        return answer({"active": client is not None, **claims})
+
+
+class Database:
+    """PostgreSQL with the tables of a hospital, and accounts that read them by a password."""
+
+    def __init__(self, stack: ExitStack, hospital: Hospital) -> None:
+        self.server = stack.enter_context(postgresql())
+        self.url = self.server.get_uri(driver="psycopg")
+        Tables(self.url, hospital).close()
+        # Everybody else is let in without one.
+        rules = self.server.pgdata / "pg_hba.conf"
+        rules.write_text(f"local all +readers scram-sha-256\n{rules.read_text()}")
+        self.execute("CREATE ROLE readers")
+        self.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO readers")
+        self.execute("SELECT pg_reload_conf()")
+
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
+        """Run a statement as the administrator; return its rows."""
+        with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def waiting(self) -> int:
+        """Return how many statements wait for a lock."""
+        waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        return len(self.execute(waits))
+
+    def sessions(self, account: str) -> int:
+        """Return how many connections an account has."""
+        found = "SELECT 1 FROM pg_stat_activity WHERE usename = '{account}'"
+        return len(self.execute(found.format(account=account)))
+
+    def account(self, name: str, password: str) -> str:
+        """Make an account, or set its password; return the address that has both."""
+        exists = self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{name}'")
+        verb = "ALTER" if exists else "CREATE"
+        self.execute(f"{verb} ROLE {name} LOGIN PASSWORD '{password}'")
+        self.execute(f"GRANT readers TO {name}")
+        url = sa.make_url(self.url).set(username=name, password=password)
+        return url.render_as_string(hide_password=False)
+
+
+class Deployment:
+    """All of it, running; leaving the stack ends it. `changes` are of the proxy's file."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        directory: Path,
+        hospital: Hospital,
+        redis_url: str,
+        *changes: tuple[str, str],
+    ) -> None:
+        self.directory = directory
         self.keys = Keys(stack, directory / "provider")
+        self.introspection = Introspection(stack, "first-secret")
         self.mapping = directory / "hospital.yaml"
-        text = mapping_text(hospital).replace("connections: 2", "connections: 6")
+        text = mapping_text(hospital).replace("connections: 2", "connections: 8")
         self.mapping.write_text(text, "utf-8")
-        url = stack.enter_context(postgresql()).get_uri(driver="psycopg")
-        Tables(url, hospital).close()
+        self.database = Database(stack, hospital)
         self.port = free_ports()
+        self.secrets = directory / "secrets"
+        self.secrets.mkdir()
+        self.write_secret("SEAL_KEYS", seal_key())
+        self.write_secret("AUDIT_KEY", audit_key())
+        self.write_secret("AUDIT_CHAIN_KEY", audit_key())
+        self.write_secret("REDIS_URL", redis_url)
+        self.write_secret("INTROSPECTION_CLIENT_SECRET", "first-secret")
+        self.write_secret("PAS_URL", self.database.account("first", "first"))
+        files = {f"{each.name}_FILE": str(each) for each in self.secrets.iterdir()}
+        self.audit = directory / "audit.jsonl"
         environ = os.environ | {
+            "PAS_URL_FILE": files.pop("PAS_URL_FILE"),
             **provider.environ(
                 self.mapping,
                 BASE_URL=f"https://{HOST}:{self.port}/fhir/v3",
                 KEY_SET_URL=self.keys.url,
                 KEY_SET_SECONDS=str(KEY_SET_SECONDS),
-                REDIS_URL=self.redis.url,
-                SEAL_KEYS=Fernet.generate_key().decode(),
+                INTROSPECTION_URL=self.introspection.url,
+                INTROSPECTION_CLIENT_ID="drill",
+                SEAL_KEYS=None,
                 TRUSTED_PROXIES=HOST,
-                AUDIT=str(directory / "audit.jsonl"),
-                AUDIT_KEY="k" * 44,
+                AUDIT=str(self.audit),
+                ADDRESS_REQUESTS_PER_MINUTE="off",
+                CLIENT_REQUESTS_PER_MINUTE="off",
+                **{**files, "REDIS_URL": None},
             ),
-            "PAS_URL": url,
         }
         self.instances = [
             Instance(number, environ, directory / f"encounters-{number}.log")
@@ -168,8 +278,17 @@ class Deployment:
         # All clients of a drill have one address.
         more = ("limit_conn connections 256", "limit_conn connections 10000")
         ports = [instance.port for instance in self.instances]
-        proxy = stack.enter_context(nginx(directory, ports, more, port=self.port))
-        self.trusted = proxy.trust()
+        changed = nginx(directory, ports, more, *changes, port=self.port)
+        self.proxy = stack.enter_context(changed)
+        self.trusted = self.proxy.trust()
+
+    def write_secret(self, name: str, text: str) -> None:
+        """Set what the file of a secret holds."""
+        (self.secrets / name).write_text(text)
+
+    def read_secret(self, name: str) -> str:
+        """Return what the file of a secret holds."""
+        return (self.secrets / name).read_text()
 
     def reload(
         self, name: str, change: Callable[[str], str] = lambda text: text
@@ -178,7 +297,19 @@ class Deployment:
         lines = self.mapping.read_text("utf-8").splitlines()
         named = [f"name: {name}" if line[:6] == "name: " else line for line in lines]
         self.mapping.write_text(change("\n".join(named)), "utf-8")
+        before = [each for instance in self.instances for each in instance.workers()]
         for instance in self.instances:
             instance.signal(signal.SIGHUP)
         for instance in self.instances:
             until(lambda instance=instance: instance.serves(name))
+        until(lambda: not any(each.is_running() for each in before))
+
+
+def seal_key() -> str:
+    """Return a new key that encrypts pages."""
+    return Fernet.generate_key().decode()
+
+
+def audit_key() -> str:
+    """Return a new key of audit events."""
+    return b64encode(secrets.token_bytes(32)).decode()

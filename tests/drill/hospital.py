@@ -2,10 +2,18 @@
 
 from datetime import datetime, timedelta
 
-from adapters.testing.hospital import KINDS, STATES, Hospital, PatientRow, StayRow
-from tests.drill.clients import Search
+from adapters.testing.hospital import (
+    KINDS,
+    STATES,
+    Hospital,
+    OrganizationRow,
+    PatientRow,
+    StayRow,
+)
+from tests.drill.clients import Search, Work
 
 STAYS = 320
+ORGANIZATION = "H1"
 SHOWN = frozenset({"planned", "in-progress", "finished"})
 
 _STATES = ("S", "S", "E", "S", "P", "C", "S", "A", "E", "X")
@@ -28,7 +36,8 @@ def made_up() -> Hospital:
         for number in range(STAYS)
     )
     patients = (PatientRow(id=1 + number, used_name="X") for number in range(40))
-    return Hospital(tuple(stays), tuple(patients))
+    organization = OrganizationRow(code=ORGANIZATION, title="X")
+    return Hospital(tuple(stays), tuple(patients), (organization,))
 
 
 def searches(hospital: Hospital) -> tuple[Search, ...]:
@@ -43,6 +52,19 @@ def searches(hospital: Hospital) -> tuple[Search, ...]:
         Search({"class": "EMER", "_count": "3"}, _ids(emergencies)),
         Search({"status": "finished", "_sort": "date", "_count": "6"}, _ids(over)),
     )
+
+
+def work(hospital: Hospital) -> Work:
+    """Return what clients do without a pause: reads, single pages, walks."""
+    shown = [row for row in hospital.stays if STATES[row.state or ""] in SHOWN]
+    of_patients: dict[int, list[StayRow]] = {}
+    for row in shown:
+        of_patients.setdefault(row.patient or 0, []).append(row)
+    pages = (
+        Search({"patient": str(patient), "_count": "50"}, _ids(rows))
+        for patient, rows in of_patients.items()
+    )
+    return Work(sorted(_ids(shown)), tuple(pages), searches(hospital))
 
 
 def _ids(rows: list[StayRow]) -> frozenset[str]:

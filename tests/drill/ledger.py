@@ -18,18 +18,20 @@ class Met:
 
     event: str
     promised: frozenset[int]
+    busy_share: float
     under_way: int = 0
     answers: Counter[int] = field(default_factory=Counter)
     finished: int = 0
     wrong: int = 0
     twice: int = 0
     missing: int = 0
+    slowest: float = 0.0
 
     @property
     def broken(self) -> list[int]:
         """Statuses that nothing promises for this event, or not so often."""
         promised = self.promised | {200}
-        if self.answers[BUSY] <= BUSY_SHARE * self.answers.total():
+        if self.answers[BUSY] <= self.busy_share * self.answers.total():
             promised |= {BUSY}
         return sorted(set(self.answers) - promised)
 
@@ -48,6 +50,7 @@ class Met:
             errors or "none",
             str(self.finished),
             *map(str, (self.wrong, self.twice, self.missing)),
+            f"{self.slowest:.2f} s",
         )
 
 
@@ -60,6 +63,7 @@ HEADINGS = (
     "Wrong",
     "Twice",
     "Missing",
+    "Slowest",
 )
 
 
@@ -69,18 +73,35 @@ class Ledger:
     def __init__(self) -> None:
         self._lock = Lock()
         self._under_way = 0
+        self._current = Met("before", frozenset(), BUSY_SHARE)
         self.events: list[Met] = []
         self.stuck: list[str] = []
 
-    def begin(self, event: str, promised: frozenset[int] = frozenset()) -> None:
-        """From now on, what is met belongs to this event."""
+    def begin(
+        self,
+        event: str,
+        promised: frozenset[int] = frozenset(),
+        busy_share: float = BUSY_SHARE,
+    ) -> None:
+        """From now on, what is met belongs to this event, which may have been before."""
         with self._lock:
-            self.events.append(Met(event, promised, self._under_way))
+            known = [met for met in self.events if met.event == event]
+            new = Met(event, promised, busy_share, self._under_way)
+            self._current = known[0] if known else new
+            if not known:
+                self.events.append(new)
 
-    def answered(self, status: int) -> None:
-        """Count an answer, or that none came."""
+    @property
+    def requests(self) -> int:
+        """How many requests were sent in all."""
         with self._lock:
-            self.events[-1].answers[status] += 1
+            return sum(met.answers.total() for met in self.events)
+
+    def answered(self, status: int, seconds: float = 0.0) -> None:
+        """Count an answer, or that none came, after so many seconds."""
+        with self._lock:
+            self._current.answers[status] += 1
+            self._current.slowest = max(self._current.slowest, seconds)
 
     def set_out(self) -> None:
         """Count a walk that begins."""
@@ -92,7 +113,7 @@ class Ledger:
         wrong, twice, missing = judged(found, expected)
         with self._lock:
             self._under_way -= 1
-            met = self.events[-1]
+            met = self._current
             met.finished += 1
             met.wrong += wrong
             met.twice += twice
@@ -102,7 +123,7 @@ class Ledger:
         """Take in that a client did all that it was told to, and came to no end."""
         with self._lock:
             self._under_way -= 1
-            self.stuck.append(f"{self.events[-1].event}: {why}")
+            self.stuck.append(f"{self._current.event}: {why}")
 
     def faults(self) -> Iterator[str]:
         """Yield what went against a promise."""
