@@ -17,16 +17,12 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
-from adapters import open_adapter
-from adapters.contract import AdapterError, ResourceType
-from adapters.mapping.load import load_mapping
-from adapters.mapping.problems import MappingError
-from adapters.mapping.profile import profile_of
+from adapters.contract import ResourceType
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
-from app.cli.check import FINE, CannotRunError
-from app.config import read_settings
-from app.offer import Offer, ResourceOffer, compute_offer
-from app.openapi import openapi, search_parameters
+from app.cli.check import FINE
+from app.cli.openapi import Deployment, configured
+from app.offer import Offer, ResourceOffer
+from app.openapi import search_parameters
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -78,19 +74,7 @@ class Request:
 
 def run(options: SimpleNamespace) -> int:
     """Write the kit of the deployment that the environment configures."""
-    values = read_settings(os.environ).values
-    if not (values.get("mapping") and values.get("base_url")):
-        raise CannotRunError("Set ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL.")
-    try:
-        mapping = load_mapping(values["mapping"], os.environ)
-        adapter = open_adapter(mapping)
-    except (AdapterError, MappingError) as error:
-        raise CannotRunError(str(error)) from error
-    try:
-        offer = compute_offer(profile_of(mapping), adapter.capabilities)
-    finally:
-        adapter.close()
-    files = kit(offer, str(values["base_url"]), mapping.name)
+    files = kit(configured(os.environ))
     for name, text in files.items():
         file = options.out / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -99,12 +83,14 @@ def run(options: SimpleNamespace) -> int:
     return FINE
 
 
-def kit(offer: Offer, base_url: str, title: str) -> Mapping[str, str]:
+def kit(deployment: Deployment) -> Mapping[str, str]:
     """Return the files of a kit by their path."""
-    requests = [_TOKEN, *requests_of(offer)]
-    variables = {"base": base_url, **VARIABLES}
-    description = json.dumps(openapi(offer, base_url, title), indent=2)
-    collection = {"version": "1", "name": title, "type": "collection"}
+    requests = [_TOKEN, *requests_of(deployment.offer)]
+    variables = {"base": deployment.base_url, **VARIABLES}
+    if deployment.token_url:
+        variables["token_url"] = deployment.token_url
+    description = json.dumps(deployment.description(), indent=2)
+    collection = {"version": "1", "name": deployment.title, "type": "collection"}
     lines = "".join(f"  {name}: {text}\n" for name, text in variables.items())
     secret = f"vars:secret [\n  {SECRET}\n]\n"
     return {

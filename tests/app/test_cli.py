@@ -182,7 +182,7 @@ def commands(command: click.Command, path: str = "") -> Iterator[str]:
 def test_the_commands_are_these() -> None:
     assert set(commands(cli)) == {
         "",
-        *("serve", "settings", "doctor", "kit", "demo", "token", "mapping"),
+        *("serve", "settings", "doctor", "openapi", "demo", "token", "mapping"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
         *("mapping schema", "mapping new", "mapping grants", "kit"),
         *("audit", "audit who", "audit verify"),

@@ -6,10 +6,11 @@ import pytest
 
 from adapters.testing.hospital import EDGES
 from app.cli import main
-from tests.hospital_sql import Tables, mapping_text
+from tests.hospital_sql import mapping_text
 
 SETTINGS = {
     "ENCOUNTERS_BASE_URL": "https://encounters.example.org/fhir/v3",
+    "ENCOUNTERS_TOKEN_URL": "https://login.example.org/oauth/token",
     "ENCOUNTERS_SEAL_KEYS": "a-secret-of-the-deployment",
 }
 
@@ -18,13 +19,12 @@ SETTINGS = {
 def profile(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """Configure a deployment with each profile."""
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    Tables(url, EDGES).close()
+    """Configure a deployment with each profile, without the address of its database."""
     file = tmp_path / "hospital.yaml"
     text = mapping_text(EDGES).replace("profile: full", f"profile: {request.param}")
     file.write_text(text, "utf-8")
-    settings = {**SETTINGS, "PAS_URL": url, "ENCOUNTERS_MAPPING": str(file)}
+    monkeypatch.delenv("PAS_URL", raising=False)
+    settings = {**SETTINGS, "ENCOUNTERS_MAPPING": str(file)}
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     return str(request.param)
@@ -58,7 +58,7 @@ def test_both_formats_have_the_same_requests(profile: str, tmp_path: Path) -> No
 def test_no_file_has_a_secret(profile: str, tmp_path: Path) -> None:
     text = "".join(written(tmp_path / "kit").values())
     assert SETTINGS["ENCOUNTERS_SEAL_KEYS"] not in text
-    assert "sqlite:" not in text
+    assert text.count(SETTINGS["ENCOUNTERS_TOKEN_URL"]) == 3
     assert "{{client_secret}}" in text
 
 
