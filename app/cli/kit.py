@@ -26,15 +26,9 @@ from app.openapi import search_parameters
 
 Pairs = tuple[tuple[str, str], ...]
 
-VARIABLES: Mapping[str, str] = {
-    "token_url": "https://identity.example.org/oauth/token",
-    "client_id": "client",
-    "audience": "",
-}
-"""Variables of a deployment and their examples; `base` and the secret are added."""
-
 SECRET = "client_secret"  # noqa: S105 - the name of a variable
 
+_EXAMPLE_PROVIDER = "https://identity.example.org/oauth/token"
 _FIRST = "entry.find(e => e.search.mode === 'match').resource"
 _SAVED: Mapping[str, str] = {
     "encounter_id": f"{_FIRST}.id",
@@ -50,6 +44,7 @@ _SAMPLES: Mapping[ParameterType, str] = {
     ParameterType.REFERENCE: "Patient/{{patient_id}}",
     ParameterType.TOKEN: "12345",
 }
+_MANY = ",".join(map(str, range(101)))
 _UNIT = "https://example.org/fhir/StructureDefinition/functional-unit|0123"
 
 
@@ -86,9 +81,12 @@ def run(options: SimpleNamespace) -> int:
 def kit(deployment: Deployment) -> Mapping[str, str]:
     """Return the files of a kit by their path."""
     requests = [_TOKEN, *requests_of(deployment.offer)]
-    variables = {"base": deployment.base_url, **VARIABLES}
-    if deployment.token_url:
-        variables["token_url"] = deployment.token_url
+    variables = {
+        "base": deployment.base_url,
+        "token_url": deployment.token_url or _EXAMPLE_PROVIDER,
+        "client_id": "client",
+        "audience": deployment.audience,
+    }
     description = json.dumps(deployment.description(), indent=2)
     collection = {"version": "1", "name": deployment.title, "type": "collection"}
     lines = "".join(f"  {name}: {text}\n" for name, text in variables.items())
@@ -169,19 +167,32 @@ def _errors(offer: Offer) -> Iterator[Request]:
     one, none = "Encounter/{{encounter_id}}", "Encounter/none"
     encounters = offer.resources[ResourceType.ENCOUNTER]
     yield _search(encounters, "400 not offered", ("length", "3"), status=400)
+    yield _search(encounters, "400 modifier", ("_id:not", "1"), status=400)
+    yield Request("400 token in address", "Encounter?access_token=none", 400)
     yield Request("400 page without id", "Bundle", 400)
     yield Request("401 no token", one, 401, signed=False)
     bad = (("Authorization", "Bearer none"),)
     yield Request("401 bad token", one, 401, headers=bad, signed=False)
     yield Request("404 no such stay", none, 404)
     yield Request("404 no such type", "Observation", 404)
+    yield Request("404 no such page", f"Bundle?_id={'a' * 32}", 404)
     yield Request("405 read only", one, 405, method="DELETE")
     yield Request(
         "406 not JSON", one, 406, headers=(("Accept", "application/fhir+xml"),)
     )
     yield _search(encounters, "412 bad value", ("_count", "0"), status=412)
     yield _search(encounters, "412 bad date", ("date", "2024-13-01"), status=412)
+    yield _search(encounters, "412 too many values", ("_id", _MANY), status=412)
     yield Request("412 precondition", one, 412, headers=(("If-Match", '"none"'),))
+    if "status" in encounters.parameters:
+        yield _search(encounters, "412 no such code", ("status", "arrived"), status=412)
+    yield Request(
+        "415 not a form",
+        "Encounter/_search",
+        415,
+        method="POST",
+        headers=(("Content-Type", "application/json"),),
+    )
     patients = offer.resources.get(ResourceType.PATIENT)
     if patients and patients.searchable and not patients.unfiltered:
         yield _search(patients, "422 no criterion", ("_count", "1"), status=422)
@@ -236,4 +247,9 @@ def _bruno(number: int, request: Request) -> str:
 
 
 def _lines(pairs: Pairs) -> str:
-    return "\n".join(f"  {name}: {text}" for name, text in pairs)
+    return "\n".join(f"  {_key(name)}: {text}" for name, text in pairs)
+
+
+def _key(name: str) -> str:
+    """Return a name of Bruno's, which ends at the first colon unless it is quoted."""
+    return f'"{name}"' if ":" in name else name

@@ -25,12 +25,16 @@ _SETTINGS = ("mapping", "base_url", "token_url")
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What clients need to know about a deployment; `token_url` is where tokens come from."""
+    """What clients need to know about a deployment; `token_url` is where tokens come from.
+
+    `audience` is that of the tokens, "" where it is not set.
+    """
 
     offer: Offer
     base_url: str
     title: str
     token_url: str | None
+    audience: str
 
     def description(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
@@ -59,4 +63,10 @@ def configured(environ: Mapping[str, str]) -> Deployment:
         offer = compute_offer(profile_of(mapping), adapter.capabilities)
     finally:
         adapter.close()
-    return Deployment(offer, values["base_url"], mapping.name, values["token_url"])
+    return Deployment(
+        offer,
+        base_url=values["base_url"],
+        title=mapping.name,
+        token_url=values["token_url"],
+        audience=values.get("audience", ""),
+    )

@@ -1,5 +1,6 @@
 """`encounters kit`: requests for what a deployment offers, and nothing secret."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.hospital_sql import mapping_text
 SETTINGS = {
     "ENCOUNTERS_BASE_URL": "https://encounters.example.org/fhir/v3",
     "ENCOUNTERS_TOKEN_URL": "https://login.example.org/oauth/token",
+    "ENCOUNTERS_AUDIENCE": "https://encounters.example.org/",
     "ENCOUNTERS_SEAL_KEYS": "a-secret-of-the-deployment",
 }
 
@@ -55,10 +57,28 @@ def test_both_formats_have_the_same_requests(profile: str, tmp_path: Path) -> No
     assert titles == [n.partition(" ")[2].removesuffix(".bru") for n in numbered]
 
 
+def test_its_variables_are_those_of_the_deployment(
+    profile: str, tmp_path: Path
+) -> None:
+    files = written(tmp_path / "kit")
+    variables = json.loads(files["http-client.env.json"])["deployment"]
+    names = ("BASE_URL", "TOKEN_URL", "AUDIENCE")
+    settings = [SETTINGS[f"ENCOUNTERS_{name}"] for name in names]
+    assert [variables[n] for n in ("base", "token_url", "audience")] == settings
+    for name, text in variables.items():
+        assert f"  {name}: {text}\n" in files["bruno/environments/deployment.bru"]
+    assert SETTINGS["ENCOUNTERS_TOKEN_URL"] in files["openapi.json"]
+
+
+def test_each_error_of_a_client_has_a_request(profile: str, tmp_path: Path) -> None:
+    names = [name.partition(" ")[2] for name in written(tmp_path / "kit")]
+    statuses = {int(name[:3]) for name in names if name[:3].isdigit()}
+    assert statuses == {400, 401, 404, 405, 406, 412, 415, 422}
+
+
 def test_no_file_has_a_secret(profile: str, tmp_path: Path) -> None:
     text = "".join(written(tmp_path / "kit").values())
     assert SETTINGS["ENCOUNTERS_SEAL_KEYS"] not in text
-    assert text.count(SETTINGS["ENCOUNTERS_TOKEN_URL"]) == 3
     assert "{{client_secret}}" in text
 
 
