@@ -133,5 +133,5 @@ def test_java(description: Path, access: Mapping[str, str], tmp_path: Path) -> N
     shutil.copy(description, project / "openapi.json")
     program = programs.JAVA_GENERATED.replace("SEARCH_ARGUMENTS", search)
     program = program.replace("PAGE_ARGUMENTS", page)
-    maven(project, "Main", program)
+    maven(project, program)
     assert_has_pages(java(project, "Main", access), access)

@@ -95,7 +95,6 @@ def test_bruno_runs_it(kit: Kit, tools: Path, tmp_path: Path) -> None:
         tools / "bru",
         "run",
         "--env=deployment",
-        "--sandbox=developer",
         f"--reporter-json={report}",
         *options,
     )
