@@ -180,15 +180,19 @@ def test_times_of_change_are_enough_where_they_are_right(
 
 
 def test_what_changes_during_the_first_walk_is_not_lost(served: Served) -> None:
-    change_first = _changed(("Encounter", "1"), State.CURRENT)
-    change_last = _changed(("Encounter", "5"), State.CURRENT)
+    """Whichever end a walk without a sort begins at."""
+
+    def change_early(hospital: Hospital) -> None:
+        for id in ("2", "4"):
+            hospital.change("Encounter", id, content="early")
 
     def change_later(hospital: Hospital) -> None:
         hospital.tick(3 * OVERLAP_SECONDS)
-        change_last(hospital)
+        for id in ("1", "5"):
+            hospital.change("Encounter", id, content="later")
 
-    # After the CapabilityStatement, the page with stay 1, and the one after it.
-    during = [stay_as_it_is, change_first, change_later]
+    # After the CapabilityStatement, the first page, and the second one of three.
+    during = [stay_as_it_is, change_early, change_later]
     assert_converges(served, [Run(is_full=False, during=during), Run(is_full=False)])
 
 
