@@ -17,7 +17,7 @@ from demo.issuer import DEFAULT_CLIENT
 from demo.state import deployment
 from tests.clients.running import install_npm
 from tests.demo.running import started
-from tests.live import HOST, ROOT
+from tests.live import ROOT
 
 TOOLS = ("@usebruno/cli@4.1.0", "httpyac@6.16.7")
 
@@ -59,10 +59,7 @@ def kit(
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        variables = {
-            "token_url": f"http://{HOST}:{demo.port + 1}/oauth/token",
-            "client_id": DEFAULT_CLIENT,
-        }
+        variables = {"client_id": DEFAULT_CLIENT}
         place = deployment(request.param).directory(root / "data")
         yield Kit(root / "kit", variables, place.client_secret().read_text())
 
