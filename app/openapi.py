@@ -1,7 +1,7 @@
 """An OpenAPI 3.0 description of what a deployment offers, derived from its tables.
 
-For client generators (`/openapi.json`, `encounters mapping explain --openapi`) and for tests
-that attack the service. FHIR itself describes the resources; here they are objects with a
+For client generators (`/openapi.json`, `encounters openapi`) and for tests that attack the
+service. FHIR itself describes the resources; here they are objects with a
 `resourceType`.
 """
 
@@ -69,6 +69,21 @@ _HEADERS: Mapping[str, Node] = {
         ("Last-Modified", "string", "When it changed, for If-Modified-Since."),
     )
 }
+
+_SIGNED_ID = "[a-z2-7]{32}"
+_LINK_PARAMETERS = (
+    ("_id", _SIGNED_ID, "every link"),
+    ("_index", "[1-9][0-9]{0,8}", "`next` and `previous`"),
+    ("_searchAfter", _SIGNED_ID, "`next`"),
+    ("_searchBefore", _SIGNED_ID, "`previous`"),
+)
+"""The parameters in the query of a link: name, pattern, and the links that have it."""
+
+_FOLLOW = (
+    "GET the address of a link as it stands, with your token. A generated client calls this"
+    " operation with all parameters of the link's query, decoded and unchanged, and adds"
+    " none of the search: the link stands for them."
+)
 
 _LINK = {"relation": _text("self", "previous", "next"), "url": _text()}
 _ENTRY = {
@@ -203,15 +218,22 @@ def _read(offer: ResourceOffer) -> Node:
 
 
 def _bundle(*, paging: bool) -> Node:
-    signed_id = {"type": "string", "pattern": "^[a-z2-7]{32}$"}
-    names = ("_id", "_searchAfter", "_searchBefore") if paging else ("_id",)
-    parameters = [_parameter(name, signed_id, required=name == "_id") for name in names]
-    if paging:
-        index = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
-        parameters.append(_parameter("_index", index))
+    """Return the operation that follows a link: it has the parameters of the link's query.
+
+    All are texts, so that a client sends them as it reads them.
+    """
+    rows = _LINK_PARAMETERS if paging else _LINK_PARAMETERS[:1]
+    parameters = [
+        {
+            **_parameter(name, _alternatives(pattern, 1), required=name == "_id"),
+            "description": f"`{name}` of {links}, as it stands.",
+        }
+        for name, pattern, links in rows
+    ]
     return {
         "operationId": "readPage",
-        "summary": "A page of an earlier search: follow its links as they stand",
+        "summary": "The page behind a link of a Bundle",
+        "description": _FOLLOW,
         "parameters": [*parameters, *_formats()],
         "responses": _responses("Bundle", _PAGE_STATUSES),
     }

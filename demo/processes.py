@@ -242,6 +242,7 @@ def start_service(
             "ENCOUNTERS_BIND": f"{HOST}:{addresses.port}",
             "ENCOUNTERS_ISSUER": addresses.issuer,
             "ENCOUNTERS_KEY_SET_URL": f"{addresses.issuer}/.well-known/jwks.json",
+            "ENCOUNTERS_TOKEN_URL": f"{addresses.issuer}/oauth/token",
             "ENCOUNTERS_AUDIENCE": AUDIENCE,
             "ENCOUNTERS_PLAIN_HTTP": "loopback",
             "ENCOUNTERS_MAPPING": str(deployment.mapping),

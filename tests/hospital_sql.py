@@ -67,6 +67,7 @@ _PATIENTS = _into("patients", PatientRow._fields[:-1])
 _NUMBERS = _into("patient_numbers", ("id", "number", "authority"))
 _ORGANIZATIONS = _into("organizations", OrganizationRow._fields)
 _DELETE = sa.text("DELETE FROM stays WHERE stay_id = :id")
+_DELETE_PATIENT = sa.text("DELETE FROM patients WHERE patient_id = :id")
 
 
 class Tables:
@@ -126,6 +127,17 @@ class Tables:
         with self._engine.begin() as connection:
             connection.execute(_DELETE, {"id": self._ids.stored(row.id)})
             connection.execute(_STAYS, self._stay(row))
+
+    def put_patient(self, row: PatientRow) -> None:
+        """Insert a patient without further numbers, in place of the one with its id."""
+        with self._engine.begin() as connection:
+            connection.execute(_DELETE_PATIENT, {"id": self._ids.stored(row.id)})
+            connection.execute(_PATIENTS, self._patient(row))
+
+    def delete_patient(self, id: int) -> None:
+        """Delete a patient."""
+        with self._engine.begin() as connection:
+            connection.execute(_DELETE_PATIENT, {"id": self._ids.stored(id)})
 
     def delete_stay(self, id: int) -> None:
         """Delete a stay."""

@@ -35,6 +35,7 @@ SYSTEM = (
     "app/test_installed.py",
     "attacks/test_neighbours.py",
     "attacks/test_raw_sockets.py",
+    "bench/test_copying.py",
     "bench/test_sampling.py::test_a_process_is_measured_until_it_ends",
     "demo/test_demo_canaries.py",
     "demo/test_http.py::test_it_runs_as_a_process",

@@ -352,7 +352,7 @@ class Document:
 
     root: Table
     data: Mapping[str, Any]
-    environ: Mapping[str, str] | None
+    environ: Mapping[str, str]
     refused: frozenset[KeyPath]
     read: Reader = from_disk
 
@@ -492,7 +492,7 @@ class VariableError(ValueError):
     """A variable that cannot be read; the text holds nothing of its value."""
 
 
-def resolved(value: Any, environ: Mapping[str, str] | None) -> str:
+def resolved(value: Any, environ: Mapping[str, str]) -> str:
     """Return a text, from the environment where the file says {env: NAME}.
 
     It is "" where the variable has no value: a rule reports that.
@@ -500,7 +500,7 @@ def resolved(value: Any, environ: Mapping[str, str] | None) -> str:
     if not isinstance(value, Mapping):
         return str(value)
     try:
-        return variable(value.get("env", ""), environ or {})
+        return variable(value.get("env", ""), environ)
     except VariableError:
         return ""
 

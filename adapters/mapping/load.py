@@ -28,6 +28,7 @@ from adapters.mapping.document import (
     Item,
     Section,
     Site,
+    named,
     read_layers,
     resolved,
     secrets_of,
@@ -86,6 +87,8 @@ from adapters.mapping.slots import (
 from adapters.mapping.yaml import Items, KeyPath, Node, Table, place, plain
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
+_ADDRESSES = ("url", "token_url")
+
 SUFFIX = ".kept"
 """How the name of a kept mapping ends."""
 
@@ -99,7 +102,8 @@ def load_mapping(
 ) -> SourceMapping:
     """Return the mapping that a file says; `environ` resolves {env: NAME}, by NAME_FILE too.
 
-    Without `environ` the file is read by itself: what {env: NAME} stands for is "".
+    Without `environ` the file is read by itself: {env: NAME} stands for a placeholder. An
+    adapter opens with it and states its capabilities; no address leads anywhere.
 
     Raises MappingError whose `problems` are all that a person has to mend, in the order
     of the file.
@@ -223,13 +227,31 @@ def _load(
     meant = ((*fault.path[:-1], fault.meant) for fault in faults if fault.meant)
     unclear = [*(fault.path for fault in faults), *meant, *_paths_at(root, marks)]
     shaped = without_faults(data, faults)
-    document = Document(root, shaped, environ, frozenset(unclear), read)
+    document = Document(root, shaped, environ or {}, frozenset(unclear), read)
+    if environ is None:
+        document = replace(document, environ=_placeholders(document))
     problems = list(map(document.problem, root_causes(faults)))
     problems += (document.problem(fault) for rule in RULES for fault in rule(document))
     if problems or refused:
         others = (problem for problem in problems if problem.mark not in marks)
         raise MappingError([*refused, *others])
     return _mapping(document)
+
+
+def _placeholders(doc: Document) -> Mapping[str, str]:
+    """Return a text for each variable of a file: an address that is valid, or any other."""
+    return {
+        name: _placeholder(path[-2], source.get("kind"))
+        for root, source in doc.sources.items()
+        for path, name in named(source, root)
+    }
+
+
+def _placeholder(key: object, kind: str | None) -> str:
+    if key == "url" and kind != "http":
+        return "sqlite://"
+    # RFC 2606: no host has this name.
+    return "https://placeholder.invalid" if key in _ADDRESSES else "placeholder"
 
 
 def _paths_at(root: Node, marks: Collection[Mark]) -> Iterator[KeyPath]:
@@ -519,9 +541,7 @@ def _time_rule(doc: Document, site: Site) -> TimeRule | None:
 # ---------------------------------------------------------------------- HTTP sources
 
 
-def _http_source(
-    source: Mapping[str, Any], environ: Mapping[str, str] | None
-) -> HttpSource:
+def _http_source(source: Mapping[str, Any], environ: Mapping[str, str]) -> HttpSource:
     return HttpSource(
         headers=_texts(source.get("headers", {}), environ),
         auth=_auth(source.get("auth", {}), environ),
@@ -529,14 +549,12 @@ def _http_source(
     )
 
 
-def _texts(
-    values: Mapping[str, Any], environ: Mapping[str, str] | None
-) -> Mapping[str, str]:
+def _texts(values: Mapping[str, Any], environ: Mapping[str, str]) -> Mapping[str, str]:
     return MappingProxyType({k: resolved(v, environ) for k, v in values.items()})
 
 
 def _auth(
-    auth: Mapping[str, Any], environ: Mapping[str, str] | None
+    auth: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Basic | OAuth2 | Login | None:
     if "basic" in auth:
         return Basic(**_texts(auth["basic"], environ))

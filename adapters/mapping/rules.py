@@ -232,10 +232,10 @@ def profile_is_known(doc: Document) -> Iterator[Fault]:
 
 
 def secrets_are_set(doc: Document) -> Iterator[Fault]:
-    """Refuse an environment variable that is named and not set, where there are any."""
+    """Refuse an environment variable that is named and not set."""
     for path, source in doc.sources.items():
         for place, name in named(source, path):
-            if doc.environ is not None and (text := _lacks(name, doc.environ)):
+            if text := _lacks(name, doc.environ):
                 yield Fault(place, text)
 
 

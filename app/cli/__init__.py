@@ -138,6 +138,16 @@ def doctor_command(**options: Any) -> int:
     return _run_tool("conformance", options)
 
 
+@cli.command("openapi", epilog=_STATUSES)
+def openapi_command(**options: Any) -> int:
+    """Print the OpenAPI description of this deployment, for client generators.
+
+    ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL say which deployment, and
+    ENCOUNTERS_TOKEN_URL where its tokens come from. Neither database nor token is needed.
+    """
+    return _run_tool("openapi", options)
+
+
 @cli.command("kit", epilog=_STATUSES)
 @click.option(
     "--out", type=_PATH, required=True, metavar="DIR", help="The directory to write."
@@ -145,7 +155,7 @@ def doctor_command(**options: Any) -> int:
 def kit_command(**options: Any) -> int:
     """Write requests to try on this deployment: Bruno, .http and OpenAPI.
 
-    ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL say which deployment. No file has a secret.
+    It reads the settings that `encounters openapi` reads. No file has a secret.
     """
     return _run_tool("kit", options)
 
@@ -339,12 +349,6 @@ def mapping_check(**options: Any) -> int:
 @mapping.command("explain", epilog=_STATUSES)
 @_file
 @click.argument("search", required=False)
-@click.option(
-    "--openapi",
-    metavar="URL",
-    help="Print the offer as an OpenAPI description, for client generators. URL is the "
-    "address of the deployment.",
-)
 @click.option(
     "--values",
     is_flag=True,

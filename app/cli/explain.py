@@ -24,7 +24,6 @@ from adapters.parameters import SEARCH_PARAMETERS, ParameterType
 from app.cli.check import CANNOT_RUN, FINDINGS, FINE, CannotRunError, print_json
 from app.errors import LIMITS, ServiceError
 from app.offer import compute_offer
-from app.openapi import openapi
 from app.search.parser import Parameters, context_of, decode_form, parse_search
 
 _BASE_URL = "https://example.org/fhir/v3"
@@ -53,10 +52,6 @@ def run(options: SimpleNamespace) -> int:
     except AdapterError as error:
         raise CannotRunError(str(error)) from error
     try:
-        if options.openapi:
-            offer = compute_offer(profile, adapter.capabilities)
-            print_json(openapi(offer, options.openapi, mapping.name))
-            return FINE
         if options.search is None:
             return _show_table(tuple(_rows(mapping, profile, adapter)), options.json)
         return _show_search(mapping, profile, adapter, options)

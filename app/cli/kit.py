@@ -17,28 +17,18 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
-from adapters import open_adapter
-from adapters.contract import AdapterError, ResourceType
-from adapters.mapping.load import load_mapping
-from adapters.mapping.problems import MappingError
-from adapters.mapping.profile import profile_of
+from adapters.contract import ResourceType
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
-from app.cli.check import FINE, CannotRunError
-from app.config import read_settings
-from app.offer import Offer, ResourceOffer, compute_offer
-from app.openapi import openapi, search_parameters
+from app.cli.check import FINE
+from app.cli.openapi import Deployment, configured
+from app.offer import Offer, ResourceOffer
+from app.openapi import search_parameters
 
 Pairs = tuple[tuple[str, str], ...]
 
-VARIABLES: Mapping[str, str] = {
-    "token_url": "https://identity.example.org/oauth/token",
-    "client_id": "client",
-    "audience": "",
-}
-"""Variables of a deployment and their examples; `base` and the secret are added."""
-
 SECRET = "client_secret"  # noqa: S105 - the name of a variable
 
+_EXAMPLE_PROVIDER = "https://identity.example.org/oauth/token"
 _FIRST = "entry.find(e => e.search.mode === 'match').resource"
 _SAVED: Mapping[str, str] = {
     "encounter_id": f"{_FIRST}.id",
@@ -54,6 +44,7 @@ _SAMPLES: Mapping[ParameterType, str] = {
     ParameterType.REFERENCE: "Patient/{{patient_id}}",
     ParameterType.TOKEN: "12345",
 }
+_MANY = ",".join(map(str, range(101)))
 _UNIT = "https://example.org/fhir/StructureDefinition/functional-unit|0123"
 
 
@@ -78,19 +69,7 @@ class Request:
 
 def run(options: SimpleNamespace) -> int:
     """Write the kit of the deployment that the environment configures."""
-    values = read_settings(os.environ).values
-    if not (values.get("mapping") and values.get("base_url")):
-        raise CannotRunError("Set ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL.")
-    try:
-        mapping = load_mapping(values["mapping"], os.environ)
-        adapter = open_adapter(mapping)
-    except (AdapterError, MappingError) as error:
-        raise CannotRunError(str(error)) from error
-    try:
-        offer = compute_offer(profile_of(mapping), adapter.capabilities)
-    finally:
-        adapter.close()
-    files = kit(offer, str(values["base_url"]), mapping.name)
+    files = kit(configured(os.environ))
     for name, text in files.items():
         file = options.out / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -99,12 +78,17 @@ def run(options: SimpleNamespace) -> int:
     return FINE
 
 
-def kit(offer: Offer, base_url: str, title: str) -> Mapping[str, str]:
+def kit(deployment: Deployment) -> Mapping[str, str]:
     """Return the files of a kit by their path."""
-    requests = [_TOKEN, *requests_of(offer)]
-    variables = {"base": base_url, **VARIABLES}
-    description = json.dumps(openapi(offer, base_url, title), indent=2)
-    collection = {"version": "1", "name": title, "type": "collection"}
+    requests = [_TOKEN, *requests_of(deployment.offer)]
+    variables = {
+        "base": deployment.base_url,
+        "token_url": deployment.token_url or _EXAMPLE_PROVIDER,
+        "client_id": "client",
+        "audience": deployment.audience,
+    }
+    description = json.dumps(deployment.description(), indent=2)
+    collection = {"version": "1", "name": deployment.title, "type": "collection"}
     lines = "".join(f"  {name}: {text}\n" for name, text in variables.items())
     secret = f"vars:secret [\n  {SECRET}\n]\n"
     return {
@@ -183,19 +167,32 @@ def _errors(offer: Offer) -> Iterator[Request]:
     one, none = "Encounter/{{encounter_id}}", "Encounter/none"
     encounters = offer.resources[ResourceType.ENCOUNTER]
     yield _search(encounters, "400 not offered", ("length", "3"), status=400)
+    yield _search(encounters, "400 modifier", ("_id:not", "1"), status=400)
+    yield Request("400 token in address", "Encounter?access_token=none", 400)
     yield Request("400 page without id", "Bundle", 400)
     yield Request("401 no token", one, 401, signed=False)
     bad = (("Authorization", "Bearer none"),)
     yield Request("401 bad token", one, 401, headers=bad, signed=False)
     yield Request("404 no such stay", none, 404)
     yield Request("404 no such type", "Observation", 404)
+    yield Request("404 no such page", f"Bundle?_id={'a' * 32}", 404)
     yield Request("405 read only", one, 405, method="DELETE")
     yield Request(
         "406 not JSON", one, 406, headers=(("Accept", "application/fhir+xml"),)
     )
     yield _search(encounters, "412 bad value", ("_count", "0"), status=412)
     yield _search(encounters, "412 bad date", ("date", "2024-13-01"), status=412)
+    yield _search(encounters, "412 too many values", ("_id", _MANY), status=412)
     yield Request("412 precondition", one, 412, headers=(("If-Match", '"none"'),))
+    if "status" in encounters.parameters:
+        yield _search(encounters, "412 no such code", ("status", "arrived"), status=412)
+    yield Request(
+        "415 not a form",
+        "Encounter/_search",
+        415,
+        method="POST",
+        headers=(("Content-Type", "application/json"),),
+    )
     patients = offer.resources.get(ResourceType.PATIENT)
     if patients and patients.searchable and not patients.unfiltered:
         yield _search(patients, "422 no criterion", ("_count", "1"), status=422)
@@ -250,4 +247,9 @@ def _bruno(number: int, request: Request) -> str:
 
 
 def _lines(pairs: Pairs) -> str:
-    return "\n".join(f"  {name}: {text}" for name, text in pairs)
+    return "\n".join(f"  {_key(name)}: {text}" for name, text in pairs)
+
+
+def _key(name: str) -> str:
+    """Return a name of Bruno's, which ends at the first colon unless it is quoted."""
+    return f'"{name}"' if ":" in name else name

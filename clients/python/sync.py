@@ -34,6 +34,7 @@ from walk import (
 )
 
 TYPES = ("Encounter", "Patient", "Organization")
+PAGE_SIZE = 100
 OVERLAP_SECONDS = 600
 """A transaction may be stored some time after the time of change that it wrote."""
 
@@ -134,8 +135,11 @@ class Copy:
 class Sync:
     """One run: brings the copy up to date with the service."""
 
-    def __init__(self, service: Service, copy: Copy, *, is_full: bool) -> None:
+    def __init__(
+        self, service: Service, copy: Copy, *, is_full: bool, page_size: int = PAGE_SIZE
+    ) -> None:
         self._service, self._copy, self._is_full = service, copy, is_full
+        self._page_size = page_size
         answer = service.send("GET", f"{service.base}/metadata")
         (rest,) = json_of(answer, "CapabilityStatement")["rest"]
         self._begin = server_time(answer)
@@ -166,7 +170,7 @@ class Sync:
 
     def _search(self, kind: str, walk: int, since: datetime | None) -> int:
         """Store what a search returns, page by page; `since` is None for all."""
-        form = [("_count", "100")]
+        form = [("_count", str(self._page_size))]
         if kind in self._dated:
             # What changes during the walk moves to its end and is seen again.
             form.append(("_sort", "_lastUpdated"))
@@ -212,9 +216,12 @@ class Sync:
 
 
 def server_time(answer: Answer) -> datetime | None:
-    """Return the time of an answer by the service's clock."""
-    date = answer.headers.get("Date")
-    return parsedate_to_datetime(date) if date else None
+    """Return the time of an answer by the service's clock, None if it has no valid one."""
+    try:
+        time = parsedate_to_datetime(answer.headers.get("Date", ""))
+    except ValueError:
+        return None
+    return time if time.tzinfo else None
 
 
 def main(arguments: Sequence[str]) -> int:

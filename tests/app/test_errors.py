@@ -1,6 +1,7 @@
 """Decisions 20 and 23: errors as OperationOutcomes, and hospital systems that fail."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -77,6 +78,16 @@ def test_every_error_is_an_outcome_with_the_code_of_its_status(
     assert issue["code"] == ("security" if status == 403 else CODES[status])
     assert issue["diagnostics"]
     assert "deleted" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/", "/fhir", "/fhir/v3", "/fhir/v3/"])
+def test_an_address_that_is_not_fhir_names_where_to_begin(
+    served: Served, path: str
+) -> None:
+    answer = served.http.get(path, base_url="https://encounters.example.org")
+    text = refused(answer, 404, "not-found")
+    (address,) = re.findall(r"/fhir/v3/\w+", text)
+    assert served.get(address.removeprefix("/fhir/v3")).status_code == 200
 
 
 def test_insufficient_scope_is_processing(served: Served) -> None:

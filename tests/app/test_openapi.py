@@ -4,9 +4,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 import schemathesis
@@ -24,7 +26,7 @@ from app.openapi import openapi, search_parameters
 from app.service import EXTENSION
 from tests.app.answers import refused
 from tests.app.conftest import Mapped
-from tests.serving import BASE_URL, FORM, Params, Served
+from tests.serving import BASE_URL, FORM, Params, Served, link, relations
 
 UNIT = "service-provider._extension"
 STATUS = "http://hl7.org/fhir/encounter-status"
@@ -188,6 +190,20 @@ def test_the_description_is_openapi_of_what_the_profile_offers(
                 assert plain == {*offered.split(", ")}
 
 
+def test_the_page_operation_takes_each_link_as_it_is(served: Served) -> None:
+    paths = described("full")["paths"]
+    first = served.search("Encounter", {"_count": "2"})
+    second = served.follow(first, "next")
+    for bundle in (first, second):
+        for relation in relations(bundle):
+            path, query = link(bundle, relation).removeprefix(BASE_URL).split("?")
+            parameters = {p["name"]: p for p in paths[path]["get"]["parameters"]}
+            sent = dict(parse_qsl(query, strict_parsing=True))
+            assert sent.keys() <= parameters.keys()
+            for name, text in sent.items():
+                assert Draft4Validator(parameters[name]["schema"]).is_valid(text)
+
+
 def test_every_operation_has_a_name_and_describes_failures() -> None:
     """Decision 21."""
     challenge, retry = {"WWW-Authenticate"}, {"Retry-After"}
@@ -302,6 +318,7 @@ def test_a_deployment_serves_its_description(served: Served, mapped: Mapped) -> 
     description = anonymous.get("openapi.json").get_json()
     validate(description)
     assert description["servers"] == [{"url": BASE_URL}]
+    assert description["info"]["version"] == version("encounters")
     assert description["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
     token_url = "https://login.example.org/token"
     closed = mapped(OPEN_METADATA="false", TOKEN_URL=token_url)

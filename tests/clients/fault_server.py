@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.clients.hospital import Hospital, Record, State
+from tests.clients.hospital import Hospital, Record, State, digest, filled
 from tests.live import HOST
 
 PATH = "/fhir/v3"
@@ -107,6 +107,24 @@ class FaultServer:
     def is_valid(self, authorization: str | None) -> bool:
         """Return whether a request is authorized."""
         return authorization == f"Bearer token-{self.tokens}" and not self._expired
+
+    def open(self, stays: int) -> None:
+        """Begin anew, with so many stays and no faults."""
+        self.hospital = filled(stays)
+        self.faults, self.after = {}, lambda: None
+        self.requests.clear()
+
+    def read(self, kind: str, id: str) -> tuple[int, Any]:
+        """Return status and body of a read."""
+        record = self.hospital.records.get((kind, id))
+        match record and record.state:
+            case State.CURRENT:
+                return 200, record and record.resource()
+            case State.REMOVED:
+                return 410, _outcome("not-found")
+            case State.INVALID:
+                return 500, _outcome("exception")
+        return 404, _outcome("not-found")
 
     def fault(self) -> Fault | None:
         """Return the fault of the current request; carry out those of the service's state."""
@@ -236,17 +254,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, body, cut=isinstance(fault, Lost))
 
     def _read(self, resource_type: str, id: str) -> None:
-        record = self.service.hospital.records.get((resource_type, id))
-        if record is None or record.state is State.CANCELLED:
-            self._send(404, _outcome("not-found"))
-        elif record.state is State.REMOVED:
-            self._send(410, _outcome("not-found"))
-        elif record.state is State.INVALID:
-            self._send(500, _outcome("exception"))
-        elif self.headers.get("If-None-Match") == record.etag():
-            self._send(304, None, ETag=record.etag())
-        else:
-            self._send(200, record.resource(), ETag=record.etag())
+        status, body = self.service.read(resource_type, id)
+        etag = {"ETag": digest(body)} if status == 200 else {}
+        if etag and self.headers.get("If-None-Match") == etag["ETag"]:
+            status, body = 304, None
+        self._send(status, body, **etag)
 
     def _refuse(self, fault: Answer) -> None:
         after = {"Retry-After": fault.retry_after} if fault.retry_after else {}

@@ -5,7 +5,7 @@ Time is the hospital's own and moves by `tick`, so that many changes can have on
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -54,17 +54,18 @@ class Record:
             resource["link"] = [{"other": other, "type": "replaced-by"}]
         return {**resource, "text": {"status": "generated", "div": self.content}}
 
-    def etag(self) -> str:
-        """Return a digest of the resource."""
-        body = json.dumps(self.resource()).encode()
-        return f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
-
     def sort_key(self, sort: str) -> tuple[bool, str, str]:
         """Return the place in an order: by id, or by change with those without a time last."""
         if sort != "_lastUpdated":
             return (False, "", self.id.zfill(9))
         changed = self.changed.isoformat() if self.changed else ""
         return (not changed, changed, self.id.zfill(9))
+
+
+def digest(resource: Mapping[str, Any]) -> str:
+    """Return the ETag of a resource."""
+    body = json.dumps(resource).encode()
+    return f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
 
 
 @dataclass
@@ -121,11 +122,15 @@ class Hospital:
             if is_served and is_since:
                 yield record
 
+    def fill(self, stays: int) -> None:
+        """Add stays with the ids from 1 on, up to three of each patient, from 100 on."""
+        for number in range(1, stays + 1):
+            self.admit(str(number), str(100 + number // 3))
+            self.tick()
+
 
 def filled(stays: int) -> Hospital:
-    """Return a hospital with so many stays, three of each patient."""
+    """Return a hospital with so many stays."""
     hospital = Hospital()
-    for number in range(1, stays + 1):
-        hospital.admit(str(number), f"p{number // 3}")
-        hospital.tick()
+    hospital.fill(stays)
     return hospital

@@ -1,33 +1,59 @@
-"""Programs for `test_generated` and `test_libraries`: each fetches a page and prints it as JSON."""
+"""Programs for `test_generated` and `test_libraries`.
+
+The generated clients print all pages of a search as JSON: they follow `next` by `readPage`.
+"""
 
 PYTHON_GENERATED = """
 import json, os
+from urllib.parse import parse_qsl, urlsplit
 from client import AuthenticatedClient
-from client.api.default import search_encounter_by_form as search
+from client.api.default import read_page, search_encounter_by_form as search
 from client.models import SearchEncounterByFormBody
 
 client = AuthenticatedClient(base_url=os.environ["BASE"], token=os.environ["TOKEN"])
-body = SearchEncounterByFormBody.from_dict({"patient": "Patient/158", "_count": 5})
-print(json.dumps(search.sync(client=client, body=body).to_dict()))
+body = SearchEncounterByFormBody.from_dict({"patient": "Patient/158", "_count": 4})
+pages = [search.sync(client=client, body=body)]
+while links := [link.url for link in pages[-1].link if link.relation == "next"]:
+    query = dict(parse_qsl(urlsplit(links[0]).query))
+    arguments = {"field_id": query["_id"], "field_index": query["_index"]}
+    arguments["field_search_after"] = query["_searchAfter"]
+    pages.append(read_page.sync(client=client, **arguments))
+print(json.dumps([page.to_dict() for page in pages]))
 """
 
 TYPESCRIPT_GENERATED = """
 import createClient from "openapi-fetch";
 import type { paths } from "./schema.js";
 
+type Query = paths["/Bundle"]["get"]["parameters"]["query"];
+
 const baseUrl = process.env["BASE"] ?? "";
 const headers = { Authorization: `Bearer ${process.env["TOKEN"]}` };
 const client = createClient<paths>({ baseUrl, headers });
-const query = { patient: "Patient/158", _count: 5 };
-const { data } = await client.GET("/Encounter", { params: { query } });
-const total: number | undefined = data?.total;
+const query = { patient: "Patient/158", _count: 4 };
+let { data } = await client.GET("/Encounter", { params: { query } });
+const pages = [];
+while (data) {
+  pages.push(data);
+  const next = data.link.find((link) => link.relation === "next")?.url;
+  if (!next) break;
+  const parts = Object.fromEntries(new URL(next).searchParams) as unknown as Query;
+  ({ data } = await client.GET("/Bundle", { params: { query: parts } }));
+}
+const total: number | undefined = pages[0]?.total;
 if (total === undefined) throw new Error("no total");
-console.log(JSON.stringify(data));
+console.log(JSON.stringify(pages));
 """
 
 JAVA_GENERATED = """
 import client.ApiClient;
 import client.api.DefaultApi;
+import client.model.Bundle;
+import java.net.URI;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
 
 public class Main {
     public static void main(String[] arguments) throws Exception {
@@ -35,9 +61,23 @@ public class Main {
         http.updateBaseUri(System.getenv("BASE"));
         http.setRequestInterceptor(request ->
             request.header("Authorization", "Bearer " + System.getenv("TOKEN")));
-        // ARGUMENTS: all parameters of the description in its order, null where not set.
-        var page = new DefaultApi(http).searchEncounter(ARGUMENTS);
-        System.out.println(http.getObjectMapper().writeValueAsString(page));
+        var api = new DefaultApi(http);
+        var pages = new ArrayList<Bundle>();
+        // Arguments: all parameters of an operation in its order, null where not set.
+        var page = api.searchEncounter(SEARCH_ARGUMENTS);
+        while (page != null) {
+            pages.add(page);
+            var next = page.getLink().stream()
+                .filter(link -> "next".equals(link.getRelation().getValue())).findFirst();
+            if (next.isEmpty()) break;
+            var query = new HashMap<String, String>();
+            for (var part : URI.create(next.get().getUrl()).getRawQuery().split("&")) {
+                var pair = part.split("=", 2);
+                query.put(pair[0], URLDecoder.decode(pair[1], StandardCharsets.UTF_8));
+            }
+            page = api.readPage(PAGE_ARGUMENTS);
+        }
+        System.out.println(http.getObjectMapper().writeValueAsString(pages));
     }
 }
 """

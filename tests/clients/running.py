@@ -130,13 +130,15 @@ def install_pip(environment: Path, *packages: str) -> Path:
     return python
 
 
-def maven(project: Path, name: str, program: str) -> None:
-    """Compile a project with one more class; skips the test without Maven or a registry."""
+def maven(project: Path, *programs: str) -> None:
+    """Compile a project with more classes; skips the test without Maven or a registry."""
     if shutil.which("mvn") is None:
         pytest.skip("Maven is not installed")
     sources = project / "src" / "main" / "java"
     sources.mkdir(parents=True)
-    (sources / f"{name}.java").write_text(program, "utf-8")
+    for program in programs:
+        _, _, rest = program.partition("public class ")
+        (sources / f"{rest.split()[0]}.java").write_text(program, "utf-8")
     goals = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
     done = subprocess.run(
         ["mvn", "--quiet", "--batch-mode", *goals],

@@ -7,21 +7,24 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
-from demo.issuer import AUDIENCE, DEFAULT_CLIENT
+from app.search.parser import PRESENTATION
+from demo.issuer import DEFAULT_CLIENT
 from demo.state import deployment
 from tests.clients.running import install_npm
 from tests.demo.running import started
-from tests.live import HOST, ROOT
+from tests.live import ROOT
 
 TOOLS = ("@usebruno/cli@4.1.0", "httpyac@6.16.7")
 
 
 @dataclass(frozen=True)
 class Kit:
-    """A kit, and the variables of the demo that it is for."""
+    """A kit, and the variables that a client fills in."""
 
     directory: Path
     variables: Mapping[str, str]
@@ -56,12 +59,7 @@ def kit(
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        variables = {
-            "base": demo.base_url,
-            "token_url": f"http://{HOST}:{demo.port + 1}/oauth/token",
-            "client_id": DEFAULT_CLIENT,
-            "audience": AUDIENCE,
-        }
+        variables = {"client_id": DEFAULT_CLIENT}
         place = deployment(request.param).directory(root / "data")
         yield Kit(root / "kit", variables, place.client_secret().read_text())
 
@@ -94,7 +92,6 @@ def test_bruno_runs_it(kit: Kit, tools: Path, tmp_path: Path) -> None:
         tools / "bru",
         "run",
         "--env=deployment",
-        "--sandbox=developer",
         f"--reporter-json={report}",
         *options,
     )
@@ -102,11 +99,40 @@ def test_bruno_runs_it(kit: Kit, tools: Path, tmp_path: Path) -> None:
     requests = list((kit.directory / "bruno").glob("*.bru"))
     assert results["summary"]["passedRequests"] == len(requests) > 20
     assert results["summary"]["passedAssertions"] == len(requests)
+    assert searched(kit) <= set(_sent(results["results"]))
+
+
+def searched(kit: Kit) -> set[tuple[str, str]]:
+    """Return each search parameter of the deployment's description, by path."""
+    paths = json.loads((kit.directory / "openapi.json").read_text("utf-8"))["paths"]
+    return {
+        (path, name)
+        for path, operations in paths.items()
+        if path.endswith("/_search")
+        for name in _schema(operations["post"])["properties"]
+        if name not in PRESENTATION
+    }
+
+
+def _schema(operation: Any) -> Any:
+    (content,) = operation["requestBody"]["content"].values()
+    return content["schema"]
+
+
+def _sent(results: Any) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of the requests that were answered with 200, by path."""
+    for each in results:
+        request, status = each["request"], each["response"]["status"]
+        _, found, path = request["url"].partition("/fhir/v3")
+        if found and status == 200:
+            yield from ((path, name) for name, _ in parse_qsl(request.get("data", "")))
 
 
 def test_an_http_parser_runs_it(kit: Kit, tools: Path) -> None:
-    text = json.dumps({"deployment": kit.variables})
-    (kit.directory / "http-client.env.json").write_text(text, "utf-8")
+    file = kit.directory / "http-client.env.json"
+    written = json.loads(file.read_text("utf-8"))["deployment"]
+    text = json.dumps({"deployment": {**written, **kit.variables}})
+    file.write_text(text, "utf-8")
     printed = run(
         kit.directory,
         tools / "httpyac",

@@ -12,6 +12,7 @@ import pytest
 from tests.clients import programs
 from tests.clients.running import install_pip, java, maven
 from tests.docs.pages import CLIENTS, blocks
+from tests.docs.running import Demo
 
 JAVA = Path(__file__).parent / "java"
 IDS = ["809", "414", "385", "1787", "1643", "1606", "1570", "1449", "1436", "8"]
@@ -41,11 +42,11 @@ def test_python(
     assert json.loads(done.stdout) == IDS
 
 
-def test_java(access: Mapping[str, str], tmp_path: Path) -> None:
-    (block,) = blocks(CLIENTS.read_text("utf-8"), "java")
+def test_java(demo: Demo, tmp_path: Path) -> None:
     project = tmp_path / "hapi"
     shutil.copytree(JAVA / "hapi", project)
-    maven(project, "Stays", block.text)
-    first, *lines = java(project, "Stays", access).splitlines()
+    maven(project, *(b.text for b in blocks(CLIENTS.read_text("utf-8"), "java")))
+    first, *lines = java(project, "Stays", demo.client()).splitlines()
     assert first == "10 stays"
     assert [line.split()[0] for line in lines] == IDS
+    assert java(project, "Errors", demo.client()) == "410 not-found\n"

@@ -1,6 +1,9 @@
-"""The sync client and a hospital that never stands still: in the end both are the same."""
+"""The sync client and a hospital that never stands still: in the end both are the same.
 
-from collections.abc import Callable, Mapping, Sequence
+Each property holds for the model of a service and for the service itself over SQLite.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -8,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sync import OVERLAP_SECONDS, TYPES, Copy, Sync
@@ -23,11 +27,16 @@ from tests.clients.fault_server import (
 )
 from tests.clients.hospital import Hospital, State, filled
 from tests.clients.running import copied
+from tests.clients.sql_service import ORGANIZATIONS, SqlService, sql_service
+from tests.redis_server import RedisServer
 
+Served = FaultServer | SqlService
 Change = Callable[[Hospital], object]
 
+PAGE_SIZE = 2
+STATUSES = {State.REMOVED: 410, State.CANCELLED: 404, State.INVALID: 500}
 STAYS = st.integers(1, 9).map(str)
-PATIENTS = st.sampled_from(["p0", "p1", "p2"])
+PATIENTS = st.sampled_from(["100", "101", "102"])
 ANY = STAYS.map(lambda id: ("Encounter", id)) | PATIENTS.map(lambda id: ("Patient", id))
 
 
@@ -94,7 +103,23 @@ def runs(changes: st.SearchStrategy[Change], full: st.SearchStrategy[bool]) -> A
     )
 
 
-def synchronize(served: FaultServer, file: Path, run: Run) -> None:
+@pytest.fixture(scope="module", params=["model", "service"])
+def served(
+    request: pytest.FixtureRequest,
+    redis_server: RedisServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Served]:
+    """Return the model of a service, or the service itself."""
+    if request.param == "model":
+        with serving(FaultServer(filled(0), page_size=PAGE_SIZE)) as model:
+            yield model
+    else:
+        directory = tmp_path_factory.mktemp("service")
+        with sql_service(directory, redis_server) as service:
+            yield service
+
+
+def synchronize(served: Served, file: Path, run: Run) -> None:
     """Run the client once; faults may end it early."""
     for each in run.before:
         each(served.hospital)
@@ -108,85 +133,113 @@ def synchronize(served: FaultServer, file: Path, run: Run) -> None:
     served.faults, served.after = run.faults, change
     ends_early = suppress(WalkError) if run.faults else nullcontext()
     with closing(Copy(str(file))) as copy, ends_early:
-        sync = Sync(Service(served.environ()), copy, is_full=run.is_full)
+        service = Service(served.environ())
+        sync = Sync(service, copy, is_full=run.is_full, page_size=PAGE_SIZE)
         for kind in TYPES:
             sync.run(kind)
 
 
-def assert_identical(hospital: Hospital, file: Path) -> None:
-    """Check that the copy has what the hospital shows, and of patients those of its stays."""
+def assert_identical(served: Served, file: Path) -> None:
+    """Check that the copy has what the service shows, and of patients those of its stays.
+
+    Of what it shows no longer the copy has the state: deleted, or not to be shown.
+    """
+    keys = [*served.hospital.records, *(("Organization", id) for id in ORGANIZATIONS)]
+    reads = {key: served.read(*key) for key in keys}
+    shown = {key: body for key, (status, body) in reads.items() if status == 200}
     current = copied(file)
-    shown = {
-        key: record.resource()
-        for key, record in hospital.records.items()
-        if record.state is State.CURRENT
-    }
-    stays = {key: body for key, body in shown.items() if key[0] == "Encounter"}
-    assert {
-        key: body for key, body in current.items() if key[0] == "Encounter"
-    } == stays
     assert current.items() <= shown.items()
-    referred = {("Patient", hospital.records[key].patient) for key in stays}
-    assert referred & shown.keys() <= current.keys()
+    stays = {key: body for key, body in shown.items() if key[0] == "Encounter"}
+    assert stays.items() <= current.items()
+    for body in stays.values():
+        patient = ("Patient", body["subject"]["reference"].removeprefix("Patient/"))
+        assert (patient in current) == (patient in shown)
+    for state, status in STATUSES.items():
+        for key in copied(file, state):
+            assert reads[key][0] == status
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(runs(EVERY, st.booleans()))
 def test_a_full_walk_ends_with_an_identical_copy(
+    served: Served,
     steps: tuple[Sequence[Run], Run],
 ) -> None:
     between, last = steps
-    assert_converges([*between, replace(last, is_full=True)])
+    assert_converges(served, [*between, replace(last, is_full=True)])
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(runs(HONEST, st.just(False)))
 def test_times_of_change_are_enough_where_they_are_right(
+    served: Served,
     steps: tuple[Sequence[Run], Run],
 ) -> None:
     between, last = steps
-    assert_converges([*between, last])
+    assert_converges(served, [*between, last])
 
 
-def test_what_changes_during_the_first_walk_is_not_lost() -> None:
-    change_first = _changed(("Encounter", "1"), State.CURRENT)
-    change_last = _changed(("Encounter", "5"), State.CURRENT)
+def test_what_changes_during_the_first_walk_is_not_lost(served: Served) -> None:
+    """Whichever end a walk without a sort begins at."""
+
+    def change_early(hospital: Hospital) -> None:
+        for id in ("2", "4"):
+            hospital.change("Encounter", id, content="early")
 
     def change_later(hospital: Hospital) -> None:
         hospital.tick(3 * OVERLAP_SECONDS)
-        change_last(hospital)
+        for id in ("1", "5"):
+            hospital.change("Encounter", id, content="later")
 
-    # After the CapabilityStatement, the page with stay 1, and the one after it.
-    during = [stay_as_it_is, change_first, change_later]
-    assert_converges([Run(is_full=False, during=during), Run(is_full=False)])
+    # After the CapabilityStatement, the first page, and the second one of three.
+    during = [stay_as_it_is, change_early, change_later]
+    assert_converges(served, [Run(is_full=False, during=during), Run(is_full=False)])
 
 
-def test_a_row_from_the_future_hides_no_change() -> None:
+def test_a_row_from_the_future_hides_no_change(served: Served) -> None:
     def admit_tomorrow(hospital: Hospital) -> None:
-        hospital.admit("9", "p0", late=timedelta(days=-1))
+        hospital.admit("9", "100", late=timedelta(days=-1))
 
     def change_today(hospital: Hospital) -> None:
         hospital.tick(60)
         hospital.change("Encounter", "1", content="changed")
 
     assert_converges(
+        served,
         [
             Run(is_full=False, before=[admit_tomorrow]),
             Run(is_full=False, before=[change_today]),
-        ]
+        ],
     )
 
 
-def assert_converges(steps: Sequence[Run]) -> None:
+def test_what_is_deleted_is_told_from_what_cannot_be_shown(
+    served: Served, tmp_path: Path
+) -> None:
+    """Three stays are gone from the search; only one of them is still there."""
+    file = tmp_path / "copy.sqlite"
+    states = {"1": State.INVALID, "2": State.REMOVED, "3": State.CANCELLED}
+    served.open(5)
+    synchronize(served, file, Run(is_full=False))
+    before = copied(file)
+    change = [_changed(("Encounter", id), state) for id, state in states.items()]
+    synchronize(served, file, Run(is_full=True, before=change))
+    for id, state in states.items():
+        key = ("Encounter", id)
+        kept = before[key] if state is State.INVALID else None
+        assert copied(file, state) == {key: kept}
+    # What is mended is shown again.
+    mend = [_changed(("Encounter", id), State.CURRENT) for id in states]
+    synchronize(served, file, Run(is_full=False, before=mend))
+    assert_identical(served, file)
+    assert copied(file, State.INVALID) == {}
+
+
+def assert_converges(served: Served, steps: Sequence[Run]) -> None:
     """Take the steps; after the last one the copy must be identical."""
-    with (
-        TemporaryDirectory() as folder,
-        serving(FaultServer(filled(5), page_size=2)) as served,
-    ):
+    served.open(5)
+    with TemporaryDirectory() as folder:
         file = Path(folder) / "copy.sqlite"
         for step in steps:
             synchronize(served, file, step)
-        assert_identical(served.hospital, file)
-        for state in (State.REMOVED, State.CANCELLED, State.INVALID):
-            for key in copied(file, state):
-                assert served.hospital.records[key].state is state
+        assert_identical(served, file)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from demo.issuer import issue_token
-from demo.state import DemoDirectory
 from tests.clients.cases import COMPLETE, REFUSED
 from tests.clients.running import NEEDED, SYNC, ids, run, walker
 from tests.docs.pages import CLIENTS, blocks
@@ -28,29 +26,35 @@ def command(
 
 
 @pytest.mark.parametrize(
-    ("language", "interpreter", "suffix"),
-    [("python", sys.executable, "py"), ("javascript", "node", "mjs")],
+    ("language", "interpreter", "suffix", "absent"),
+    [("python", sys.executable, "py", "None"), ("javascript", "node", "mjs", "null")],
 )
-def test_first_search(
-    language: str, interpreter: str, suffix: str, demo: Demo, tmp_path: Path
+def test_programs(
+    language: str,
+    interpreter: str,
+    suffix: str,
+    absent: str,
+    demo: Demo,
+    tmp_path: Path,
 ) -> None:
+    """The blocks of a language are one program: token, first search, error."""
     if shutil.which(interpreter) is None:
         pytest.skip(f"{interpreter} is not installed")
-    (block,) = blocks(CLIENTS.read_text("utf-8"), language)
     program = tmp_path / f"program.{suffix}"
-    program.write_text(block.text, "utf-8")
-    token = issue_token(DemoDirectory(demo.directory))
+    page = CLIENTS.read_text("utf-8")
+    program.write_text("".join(b.text for b in blocks(page, language)), "utf-8")
     printed = subprocess.run(
         [interpreter, str(program)],
-        env={**os.environ, "BASE": demo.base_url, "TOKEN": token},
+        env={**os.environ, **demo.client()},
         capture_output=True,
         text=True,
         timeout=120,
         check=True,
     ).stdout.splitlines()
     assert printed[0] == "10 stays"
-    assert len(printed) == 11
-    assert {line.split()[1] for line in printed[1:]} <= {"finished", "planned"}
+    assert printed[-1] == f"410 not-found {absent}"
+    assert len(printed) == 12
+    assert {line.split()[1] for line in printed[1:-1]} <= {"finished", "planned"}
 
 
 def test_walkers_copy_the_demo(

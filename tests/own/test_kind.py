@@ -90,6 +90,16 @@ def test_a_class_is_given_the_whole_mapping(place: Path) -> None:
     assert mapping.resources[ResourceType.PATIENT].parameters == ()
 
 
+def test_a_class_opens_without_the_variables(place: Path) -> None:
+    (place / "pas.py").write_text(WHOLE, "utf-8")
+    options = "options: {api_key: {env: KEY}}"
+    path = place / "own.yaml"
+    path.write_text(FILE.replace('"pas:Pas"}', f'"pas:Pas", {options}}}'), "utf-8")
+    mapping = load_mapping(path, None)
+    assert mapping.source.options["api_key"]
+    assert open_adapter(mapping).capabilities
+
+
 def test_nothing_is_imported_before_the_file_is_right(place: Path) -> None:
     (place / "pas.py").write_text("raise SystemExit('imported')", "utf-8")
     file = FILE.replace("sort: [date]", "sort: [dates]")

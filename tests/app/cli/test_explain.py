@@ -114,19 +114,6 @@ def test_a_source_that_cannot_be_reached_cannot_run(
     assert "nobody" not in told
 
 
-def test_openapi_tells_what_this_deployment_offers(
-    capsys: Capture,
-) -> None:
-    url = "https://encounters.example.org/fhir/v3"
-    status, printed = explained(capsys, GROUP_A, "--openapi", url)
-    told = json.loads(printed)
-    assert (status, told["servers"]) == (0, [{"url": url}])
-    search = told["paths"]["/Encounter"]["get"]["parameters"]
-    texts = {each["name"]: each.get("description", "") for each in search}
-    assert "Prefixes eq, gt, lt, ge, le." in texts["date"]
-    assert "status" not in texts
-
-
 def test_a_search_is_shown_as_its_statement_with_values_to_who_asks(
     hospital: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

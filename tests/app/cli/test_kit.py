@@ -1,15 +1,18 @@
 """`encounters kit`: requests for what a deployment offers, and nothing secret."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from adapters.testing.hospital import EDGES
 from app.cli import main
-from tests.hospital_sql import Tables, mapping_text
+from tests.hospital_sql import mapping_text
 
 SETTINGS = {
     "ENCOUNTERS_BASE_URL": "https://encounters.example.org/fhir/v3",
+    "ENCOUNTERS_TOKEN_URL": "https://login.example.org/oauth/token",
+    "ENCOUNTERS_AUDIENCE": "https://encounters.example.org/",
     "ENCOUNTERS_SEAL_KEYS": "a-secret-of-the-deployment",
 }
 
@@ -18,13 +21,12 @@ SETTINGS = {
 def profile(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """Configure a deployment with each profile."""
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    Tables(url, EDGES).close()
+    """Configure a deployment with each profile, without the address of its database."""
     file = tmp_path / "hospital.yaml"
     text = mapping_text(EDGES).replace("profile: full", f"profile: {request.param}")
     file.write_text(text, "utf-8")
-    settings = {**SETTINGS, "PAS_URL": url, "ENCOUNTERS_MAPPING": str(file)}
+    monkeypatch.delenv("PAS_URL", raising=False)
+    settings = {**SETTINGS, "ENCOUNTERS_MAPPING": str(file)}
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     return str(request.param)
@@ -55,10 +57,28 @@ def test_both_formats_have_the_same_requests(profile: str, tmp_path: Path) -> No
     assert titles == [n.partition(" ")[2].removesuffix(".bru") for n in numbered]
 
 
+def test_its_variables_are_those_of_the_deployment(
+    profile: str, tmp_path: Path
+) -> None:
+    files = written(tmp_path / "kit")
+    variables = json.loads(files["http-client.env.json"])["deployment"]
+    names = ("BASE_URL", "TOKEN_URL", "AUDIENCE")
+    settings = [SETTINGS[f"ENCOUNTERS_{name}"] for name in names]
+    assert [variables[n] for n in ("base", "token_url", "audience")] == settings
+    for name, text in variables.items():
+        assert f"  {name}: {text}\n" in files["bruno/environments/deployment.bru"]
+    assert SETTINGS["ENCOUNTERS_TOKEN_URL"] in files["openapi.json"]
+
+
+def test_each_error_of_a_client_has_a_request(profile: str, tmp_path: Path) -> None:
+    names = [name.partition(" ")[2] for name in written(tmp_path / "kit")]
+    statuses = {int(name[:3]) for name in names if name[:3].isdigit()}
+    assert statuses == {400, 401, 404, 405, 406, 412, 415, 422}
+
+
 def test_no_file_has_a_secret(profile: str, tmp_path: Path) -> None:
     text = "".join(written(tmp_path / "kit").values())
     assert SETTINGS["ENCOUNTERS_SEAL_KEYS"] not in text
-    assert "sqlite:" not in text
     assert "{{client_secret}}" in text
 
 

@@ -1,0 +1,72 @@
+"""`encounters openapi`: the OpenAPI description of this deployment, for client generators.
+
+Settings → mapping file → offer. No source is connected, and no variable of the mapping file is
+read: a build that generates clients has neither.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from adapters import open_adapter
+from adapters.contract import AdapterError
+from adapters.mapping.load import load_mapping
+from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import profile_of
+from app.cli.check import FINE, CannotRunError, print_json
+from app.config import read_settings
+from app.offer import Offer, compute_offer
+from app.openapi import openapi
+
+_SETTINGS = ("mapping", "base_url", "token_url")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What clients need to know about a deployment; `token_url` is where tokens come from.
+
+    `audience` is that of the tokens, "" where it is not set.
+    """
+
+    offer: Offer
+    base_url: str
+    title: str
+    token_url: str | None
+    audience: str
+
+    def description(self) -> dict[str, Any]:
+        """Return the OpenAPI description."""
+        return openapi(self.offer, self.base_url, self.title, self.token_url)
+
+
+def run(options: SimpleNamespace) -> int:  # noqa: ARG001 - each command has options
+    """Print the description of the deployment that the environment configures."""
+    print_json(configured(os.environ).description())
+    return FINE
+
+
+def configured(environ: Mapping[str, str]) -> Deployment:
+    """Return the deployment that settings configure. Raises CannotRunError."""
+    reading = read_settings(environ)
+    entries = (entry for entry in reading.entries if entry.setting.field in _SETTINGS)
+    if faults := [entry.fault for entry in entries if entry.fault]:
+        raise CannotRunError("\n".join(faults))
+    values = reading.values
+    try:
+        mapping = load_mapping(values["mapping"], None)
+        adapter = open_adapter(mapping)
+    except (AdapterError, MappingError) as error:
+        raise CannotRunError(str(error)) from error
+    try:
+        offer = compute_offer(profile_of(mapping), adapter.capabilities)
+    finally:
+        adapter.close()
+    return Deployment(
+        offer,
+        base_url=values["base_url"],
+        title=mapping.name,
+        token_url=values["token_url"],
+        audience=values.get("audience", ""),
+    )
