@@ -493,18 +493,18 @@ class Inspection:
     def _merged_patients(self) -> Findings:
         """Report how many stays are of a patient who was replaced by another."""
         section, place = self.section, self.place("patient_id")
-        survivors = section.filters.survivors
-        if survivors is None or not place.field.columns:
+        merges, field = section.merges, place.field
+        if merges is None or field.follows_merges or not field.columns:
             return
-        column = section.columns.column(place.field.filter_column)
-        is_merged = survivors.replaced_by.present
-        of_merged = in_rows(column, survivors.columns, survivors.id, is_merged)
+        column = section.columns.column(field.filter_column)
+        is_merged = merges.survivor.present
+        of_merged = in_rows(column, merges.columns, merges.id, is_merged)
         if stays := self.count(section.columns, all_of([self.served, of_merged])):
             text = (
                 f"{_rows(stays, 'has', 'have')} a patient who was replaced: searches by the"
-                " survivor do not find them. Let the SELECT give the survivor"
+                " survivor do not find them"
             )
-            yield self.at(place, text, Severity.WARNING)
+            yield self.at(place, text, Severity.WARNING, "merges: follow")
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""

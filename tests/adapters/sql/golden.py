@@ -22,7 +22,6 @@ from adapters.sql.query import (
     Condition,
     KeyColumn,
     Order,
-    Survivors,
     all_of,
     any_of,
     in_rows,
@@ -122,11 +121,13 @@ def statements(database: str) -> Mapping[str, Statement]:
         "not-in-codes": page(state.not_in(["S", "T"])),
         "in-other-type": page(stays.column("colour").is_in(["red"])),
         "ends-in-blanks": stays.count(name.ends_in_blanks),
-        "merged-patient": page(
-            Survivors(people, people.column("id"), merged).of(patient, [(1, 1), (2, 2)])
+        "merged-into": people.select(
+            ["id", "merged"],
+            all_of([people.column("id").is_in([1, 2]), merged.present]),
         ),
-        "merged-patient-by-text": page(
-            Survivors(people, people.column("code"), survivor).of(patient, [(1, "1")])
+        "merged-from": people.select(
+            ["code", "survivor"],
+            all_of([survivor.column.is_in(["1"]), survivor.present]),
         ),
         "of-second-select": of_patient("id", "patient"),
         "of-second-select-by-text-id": of_patient("code", "code"),
