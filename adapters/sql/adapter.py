@@ -64,7 +64,7 @@ from adapters.sql.engine import (
     open_databases,
 )
 from adapters.sql.keyset import Segment, segments
-from adapters.sql.merges import Merges
+from adapters.sql.merges import Chains, Merges
 from adapters.sql.query import (
     ALWAYS,
     NEVER,
@@ -134,14 +134,14 @@ class SqlAdapter:
 
     def _search(self, query: SearchQuery, section: "Section") -> Page:
         rows: list[tuple[Group | None, Any]] = []
-        meant = section.meant(self._pages, query)
+        meant, chains = section.meant(self._pages, query)
         for segment, condition in section.segments(meant):
             limit = query.count + 1 - len(rows)
             statement = section.page(segment, condition, limit)
             rows += [(segment.group, row) for row in self._pages.fetch(statement)]
             if len(rows) > query.count:
                 break
-        return section.to_page(self._pages, query, rows)
+        return section.to_page(self._pages, query, rows, chains)
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
@@ -149,7 +149,8 @@ class SqlAdapter:
 
     def _count(self, query: SearchQuery, section: "Section") -> int:
         try:
-            condition = section.filters.of_query(section.meant(self._counts, query))
+            meant, _ = section.meant(self._counts, query)
+            condition = section.filters.of_query(meant)
             if condition is NEVER:
                 return 0
             ((total,),) = self._counts.fetch(section.columns.count(condition))
@@ -186,7 +187,8 @@ class SqlAdapter:
         section = self._section(query.resource_type)
         for statement in section.merges.first_steps(query) if section.merges else ():
             yield _OF_MERGES, statement
-        parts = tuple(section.segments(section.meant(self._pages, query)))
+        meant, _ = section.meant(self._pages, query)
+        parts = tuple(section.segments(meant))
         for number, (segment, condition) in enumerate(parts, 1):
             has = "without" if segment.group is Group.UNKEYED else "with"
             label = f"-- {number} of {len(parts)}: rows {has} a time to sort by"
@@ -342,9 +344,13 @@ class Section:
         selects += [self.merges.columns] if self.merges else []
         return [columns.described for columns in selects]
 
-    def meant(self, database: Database, query: SearchQuery) -> SearchQuery:
-        """Return a search with every id of the patients that it names."""
-        return self.merges.meant(database, query) if self.merges else query
+    def meant(
+        self, database: Database, query: SearchQuery
+    ) -> tuple[SearchQuery, Chains]:
+        """Return a search with every id of the patients that it names, and their chains."""
+        if self.merges is None:
+            return query, Chains({}, {})
+        return self.merges.meant(database, query)
 
     def segments(self, query: SearchQuery) -> Iterable[tuple[Segment, Condition]]:
         """Yield the segments of a page that can hold rows, each with its whole condition."""
@@ -381,11 +387,16 @@ class Section:
         raise NotFoundError(self.mapping.resource_type)
 
     def records(
-        self, database: Database, rows: Sequence[Sequence[Any]]
+        self,
+        database: Database,
+        rows: Sequence[Sequence[Any]],
+        chains: Chains | None = None,
     ) -> tuple[Record | RowFault, ...]:
         """Map rows, with the items of a second SELECT where the mapping has one."""
         records = self.mapper.many(rows, self.extras(database, rows))
-        return self.merges.shown(database, records) if self.merges else records
+        if self.merges is None:
+            return records
+        return self.merges.shown(database, records, chains or Chains({}, {}))
 
     def extras(
         self, database: Database, rows: Sequence[Sequence[Any]]
@@ -400,6 +411,7 @@ class Section:
         database: Database,
         query: SearchQuery,
         rows: Sequence[tuple[Group | None, Any]],
+        chains: Chains,
     ) -> Page:
         """Return the page of a search from the rows of its segments, one more if there is."""
         more = len(rows) > query.count
@@ -408,7 +420,8 @@ class Section:
             rows = rows[::-1]
         if not rows:
             return Page(())
-        records = self._served(self.records(database, [row for _, row in rows]))
+        records = self.records(database, [row for _, row in rows], chains)
+        records = self._served(records)
         wanted = rows if query.placed else (rows[0], rows[-1])
         positions = [self._position(query, group, row) for group, row in wanted]
         if query.placed or more or query.after or query.before or query.from_end:

@@ -5,10 +5,11 @@ patients that a search or a page names, with one statement for each step of a ch
 then compared with ids, by the index of their own column, on every database.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TypeAlias
+from itertools import chain
+from math import inf
+from typing import NamedTuple
 
 from adapters.contract import (
     Criterion,
@@ -34,8 +35,12 @@ MOST = 1000
 _TOO_MANY = f"more than {MOST:,} patients were merged into one"
 _NO_ID = "the patient that replaced it has an id that is not a FHIR id"
 
-Merge: TypeAlias = tuple[str, str]
-"""The id of a merged patient, and of the one that replaced it, as the source has them."""
+
+class Chains(NamedTuple):
+    """The `ids` whose merges are known, and the survivor of each that was merged."""
+
+    ids: dict[str, None]
+    survivors: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,81 +61,90 @@ class Merges:
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
         return row.target is ResourceType.PATIENT and bool(self.patient.columns)
 
-    def meant(self, database: Database, query: SearchQuery) -> SearchQuery:
+    def meant(
+        self, database: Database, query: SearchQuery
+    ) -> tuple[SearchQuery, Chains]:
         """Return a search of stays with every id of the patients that it names (decision 9).
 
         Raises SourceDataError where these are more than a list of values may hold.
         """
-        criteria = (self._with_family(database, each) for each in query.criteria)
-        return replace(query, criteria=tuple(criteria))
+        chains = Chains({}, {})
+        back, criteria = self.patient.follows_merges, []
+        for criterion in query.criteria:
+            if isinstance(criterion, ReferenceCriterion) and self._names(criterion):
+                own = Chains({}, chains.survivors)
+                self._follow(
+                    database, self.patient.own(criterion.values), own, back=back
+                )
+                chains.ids.update(own.ids)
+                ids = (self.patient.prefix + id for id in own.ids)
+                values = tuple(dict.fromkeys((*criterion.values, *ids)))
+                criterion = replace(criterion, values=values)
+            criteria.append(criterion)
+        return replace(query, criteria=tuple(criteria)), chains
 
     def shown(
-        self, database: Database, records: Sequence[Record | RowFault]
+        self,
+        database: Database,
+        records: Sequence[Record | RowFault],
+        chains: Chains,
     ) -> tuple[Record | RowFault, ...]:
         """Return the records, stays of merged patients with the last survivor.
 
-        Where merges lead in a circle there is none: the stay keeps its own patient.
+        Where merges lead in a circle there is none: the stay keeps its own patient. `chains`
+        are those that are known already.
         """
         if not self.patient.follows_merges:
             return tuple(records)
-        ids = [r.patient_id for r in records if isinstance(r, EncounterRecord)]
-        survivors: dict[str, str] = {}
-
-        def step(ahead: Sequence[str]) -> list[str]:
-            merges = self._merges(database, self.id, ahead)
-            survivors.update(merges)
-            return [survivor for _, survivor in merges]
-
-        _reached(self.patient.own(filter(None, ids)), step)
-        return tuple(self._moved(each, survivors) for each in records)
+        stays = (each for each in records if isinstance(each, EncounterRecord))
+        ids = self.patient.own(stay.patient_id for stay in stays if stay.patient_id)
+        self._follow(database, ids, chains, back=False, most=inf)
+        return tuple(self._moved(each, chains.survivors) for each in records)
 
     def first_steps(self, query: SearchQuery) -> Iterator[Statement]:
-        """Yield the first statement of each direction in which a search follows merges."""
-        for criterion in filter(self.names_patients, query.criteria):
-            assert isinstance(criterion, ReferenceCriterion), "it names patients"
-            own = self.patient.own(criterion.values)
-            statements = (self._statement(column, own) for column in self._directions)
-            yield from filter(None, statements)
+        """Yield the first statement with which a search follows merges, for each criterion."""
+        for criterion in query.criteria:
+            if isinstance(criterion, ReferenceCriterion) and self._names(criterion):
+                own = self.patient.own(criterion.values)
+                if step := self._step(own, back=self.patient.follows_merges):
+                    yield step
 
-    @property
-    def _directions(self) -> tuple[SqlColumn, ...]:
-        """The columns by which merges are followed: to survivors, and back to the merged."""
-        is_both = self.patient.follows_merges
-        return (self.id, self.survivor.column) if is_both else (self.id,)
+    def _names(self, criterion: Criterion) -> bool:
+        """Whether a criterion of stays names patients."""
+        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
+        return row.target is ResourceType.PATIENT and bool(self.patient.columns)
 
-    def _with_family(self, database: Database, criterion: Criterion) -> Criterion:
-        if not (
-            isinstance(criterion, ReferenceCriterion) and self.names_patients(criterion)
-        ):
-            return criterion
-        ids: Iterable[str] = self.patient.own(criterion.values)
-        for end, column in enumerate(self._directions, 1):
-            step = partial(self._other_ends, database, column, -end)
-            ids = _reached(ids, step)
-        prefix = self.patient.prefix
-        values = dict.fromkeys((*criterion.values, *(prefix + id for id in ids)))
-        return replace(criterion, values=tuple(values))
+    def _follow(
+        self,
+        database: Database,
+        ids: Iterable[str],
+        chains: Chains,
+        *,
+        back: bool,
+        most: float = MOST,
+    ) -> None:
+        """Add ids to the chains, and all that merges lead to from them; circles end."""
+        ahead = [id for id in dict.fromkeys(ids) if id not in chains.ids]
+        while ahead:
+            chains.ids.update(dict.fromkeys(ahead))
+            if len(chains.ids) > most:
+                raise SourceDataError(_TOO_MANY)
+            step = self._step(ahead, back=back)
+            rows = database.fetch(step) if step else ()
+            ends = [tuple(map(text_or_none, row)) for row in rows]
+            merges = [(id, survivor) for id, survivor in ends if id and survivor]
+            chains.survivors.update(merges)
+            reached = dict.fromkeys(chain.from_iterable(merges))
+            ahead = [id for id in reached if id not in chains.ids]
 
-    def _other_ends(
-        self, database: Database, column: SqlColumn, end: int, ids: Sequence[str]
-    ) -> list[str]:
-        return [merge[end] for merge in self._merges(database, column, ids)]
-
-    def _merges(
-        self, database: Database, column: SqlColumn, ids: Sequence[str]
-    ) -> list[Merge]:
-        """Return the merges that have one of the ids in a column."""
-        statement = self._statement(column, ids)
-        rows = database.fetch(statement) if statement else ()
-        texts = (tuple(map(text_or_none, row)) for row in rows)
-        return [(id, survivor) for id, survivor in texts if id and survivor]
-
-    def _statement(self, column: SqlColumn, ids: Sequence[str]) -> Statement | None:
-        named = self.columns.among(column, ids)
-        if named is NEVER:
-            return None
+    def _step(self, ids: Sequence[str], *, back: bool) -> Statement | None:
+        """Return the statement that reads the merges of ids, with `back` those into them."""
+        columns = (self.id, self.survivor.column) if back else (self.id,)
+        parts = (self.columns.among(column, ids) for column in columns)
+        conditions = [all_of([each, self.survivor.present]) for each in parts]
+        conditions = [each for each in conditions if each is not NEVER]
         selected = [self.id.name, self.survivor.column.name]
-        return self.columns.select(selected, all_of([named, self.survivor.present]))
+        return self.columns.select_each(selected, conditions) if conditions else None
 
     def _moved(
         self, record: Record | RowFault, survivors: Mapping[str, str]
@@ -145,20 +159,6 @@ class Merges:
             return record._replace(patient_id=moved)
         column = self.survivor.column.name
         return RowFault("patient_id", column, _NO_ID, id=record.id)
-
-
-def _reached(
-    ids: Iterable[str], step: Callable[[Sequence[str]], Iterable[str]]
-) -> tuple[str, ...]:
-    """Return the ids and all that steps from them lead to, each once; circles end."""
-    reached = dict.fromkeys(ids)
-    ahead = tuple(reached)
-    while ahead:
-        ahead = tuple(id for id in dict.fromkeys(step(ahead)) if id not in reached)
-        reached |= dict.fromkeys(ahead)
-        if len(reached) > MOST:
-            raise SourceDataError(_TOO_MANY)
-    return tuple(reached)
 
 
 def _last(id: str, survivors: Mapping[str, str]) -> str:

@@ -485,6 +485,7 @@ class Columns:
         self._keys: dict[object, KeyColumn] = {}
         self._rows = lru_cache(CACHED_STATEMENTS)(self._prepare_rows)
         self._count = lru_cache(CACHED_STATEMENTS)(self._prepare_count)
+        self._each = lru_cache(CACHED_STATEMENTS)(self._prepare_each)
 
     def column(self, name: str | None) -> SqlColumn:
         """Return a column by its name."""
@@ -533,6 +534,23 @@ class Columns:
         if limit is None:
             return prepared
         return prepared._replace(select=self.dialect.first(prepared.select, limit))
+
+    def select_each(
+        self, names: Sequence[str], conditions: Sequence[Condition]
+    ) -> Statement:
+        """Return a SELECT of the rows of each condition, those of all in one statement."""
+        values = chain.from_iterable(each.values for each in conditions)
+        return self._each(tuple(names), tuple(conditions)).bind(tuple(values))
+
+    def _prepare_each(
+        self, names: tuple[str, ...], conditions: tuple[Condition, ...]
+    ) -> "_Prepared":
+        bound = Names()
+        selected = sa.select(*(self.table.c[name] for name in names))
+        selects = [selected.where(each.build(bound)) for each in conditions]
+        # Each finds its rows by an index: few databases do for columns of two tables.
+        statement: Any = sa.union_all(*selects) if len(selects) > 1 else selects[0]
+        return _Prepared(statement, tuple(bound.all))
 
     def count(self, condition: Condition) -> Statement:
         """Return the statement that counts the rows."""

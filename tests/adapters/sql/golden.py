@@ -86,7 +86,6 @@ def statements(database: str) -> Mapping[str, Statement]:
     past = any_of([began.compare("<", 1), id_.compare("<", 2)])
     numbered = numbers.column("digits").is_in(["1"])
     merged = KeyColumn(people.column("merged"))
-    survivor = KeyColumn(people.column("survivor"))
     shown = FieldMapping("name", Mark("", 1, 1), ("name",))
     folded = FieldMapping("name", Mark("", 1, 1), ("name",), search_column="name")
 
@@ -121,13 +120,12 @@ def statements(database: str) -> Mapping[str, Statement]:
         "not-in-codes": page(state.not_in(["S", "T"])),
         "in-other-type": page(stays.column("colour").is_in(["red"])),
         "ends-in-blanks": stays.count(name.ends_in_blanks),
-        "merged-into": people.select(
+        "merges": people.select_each(
             ["id", "merged"],
-            all_of([people.column("id").is_in([1, 2]), merged.present]),
-        ),
-        "merged-from": people.select(
-            ["code", "survivor"],
-            all_of([survivor.column.is_in(["1"]), survivor.present]),
+            [
+                all_of([people.column("id").is_in([1, 2]), merged.present]),
+                all_of([merged.column.is_in([1, 2]), merged.present]),
+            ],
         ),
         "of-second-select": of_patient("id", "patient"),
         "of-second-select-by-text-id": of_patient("code", "code"),

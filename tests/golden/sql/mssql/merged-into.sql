@@ -1,4 +1,0 @@
-SELECT patients.id, patients.merged 
-FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS patients 
-WHERE patients.id IN (?, ?) AND patients.merged IS NOT NULL
