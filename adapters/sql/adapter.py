@@ -568,7 +568,8 @@ def _merges(database: Database, mapping: SourceMapping) -> Merges | None:
     _refuse(unknown_columns(patients, columns.names))
     key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
     patient = mapping.resources[ResourceType.ENCOUNTER].fields["patient_id"]
-    return Merges(columns, columns.column(id.columns[0]), key, patient)
+    of_id = columns.column(id.columns[0])
+    return Merges(patients.mark, columns, of_id, key, patient)
 
 
 _SYNTAX = r"""near ["'](\w+)"""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from adapters.contract import (
     Criterion,
@@ -21,7 +21,7 @@ from adapters.contract import (
     SearchQuery,
     SourceDataError,
 )
-from adapters.mapping.model import FieldMapping
+from adapters.mapping.model import FieldMapping, Mark
 from adapters.mapping.slots import FHIR_ID
 from adapters.mapping.values import text_or_none
 from adapters.parameters import SEARCH_PARAMETERS
@@ -47,10 +47,12 @@ class Chains(NamedTuple):
 class Merges:
     """The merges of the patients of a SELECT: `id` was merged into `survivor`.
 
-    `patient` is the field of a stay that holds a patient. Where it `follows` merges, stays
-    keep the ids of merged patients; else they have moved to the survivor.
+    `patient` is the field of a stay that holds a patient. Where it follows merges, stays
+    keep the ids of merged patients; else they have moved to the survivor. `mark` is the
+    place of the patients in the mapping.
     """
 
+    mark: Mark
     columns: Columns
     id: SqlColumn
     survivor: KeyColumn
@@ -68,18 +70,16 @@ class Merges:
 
         Raises SourceDataError where these are more than a list of values may hold.
         """
-        chains = Chains({}, {})
-        back, criteria = self.patient.follows_merges, []
+        chains, criteria = Chains({}, {}), []
+        shared = {} if query.shared is None else query.shared
         for criterion in query.criteria:
             if isinstance(criterion, ReferenceCriterion) and self._names(criterion):
-                own = Chains({}, chains.survivors)
-                self._follow(
-                    database, self.patient.own(criterion.values), own, back=back
-                )
+                own = self._chains(database, criterion, shared)
                 chains.ids.update(own.ids)
+                chains.survivors.update(own.survivors)
                 ids = (self.patient.prefix + id for id in own.ids)
-                values = tuple(dict.fromkeys((*criterion.values, *ids)))
-                criterion = replace(criterion, values=values)
+                values = dict.fromkeys((*criterion.values, *ids))
+                criterion = replace(criterion, values=_padded(values))
             criteria.append(criterion)
         return replace(query, criteria=tuple(criteria)), chains
 
@@ -114,6 +114,25 @@ class Merges:
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
         return row.target is ResourceType.PATIENT and bool(self.patient.columns)
 
+    def _chains(
+        self,
+        database: Database,
+        criterion: ReferenceCriterion,
+        shared: dict[Any, Any],
+    ) -> Chains:
+        """Return the chains of the patients of a criterion.
+
+        Stays of several tables refer to the same patients: one of them reads their merges.
+        """
+        back = self.patient.follows_merges
+        key = (database, self.mark, back, criterion.values)
+        if key not in shared:
+            chains = Chains({}, {})
+            own = self.patient.own(criterion.values)
+            self._follow(database, own, chains, back=back)
+            shared[key] = chains
+        return cast("Chains", shared[key])
+
     def _follow(
         self,
         database: Database,
@@ -140,7 +159,7 @@ class Merges:
     def _step(self, ids: Sequence[str], *, back: bool) -> Statement | None:
         """Return the statement that reads the merges of ids, with `back` those into them."""
         columns = (self.id, self.survivor.column) if back else (self.id,)
-        parts = (self.columns.among(column, ids) for column in columns)
+        parts = (self.columns.among(column, _padded(ids)) for column in columns)
         conditions = [all_of([each, self.survivor.present]) for each in parts]
         conditions = [each for each in conditions if each is not NEVER]
         selected = [self.id.name, self.survivor.column.name]
@@ -159,6 +178,16 @@ class Merges:
             return record._replace(patient_id=moved)
         column = self.survivor.column.name
         return RowFault("patient_id", column, _NO_ID, id=record.id)
+
+
+def _padded(ids: Iterable[str]) -> tuple[str, ...]:
+    """Return ids with the last one repeated, so that statements come in few lengths.
+
+    To plan one takes a database longer than to run it.
+    """
+    values = tuple(ids)
+    length = 1 << (len(values) - 1).bit_length() if values else 0
+    return (*values, *values[-1:] * (length - len(values)))
 
 
 def _last(id: str, survivors: Mapping[str, str]) -> str:

@@ -147,11 +147,13 @@ def mariadb_sample(url: str, directory: Path) -> Sample:
     def run(script: str) -> None:
         with engine.begin() as connection:
             for statement in filter(str.strip, re.split(r";\s*(?:\n|$)", script)):
-                connection.exec_driver_sql(statement)
+                # PyMySQL reads a % as a placeholder.
+                connection.exec_driver_sql(statement.replace("%", "%%"))
 
     def rows_of(query: str) -> list[tuple[Any, ...]]:
         with engine.connect() as connection:
-            return [tuple(row) for row in connection.exec_driver_sql(query)]
+            text = query.replace("%", "%%")
+            return [tuple(row) for row in connection.exec_driver_sql(text)]
 
     return Sample("MariaDB", url, run, rows_of)
 
