@@ -22,14 +22,22 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from adapters.contract import Adapter, AdapterError, Problem
+from adapters.encryption import is_loopback
+from adapters.mapping.examples import example_lines
 from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping, open_kept
-from adapters.mapping.model import SourceMapping
+from adapters.mapping.model import Reader, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from app.config import PREFIX, Settings, SettingsError
 from app.logging import configure_logs
 from app.tls import require_verified_tls
+
+_EXAMPLES = (
+    "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are served on loopback"
+    " only: put the hospital's"
+)
 
 CHECK_SECONDS = 15.0
 """How long the source may take to answer the check; then it counts as away."""
@@ -189,6 +197,7 @@ def check_mapping(settings: Settings, state: StateDirectory) -> None:
     from app.service import EXTENSION, Service
 
     try:
+        require_own_identifiers(settings, settings.mapping)
         mapping = copy_mapping(settings.mapping, os.environ, state.candidate)
         # Built as a worker does it.
         app = create_app(replace(settings, mapping=state.candidate))
@@ -221,12 +230,29 @@ def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
     return tuple(results[0]) if results else (hangs,)
 
 
+def require_own_identifiers(
+    settings: Settings, mapping: Path, read: Reader = from_disk
+) -> None:
+    """Raise SettingsError where other machines would get identifiers of examples.
+
+    A base URL on loopback is a demo, or a trial.
+    """
+    if not is_loopback(urlsplit(settings.base_url).hostname):
+        faults = tuple(
+            f"{mark}: {_EXAMPLES}: {lines}"
+            for mark, lines in example_lines(mapping, read)
+        )
+        if faults:
+            raise SettingsError(faults)
+
+
 def can_serve(settings: Settings, state: StateDirectory) -> bool:
     """Return whether a copy of the mapping file is kept and still loads."""
     try:
-        origin, _ = open_kept(state.mapping.read_bytes())
+        origin, read = open_kept(state.mapping.read_bytes())
         mapping = load_mapping(state.mapping, os.environ)
         require_verified_tls(settings, mapping)
+        require_own_identifiers(settings, origin, read)
     except (MappingError, OSError, SettingsError):
         return False
     return origin == settings.mapping
