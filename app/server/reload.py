@@ -197,7 +197,6 @@ def check_mapping(settings: Settings, state: StateDirectory) -> None:
     from app.service import EXTENSION, Service
 
     try:
-        require_own_identifiers(settings, settings.mapping)
         mapping = copy_mapping(settings.mapping, os.environ, state.candidate)
         # Built as a worker does it.
         app = create_app(replace(settings, mapping=state.candidate))
@@ -205,8 +204,9 @@ def check_mapping(settings: Settings, state: StateDirectory) -> None:
         raise RefusedError(str(error)) from error
     service: Service = app.extensions[EXTENSION]
     problems = source_problems(service.adapter, CHECK_SECONDS)
-    if lasting := [p.text for p in problems if p.serious and not p.outage]:
-        raise RefusedError("\n".join(lasting))
+    lasting = [p.text for p in problems if p.serious and not p.outage]
+    if faults := [*lasting, *example_faults(settings, settings.mapping)]:
+        raise RefusedError("\n".join(faults))
     # Only here is it the one that is served: what was raised above keeps the last one.
     state.candidate.replace(state.mapping)
     _warn(mapping, problems, settings.threads)
@@ -230,20 +230,18 @@ def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
     return tuple(results[0]) if results else (hangs,)
 
 
-def require_own_identifiers(
+def example_faults(
     settings: Settings, mapping: Path, read: Reader = from_disk
-) -> None:
-    """Raise SettingsError where other machines would get identifiers of examples.
+) -> list[str]:
+    """Return where other machines would get identifiers of examples.
 
     A base URL on loopback is a demo, or a trial.
     """
-    if not is_loopback(urlsplit(settings.base_url).hostname):
-        faults = tuple(
-            f"{mark}: {_EXAMPLES}: {lines}"
-            for mark, lines in example_lines(mapping, read)
-        )
-        if faults:
-            raise SettingsError(faults)
+    if is_loopback(urlsplit(settings.base_url).hostname):
+        return []
+    return [
+        f"{mark}: {_EXAMPLES}: {rows}" for mark, rows in example_lines(mapping, read)
+    ]
 
 
 def can_serve(settings: Settings, state: StateDirectory) -> bool:
@@ -252,10 +250,9 @@ def can_serve(settings: Settings, state: StateDirectory) -> bool:
         origin, read = open_kept(state.mapping.read_bytes())
         mapping = load_mapping(state.mapping, os.environ)
         require_verified_tls(settings, mapping)
-        require_own_identifiers(settings, origin, read)
     except (MappingError, OSError, SettingsError):
         return False
-    return origin == settings.mapping
+    return origin == settings.mapping and not example_faults(settings, origin, read)
 
 
 def _warn(mapping: SourceMapping, problems: Iterable[Problem], threads: int) -> None:
