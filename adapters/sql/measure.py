@@ -140,11 +140,11 @@ class Measuring:
             yield self._of_index(places[0], text, Severity.ERROR)
             return
         slow = [cost for cost in costs if _is_slow(cost)]
-        if slow and not lacks:
+        if slow:
             columns = looked_up(self._section.mapping.rows)
-            lacks = list(self._lacking_joins(places[0], columns))
-            if not lacks:
-                yield self._slow(word, query, places[0], slow[0])
+            lacks += self._lacking_joins(places[0], columns)
+        if slow and not lacks:
+            yield self._slow(word, query, places[0], slow[0])
         for lack in lacks:
             self._lacks.setdefault(lack.statement, lack)
             self._searches.setdefault(lack.statement, []).append(word)
