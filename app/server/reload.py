@@ -233,7 +233,7 @@ def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
 def example_faults(
     settings: Settings, mapping: Path, read: Reader = from_disk
 ) -> list[str]:
-    """Return where other machines would get identifiers of examples.
+    """Return where other machines would get identifiers of examples (decision 33).
 
     A base URL on loopback is a demo, or a trial.
     """
