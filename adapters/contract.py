@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 
@@ -167,7 +167,8 @@ class SearchQuery:
 
     A criterion without values matches nothing. A page starts at the first row, or where
     one of these says: `after` a position, `before` one (the last rows ahead of it), or
-    `from_end` (the last rows of all). `placed` requests the position of every row.
+    `from_end` (the last rows of all). `placed` requests the position of every row. `shared`
+    is what the sources of one search learn for each other, None outside of one.
     """
 
     resource_type: ResourceType
@@ -178,6 +179,9 @@ class SearchQuery:
     before: Position | Bound | None = None
     from_end: bool = False
     placed: bool = False
+    shared: dict[Any, Any] | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def backwards(self) -> bool:

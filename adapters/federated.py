@@ -154,6 +154,7 @@ class FederatedAdapter:
         concerned = [
             p for p in self._by_kind[query.resource_type] if p.can_match(query)
         ]
+        query = replace(query, shared={})
         if len(concerned) == 1 and concerned[0].pages_alone(query):
             (part,) = concerned
             page = part.named(partial(part.adapter.search, query))
@@ -220,6 +221,7 @@ class FederatedAdapter:
             part.adapter.close()
 
     def _count(self, parts: Iterable[Part], query: SearchQuery) -> int:
+        query = replace(query, shared={})
         by_id = replace(query, sort=Sort(SortKey.ID, query.sort.descending))
         counts = self._gather(
             (

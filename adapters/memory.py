@@ -19,7 +19,6 @@ from adapters.contract import (
     NotFoundError,
     Page,
     ParameterCapability,
-    PatientRecord,
     Position,
     Problem,
     Record,
@@ -166,19 +165,22 @@ class MemoryAdapter:
         ]
 
     def _with_survivors(self, kind: ResourceType, criterion: Criterion) -> Criterion:
-        """Add to the patients of a search those that replaced them (decision 9)."""
+        """Add to the patients of a search all that replaced them in turn (decision 9)."""
         target = SEARCH_PARAMETERS[kind][criterion.parameter].target
         if target is not ResourceType.PATIENT:
             return criterion
         assert isinstance(criterion, ReferenceCriterion), "parameters with a target"
-        keys = ((ResourceType.PATIENT, id) for id in criterion.values)
-        patients = (self._rows[key][0] for key in keys if key in self._rows)
-        survivors = tuple(
-            patient.replaced_by
-            for patient in patients
-            if isinstance(patient, PatientRecord) and patient.replaced_by
-        )
-        return replace(criterion, values=criterion.values + survivors)
+        ids = dict.fromkeys(criterion.values)
+        ahead = list(ids)
+        while ahead:
+            patient, _ = self._rows.get(
+                (ResourceType.PATIENT, ahead.pop()), (None, None)
+            )
+            survivor = getattr(patient, "replaced_by", None)
+            if survivor and survivor not in ids:
+                ids[survivor] = None
+                ahead.append(survivor)
+        return replace(criterion, values=tuple(ids))
 
     def _ordered(self, query: SearchQuery) -> Placed:
         """Return the matches in order: rows with the key, then those without."""

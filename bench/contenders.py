@@ -22,7 +22,7 @@ PEERS = Path(__file__).parent / "peers"
 BESIDE = "encounters-ops"
 """The process of an earlier build that answers its probes, and no requests."""
 
-BASE_URL = "https://bench.example.org/fhir/v3"
+BASE_URL = "https://127.0.0.1/fhir/v3"
 WORKERS, THREADS = 2, 16
 START_SECONDS = 60
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -23,7 +23,7 @@ from app.config import Settings
 from bench.tokens import AUDIENCE, ISSUER, Identity
 from tests.redis_server import RedisServer
 
-BASE_URL = "https://bench.example.org/fhir/v3"
+BASE_URL = "https://127.0.0.1/fhir/v3"
 AROUND = 51
 """How many pages around a depth are asked for again."""
 

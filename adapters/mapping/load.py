@@ -522,6 +522,7 @@ def _field(doc: Document, site: Site) -> FieldMapping:
         time=_time_rule(doc, site),
         search_column=options.get("search"),
         covers_all="covers" in options,
+        follows_merges="merges" in options,
         prefix=doc.prefix_of(site),
     )
 

@@ -406,7 +406,8 @@ class FieldMapping:
     what filters compare instead of `columns`, when the file names one. `absent` are
     texts that stand for no value. `split` cuts one text into several. `prefix` stands
     before the source's own id, where several sources hold such resources; `strip` stands
-    before it in the source itself (Patient/).
+    before it in the source itself (Patient/). `follows_merges`: rows of stays keep the
+    ids of merged patients, and the service follows them (decision 9).
     """
 
     slot: str
@@ -421,6 +422,7 @@ class FieldMapping:
     covers_all: bool = False
     prefix: str = ""
     strip: str = ""
+    follows_merges: bool = False
 
     def own(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return those of the ids that are of this source, as it has them; none is absent."""
@@ -605,5 +607,6 @@ def _decisive(field: FieldMapping) -> tuple[object, ...]:
     codes = field.codes and (tuple(field.codes.table.items()), field.codes.otherwise)
     time = field.time and tuple(str(getattr(field.time, n)) for n in DECISIVE)
     compared = (field.columns, field.search_column, tuple(sorted(field.absent)))
-    affixes = filter(None, (field.prefix, field.strip and ("strip", field.strip)))
-    return (field.slot, field.constant, codes, time, *compared, *affixes)
+    strip = field.strip and ("strip", field.strip)
+    later = filter(None, (field.prefix, strip, field.follows_merges and "merges"))
+    return (field.slot, field.constant, codes, time, *compared, *later)

@@ -631,6 +631,30 @@ def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
             yield Fault((*site.path, "strip"), text, at_key=True)
 
 
+def merges_can_be_followed(doc: Document) -> Iterator[Fault]:
+    """Refuse `merges` where nothing says into whom a patient was merged."""
+    for site in doc.sites:
+        is_named = "merges" in site.options and not doc.refused
+        if is_named and (text := _merges_fault(doc, site)):
+            yield Fault((*site.path, "merges"), text, at_key=True)
+
+
+def _merges_fault(doc: Document, site: Site) -> str:
+    if site.slot.name != "patient_id":
+        return "is only for patient_id"
+    if site.section.is_http:
+        return "is only for a database: for an API, search.patient.merged says it"
+    for target in doc.targets(site):
+        named = [each for each in target.sites if each.slot.name == "replaced_by"]
+        if (
+            target.source_path == site.section.source_path
+            and site.columns
+            and any(n.columns and doc.prefix_of(n) == target.prefix for n in named)
+        ):
+            return ""
+    return "needs patients of the same source, with replaced_by from a column"
+
+
 def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
     """Refuse a list that cannot page under a profile that does, and searches without a list."""
     profile = _profile(doc)
@@ -883,4 +907,5 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     parameters_differ,
     order_can_be_kept,
     references_are_stripped_in_answers,
+    merges_can_be_followed,
 )

@@ -27,6 +27,14 @@ def as_text(value: object) -> str:
     return write(value)
 
 
+def text_or_none(value: object) -> str | None:
+    """Return a value as a person would write it, None for what has no such form."""
+    try:
+        return as_text(value)
+    except ValueError:
+        return None
+
+
 def _number(value: Any) -> str:
     text = format(Decimal(str(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -53,7 +53,7 @@ from adapters.mapping.row_mapper import (
     unknown_item_columns,
 )
 from adapters.mapping.slots import UNSERVED
-from adapters.mapping.values import as_text
+from adapters.mapping.values import text_or_none
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import TEXTS, Kind, held, instant_of, time_bound
 from adapters.sql.dialects.base import Dialect, Statement, name_of
@@ -64,6 +64,7 @@ from adapters.sql.engine import (
     open_databases,
 )
 from adapters.sql.keyset import Segment, segments
+from adapters.sql.merges import Chains, Merges
 from adapters.sql.query import (
     ALWAYS,
     NEVER,
@@ -72,7 +73,6 @@ from adapters.sql.query import (
     Filters,
     KeyColumn,
     SqlColumn,
-    Survivors,
     all_of,
 )
 
@@ -82,6 +82,7 @@ _MAY_WRITE = (
     "the account of the source may change tables: give it one that may only read"
     " (docs/operators.md, The database account), or say source.may_write: true"
 )
+_OF_MERGES = "-- merged patients, again for each step of a chain\n"
 _BLANKS = "a code of a stay that is not served ends in blanks: RTRIM it in the SELECT"
 
 
@@ -132,7 +133,7 @@ class SqlAdapter:
         return self._with_section(query.resource_type, partial(self._search, query))
 
     def _search(self, query: SearchQuery, section: "Section") -> Page:
-        return section.to_page(self._pages, query, self._rows(query, section))
+        return section.to_page(self._pages, query, *self._rows(query, section))
 
     def search_rows(self, query: SearchQuery) -> SourcePage:
         """Return a page of a search and the cells of its rows."""
@@ -140,34 +141,36 @@ class SqlAdapter:
         return self._with_section(query.resource_type, question)
 
     def _search_rows(self, query: SearchQuery, section: "Section") -> SourcePage:
-        rows = self._rows(query, section)
-        page = section.to_page(self._pages, query, rows)
+        rows, chains = self._rows(query, section)
+        page = section.to_page(self._pages, query, rows, chains)
         cells = [row for _, row in rows[: query.count]]
         ordered = cells[::-1] if query.backwards else cells
         return SourcePage(page, section.selected, ordered)
 
     def _rows(
         self, query: SearchQuery, section: "Section"
-    ) -> list[tuple[Group | None, Any]]:
+    ) -> tuple[list[tuple[Group | None, Any]], Chains]:
         """Return the rows of a page by the group of each, one more if there is."""
         rows: list[tuple[Group | None, Any]] = []
-        for segment, condition in section.segments(query):
+        meant, chains = section.meant(self._pages, query)
+        for segment, condition in section.segments(meant):
             limit = query.count + 1 - len(rows)
             statement = section.page(segment, condition, limit)
             rows += [(segment.group, row) for row in self._pages.fetch(statement)]
             if len(rows) > query.count:
                 break
-        return rows
+        return rows, chains
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
         return self._with_section(query.resource_type, partial(self._count, query))
 
     def _count(self, query: SearchQuery, section: "Section") -> int:
-        condition = section.filters.of_query(query)
-        if condition is NEVER:
-            return 0
         try:
+            meant, _ = section.meant(self._counts, query)
+            condition = section.filters.of_query(meant)
+            if condition is NEVER:
+                return 0
             ((total,),) = self._counts.fetch(section.columns.count(condition))
         except SourceTimedOutError as error:
             raise TooCostlyError("the count took too long") from error
@@ -200,7 +203,10 @@ class SqlAdapter:
     def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
         section = self._section(query.resource_type)
-        parts = tuple(section.segments(query))
+        for statement in section.merges.first_steps(query) if section.merges else ():
+            yield _OF_MERGES, statement
+        meant, _ = section.meant(self._pages, query)
+        parts = tuple(section.segments(meant))
         for number, (segment, condition) in enumerate(parts, 1):
             has = "without" if segment.group is Group.UNKEYED else "with"
             label = f"-- {number} of {len(parts)}: rows {has} a time to sort by"
@@ -335,7 +341,8 @@ class Section:
     """One resource type of a mapping, ready to search; `selected` are its columns in order.
 
     `id` is the column that the id of the resource comes from, `keys` those that searches
-    are sorted by, none for the id alone; `indexes` says where columns stand in a row.
+    are sorted by, none for the id alone; `indexes` says where columns stand in a row. Stays
+    have the `merges` of their patients, where the file says by whom a patient was replaced.
     """
 
     mapping: ResourceMapping
@@ -345,6 +352,7 @@ class Section:
     id: SqlColumn
     keys: Mapping[SortKey, KeyColumn]
     indexes: Mapping[str, int]
+    merges: Merges | None = None
 
     @property
     def columns(self) -> Columns:
@@ -354,10 +362,17 @@ class Section:
     @property
     def described(self) -> object:
         """The columns of all its SELECTs, as the database describes them."""
-        survivors = self.filters.survivors
         selects = [self.columns, *self.filters.item_columns.values()]
-        selects += [survivors.columns] if survivors else []
+        selects += [self.merges.columns] if self.merges else []
         return [columns.described for columns in selects]
+
+    def meant(
+        self, database: Database, query: SearchQuery
+    ) -> tuple[SearchQuery, Chains]:
+        """Return a search with every id of the patients that it names, and their chains."""
+        if self.merges is None:
+            return query, Chains({}, {})
+        return self.merges.meant(database, query)
 
     def segments(self, query: SearchQuery) -> Iterable[tuple[Segment, Condition]]:
         """Yield the segments of a page that can hold rows, each with its whole condition."""
@@ -394,10 +409,16 @@ class Section:
         raise NotFoundError(self.mapping.resource_type)
 
     def records(
-        self, database: Database, rows: Sequence[Sequence[Any]]
+        self,
+        database: Database,
+        rows: Sequence[Sequence[Any]],
+        chains: Chains | None = None,
     ) -> tuple[Record | RowFault, ...]:
         """Map rows, with the items of a second SELECT where the mapping has one."""
-        return self.mapper.many(rows, self.extras(database, rows))
+        records = self.mapper.many(rows, self.extras(database, rows))
+        if self.merges is None:
+            return records
+        return self.merges.shown(database, records, chains or Chains({}, {}))
 
     def extras(
         self, database: Database, rows: Sequence[Sequence[Any]]
@@ -412,6 +433,7 @@ class Section:
         database: Database,
         query: SearchQuery,
         rows: Sequence[tuple[Group | None, Any]],
+        chains: Chains,
     ) -> Page:
         """Return the page of a search from the rows of its segments, one more if there is."""
         more = len(rows) > query.count
@@ -420,7 +442,8 @@ class Section:
             rows = rows[::-1]
         if not rows:
             return Page(())
-        records = self._served(self.records(database, [row for _, row in rows]))
+        records = self.records(database, [row for _, row in rows], chains)
+        records = self._served(records)
         wanted = rows if query.placed else (rows[0], rows[-1])
         positions = [self._position(query, group, row) for group, row in wanted]
         if query.placed or more or query.after or query.before or query.from_end:
@@ -503,9 +526,6 @@ def open_section(
             own = read(item.rows, item.mark, resource_type, "items")
             of_items[item.rows] = own
             _refuse(unknown_item_columns(section, item, own.names))
-    survivors = None
-    if resource_type is ResourceType.ENCOUNTER:
-        survivors = _survivors(database, mapping)
     reading = mapping.date_reading
     keys = {
         sort: columns.key(section.fields[slot])
@@ -516,12 +536,13 @@ def open_section(
     }
     return Section(
         section,
-        Filters(section, columns, of_items, reading, survivors),
+        Filters(section, columns, of_items, reading),
         selected,
         RowMapper(section, selected),
         columns.column(section.fields["id"].columns[0]),
         {SortKey(sort): key for sort, key in keys.items()},
         {column: index for index, column in enumerate(selected)},
+        _merges(database, mapping) if resource_type is ResourceType.ENCOUNTER else None,
     )
 
 
@@ -550,7 +571,7 @@ def _refuse(problems: Sequence[MappingProblem]) -> None:
         raise UnfitError(problems)
 
 
-def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
+def _merges(database: Database, mapping: SourceMapping) -> Merges | None:
     patients = mapping.resources.get(ResourceType.PATIENT)
     if patients is None or "replaced_by" not in patients.fields:
         return None
@@ -568,7 +589,9 @@ def _survivors(database: Database, mapping: SourceMapping) -> Survivors | None:
     )
     _refuse(unknown_columns(patients, columns.names))
     key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
-    return Survivors(columns, columns.column(id.columns[0]), key)
+    patient = mapping.resources[ResourceType.ENCOUNTER].fields["patient_id"]
+    of_id = columns.column(id.columns[0])
+    return Merges(patients.mark, columns, of_id, key, patient)
 
 
 _SYNTAX = r"""near ["'](\w+)"""
@@ -613,7 +636,7 @@ def read_items(
     ]
     if not items or not ids:
         return [NO_EXTRAS] * len(ids)
-    texts = [_text(id) for id in ids]
+    texts = [text_or_none(id) for id in ids]
     pairs = tuple(zip(ids, texts, strict=True))
     rows = [
         (item, _rows_by_key(database, item, columns[item.rows or ""], pairs))
@@ -643,15 +666,8 @@ def _rows_by_key(
     # In one order every time: the ETag of a resource must not depend on a plan.
     order = tuple((columns.column(name), False) for name in names)
     for row in database.fetch(columns.select(names, key.is_in(values), order)):
-        by_key.setdefault(_text(row[0]), []).append(row)
+        by_key.setdefault(text_or_none(row[0]), []).append(row)
     return by_key
-
-
-def _text(id: object) -> str | None:
-    try:
-        return as_text(id)
-    except ValueError:
-        return None  # its row has no id, and is a fault
 
 
 def _key_values(kind: Kind, id: object, text: str | None) -> tuple[object, ...]:

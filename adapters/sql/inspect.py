@@ -60,6 +60,7 @@ from adapters.sql.adapter import Section, UnfitError, open_section
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
+from adapters.sql.joins import tables_of
 from adapters.sql.query import (
     ALWAYS,
     Columns,
@@ -146,10 +147,6 @@ def _of_type(place: Place, kind: Kind, is_compared: bool) -> Iterator[_Finding]:
         yield Severity.ERROR, text, ""
 
 
-_NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION|USING)\b"
-_TABLE = re.compile(
-    rf"\b(?:FROM|JOIN)\s+([\w.]+)(?:\s+(?:AS\s+)?(?!{_NO_ALIAS})(\w+))?", re.IGNORECASE
-)
 _CALL = re.compile(
     r"\b(?:COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\([^()]*\)", re.IGNORECASE
 )
@@ -445,7 +442,7 @@ class Inspection:
     def _mixed_zones(self) -> Findings:
         """Report expressions of columns with a zone and columns without one."""
         for rows, mark in selects(self.section.mapping):
-            tables = {alias or name: name for name, alias in _TABLE.findall(rows)}
+            tables = tables_of(rows)
             for match in _CALL.finditer(rows):
                 kinds: dict[Kind, str] = {}
                 for alias, column in _COLUMN.findall(match[0].partition("(")[2]):
@@ -493,18 +490,18 @@ class Inspection:
     def _merged_patients(self) -> Findings:
         """Report how many stays are of a patient who was replaced by another."""
         section, place = self.section, self.place("patient_id")
-        survivors = section.filters.survivors
-        if survivors is None or not place.field.columns:
+        merges, field = section.merges, place.field
+        if merges is None or field.follows_merges or not field.columns:
             return
-        column = section.columns.column(place.field.filter_column)
-        is_merged = survivors.replaced_by.present
-        of_merged = in_rows(column, survivors.columns, survivors.id, is_merged)
+        column = section.columns.column(field.filter_column)
+        is_merged = merges.survivor.present
+        of_merged = in_rows(column, merges.columns, merges.id, is_merged)
         if stays := self.count(section.columns, all_of([self.served, of_merged])):
             text = (
                 f"{_rows(stays, 'has', 'have')} a patient who was replaced: searches by the"
-                " survivor do not find them. Let the SELECT give the survivor"
+                " survivor do not find them"
             )
-            yield self.at(place, text, Severity.WARNING)
+            yield self.at(place, text, Severity.WARNING, "merges: follow")
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""

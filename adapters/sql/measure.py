@@ -8,7 +8,7 @@ reported as slow.
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -44,6 +44,7 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Inspection
+from adapters.sql.joins import between, looked_up
 from adapters.sql.query import NEVER
 
 PAGE = 20
@@ -62,6 +63,8 @@ class Lack(NamedTuple):
     place: Place
     statement: str
     has_words: bool = False
+    joined: str = ""
+    """The column, where it is one that joins tables and not that of the field."""
 
 
 class Measuring:
@@ -121,14 +124,13 @@ class Measuring:
     ) -> Iterator[Result]:
         """Yield what a page and a count cost, and where they are slow for another reason."""
         lacks = [lack for place in places for lack in self._lacking(place, query)]
-        for lack in lacks:
-            self._lacks.setdefault(lack.statement, lack)
-            self._searches.setdefault(lack.statement, []).append(word)
+        lacks += self._lacking_of_merges(places[0], query)
         name = f"{self._kind}?{word}"
         try:
             costs = [self._cost(name, query)]
             if query.criteria:
                 costs += self._cost_of_count(f"{name}, count", query)
+                costs += self._costs_of_merges(f"{name}, merges", query)
         except SourceTimedOutError:
             text = f"'{word}' fails: it takes longer than source.timeout_seconds"
             yield self._of_index(places[0], text, Severity.WARNING)
@@ -137,11 +139,17 @@ class Measuring:
             text = f"'{word}' fails: {error}"
             yield self._of_index(places[0], text, Severity.ERROR)
             return
-        yield replace(costs[0], indexes=tuple(lack.statement for lack in lacks))
-        yield from costs[1:]
         slow = [cost for cost in costs if _is_slow(cost)]
+        if slow:
+            columns = looked_up(self._section.mapping.rows)
+            lacks += self._lacking_joins(places[0], columns)
         if slow and not lacks:
             yield self._slow(word, query, places[0], slow[0])
+        for lack in lacks:
+            self._lacks.setdefault(lack.statement, lack)
+            self._searches.setdefault(lack.statement, []).append(word)
+        yield replace(costs[0], indexes=tuple(lack.statement for lack in lacks))
+        yield from costs[1:]
 
     def _cost(self, name: str, query: SearchQuery) -> Measurement:
         search = partial(self._adapter.search, query)
@@ -149,6 +157,7 @@ class Measuring:
         if milliseconds > SLOW:
             milliseconds = min(milliseconds, timed(search)[1])
         read, missing = 0, query.count + 1
+        query, _ = self._section.meant(self._of.database, query)
         for segment, condition in self._section.segments(query):
             statement = self._section.page(segment, condition, missing)
             rows = self._of.database.rows_read(statement)
@@ -165,9 +174,18 @@ class Measuring:
             total, milliseconds = timed(partial(self._adapter.count, query))
         except TooCostlyError:
             return
-        condition = self._section.filters.of_query(query)
+        meant, _ = self._section.meant(self._of.database, query)
+        condition = self._section.filters.of_query(meant)
         rows = self._of.database.rows_read(self._section.columns.count(condition))
         yield Measurement(name, milliseconds, total, rows and rows.read)
+
+    def _costs_of_merges(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
+        """Yield what the first step along merges costs."""
+        merges, database = self._section.merges, self._of.database
+        for statement in merges.first_steps(query) if merges else ():
+            found, milliseconds = timed(partial(database.fetch, statement))
+            rows = database.rows_read(statement)
+            yield Measurement(name, milliseconds, len(found), rows and rows.read)
 
     def _slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
@@ -219,6 +237,26 @@ class Measuring:
             columns = ", ".join(map(self._written, origins))
             yield Lack(place, f"CREATE INDEX {name} ON {origin.table} ({columns});")
 
+    def _lacking_of_merges(self, place: Place, query: SearchQuery) -> Iterator[Lack]:
+        """Yield the indexes that are missed where merges are followed in both directions."""
+        merges = self._section.merges
+        if merges is None or not place.field.follows_merges or not query.criteria:
+            return
+        rows = self._of.mapping.resources[ResourceType.PATIENT].rows
+        names = merges.id.name, merges.survivor.column.name
+        origins = self._of.origins_of(rows)
+        plain = (origins[name] for name in names if name in origins)
+        yield from self._lacking_joins(place, (*plain, *between(rows, *names)))
+
+    def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Iterator[Lack]:
+        """Yield the indexes of columns of tables that no index begins with."""
+        for origin in dict.fromkeys(columns):
+            begins = self._begins(origin.table)
+            if begins is not None and _plain(origin.column) not in begins:
+                table, column = origin.table, self._written(origin)
+                text = f"CREATE INDEX {_name(origin)} ON {table} ({column});"
+                yield Lack(place, text, joined=str(origin))
+
     def _indexable(self, place: Place) -> Origin | None:
         """Return the column that is compared, or its expression on the table of the id."""
         if origin := self._of.origin(place):
@@ -266,16 +304,27 @@ class Measuring:
         if lack.has_words:
             text = f"no index has the words of this column: {searches}"
             severity = Severity.NOTE
+        elif lack.joined:
+            text = f"no index begins with a column that joins tables: {searches}"
         elif lack.place.field.codes is not None:
             text += " (it has few different values: an index helps with rare ones only)"
             severity = Severity.NOTE
-        return self._of_index(lack.place, text, severity, lack.statement)
+        return self._of_index(
+            lack.place, text, severity, lack.statement, column=lack.joined
+        )
 
     def _of_index(
-        self, place: Place, text: str, severity: Severity, remedy: str = ""
+        self,
+        place: Place,
+        text: str,
+        severity: Severity,
+        remedy: str = "",
+        column: str = "",
     ) -> Finding:
-        """Return the finding of a field with the column that is compared."""
-        column = str(self._of.origin(place) or place.field.filter_column or "")
+        """Return the finding of a field with the column that is compared, or another one."""
+        column = column or str(
+            self._of.origin(place) or place.field.filter_column or ""
+        )
         topic = "fields that an index may help"
         return Finding.of_field(place, column, text, severity, remedy, topic)
 
@@ -285,10 +334,12 @@ def _is_slow(cost: Measurement) -> bool:
     return is_far or cost.milliseconds > SLOW
 
 
-def _begins(connection: sa.Connection, table: str) -> frozenset[str]:
-    """Return the first column or expression of each index of a table."""
+def _begins(connection: sa.Connection, table: str) -> frozenset[str] | None:
+    """Return the first column or expression of each index of a table, None for a view."""
     *schemas, name = (a or b for a, b in re.findall(r'"([^"]+)"|([^."]+)', table))
     schema, inspector = schemas[-1] if schemas else None, sa.inspect(connection)
+    if name in inspector.get_view_names(schema):
+        return None
     with warnings.catch_warnings():
         # An index of an expression that SQLAlchemy does not read.
         warnings.simplefilter("ignore", sa.exc.SAWarning)

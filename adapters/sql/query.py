@@ -485,6 +485,7 @@ class Columns:
         self._keys: dict[object, KeyColumn] = {}
         self._rows = lru_cache(CACHED_STATEMENTS)(self._prepare_rows)
         self._count = lru_cache(CACHED_STATEMENTS)(self._prepare_count)
+        self._each = lru_cache(CACHED_STATEMENTS)(self._prepare_each)
 
     def column(self, name: str | None) -> SqlColumn:
         """Return a column by its name."""
@@ -533,6 +534,23 @@ class Columns:
         if limit is None:
             return prepared
         return prepared._replace(select=self.dialect.first(prepared.select, limit))
+
+    def select_each(
+        self, names: Sequence[str], conditions: Sequence[Condition]
+    ) -> Statement:
+        """Return a SELECT of the rows of each condition, those of all in one statement."""
+        values = chain.from_iterable(each.values for each in conditions)
+        return self._each(tuple(names), tuple(conditions)).bind(tuple(values))
+
+    def _prepare_each(
+        self, names: tuple[str, ...], conditions: tuple[Condition, ...]
+    ) -> "_Prepared":
+        bound = Names()
+        selected = sa.select(*(self.table.c[name] for name in names))
+        selects = [selected.where(each.build(bound)) for each in conditions]
+        # Each finds its rows by an index: few databases do for columns of two tables.
+        statement: Any = sa.union_all(*selects) if len(selects) > 1 else selects[0]
+        return _Prepared(statement, tuple(bound.all))
 
     def count(self, condition: Condition) -> Statement:
         """Return the statement that counts the rows."""
@@ -630,54 +648,6 @@ class Columns:
         return all_of([column.like(pattern, is_folded=is_folded), present])
 
 
-class Survivors(NamedTuple):
-    """The patients that replaced merged ones: columns of the patients' section."""
-
-    columns: Columns
-    id: SqlColumn
-    replaced_by: KeyColumn
-
-    def of(self, column: SqlColumn, ids: Sequence[tuple[object, object]]) -> Condition:
-        """Return where a column is one of the patients, or the one that replaced it.
-
-        `ids` holds each id as the column has it, and as `id` has it.
-        """
-        survivor = self.replaced_by.column
-        replaced = [
-            all_of([self.id.is_in([value]), self.replaced_by.present])
-            for _, value in ids
-        ]
-
-        def build(names: Names) -> sa.ColumnElement[bool]:
-            values = [column.bind(names) for _ in ids]
-            if converted(column, survivor) is None:
-                values = [sa.cast(value, sa.String(LONGEST_ID)) for value in values]
-            rows = [
-                sa.select()
-                .select_from(self.columns.table)
-                .where(condition.build(names))
-                .limit(1)
-                for condition in replaced
-            ]
-
-            def one_of(
-                compared: Expression, other: Expression
-            ) -> sa.ColumnElement[bool]:
-                survivors = (
-                    row.with_only_columns(other).scalar_subquery() for row in rows
-                )
-                return compared.in_([*values, *survivors])
-
-            return meets(column, survivor, one_of)
-
-        bound = chain.from_iterable(condition.values for condition in replaced)
-        return Condition(
-            (self.id, column, *(condition.shape for condition in replaced)),
-            (*(value for value, _ in ids), *bound),
-            build,
-        )
-
-
 # Filters
 
 
@@ -702,7 +672,6 @@ class Filters:
     columns: Columns
     item_columns: Mapping[str, Columns] = field(default_factory=dict)
     date_reading: DateReading = DateReading.START
-    survivors: Survivors | None = None
 
     def of_query(
         self, query: SearchQuery, implied: Operator | None = None
@@ -778,8 +747,12 @@ class Filters:
         match criterion:
             case TokenCriterion():
                 return any_of(self._token(row, slot, criterion) for slot in row.slots)
-            case ReferenceCriterion():
-                return any_of(self._reference(row, s, criterion) for s in row.slots)
+            case ReferenceCriterion(values=values):
+                return any_of(
+                    self._counted(item, columns.equal(field, values))
+                    for slot in row.slots
+                    for field, columns, item in self._fields(slot)
+                )
             case DateCriterion(values=values):
                 # One of several values, or a gap between two, is not implied.
                 if len(values) != 1 or values[0].prefix is Prefix.NE:
@@ -827,32 +800,6 @@ class Filters:
         if self._slot(slot)[1] is SlotKind.FLAG and field.codes is None:
             return columns.equal(field, _FLAGS.get(token.code, ()))
         return columns.coded(field, token.code)
-
-    def _reference(
-        self, row: SearchParameter, slot: str, criterion: ReferenceCriterion
-    ) -> Condition:
-        is_patient = row.target is ResourceType.PATIENT and self.survivors is not None
-        return any_of(
-            self._of_patients(field, criterion.values)
-            if is_patient and item is None and field.filter_column
-            else self._counted(item, columns.equal(field, criterion.values))
-            for field, columns, item in self._fields(slot)
-        )
-
-    def _of_patients(self, field: FieldMapping, ids: Sequence[str]) -> Condition:
-        """Return the rows of these patients, or of those that replaced them (decision 9)."""
-        survivors = self.survivors
-        assert survivors is not None, "called where patients may be replaced"
-        column, own = self.columns.column(field.filter_column), field.own(ids)
-        unknown = [id for id in own if not held(survivors.id.kind, id)]
-        alone = self.columns.among(column, unknown)
-        pairs = [
-            (value, id_value)
-            for id in own
-            for value in held(column.kind, id)
-            for id_value in held(survivors.id.kind, id)
-        ]
-        return any_of([alone, survivors.of(column, pairs)]) if pairs else alone
 
     def _date(self, slot: str, value: DateValue, implied: Operator | None) -> Condition:
         if slot == "start" and self.date_reading is DateReading.PERIOD:

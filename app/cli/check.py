@@ -12,7 +12,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
@@ -26,6 +26,7 @@ from adapters.encryption import WITHOUT_TLS, exposed_sources
 from adapters.inspection import Finding as Finding
 from adapters.inspection import Inspectable, Measurement, Result, selects
 from adapters.inspection import Severity as Severity
+from adapters.mapping.examples import example_lines, lines_of
 from adapters.mapping.load import ProfileGivenError, load_mapping, read_nodes
 from adapters.mapping.model import (
     KnownFinding,
@@ -442,18 +443,10 @@ def _line_of(mark: Mark, words: str) -> Mark:
     return mark
 
 
-_NOBODYS = re.compile(
-    r"""[^#]*(?:["']|[-:,\[{]\s*)
-    (?:https?://(?:[\w-]+\.)*example\.(?:org|com|net)\b|urn:oid:1\.2\.250\.1\.999\b)""",
-    re.VERBOSE,
-)
-"""A value that begins so: a text that only tells of such a system is none."""
-
 _EXAMPLE_SYSTEM = (
     "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are nobody's: put the"
     " hospital's"
 )
-_SHOWN_LINES = 10
 
 
 def marked_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -464,21 +457,17 @@ def marked_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
-    """Yield up to two findings: for the marked lines, and for identifiers of examples."""
+    """Yield findings of whole files: for the marked lines, and for identifiers of examples."""
     text = file.read_text(encoding="utf-8-sig")
     marked = [number for number, _ in marked_lines(text)]
     several = "questions are" if len(marked) > 1 else "question is"
-    lines = enumerate(text.splitlines(), 1)
-    example = [number for number, line in lines if _NOBODYS.match(line)]
-    for numbers, problem, weight in (
-        (marked, f"{len(marked)} {several} marked '# ?'", severity),
-        (example, _EXAMPLE_SYSTEM, Severity.WARNING),
-    ):
-        shown = ", ".join(map(str, numbers[:_SHOWN_LINES]))
-        shown += ", …" if len(numbers) > _SHOWN_LINES else ""
-        if numbers:
-            message = f"{problem}: line{'s' * (len(numbers) > 1)} {shown}"
-            yield Finding(str(file), numbers[0], 1, message, severity=weight)
+    if marked:
+        message = f"{len(marked)} {several} marked '# ?': {lines_of(marked)}"
+        yield Finding(str(file), marked[0], 1, message, severity=severity)
+    with suppress(MappingError):
+        for mark, lines in example_lines(file):
+            message = f"{_EXAMPLE_SYSTEM}: {lines}"
+            yield Finding(mark.file, mark.line, 1, message, severity=Severity.WARNING)
 
 
 # The source

@@ -22,14 +22,22 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from adapters.contract import Adapter, AdapterError, Problem
+from adapters.encryption import is_loopback
+from adapters.mapping.examples import example_lines
 from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping, open_kept
-from adapters.mapping.model import SourceMapping
+from adapters.mapping.model import Reader, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from app.config import PREFIX, Settings, SettingsError
 from app.logging import configure_logs
 from app.tls import require_verified_tls
+
+_EXAMPLES = (
+    "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are served on loopback"
+    " only: put the hospital's"
+)
 
 CHECK_SECONDS = 15.0
 """How long the source may take to answer the check; then it counts as away."""
@@ -196,8 +204,9 @@ def check_mapping(settings: Settings, state: StateDirectory) -> None:
         raise RefusedError(str(error)) from error
     service: Service = app.extensions[EXTENSION]
     problems = source_problems(service.adapter, CHECK_SECONDS)
-    if lasting := [p.text for p in problems if p.serious and not p.outage]:
-        raise RefusedError("\n".join(lasting))
+    lasting = [p.text for p in problems if p.serious and not p.outage]
+    if faults := [*lasting, *example_faults(settings, settings.mapping)]:
+        raise RefusedError("\n".join(faults))
     # Only here is it the one that is served: what was raised above keeps the last one.
     state.candidate.replace(state.mapping)
     _warn(mapping, problems, settings.threads)
@@ -221,15 +230,29 @@ def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
     return tuple(results[0]) if results else (hangs,)
 
 
+def example_faults(
+    settings: Settings, mapping: Path, read: Reader = from_disk
+) -> list[str]:
+    """Return where other machines would get identifiers of examples (decision 33).
+
+    A base URL on loopback is a demo, or a trial.
+    """
+    if is_loopback(urlsplit(settings.base_url).hostname):
+        return []
+    return [
+        f"{mark}: {_EXAMPLES}: {rows}" for mark, rows in example_lines(mapping, read)
+    ]
+
+
 def can_serve(settings: Settings, state: StateDirectory) -> bool:
     """Return whether a copy of the mapping file is kept and still loads."""
     try:
-        origin, _ = open_kept(state.mapping.read_bytes())
+        origin, read = open_kept(state.mapping.read_bytes())
         mapping = load_mapping(state.mapping, os.environ)
         require_verified_tls(settings, mapping)
     except (MappingError, OSError, SettingsError):
         return False
-    return origin == settings.mapping
+    return origin == settings.mapping and not example_faults(settings, origin, read)
 
 
 def _warn(mapping: SourceMapping, problems: Iterable[Problem], threads: int) -> None:

@@ -22,6 +22,9 @@ from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
 
+LOOPBACK = f"https://{HOST}/fhir/v3"
+"""Where the demo may be served: its mapping has identifiers of examples."""
+
 MAPPING = ROOT / "mappings" / "demo" / "demo.yaml"
 
 
@@ -57,7 +60,7 @@ def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> 
     mapping = tmp_path / "faulty.yaml"
     text = MAPPING.read_text().replace("profile: full", "profile: ful")
     mapping.write_text(text.replace("time_zone:", "time_zon:"))
-    lines = refused(**provider.environ(mapping), PAS_URL="sqlite://")
+    lines = refused(**provider.environ(mapping, BASE_URL=LOOPBACK), PAS_URL="sqlite://")
     assert all(line.startswith(f"{mapping}:") for line in lines)
     assert any("'ful'" in line for line in lines)
     assert any("time_zon" in line for line in lines)
@@ -69,7 +72,7 @@ def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> 
 def test_serve_refuses_a_source_without_a_usable_address(
     pas: dict[str, str], expected: str
 ) -> None:
-    (line,) = refused(**provider.environ(MAPPING), **pas)
+    (line,) = refused(**provider.environ(MAPPING, BASE_URL=LOOPBACK), **pas)
     assert expected in line
 
 
@@ -79,7 +82,7 @@ def test_serve_refuses_a_class_that_is_not_installed(tmp_path: Path) -> None:
         "mapping: 1\nname: Own\nprofile: full\ntime_zone: Europe/Paris\n"
         'source: {kind: "nosuch.pas:Pas"}\nencounter: {}\n'
     )
-    (line,) = refused(**provider.environ(mapping))
+    (line,) = refused(**provider.environ(mapping, BASE_URL=LOOPBACK))
     assert line.startswith(f"{mapping}:5:16: source.kind: 'nosuch.pas:Pas'")
 
 
@@ -90,7 +93,9 @@ def test_serve_refuses_an_account_that_may_write(
     mapping = tmp_path / "hospital.yaml"
     text = mapping_text(EDGES).replace("may_write: true", "timeout_seconds: 60")
     mapping.write_text(text, "utf-8")
-    (line,) = refused(**provider.environ(mapping), PAS_URL=postgresql_url)
+    (line,) = refused(
+        **provider.environ(mapping, BASE_URL=LOOPBACK), PAS_URL=postgresql_url
+    )
     assert "source.may_write" in line
 
 
@@ -102,11 +107,26 @@ def test_serve_refuses_a_database_without_a_column_of_the_mapping(
     mapping = tmp_path / "hospital.yaml"
     text = mapping_text(EDGES).replace("{from: visit}", "{from: visite}")
     mapping.write_text(text, "utf-8")
-    (message,) = refused(**provider.environ(mapping), PAS_URL=url)
+    (message,) = refused(**provider.environ(mapping, BASE_URL=LOOPBACK), PAS_URL=url)
     line = next(n for n, line in enumerate(text.splitlines(), 1) if "visite" in line)
     column = text.splitlines()[line - 1].index("visite") + 1
     assert message.startswith(f"{mapping}:{line}:{column}: Encounter.identifier.value")
     assert "did you mean 'visit'?" in message
+
+
+def test_serve_refuses_identifiers_of_examples_off_loopback(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
+    (mapping := tmp_path / "hospital.yaml").write_text(mapping_text(EDGES), "utf-8")
+    lines = mapping.read_text("utf-8").splitlines()
+    named = [
+        number
+        for number, line in enumerate(lines, 1)
+        if "1.2.250.1.999" in line or "example.org" in line
+    ]
+    (line,) = refused(**provider.environ(mapping), PAS_URL=url)
+    assert line.startswith(f"{mapping}:{named[0]}:")
+    assert line.endswith(f"lines {', '.join(map(str, named))}")
 
 
 def logged(log: Path) -> list[dict[str, object]]:
@@ -115,7 +135,9 @@ def logged(log: Path) -> list[dict[str, object]]:
 
 def test_serve_becomes_the_service(tmp_path: Path) -> None:
     port = free_ports()
-    environ = provider.environ(MAPPING, BIND=f"{HOST}:{port}", WORKERS="1")
+    environ = provider.environ(
+        MAPPING, BASE_URL=LOOPBACK, BIND=f"{HOST}:{port}", WORKERS="1"
+    )
     log = tmp_path / "log"
     with log.open("wb") as file:
         process = subprocess.Popen(

@@ -46,6 +46,8 @@ UPDATE gnuhealth_person_name SET family = NULL WHERE party = 14;
 UPDATE gnuhealth_person_name SET given = '' WHERE party = 12 AND use = 'official';
 UPDATE party_party SET replaced_by = (SELECT party FROM gnuhealth_patient WHERE id = 2)
   WHERE id = (SELECT party FROM gnuhealth_patient WHERE id = 5);
+UPDATE party_party SET replaced_by = (SELECT party FROM gnuhealth_patient WHERE id = 5)
+  WHERE id = (SELECT party FROM gnuhealth_patient WHERE id = 9);
 INSERT INTO party_party_lang (id, party, lang) SELECT 9001, 12, MIN(id) FROM ir_lang;
 UPDATE gnuhealth_du SET address_street = 'rue des Lilas
 bâtiment B' WHERE id = 1;

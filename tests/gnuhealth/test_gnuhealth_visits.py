@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from adapters.contract import Adapter, EncounterRecord, NotFoundError
+from adapters.contract import Adapter, EncounterRecord, GoneError, NotFoundError
 from adapters.testing.harness import STAY, ask, patient, token
 from tests.gnuhealth.samples import EVERY, Sample, own_ids, stays_of
 
@@ -12,7 +12,7 @@ Stays = dict[str, EncounterRecord]
 
 
 def test_an_evaluated_appointment_is_its_evaluation(
-    sample: Sample, stays: Stays
+    sample: Sample, health: Adapter, stays: Stays
 ) -> None:
     pairs = sample.rows(
         "SELECT id, appointment FROM gnuhealth_patient_evaluation"
@@ -20,7 +20,11 @@ def test_an_evaluated_appointment_is_its_evaluation(
     )
     assert len(pairs) == 80
     assert {f"eva-{evaluation}" for evaluation, _ in pairs} <= stays.keys()
-    assert not {f"app-{appointment}" for _, appointment in pairs} & stays.keys()
+    evaluated = {f"app-{appointment}" for _, appointment in pairs}
+    assert not evaluated & stays.keys()
+    for id in evaluated:
+        with pytest.raises(GoneError):
+            health.read(STAY, id)
 
 
 def test_an_evaluation_made_during_a_stay_is_part_of_it(
@@ -38,11 +42,15 @@ def test_an_evaluation_made_during_a_stay_is_part_of_it(
 
 def test_one_visit_in_all_three_tables_is_served_once(odd: Adapter) -> None:
     served = stays_of(odd, ask(patient("7"), count=EVERY)).keys()
-    hidden = {"app-9004", "app-9005", "eva-9004"}
+    others = {
+        "app-9004": GoneError,
+        "app-9005": GoneError,
+        "eva-9004": NotFoundError,
+    }
     assert "inp-9004" in served
-    assert not hidden & served
-    for id in hidden:
-        with pytest.raises(NotFoundError):
+    assert not others.keys() & served
+    for id, error in others.items():
+        with pytest.raises(error):
             odd.read(STAY, id)
 
 
@@ -70,14 +78,33 @@ def test_cancelled_and_missed_are_not_served(sample: Sample, health: Adapter) ->
     cancelled = sample.texts(
         "SELECT id FROM gnuhealth_inpatient_registration WHERE state = 'cancelled'"
     )
-    with pytest.raises(NotFoundError):
+    with pytest.raises(GoneError):
         health.read(STAY, f"inp-{min(cancelled)}")
     for state in ("user_cancelled", "center_cancelled", "no_show"):
         number = sample.number(
             f"SELECT MIN(id) FROM gnuhealth_appointment WHERE state = '{state}'"
         )
-        with pytest.raises(NotFoundError):
+        with pytest.raises(GoneError):
             health.read(STAY, f"app-{number}")
+
+
+def test_an_appointment_that_became_part_of_a_stay_is_removed(own: Sample) -> None:
+    adapter = own.open()
+    number = own.number(
+        "SELECT MIN(id) FROM gnuhealth_appointment WHERE state = 'confirmed' AND patient IS"
+        " NOT NULL AND id NOT IN (SELECT appointment FROM gnuhealth_patient_evaluation"
+        " WHERE appointment IS NOT NULL)"
+    )
+    id = f"app-{number}"
+    assert adapter.read(STAY, id).id == id
+    own.run(
+        "UPDATE gnuhealth_appointment SET inpatient_registration_code = 501"
+        f" WHERE id = {number};"
+    )
+    with pytest.raises(GoneError):
+        adapter.read(STAY, id)
+    assert id not in stays_of(adapter, ask(count=EVERY))
+    adapter.close()
 
 
 def test_class_comes_from_two_columns_and_the_table(

@@ -134,6 +134,8 @@ def service_environ(
 ) -> dict[str, str]:
     """Return the environment of a service on two ports from `first` on."""
     chosen = {
+        # On loopback: the mapping has identifiers of examples.
+        "BASE_URL": f"https://{HOST}:{first}/fhir/v3",
         "BIND": f"{HOST}:{first}",
         "OPERATIONS_BIND": f"{HOST}:{first + 1}",
         "TRUSTED_PROXIES": HOST,

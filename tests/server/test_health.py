@@ -293,7 +293,8 @@ def test_what_passes_is_kept_and_what_is_refused_is_not(
     hospital: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     state = StateDirectory(tmp_path)
-    settings = provider.settings(hospital, THREADS="2")
+    base_url = "https://127.0.0.1/fhir/v3"
+    settings = provider.settings(hospital, THREADS="2", BASE_URL=base_url)
     assert not can_serve(settings, state)
     with caplog.at_level(logging.WARNING):
         check_mapping(settings, state)
@@ -307,5 +308,7 @@ def test_what_passes_is_kept_and_what_is_refused_is_not(
     assert state.mapping.read_bytes() == kept
     assert can_serve(settings, state)
     assert not can_serve(replace(settings, mapping=tmp_path / "other.yaml"), state)
+    # Identifiers of examples are for this machine alone.
+    assert not can_serve(provider.settings(hospital), state)
     state.mapping.unlink()
     assert not can_serve(settings, state)

@@ -22,7 +22,6 @@ from adapters.sql.query import (
     Condition,
     KeyColumn,
     Order,
-    Survivors,
     all_of,
     any_of,
     in_rows,
@@ -87,7 +86,6 @@ def statements(database: str) -> Mapping[str, Statement]:
     past = any_of([began.compare("<", 1), id_.compare("<", 2)])
     numbered = numbers.column("digits").is_in(["1"])
     merged = KeyColumn(people.column("merged"))
-    survivor = KeyColumn(people.column("survivor"))
     shown = FieldMapping("name", Mark("", 1, 1), ("name",))
     folded = FieldMapping("name", Mark("", 1, 1), ("name",), search_column="name")
 
@@ -122,11 +120,12 @@ def statements(database: str) -> Mapping[str, Statement]:
         "not-in-codes": page(state.not_in(["S", "T"])),
         "in-other-type": page(stays.column("colour").is_in(["red"])),
         "ends-in-blanks": stays.count(name.ends_in_blanks),
-        "merged-patient": page(
-            Survivors(people, people.column("id"), merged).of(patient, [(1, 1), (2, 2)])
-        ),
-        "merged-patient-by-text": page(
-            Survivors(people, people.column("code"), survivor).of(patient, [(1, "1")])
+        "merges": people.select_each(
+            ["id", "merged"],
+            [
+                all_of([people.column("id").is_in([1, 2]), merged.present]),
+                all_of([merged.column.is_in([1, 2]), merged.present]),
+            ],
         ),
         "of-second-select": of_patient("id", "patient"),
         "of-second-select-by-text-id": of_patient("code", "code"),

@@ -43,6 +43,8 @@ IDS = {"stay_id", "patient_id", "code"}
 
 def _ids(cursor: Any) -> list[str]:
     names = [column[0] for column in cursor.description or ()]
+    if names[1:] == ["replaced_by"]:
+        return []  # a step of merges
     at = next((n for n, name in enumerate(names) if name in {*IDS, "id"}), 0)
     return [str(row[at]) for row in cursor.fetchall()] if names else []
 

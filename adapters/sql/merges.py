@@ -1,0 +1,201 @@
+"""Patients who were merged into others: whose stays a search means, and whom a stay shows.
+
+The row of a patient names the one that it was merged into. Merges are followed from the
+patients that a search or a page names, with one statement for each step of a chain: stays are
+then compared with ids, by the index of their own column, on every database.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import inf
+from typing import Any, NamedTuple, cast
+
+from adapters.contract import (
+    Criterion,
+    EncounterRecord,
+    Record,
+    ReferenceCriterion,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    SourceDataError,
+)
+from adapters.mapping.model import FieldMapping, Mark
+from adapters.mapping.slots import FHIR_ID
+from adapters.mapping.values import text_or_none
+from adapters.parameters import SEARCH_PARAMETERS
+from adapters.sql.dialects.base import Statement
+from adapters.sql.engine import Database
+from adapters.sql.query import NEVER, Columns, KeyColumn, SqlColumn, all_of
+
+MOST = 1000
+"""As many patients may be one: every database takes a list of so many values."""
+
+_TOO_MANY = f"more than {MOST:,} patients were merged into one"
+_NO_ID = "the patient that replaced it has an id that is not a FHIR id"
+
+
+class Chains(NamedTuple):
+    """The `ids` whose merges are known, and the survivor of each that was merged."""
+
+    ids: dict[str, None]
+    survivors: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Merges:
+    """The merges of the patients of a SELECT: `id` was merged into `survivor`.
+
+    `patient` is the field of a stay that holds a patient. Where it follows merges, stays
+    keep the ids of merged patients; else they have moved to the survivor. `mark` is the
+    place of the patients in the mapping.
+    """
+
+    mark: Mark
+    columns: Columns
+    id: SqlColumn
+    survivor: KeyColumn
+    patient: FieldMapping
+
+    def names_patients(self, criterion: Criterion) -> bool:
+        """Whether a criterion of stays names patients."""
+        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
+        return row.target is ResourceType.PATIENT and bool(self.patient.columns)
+
+    def meant(
+        self, database: Database, query: SearchQuery
+    ) -> tuple[SearchQuery, Chains]:
+        """Return a search of stays with every id of the patients that it names (decision 9).
+
+        Raises SourceDataError where these are more than a list of values may hold.
+        """
+        chains, criteria = Chains({}, {}), []
+        shared = {} if query.shared is None else query.shared
+        for criterion in query.criteria:
+            if isinstance(criterion, ReferenceCriterion) and self._names(criterion):
+                own = self._chains(database, criterion, shared)
+                chains.ids.update(own.ids)
+                chains.survivors.update(own.survivors)
+                ids = (self.patient.prefix + id for id in own.ids)
+                values = dict.fromkeys((*criterion.values, *ids))
+                criterion = replace(criterion, values=_padded(values))
+            criteria.append(criterion)
+        return replace(query, criteria=tuple(criteria)), chains
+
+    def shown(
+        self,
+        database: Database,
+        records: Sequence[Record | RowFault],
+        chains: Chains,
+    ) -> tuple[Record | RowFault, ...]:
+        """Return the records, stays of merged patients with the last survivor.
+
+        Where merges lead in a circle there is none: the stay keeps its own patient. `chains`
+        are those that are known already.
+        """
+        if not self.patient.follows_merges:
+            return tuple(records)
+        stays = (each for each in records if isinstance(each, EncounterRecord))
+        ids = self.patient.own(stay.patient_id for stay in stays if stay.patient_id)
+        self._follow(database, ids, chains, back=False, most=inf)
+        return tuple(self._moved(each, chains.survivors) for each in records)
+
+    def first_steps(self, query: SearchQuery) -> Iterator[Statement]:
+        """Yield the first statement with which a search follows merges, for each criterion."""
+        for criterion in query.criteria:
+            if isinstance(criterion, ReferenceCriterion) and self._names(criterion):
+                own = self.patient.own(criterion.values)
+                if step := self._step(own, back=self.patient.follows_merges):
+                    yield step
+
+    def _names(self, criterion: Criterion) -> bool:
+        """Whether a criterion of stays names patients."""
+        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
+        return row.target is ResourceType.PATIENT and bool(self.patient.columns)
+
+    def _chains(
+        self,
+        database: Database,
+        criterion: ReferenceCriterion,
+        shared: dict[Any, Any],
+    ) -> Chains:
+        """Return the chains of the patients of a criterion.
+
+        Stays of several tables refer to the same patients: one of them reads their merges.
+        """
+        back = self.patient.follows_merges
+        key = (database, self.mark, back, criterion.values)
+        if key not in shared:
+            chains = Chains({}, {})
+            own = self.patient.own(criterion.values)
+            self._follow(database, own, chains, back=back)
+            shared[key] = chains
+        return cast("Chains", shared[key])
+
+    def _follow(
+        self,
+        database: Database,
+        ids: Iterable[str],
+        chains: Chains,
+        *,
+        back: bool,
+        most: float = MOST,
+    ) -> None:
+        """Add ids to the chains, and all that merges lead to from them; circles end."""
+        ahead = [id for id in dict.fromkeys(ids) if id not in chains.ids]
+        while ahead:
+            chains.ids.update(dict.fromkeys(ahead))
+            if len(chains.ids) > most:
+                raise SourceDataError(_TOO_MANY)
+            step = self._step(ahead, back=back)
+            rows = database.fetch(step) if step else ()
+            ends = [tuple(map(text_or_none, row)) for row in rows]
+            merges = [(id, survivor) for id, survivor in ends if id and survivor]
+            chains.survivors.update(merges)
+            reached = dict.fromkeys(chain.from_iterable(merges))
+            ahead = [id for id in reached if id not in chains.ids]
+
+    def _step(self, ids: Sequence[str], *, back: bool) -> Statement | None:
+        """Return the statement that reads the merges of ids, with `back` those into them."""
+        columns = (self.id, self.survivor.column) if back else (self.id,)
+        parts = (self.columns.among(column, _padded(ids)) for column in columns)
+        conditions = [all_of([each, self.survivor.present]) for each in parts]
+        conditions = [each for each in conditions if each is not NEVER]
+        selected = [self.id.name, self.survivor.column.name]
+        return self.columns.select_each(selected, conditions) if conditions else None
+
+    def _moved(
+        self, record: Record | RowFault, survivors: Mapping[str, str]
+    ) -> Record | RowFault:
+        if not isinstance(record, EncounterRecord):
+            return record
+        own = record.patient_id.removeprefix(self.patient.prefix)
+        if own not in survivors:
+            return record
+        moved = self.patient.prefix + _last(own, survivors)
+        if FHIR_ID.fullmatch(moved):
+            return record._replace(patient_id=moved)
+        column = self.survivor.column.name
+        return RowFault("patient_id", column, _NO_ID, id=record.id)
+
+
+def _padded(ids: Iterable[str]) -> tuple[str, ...]:
+    """Return ids with the last one repeated, so that statements come in few lengths.
+
+    To plan one takes a database longer than to run it.
+    """
+    values = tuple(ids)
+    length = 1 << (len(values) - 1).bit_length() if values else 0
+    return (*values, *values[-1:] * (length - len(values)))
+
+
+def _last(id: str, survivors: Mapping[str, str]) -> str:
+    """Return the last survivor of a patient, the patient itself in a circle."""
+    last, passed = id, {id}
+    while last in survivors:
+        last = survivors[last]
+        if last in passed:
+            return id
+        passed.add(last)
+    return last

@@ -1,0 +1,174 @@
+"""Merged patients whose stays keep the old ids: chains, branches and circles, on each database."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapters.contract import EncounterRecord, SourceDataError
+from adapters.mapping.load import load_mapping
+from adapters.mapping.problems import MappingError
+from adapters.sql.merges import MOST
+from adapters.testing.harness import STAY, ask, dates, ids_of, patient
+from tests.adapters.emptied import HEAD, Opened
+
+FOLLOWED = """\
+encounter:
+  rows: SELECT id, person, began FROM stays
+  fields:
+    id: {from: id}
+    patient_id: {from: person, merges: follow}
+    status: finished
+    start: {from: began}
+  search: [_id, patient, date]
+  sort: [date]
+patient:
+  rows: SELECT id, merged FROM people
+  fields:
+    id: {from: id}
+    replaced_by: {from: merged, absent: ["0"]}
+  search: [_id]
+"""
+MOVED = FOLLOWED.replace(", merges: follow", "")
+
+SIZE = 60
+Merged = Mapping[int, int]
+
+
+def _forest(seed: int) -> Merged:
+    """Return who was merged into whom: a third into anybody, themselves included."""
+    chance = random.Random(seed)
+    people = range(1, SIZE + 1)
+    return {id: chance.choice(people) for id in people if chance.random() < 1 / 3}
+
+
+def _survivor(merged: Merged, id: int) -> int:
+    """Return the last survivor, the patient itself where merges lead in a circle."""
+    passed = [id]
+    while (into := merged.get(passed[-1])) is not None:
+        if into in passed:
+            return id
+        passed.append(into)
+    return passed[-1]
+
+
+def _family(merged: Merged, id: int) -> set[int]:
+    """Return everybody whom merges, in either direction, make one with a patient."""
+    family = {id}
+    while True:
+        more = {into for one, into in merged.items() if one in family}
+        more |= {one for one, into in merged.items() if into in family}
+        if more <= family:
+            return family
+        family |= more
+
+
+def _tables(merged: Merged, survivor: str) -> tuple[str, ...]:
+    people = ", ".join(f"({id}, {merged.get(id, 0)})" for id in range(1, SIZE + 1))
+    stays = ", ".join(
+        f"({id + SIZE * n}, '{id}', '2024-01-{n + 1:02} 10:00:00')"
+        for id in range(1, SIZE + 1)
+        for n in range(id % 3)
+    )
+    return (
+        f"CREATE TABLE people (id INTEGER PRIMARY KEY, merged {survivor})",
+        "CREATE TABLE stays (id INTEGER PRIMARY KEY, person VARCHAR(9), began VARCHAR(20))",
+        f"INSERT INTO people VALUES {people}",
+        f"INSERT INTO stays VALUES {stays}",
+    )
+
+
+@pytest.mark.parametrize("survivor", ["INTEGER", "VARCHAR(9)"])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_id_of_a_chain_finds_the_stays_of_the_chain(
+    opened: Opened, seed: int, survivor: str
+) -> None:
+    merged = _forest(seed)
+    adapter = opened(FOLLOWED, _tables(merged, survivor))
+    for id in range(1, SIZE + 1):
+        family = _family(merged, id)
+        expected = {
+            str(one + SIZE * n): str(_survivor(merged, one))
+            for one in family
+            for n in range(one % 3)
+        }
+        query = ask(patient(str(id)), count=SIZE * 3)
+        rows = adapter.search(query).rows
+        stays = {r.id: r.patient_id for r in rows if isinstance(r, EncounterRecord)}
+        assert stays == expected
+        assert adapter.count(query) == len(expected)
+        for stay, shown in expected.items():
+            record = adapter.read(STAY, stay)
+            assert isinstance(record, EncounterRecord)
+            assert record.patient_id == shown
+
+
+def test_pages_of_a_chain_follow_each_other(opened: Opened) -> None:
+    merged = {7: 8, 8: 10, 11: 10}
+    adapter = opened(FOLLOWED, _tables(merged, "INTEGER"))
+    query = ask(patient("7"), dates("ge2024-01-01"), count=2)
+    walked: list[str] = []
+    page = adapter.search(query)
+    walked += ids_of(page)
+    while page.more:
+        page = adapter.search(replace(query, after=page.last))
+        walked += ids_of(page)
+    family = _family(merged, 7)
+    assert len(walked) == len(set(walked)) == sum(id % 3 for id in family)
+
+
+def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> None:
+    adapter = opened(MOVED, _tables({50: 51, 51: 53, 53: 59}, "INTEGER"))
+    at_the_last = ids_of(adapter.search(ask(patient("59"), count=SIZE)))
+    assert at_the_last == ["119", "59"]
+    for id in ("50", "51", "53"):
+        found = ids_of(adapter.search(ask(patient(id), count=SIZE)))
+        assert {*at_the_last} <= {*found}
+
+
+def test_more_merges_than_a_list_of_values_may_hold_are_an_error(
+    opened: Opened,
+) -> None:
+    people = ", ".join(f"({id}, 1)" for id in range(2, MOST + 2))
+    more = f"INSERT INTO people VALUES (1, 0), {people}"
+    tables = _tables({}, "INTEGER")
+    adapter = opened(FOLLOWED, (*tables[:2], more, tables[3]))
+    with pytest.raises(SourceDataError):
+        adapter.search(ask(patient("1")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    replaced_by: {from: merged, absent: ['0']}\n", ""),
+        ("{from: merged, absent: ['0']}", "P1"),
+        ("{from: person, merges: follow}", "{value: P1, merges: follow}"),
+        (
+            "id: {from: id}\n    replaced",
+            "id: {from: id, merges: follow}\n    replaced",
+        ),
+        ("{from: merged, absent: ['0']}", "{from: merged, merges: follow}"),
+    ],
+    ids=["no survivors", "a constant", "a constant patient", "an id", "a survivor"],
+)
+def test_merges_that_cannot_be_followed_are_refused(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    text = HEAD + FOLLOWED.replace('"', "'")
+    (file := tmp_path / "mapping.yaml").write_text(text, "utf-8")
+    load_mapping(file, {"PAS_URL": "sqlite://"})
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+    with pytest.raises(MappingError) as refused:
+        load_mapping(file, {"PAS_URL": "sqlite://"})
+    assert any("merges" in str(each) for each in refused.value.problems)
+
+
+def test_another_way_to_treat_merges_is_another_fingerprint(tmp_path: Path) -> None:
+    prints = []
+    for text in (MOVED, FOLLOWED):
+        (file := tmp_path / "mapping.yaml").write_text(HEAD + text, "utf-8")
+        prints.append(load_mapping(file, {"PAS_URL": "sqlite://"}).fingerprint)
+    assert prints[0] != prints[1]

@@ -1,0 +1,7 @@
+SELECT patients.id, patients.merged 
+FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
+) AS patients 
+WHERE patients.id IN (?, ?) AND patients.merged IS NOT NULL UNION ALL SELECT patients.id, patients.merged 
+FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
+) AS patients 
+WHERE patients.merged IN (?, ?) AND patients.merged IS NOT NULL
