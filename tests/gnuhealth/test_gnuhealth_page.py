@@ -33,7 +33,9 @@ def test_each_trap_has_a_test_or_a_reason(row: list[str]) -> None:
 
 def test_each_test_answers_a_trap_or_holds_a_figure() -> None:
     named = {row[2] for row in ROWS}
-    own = {f"test_gnuhealth_{of}" for of in ("page", "figures", "indexes", "check")}
+    own = {
+        f"test_gnuhealth_{of}" for of in ("page", "figures", "indexes", "check", "diff")
+    }
     for file in HERE.glob("test_*.py"):
         if file.stem not in own:
             there = re.findall(r"^def (test_\w+)\(", file.read_text("utf-8"), re.M)
