@@ -412,6 +412,7 @@ def results(id: str) -> Response | str:
         tab=tab,
         tabs={name: TABS[name] for name in _tabs(kind)},
         results=shown,
+        criteria=stored.search.parameters,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
         kept={"column": columns} if columns else {},
