@@ -210,7 +210,7 @@ def _plain(text: str) -> str:
 
 # ---------------------------------------------------------------------------- timeline
 
-WIDTH, LANE, LEFT, TOP = 960, 26, 8, 34
+WIDTH, LANE, LEFT, TOP = 960, 26, 16, 34
 """Sizes of the drawing in its own units: it scales with the page."""
 
 _TICKS = 6
