@@ -113,7 +113,7 @@ SHORT = (
     "browser/test_explorer_journeys.py::test_a_wrong_date_is_named_beside_the_form[dark]",
     "browser/test_explorer_journeys.py::test_a_slow_search_shows_progress_and_is_cancelled",
     "browser/test_workbench_journeys.py::test_a_row_is_shown_beside_its_rule_and_its_resource[light]",
-    "browser/test_workbench_journeys.py::test_a_mapping_is_written_from_nothing_to_a_tested_stay",
+    "browser/test_workbench_journeys.py::test_a_mapping_is_written_from_nothing_to_a_served_stay",
 )
 """Of the extended tests, those that are `system` too: a journey of each kind."""
 

@@ -12,14 +12,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import responses
 from playwright.sync_api import Locator, Page, expect
 
+from app import create_app
+from app.config import Settings
 from app.ui.workbench import Workbench, create_workbench
 from demo.hospital import fill
+from tests import serving
+from tests.app import provider
 from tests.browser.conftest import OpenPage, Serve
 from tests.browser.visits import overflow
 from tests.browser.watching import DARK, NARROW, WIDE, tab_to
 from tests.live import ROOT, wait_until
+from tests.redis_server import RedisServer
 
 Axe = Callable[[Page], None]
 
@@ -146,14 +152,16 @@ def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
         re.compile("of-element")
     )
     line = page.locator(".cm-of-element")
-    expect(line).to_contain_text("etat")
+    # The rule of a code is its line in the table.
+    expect(line).to_have_text(re.compile("planned"))
     # The other way: from the column, and from the line.
     page.get_by_role("heading", level=1).hover()
     expect(line).to_have_count(0)
     page.locator("#panel-rows td[data-column=num_venue]").first.hover()
     expect(element(page, "identifier[0].value")).to_have_class("of-line")
     expect(status).not_to_have_class("of-line")
-    page.get_by_text("from: etat").click()
+    status.hover()
+    line.click()
     expect(status).to_have_class("of-line")
 
 
@@ -320,7 +328,7 @@ def test_everything_is_reached_with_the_keyboard(work: Callable[..., Page]) -> N
     page.keyboard.press("Enter")
     expect(element(page, "status")).to_be_visible()
     tab_to(page, element(page, "status"))
-    expect(page.locator(".cm-of-element")).to_contain_text("etat")
+    expect(page.locator(".cm-of-element")).to_have_text(re.compile("planned"))
     tab_to(page, page.get_by_role("button", name="Try a search"))
     page.keyboard.press("Enter")
     tab_to(page, page.get_by_label("Search", exact=True))
@@ -396,10 +404,17 @@ ANSWERS = {
 }
 
 
-def test_a_mapping_is_written_from_nothing_to_a_tested_stay(
-    open_page: OpenPage, from_nothing: Bench, look: Callable[[Page], None]
+def test_a_mapping_is_written_from_nothing_to_a_served_stay(
+    open_page: OpenPage,
+    from_nothing: Bench,
+    look: Callable[[Page], None],
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    page = open_page(from_nothing.address.partition("/?")[0])
+    page = open_page(
+        from_nothing.address.partition("/?")[0],
+        permissions=["clipboard-read", "clipboard-write"],
+    )
     page.goto(from_nothing.address)
     questions = page.locator("#questions li")
     expect(questions.first).to_be_visible()
@@ -409,17 +424,18 @@ def test_a_mapping_is_written_from_nothing_to_a_tested_stay(
     # The first question leads to its line.
     questions.first.get_by_role("button").click()
     expect(page.locator(".cm-activeLine")).to_contain_text("# ?")
-    # Answer what the codes of state and class mean, and no more.
+    # Answer what the codes mean and whose the visit numbers are, and no more.
+    text = from_nothing.file.read_text("utf-8").replace(
+        "https://example.org/identifiers/visit", "urn:oid:1.2.250.1.999.1.2"
+    )
     for name, codes in ANSWERS.items():
-        written = "".join(f"      {code}: {to}\n" for code, to in codes.items())
-        page.keyboard.press("Control+f")
-        page.get_by_role("textbox", name="Find").fill(f"{name}_sejour:  #")
-        page.keyboard.press("Enter")
-        page.keyboard.press("Escape")
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("End")
-        page.keyboard.press("Shift+Home")
-        page.keyboard.insert_text(f"    table:\n{written.rstrip()}")
+        table = "".join(f"      {code}: {to}\n" for code, to in codes.items())
+        text = re.sub(
+            rf"(  {name}_sejour:.*\n    table:) {{}}\n", rf"\1\n{table}", text
+        )
+    page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+v")
     expect(page.locator("#state")).to_have_text("Changed, not saved")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#state")).to_have_text("Saved")
@@ -441,3 +457,13 @@ def test_a_mapping_is_written_from_nothing_to_a_tested_stay(
     page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=1")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator("#panel-try pre").last).to_contain_text('"EMER"')
+    # The file is served as it stands.
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{from_nothing.database}")
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        serving.publish_keys(mock)
+        url = {"REDIS_URL": redis_server.url}
+        settings = provider.environ(from_nothing.file, **url)
+        app = create_app(Settings.from_environ({**os.environ, **settings}))
+        service = serving.Served(app).as_client("client-1")
+        bundle = service.search("Encounter", {"class": "EMER", "_count": "1"})
+    assert len(serving.ids(bundle)) == 1
