@@ -36,19 +36,16 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=[*ARGUMENTS]
         )
-        explore(browser, demo, LOW, "explorer-{}", form, table, timeline)
+        explore(browser, demo, LOW, "explorer-{}", form, timeline)
         explore(browser, demo, DARK | LOW, "explorer-{}-dark", request)
         explore(browser, demo, NARROW, "explorer-{}-narrow", table)
-        with workbench(demo, Path(directory)) as (origin, path):
-            for options, name in ((LOW, "workbench"), (NARROW, "workbench-narrow")):
-                with visiting(browser, origin, **options) as (page, _):
-                    # The address works once: the cookie is that of the first page.
-                    page.context.add_cookies(
-                        [{"name": "workbench", "value": path, "url": origin}]
-                    )
-                    page.goto("/")
-                    map_a_row(page)
-                    take(page, name)
+        with (
+            workbench(demo, Path(directory)) as (origin, path),
+            visiting(browser, origin, **LOW) as (page, _),
+        ):
+            page.goto(path)
+            map_a_row(page)
+            take(page, "workbench")
         browser.close()
 
 
@@ -88,6 +85,7 @@ def table(page: Page) -> None:
 
 def timeline(page: Page) -> None:
     """Show them on the time axis."""
+    table(page)
     open_tab(page, "Timeline")
 
 
@@ -99,17 +97,16 @@ def request(page: Page) -> None:
 
 @contextmanager
 def workbench(demo: Demo, directory: Path) -> Iterator[tuple[str, str]]:
-    """Serve the workbench on a copy of the demo's mapping; yield origin and session."""
+    """Serve the workbench on a copy of the demo's mapping; yield origin and path."""
     (database,) = demo.directory.glob("*.sqlite")
     os.environ["PAS_URL"] = f"sqlite:///{database}"
     shutil.copytree(ROOT / "mappings", directory / "mappings")
     file = directory / "mappings" / "demo" / "demo.yaml"
     bench = Workbench(file, os.environ)
-    bench.token, bench.session = "", "pictures"
     server = make_server(HOST, 0, create_workbench(bench), threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://{HOST}:{server.port}", bench.session
+    yield f"http://{HOST}:{server.port}", f"/?token={bench.token}"
     server.shutdown()
     thread.join()
     server.server_close()

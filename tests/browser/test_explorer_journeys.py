@@ -289,16 +289,25 @@ def away(database: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def local(tmp_path: Path, redis_server: RedisServer, serve: Serve) -> Iterator[str]:
+def settings() -> dict[str, str]:
+    """Return settings of the service, for tests to change."""
+    return {}
+
+
+@pytest.fixture
+def local(
+    tmp_path: Path, redis_server: RedisServer, serve: Serve, settings: dict[str, str]
+) -> Iterator[str]:
     """Serve the explorer of a hospital in `tmp_path`; people paste tokens."""
-    settings = {
+    chosen = {
         "EXPLORER_BIND": "127.0.0.1:8003",
         "PLAIN_HTTP": "loopback",
         "LEEWAY_SECONDS": "0",
+        **settings,
     }
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         serving.publish_keys(mock)
-        served = serving.serve(EDGES, tmp_path, redis_server.url, **settings)
+        served = serving.serve(EDGES, tmp_path, redis_server.url, **chosen)
         yield serve(create_explorer(served.app))
 
 
@@ -384,6 +393,37 @@ def test_a_source_that_is_away_says_to_try_again(
         search(page)
         expect(page.get_by_role("alert")).to_contain_text(ADVICE[503], timeout=60_000)
         look(page, view)
+
+
+def test_an_explorer_that_is_away_says_so(open_page: OpenPage, local: str) -> None:
+    page = open_page(local)
+    paste(page)
+    page.context.set_offline(True)
+    search(page)
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("Patient", exact=True)).to_have_value("1")
+    page.context.set_offline(False)
+    search(page)
+    expect(page.get_by_role("link", name="Timeline")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+@pytest.mark.parametrize("settings", [{"EXPLORER_REASON": "true"}])
+@EVERY_VIEW
+def test_a_reason_is_required_first(
+    open_page: OpenPage, local: str, look: Callable[[Page, str], None], view: str
+) -> None:
+    page = open_page(local, **VIEWS[view])
+    page.goto("/login")
+    look(page, view)
+    page.get_by_label("Access token").fill(provider.sign(client_id="me"))
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_label("Reason")).to_be_visible()
+    look(page, view)
+    page.get_by_label("Reason").fill("ward round")
+    page.get_by_role("button", name="Continue").click()
+    search(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text("22 stays")
 
 
 def test_a_slow_search_shows_progress_and_is_cancelled(

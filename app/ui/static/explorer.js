@@ -1,6 +1,9 @@
 // Progress, cancelling and copying. Every page works without this file.
 let asking = null;
-document.addEventListener("htmx:before:request", (event) => { asking = event.detail.ctx.sourceElement; });
+const unanswered = document.createElement("p");
+Object.assign(unanswered, { className: "notice", role: "alert", textContent: "The explorer does not answer. Wait a few seconds and try again." });
+document.addEventListener("htmx:before:request", (event) => { asking = event.detail.ctx.sourceElement; unanswered.remove(); });
+document.addEventListener("htmx:error", () => document.getElementById("content").prepend(unanswered));
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
