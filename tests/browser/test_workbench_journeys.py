@@ -451,7 +451,7 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     page.get_by_role("button", name="Tests", exact=True).click()
     page.get_by_role("button", name="Save and run the tests").click()
     expect(page.locator("#panel-tests strong").first).to_have_text(
-        "1 tests passed", timeout=SLOW
+        "1 test passed", timeout=SLOW
     )
     page.get_by_role("button", name="Try a search").click()
     page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=1")
