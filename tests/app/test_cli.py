@@ -184,7 +184,7 @@ def test_the_commands_are_these() -> None:
         "",
         *("serve", "settings", "doctor", "kit", "demo", "token", "mapping"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
-        *("mapping schema", "mapping new", "mapping grants", "kit"),
+        *("mapping schema", "mapping new", "mapping grants", "workbench"),
         *("audit", "audit who", "audit verify"),
     }
 

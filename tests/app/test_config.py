@@ -199,6 +199,9 @@ BAD = [
     ("THREADS", "x"),
     ("LOG_LEVEL", "loud"),
     ("TRACING", "otlp"),
+    ("EXPLORER_BIND", "nowhere"),
+    ("EXPLORER_IDLE_MINUTES", "0"),
+    ("EXPLORER_REASON", "why"),
 ]
 
 
@@ -289,6 +292,7 @@ def test_a_secret_may_stand_in_a_file(mapping, tmp_path, name):
         INTROSPECTION_CLIENT_SECRET="hush",
         AUDIT_KEY="k" * 32,
         AUDIT_CHAIN_KEY="c" * 32,
+        EXPLORER_CLIENT_SECRET="hush",
     )
     secret = tmp_path / "secret"
     secret.write_text(f" {given[name]}\n")
