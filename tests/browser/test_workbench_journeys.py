@@ -234,7 +234,7 @@ def test_a_search_is_tried(
 
 
 def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(
-    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
+    work: Callable[..., Page], look: Callable[[Page], None]
 ) -> None:
     page = work()
     rows(page).first.click()
@@ -247,10 +247,12 @@ def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(
     expect(page.locator("#panel-resource .notice")).to_be_visible()
     expect(element(page, "status")).to_be_visible()
     look(page)
+    editor(page).focus()
     for _ in "nonsense: 1":
         page.keyboard.press("Backspace")
-    editor(page).press("Control+z")
-    editor(page).focus()
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
+    rows(page).first.click()
+    expect(page.locator("#panel-resource .notice")).to_have_count(0)
 
 
 def test_keys_are_completed_and_explained(
@@ -293,7 +295,6 @@ def test_the_file_is_saved_unless_it_was_changed_elsewhere(
     expect(notice).to_be_visible()
     page.get_by_role("button", name="Load it").click()
     expect(page.locator("#state")).to_have_text("Unchanged")
-    page.get_by_role("button", name="Open questions").press("Tab")
     editor(page).focus()
     page.keyboard.press("Control+End")
     expect(editor(page)).to_contain_text("# theirs")
@@ -419,8 +420,7 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     questions = page.locator("#questions li")
     expect(questions.first).to_be_visible()
     look(page)
-    many = questions.count()
-    assert many > 20
+    assert questions.count() > 20
     # The first question leads to its line.
     questions.first.get_by_role("button").click()
     expect(page.locator(".cm-activeLine")).to_contain_text("# ?")
@@ -439,7 +439,6 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     expect(page.locator("#state")).to_have_text("Changed, not saved")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#state")).to_have_text("Saved")
-    assert questions.count() <= many
     page.get_by_label("Show values of patients").check()
     good = page.locator("#panel-rows tbody tr").filter(has_text="a resource").first
     good.get_by_role("button").click()
