@@ -113,6 +113,10 @@ vendor: ## Bundle scripts and styles of others for the pages, from tools/vendor,
 	@npm ci --prefix tools/vendor --no-audit --no-fund
 	@npm run build --prefix tools/vendor
 
+.PHONY: pictures
+pictures: .venv/test.stamp ## Take the pictures of the docs from a running demo, where Chromium is: look at each
+	@$(BIN)/python -m tests.browser.pictures
+
 .PHONY: lock
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)

@@ -61,7 +61,8 @@ _LOGIN_PAGE = """\
 <title>Log in to the demo</title>
 <style>
   body { font: 1rem/1.5 system-ui, sans-serif; max-width: 26rem; margin: 3rem auto; padding: 0 1rem }
-  label { display: block; margin: .7rem 0 } input[name=name] { display: block; width: 100%; padding: .5rem }
+  label { display: block; margin: .7rem 0 }
+  input[name=name] { display: block; width: 100%; padding: .5rem; box-sizing: border-box; font: inherit }
   button { padding: .5rem 1.2rem; font: inherit }
 </style>
 <main>

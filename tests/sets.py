@@ -97,6 +97,8 @@ EXTENDED = (
     "adapters/sql/test_keyset.py",
     "app/test_openapi.py::test_every_answer_is_one_that_is_described",
     "app/ui/test_vendor.py::test_a_build_writes_the_same_files",
+    "browser/test_explorer_journeys.py",
+    "browser/test_workbench_journeys.py",
     "attacks/test_made_up_links.py",
     "attacks/test_made_up_searches.py",
     "attacks/test_made_up_tokens.py",
@@ -110,6 +112,18 @@ EXTENDED = (
     "deploy/test_image.py",
     "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",
 )
+
+SHORT = (
+    "browser/test_explorer_journeys.py::test_a_search_is_shown_in_every_tab[light]",
+    "browser/test_explorer_journeys.py::test_a_search_is_shown_in_every_tab[no-script]",
+    "browser/test_explorer_journeys.py::test_pages_go_on_and_back",
+    "browser/test_explorer_journeys.py::test_everything_works_with_the_keyboard_alone",
+    "browser/test_explorer_journeys.py::test_a_wrong_date_is_named_beside_the_form[dark]",
+    "browser/test_explorer_journeys.py::test_a_slow_search_shows_progress_and_is_cancelled",
+    "browser/test_workbench_journeys.py::test_a_row_is_shown_beside_its_rule_and_its_resource[light]",
+    "browser/test_workbench_journeys.py::test_a_mapping_is_written_from_nothing_to_a_served_stay",
+)
+"""Of the extended tests, those that are `system` too: a journey of each kind."""
 
 LONGEST = ("docs/test_guide.py", "demo/test_run.py")
 """A run begins with these files."""
@@ -129,9 +143,11 @@ def pytest_collection_modifyitems(
     """Mark each test, before pytest chooses by marks and brings fixtures together."""
     for item in items:
         name = _name(item)
-        if _is_of(name, EXTENDED):
+        is_extended = _is_of(name, EXTENDED)
+        if is_extended:
             item.add_marker("extended")
-        elif _is_of(name, SYSTEM) or _starts_a_process(item):
+        starts = not is_extended and _starts_a_process(item)
+        if starts or _is_of(name, (*SYSTEM, *SHORT)):
             item.add_marker("system")
     seed = config.getoption("shuffle")
     if seed is not None:

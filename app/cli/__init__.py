@@ -501,6 +501,18 @@ class _ListOptions(click.Command):
         return super().parse_args(ctx, rewritten)
 
 
+def _tables(command: Function) -> Function:
+    """Add the options that say where a database holds what."""
+    for name, metavar, text in (
+        ("--schema", "NAME…", "The schemas to inspect, in place of the default one."),
+        ("--organization", "TABLE…", "The table of hospitals."),
+        ("--patient", "TABLE…", "The tables of patients."),
+        ("--stay", "TABLE…", "The tables of stays."),
+    ):
+        click.option(name, multiple=True, metavar=metavar, help=text)(command)
+    return command
+
+
 @mapping.command("new", cls=_ListOptions, epilog=_STATUSES)
 @click.option(
     "--from",
@@ -512,19 +524,7 @@ class _ListOptions(click.Command):
     "system: a saved response of its list of stays, a file .json; --patient and "
     "--organization are then such files, too.",
 )
-@click.option("--stay", multiple=True, metavar="TABLE…", help="The tables of stays.")
-@click.option(
-    "--patient", multiple=True, metavar="TABLE…", help="The tables of patients."
-)
-@click.option(
-    "--organization", multiple=True, metavar="TABLE…", help="The table of hospitals."
-)
-@click.option(
-    "--schema",
-    multiple=True,
-    metavar="NAME…",
-    help="The schemas to inspect, in place of the default one.",
-)
+@_tables
 @click.option("--out", type=_PATH, help="The file to write. Default: standard output.")
 @_json
 def mapping_new(**options: Any) -> int:
@@ -537,7 +537,7 @@ def mapping_new(**options: Any) -> int:
     return _run_tool("new", options)
 
 
-@cli.command("workbench", epilog=_STATUSES)
+@cli.command("workbench", cls=_ListOptions, epilog=_STATUSES)
 @_file
 @click.option(
     "--from",
@@ -545,6 +545,7 @@ def mapping_new(**options: Any) -> int:
     metavar="URL",
     help="Write a first mapping to FILE if there is none, as 'mapping new' does.",
 )
+@_tables
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -50,7 +50,7 @@ MAY_WRITE = (
     "this account may change tables: the service needs one that may only read"
     " (docs/operators.md, The database account)"
 )
-_VARIABLE = "PAS_URL"
+VARIABLE = "PAS_URL"
 _QUERY_SECONDS = 10.0
 
 # Saved answers
@@ -227,9 +227,9 @@ def run(options: SimpleNamespace) -> int:
         raise CannotRunError(text)
     if options.source.endswith(".json"):
         sections = with_fields(_of_answers(options))
-        text = text_of(sections, _VARIABLE, "My hospital", is_sql=False)
-        problems = _problems(text, {_VARIABLE: "http://127.0.0.1"}, is_sql=False)
-        return _finish(options, text, _VARIABLE, problems)
+        text = text_of(sections, VARIABLE, "My hospital", is_sql=False)
+        problems = _problems(text, {VARIABLE: "http://127.0.0.1"}, is_sql=False)
+        return _finish(options, text, VARIABLE, problems)
     url, variable = _address(options.source)
     if url.lower().startswith(("http:", "https:")):
         return _of_server(options, url, variable)
@@ -250,7 +250,7 @@ def run(options: SimpleNamespace) -> int:
 
 def _address(source: str) -> tuple[str, str]:
     """Return the address of the database and the variable that the file names for it."""
-    variable, url = _VARIABLE, source
+    variable, url = VARIABLE, source
     if source.startswith("env:"):
         variable = source.removeprefix("env:")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):

@@ -354,6 +354,8 @@ def _run(
 ) -> BaseResponse | tuple[str, int]:
     explorer = _explorer()
     reply = calls.search(explorer.app, g.session, kind, pairs)
+    if reply.status == HTTPStatus.UNAUTHORIZED:
+        return _show_failure(reply)
     if not reply.is_ok:
         offer = explorer.service.offer.resources[ResourceType(kind)]
         form = form_of(offer, sent)
@@ -379,13 +381,11 @@ def _failure(reply: Reply) -> Mapping[str, str | int]:
 
 
 def _show_failure(reply: Reply) -> Response:
+    response = Response(content_type="text/html; charset=utf-8")
     if reply.status == HTTPStatus.UNAUTHORIZED:
         # The token has ended, or was withdrawn: so has the session.
-        response = Response(content_type="text/html; charset=utf-8")
         _explorer().sessions.end(g.session, response)
         g.session = None
-    else:
-        response = Response(content_type="text/html; charset=utf-8")
     response.set_data(render_template("error.html", **_failure(reply)))
     response.status_code = reply.status
     return response
@@ -412,6 +412,7 @@ def results(id: str) -> Response | str:
         tab=tab,
         tabs={name: TABS[name] for name in _tabs(kind)},
         results=shown,
+        criteria=stored.search.parameters,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
         kept={"column": columns} if columns else {},

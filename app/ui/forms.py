@@ -7,10 +7,10 @@ from werkzeug.datastructures import MultiDict
 
 from adapters.contract import Limit, Prefix, ResourceType, StringMatch
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from app.fhir.resources import CLASS_LABELS
 from app.offer import OfferedParameter, ResourceOffer
 from app.search.parser import MATCHES, Parameters
 from app.ui.calls import Pairs
+from app.ui.results import in_words
 
 DATES = 2
 """How many bounds of a date the form has: a range."""
@@ -100,7 +100,8 @@ def form_of(offer: ResourceOffer, sent: MultiDict[str, str]) -> Form:
     rows = SEARCH_PARAMETERS[offer.resource_type]
     fields = tuple(
         _field(row, offer.parameters[name], sent)
-        for name, row in rows.items()
+        # What people know comes first, ids and changes of the record last.
+        for name, row in sorted(rows.items(), key=lambda each: each[0].startswith("_"))
         if name in offer.parameters
     )
     return Form(
@@ -154,7 +155,7 @@ def _field(
     field = Field(name, _TITLES.get(name, name), row.documentation)
     if row.codes:
         chosen = sent.getlist(name)
-        boxes = tuple(Choice(c, CLASS_LABELS.get(c, c), c in chosen) for c in row.codes)
+        boxes = tuple(Choice(c, in_words(name, c), c in chosen) for c in row.codes)
         return replace(field, boxes=boxes, single=offered.values == 1)
     if row.type is ParameterType.DATE:
         return replace(
@@ -207,8 +208,9 @@ def _sorts(offer: ResourceOffer, sent: MultiDict[str, str]) -> Iterator[Choice]:
     chosen = sent.get("_sort", usual)
     for key in offer.sorts:
         words = _SORTS.get(key, key)
-        yield Choice(f"-{key}", f"{words}, newest first", f"-{key}" == chosen)
-        yield Choice(key, f"{words}, oldest first", key == chosen)
+        down, up = ("highest", "lowest") if key == "_id" else ("newest", "oldest")
+        yield Choice(f"-{key}", f"{words}, {down} first", f"-{key}" == chosen)
+        yield Choice(key, f"{words}, {up} first", key == chosen)
 
 
 def _pairs(

@@ -210,7 +210,7 @@ def _plain(text: str) -> str:
 
 # ---------------------------------------------------------------------------- timeline
 
-WIDTH, LANE, LEFT, TOP = 960, 26, 8, 34
+WIDTH, LANE, LEFT, TOP = 960, 26, 16, 34
 """Sizes of the drawing in its own units: it scales with the page."""
 
 _TICKS = 6
@@ -282,7 +282,9 @@ def _bar(resource: Resource, x: float, y: int, width: float) -> Bar:
 def _span(resource: Resource, now: datetime) -> tuple[datetime, datetime]:
     period = resource["period"]
     start = datetime.fromisoformat(period["start"])
-    end = datetime.fromisoformat(period["end"]) if "end" in period else max(now, start)
+    # A planned stay goes on no more than it has begun.
+    latest = start if resource["status"] == "planned" else now
+    end = datetime.fromisoformat(period["end"]) if "end" in period else latest
     return start, max(start, end)
 
 

@@ -48,7 +48,6 @@ from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.values import as_text
 from app.cli.check import (
-    CANNOT_RUN,
     FINE,
     CannotRunError,
     MappingFile,
@@ -58,6 +57,8 @@ from app.cli.check import (
 )
 from app.cli.explain import parsed_search
 from app.cli.mapping_tests import tests_beside, try_file
+from app.cli.new import VARIABLE
+from app.cli.new import run as write_first
 from app.cli.preview import MASK, Preview
 from app.cli.rows import MappedRow
 from app.cli.schema import schema_of_mappings
@@ -169,7 +170,10 @@ def run(options: SimpleNamespace) -> int:
     """Serve the workbench until it is stopped."""
     path: Path = options.file
     if options.source and not path.exists():
-        _write_new(path, options.source)
+        _write_new(path, options)
+    if options.source and "://" in options.source:
+        # The file names the variable: no password is written into it.
+        os.environ.setdefault(VARIABLE, options.source)
     if not path.is_file():
         raise CannotRunError(
             f"{path}: there is no such file (--from URL writes a first one)"
@@ -192,13 +196,10 @@ def run(options: SimpleNamespace) -> int:
     return FINE
 
 
-def _write_new(path: Path, source: str) -> None:
-    from app.cli import new
-
-    lists = dict.fromkeys(("stay", "patient", "organization", "schema"), ())
-    status = new.run(SimpleNamespace(source=source, out=path, json=False, **lists))
-    if status == CANNOT_RUN or not path.exists():
-        raise CannotRunError(f"{source}: no first mapping could be written")
+def _write_new(path: Path, options: SimpleNamespace) -> None:
+    write_first(SimpleNamespace(**{**vars(options), "out": path, "json": False}))
+    if not path.exists():
+        raise CannotRunError(f"{path}: no first mapping could be written")
 
 
 def create_workbench(bench: Workbench) -> Flask:

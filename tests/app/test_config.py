@@ -209,6 +209,9 @@ BAD = [
     ("THREADS", "x"),
     ("LOG_LEVEL", "loud"),
     ("TRACING", "otlp"),
+    ("EXPLORER_BIND", "nowhere"),
+    ("EXPLORER_IDLE_MINUTES", "0"),
+    ("EXPLORER_REASON", "why"),
 ]
 
 

@@ -10,6 +10,7 @@ from flask import Flask
 from playwright.sync_api import Browser, Page, sync_playwright
 from werkzeug.serving import make_server
 
+from tests.browser.visits import log_in
 from tests.browser.watching import (
     ARGUMENTS,
     CHROMIUM,
@@ -17,6 +18,7 @@ from tests.browser.watching import (
     accessibility_findings,
     visiting,
 )
+from tests.docs.running import Demo, running_demo
 
 OpenPage = Callable[..., Page]
 Serve = Callable[[Flask], str]
@@ -51,6 +53,25 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
         yield open_one
     assert [each for of_page in findings for each in of_page] == []
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """Run the demo for the session."""
+    with running_demo(tmp_path_factory.mktemp("demo")) as running:
+        yield running
+
+
+@pytest.fixture
+def explore(open_page: OpenPage, demo: Demo) -> Callable[..., Page]:
+    """Log in to the demo's explorer: `explore(name, role, **options of the context)`."""
+
+    def begin(name: str = "camille", role: str = "Integrator", **options: Any) -> Page:
+        page = open_page(demo.explorer, demo.issuer, **options)
+        log_in(page, name, role)
+        return page
+
+    return begin
 
 
 @pytest.fixture(scope="session")

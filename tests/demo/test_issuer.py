@@ -11,7 +11,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import KeySet
 from werkzeug.test import TestResponse
 
-from demo.issuer import AUDIENCE, SCOPES, create_issuer, issue_token
+from demo.issuer import AUDIENCE, INTEGRATOR, SCOPES, create_issuer, issue_token
 from demo.state import DemoDirectory, DemoError, deployment
 
 ISSUER = "https://tokens.example.org"
@@ -121,7 +121,7 @@ def test_the_secret_does_not_count_in_the_address(
 def test_the_metadata_leads_to_both_addresses(server: FlaskClient) -> None:
     told = server.get("/.well-known/openid-configuration", base_url=ISSUER).get_json()
     assert told["issuer"] == ISSUER
-    assert set(SCOPES) < set(told["scopes_supported"])
+    assert told["scopes_supported"] == [*SCOPES, INTEGRATOR, "openid"]
     assert server.get(told["jwks_uri"]).status_code == 200
     assert server.get(told["authorization_endpoint"]).status_code == 400
     assert server.post(told["token_endpoint"]).status_code == 400

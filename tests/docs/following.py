@@ -21,7 +21,7 @@ from tests.docs.pages import Block, every_block
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 
 PORTS = (8000, 8001, 8002, 8003, 8010)
-"""What the page names; each stands for a port that nobody has."""
+"""What the page names, and those between; each stands for a port that nobody has."""
 
 MAKES = re.compile(r"(Save as|Add to|Change in|A slip in) `([\w./-]+)`:$")
 

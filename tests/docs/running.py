@@ -28,6 +28,16 @@ class Demo:
         """The service's base URL."""
         return f"http://{HOST}:{self.port}/fhir/v3"
 
+    @property
+    def issuer(self) -> str:
+        """The token server's address."""
+        return f"http://{HOST}:{self.port + 1}"
+
+    @property
+    def explorer(self) -> str:
+        """The explorer's address."""
+        return f"http://{HOST}:{self.port + 3}"
+
     def here(self, text: str) -> str:
         """Return commands of a page as they are for this demo."""
         script = f"{shlex.quote(sys.executable)} -m app.cli token"
@@ -48,7 +58,7 @@ class Demo:
         """Return the settings of the reference clients."""
         return {
             "BASE": self.base_url,
-            "TOKEN_URL": f"http://{HOST}:{self.port + 1}/oauth/token",
+            "TOKEN_URL": f"{self.issuer}/oauth/token",
             "AUDIENCE": AUDIENCE,
             "CLIENT_ID": DEFAULT_CLIENT,
             "CLIENT_SECRET": (self.directory / "client.secret").read_text(),

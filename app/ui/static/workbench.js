@@ -138,7 +138,10 @@ const view = new cm.EditorView({
     cm.lintGutter(),
     hover,
     marked,
-    cm.EditorView.contentAttributes.of({ "aria-label": "Mapping file" }),
+    cm.EditorView.contentAttributes.of({ "aria-label": "Mapping file", tabindex: "0" }),
+    cm.EditorView.domEventHandlers({
+      mousemove: (event) => { highlight(view.state.doc.lineAt(view.posAtCoords(event, false)).number); },
+    }),
     cm.keymap.of([{ key: "Mod-s", run: () => { save(); return true; } }]),
     cm.EditorView.updateListener.of((update) => {
       if (update.docChanged) state.textContent = "Changed, not saved";
@@ -147,11 +150,10 @@ const view = new cm.EditorView({
   ],
 });
 
-function highlight(line) {
-  for (const row of document.querySelectorAll("tr[data-line]")) {
-    row.classList.toggle("of-line", Number(row.dataset.line) === line);
-  }
-}
+const markElements = (isOne) => {
+  for (const row of document.querySelectorAll("tr[data-line]")) row.classList.toggle("of-line", isOne(row.dataset));
+};
+const highlight = (line) => markElements((row) => Number(row.line) === line);
 
 function pointAt(row) {
   const columns = row ? row.dataset.columns.split(" ") : [];
@@ -247,6 +249,10 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
+document.addEventListener("mouseover", ({ target }) => {
+  const cell = target.closest?.("[data-column]");
+  if (cell) markElements((row) => row.columns.split(" ").includes(cell.dataset.column));
+});
 for (const [on, off] of [["mouseover", "mouseout"], ["focusin", "focusout"]]) {
   document.addEventListener(on, (event) => { const row = event.target.closest?.("tr[data-line]"); if (row) pointAt(row); });
   document.addEventListener(off, (event) => { if (event.target.closest?.("tr[data-line]")) pointAt(null); });

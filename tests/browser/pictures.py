@@ -1,0 +1,127 @@
+"""Take the pictures of the docs from a running demo: `python -m tests.browser.pictures`.
+
+Look at each one afterwards: text that overflows, a table that cannot be read, a page whose
+purpose is unclear are faults of the pages.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from werkzeug.serving import make_server
+
+from app.ui.workbench import Workbench, create_workbench
+from tests.browser.visits import log_in, open_tab, search_emergencies
+from tests.browser.watching import ARGUMENTS, CHROMIUM, DARK, NARROW, visiting
+from tests.docs.pages import DOCS
+from tests.docs.running import Demo, running_demo
+from tests.live import HOST, ROOT
+
+PICTURES = DOCS / "pictures"
+LOW = {"viewport": {"width": 1280, "height": 800}}
+
+
+def main() -> None:
+    """Take them all."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        running_demo(Path(directory)) as demo,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*ARGUMENTS]
+        )
+        explore(browser, demo, LOW, "explorer-{}", form, timeline)
+        explore(browser, demo, DARK | LOW, "explorer-{}-dark", request)
+        explore(browser, demo, NARROW, "explorer-{}-narrow", table)
+        with (
+            workbench(demo, Path(directory)) as (origin, path),
+            visiting(browser, origin, **LOW) as (page, _),
+        ):
+            page.goto(path)
+            map_a_row(page)
+            take(page, "workbench")
+        browser.close()
+
+
+def explore(
+    browser: Browser,
+    demo: Demo,
+    options: dict[str, object],
+    name: str,
+    *steps: Callable[[Page], None],
+) -> None:
+    """Log in, then take a picture after each step."""
+    with visiting(browser, demo.explorer, demo.issuer, **options) as (page, _):
+        log_in(page)
+        for step in steps:
+            step(page)
+            take(page, name.format(step.__name__))
+
+
+def take(page: Page, name: str) -> None:
+    """Take one picture of what a window shows."""
+    page.screenshot(path=PICTURES / f"{name}.png", animations="disabled")
+
+
+def form(page: Page) -> None:
+    """Show the search form, filled in."""
+    page.get_by_label("Patient", exact=True).fill("158")
+    page.get_by_label("emergency").check()
+
+
+def table(page: Page) -> None:
+    """Show the stays of a patient."""
+    page.goto("/search/Encounter")
+    page.get_by_label("Patient", exact=True).fill("158")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("10 stays")
+
+
+def timeline(page: Page) -> None:
+    """Show them on the time axis."""
+    table(page)
+    open_tab(page, "Timeline")
+
+
+def request(page: Page) -> None:
+    """Show a search as a program sends it."""
+    search_emergencies(page)
+    open_tab(page, "Request")
+
+
+@contextmanager
+def workbench(demo: Demo, directory: Path) -> Iterator[tuple[str, str]]:
+    """Serve the workbench on a copy of the demo's mapping; yield origin and path."""
+    (database,) = demo.directory.glob("*.sqlite")
+    os.environ["PAS_URL"] = f"sqlite:///{database}"
+    shutil.copytree(ROOT / "mappings", directory / "mappings")
+    file = directory / "mappings" / "demo" / "demo.yaml"
+    bench = Workbench(file, os.environ)
+    server = make_server(HOST, 0, create_workbench(bench), threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://{HOST}:{server.port}", f"/?token={bench.token}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def map_a_row(page: Page) -> None:
+    """Show a row of the made-up hospital, its resource, and what makes its status."""
+    page.get_by_label("Show values of patients").check()
+    page.locator("#panel-rows [data-row]").nth(3).click()
+    status = page.locator("#panel-resource tr[data-line]").filter(
+        has=page.get_by_role("cell", name="status", exact=True)
+    )
+    status.hover()
+    expect(page.locator(".cm-of-element")).to_be_visible()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,468 @@
+"""Journeys of integrators through the workbench, on the demo's hospital."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import responses
+from playwright.sync_api import Locator, Page, expect
+
+from app import create_app
+from app.config import Settings
+from app.ui.workbench import Workbench, create_workbench
+from demo.hospital import fill
+from tests import serving
+from tests.app import provider
+from tests.browser.conftest import OpenPage, Serve
+from tests.browser.visits import overflow
+from tests.browser.watching import DARK, NARROW, WIDE, tab_to
+from tests.live import ROOT, wait_until
+from tests.redis_server import RedisServer
+
+Axe = Callable[[Page], None]
+
+VIEWS = {"light": WIDE, "dark": DARK, "narrow": NARROW}
+EVERY_VIEW = pytest.mark.parametrize("view", VIEWS)
+MOST_BYTES = 250_000
+"""Of scripts and styles that the workbench transfers (issue: less than 250 kB)."""
+SLOW = 60_000
+"""Milliseconds for a check of the whole source on a busy machine."""
+
+
+class Bench(NamedTuple):
+    """A mapping file in the workbench; its source is an SQLite file of this test."""
+
+    file: Path
+    database: Path
+    address: str
+
+
+@pytest.fixture(scope="session")
+def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the demo's hospital, to be copied."""
+    path = tmp_path_factory.mktemp("hospital") / "pas.sqlite"
+    fill(f"sqlite:///{path}", stays=1000, seed=1)
+    return path
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path, hospital: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> Bench:
+    """Serve the workbench on a copy of the demo's mapping."""
+    shutil.copytree(ROOT / "mappings", tmp_path / "mappings")
+    database = Path(shutil.copy(hospital, tmp_path))
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
+    file = tmp_path / "mappings" / "demo" / "demo.yaml"
+    workbench = Workbench(file, os.environ)
+    origin = serve(create_workbench(workbench))
+    return Bench(file, database, f"{origin}/?token={workbench.token}")
+
+
+@pytest.fixture
+def work(open_page: OpenPage, bench: Bench) -> Callable[..., Page]:
+    """Open the workbench: `work(**options of the context)`."""
+
+    def begin(**options: object) -> Page:
+        page = open_page(bench.address.partition("/?")[0], **options)
+        page.goto(bench.address)
+        return page
+
+    return begin
+
+
+@pytest.fixture
+def look(axe: Axe) -> Callable[[Page], None]:
+    """Hold a page to WCAG, and to the width of its window."""
+
+    def check(page: Page) -> None:
+        assert overflow(page) <= 0
+        axe(page)
+
+    return check
+
+
+def editor(page: Page) -> Locator:
+    """Return the text of the mapping file."""
+    return page.get_by_role("textbox", name="Mapping file")
+
+
+def type_at_the_end(page: Page, text: str) -> None:
+    """Type below the last line of the file."""
+    editor(page).focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Home")
+    page.keyboard.type(text)
+
+
+def rows(page: Page) -> Locator:
+    """Return the buttons of the rows of the source."""
+    return page.locator("#panel-rows [data-row]")
+
+
+def element(page: Page, name: str) -> Locator:
+    """Return the line of an element of the resource."""
+    return page.locator("#panel-resource tr[data-line]").filter(
+        has=page.get_by_role("cell", name=name, exact=True)
+    )
+
+
+# ------------------------------------------------------------------------- the panels
+
+
+@EVERY_VIEW
+def test_a_row_is_shown_beside_its_rule_and_its_resource(
+    work: Callable[..., Page], look: Callable[[Page], None], view: str
+) -> None:
+    page = work(**VIEWS[view])
+    expect(rows(page)).to_have_count(20)
+    # No value of a patient is shown before somebody wants it.
+    first = page.locator("#panel-rows tbody tr").first.locator("[data-column]")
+    assert set(first.all_inner_texts()) <= {"***", "NULL"}
+    look(page)
+    rows(page).first.click()
+    expect(element(page, "status")).to_be_visible()
+    page.get_by_label("Show values of patients").check()
+    column = page.locator("#panel-rows tbody tr").first.locator("[data-column=etat]")
+    expect(column).not_to_have_text("***")
+    look(page)
+    page.get_by_role("button", name="Next rows").click()
+    expect(page.get_by_role("button", name="Previous rows")).to_be_visible()
+    page.get_by_role("button", name="Patients").click()
+    expect(page.locator("#panel-rows th[data-column=fusion_vers]")).to_be_visible()
+
+
+def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
+    work: Callable[..., Page],
+) -> None:
+    page = work()
+    rows(page).first.click()
+    status = element(page, "status")
+    status.hover()
+    expect(page.locator("#panel-rows td[data-column=etat]").first).to_have_class(
+        re.compile("of-element")
+    )
+    line = page.locator(".cm-of-element")
+    # The rule of a code is its line in the table.
+    expect(line).to_have_text(re.compile("planned"))
+    # The other way: from the column, and from the line.
+    page.get_by_role("heading", level=1).hover()
+    expect(line).to_have_count(0)
+    page.locator("#panel-rows td[data-column=num_venue]").first.hover()
+    expect(element(page, "identifier[0].value")).to_have_class("of-line")
+    expect(status).not_to_have_class("of-line")
+    status.hover()
+    line.click()
+    expect(status).to_have_class("of-line")
+
+
+@EVERY_VIEW
+def test_the_source_is_checked_and_a_finding_accepted(
+    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench, view: str
+) -> None:
+    page = work(permissions=["clipboard-read", "clipboard-write"], **VIEWS[view])
+    page.get_by_role("button", name="Findings").click()
+    page.get_by_role("button", name="Save and check the source").click()
+    accept = page.get_by_role("button", name="Accept").first
+    expect(accept).to_be_visible(timeout=SLOW)
+    look(page)
+    page.get_by_role("button", name="Copy", exact=True).first.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()").strip()
+    accept.click()
+    expect(page.locator(".cm-activeLine")).to_contain_text("because")
+    expect(page.locator("#questions li")).to_have_count(1)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#state")).to_have_text("Saved")
+    assert "because" in bench.file.read_text("utf-8")
+
+
+def test_tests_are_run_and_one_is_made_from_a_row(
+    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
+) -> None:
+    page = work()
+    beside = bench.file.with_name("demo.test.yaml")
+    before = beside.read_text("utf-8")
+    page.get_by_label("Show values of patients").check()
+    rows(page).first.click()
+    page.get_by_text("A test from this row").click()
+    look(page)
+    form = page.locator("#panel-resource form")
+    form.get_by_role("button", name="Add to the tests").click()
+    expect(form.get_by_role("status")).not_to_be_empty()
+    assert beside.read_text("utf-8").startswith(before.rstrip())
+    page.get_by_role("button", name="Tests", exact=True).click()
+    page.get_by_role("button", name="Save and run the tests").click()
+    result = page.locator("#panel-tests strong").first
+    expect(result).to_contain_text("passed", timeout=SLOW)
+    look(page)
+    # A test that expects something else shows the difference.
+    beside.write_text(before.replace("status: planned", "status: finished"))
+    page.get_by_role("button", name="Save and run the tests").click()
+    expect(page.locator("#panel-tests li.error").first).to_be_visible(timeout=SLOW)
+    look(page)
+
+
+@EVERY_VIEW
+def test_a_search_is_tried(
+    work: Callable[..., Page], look: Callable[[Page], None], view: str
+) -> None:
+    page = work(**VIEWS[view])
+    page.get_by_role("button", name="Try a search").click()
+    page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=2")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#panel-try pre").first).to_contain_text("SELECT")
+    look(page)
+    page.get_by_label("Show values of patients").check()
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#panel-try pre").last).to_contain_text('"Encounter"')
+    page.get_by_label("Search", exact=True).fill("Encounter?colour=red")
+    page.get_by_label("Search", exact=True).press("Enter")
+    expect(page.locator("#panel-try").get_by_role("alert")).to_contain_text("colour")
+
+
+# ------------------------------------------------------------------------- the editor
+
+
+def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(
+    work: Callable[..., Page], look: Callable[[Page], None]
+) -> None:
+    page = work()
+    rows(page).first.click()
+    expect(element(page, "status")).to_be_visible()
+    type_at_the_end(page, "nonsense: 1")
+    expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    expect(page.locator(".cm-lintRange-error")).to_contain_text("nonsense")
+    look(page)
+    rows(page).nth(1).click()
+    expect(page.locator("#panel-resource .notice")).to_be_visible()
+    expect(element(page, "status")).to_be_visible()
+    look(page)
+    editor(page).focus()
+    for _ in "nonsense: 1":
+        page.keyboard.press("Backspace")
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
+    rows(page).first.click()
+    expect(page.locator("#panel-resource .notice")).to_have_count(0)
+
+
+def test_keys_are_completed_and_explained(
+    work: Callable[..., Page], look: Callable[[Page], None]
+) -> None:
+    page = work()
+    type_at_the_end(page, "know")
+    offered = page.locator(".cm-tooltip-autocomplete")
+    expect(offered).to_contain_text("known")
+    look(page)
+    page.keyboard.press("Enter")
+    expect(page.locator(".cm-activeLine")).to_have_text("known: ")
+    page.keyboard.press("Control+Home")
+    page.locator(".tok-propertyName", has_text="time_zone").first.hover()
+    expect(page.locator(".cm-tooltip-hover .hover")).to_be_visible()
+
+
+def test_the_file_is_saved_unless_it_was_changed_elsewhere(
+    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
+) -> None:
+    page = work()
+    type_at_the_end(page, "# mine")
+    expect(page.locator("#state")).to_have_text("Changed, not saved")
+    page.keyboard.press("Control+s")
+    expect(page.locator("#state")).to_have_text("Saved")
+    mine = bench.file.read_text("utf-8")
+    assert mine.endswith("# mine")
+    bench.file.write_text(f"{mine}\n# theirs\n", "utf-8")
+    page.keyboard.type(" again")
+    page.get_by_role("button", name="Save", exact=True).click()
+    notice = page.get_by_role("alert").filter(has_text="changed elsewhere")
+    expect(notice).to_be_visible()
+    look(page)
+    assert bench.file.read_text("utf-8").endswith("# theirs\n")
+    page.get_by_role("button", name="Keep mine").click()
+    expect(notice).not_to_be_visible()
+    assert bench.file.read_text("utf-8").endswith("# mine again")
+    bench.file.write_text(f"{mine}\n# theirs\n", "utf-8")
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(notice).to_be_visible()
+    page.get_by_role("button", name="Load it").click()
+    expect(page.locator("#state")).to_have_text("Unchanged")
+    editor(page).focus()
+    page.keyboard.press("Control+End")
+    expect(editor(page)).to_contain_text("# theirs")
+
+
+def test_a_slow_source_does_not_block_typing(
+    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
+) -> None:
+    page = work()
+    expect(rows(page)).to_have_count(20)
+    with closing(sqlite3.connect(bench.database, isolation_level=None)) as source:
+        source.execute("BEGIN EXCLUSIVE")
+        page.get_by_role("button", name="Patients").click()
+        waiting = page.locator("#panel-rows").get_by_role("button", name="Give up")
+        expect(waiting).to_be_visible()
+        look(page)
+        type_at_the_end(page, "nonsense: 1")
+        expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+        problem = page.locator("#panel-rows").get_by_role("alert")
+        expect(problem).to_be_visible(timeout=SLOW)
+        look(page)
+        source.execute("ROLLBACK")
+    page.get_by_role("button", name="Patients").click()
+    expect(rows(page)).to_have_count(20)
+
+
+def test_everything_is_reached_with_the_keyboard(work: Callable[..., Page]) -> None:
+    page = work()
+    expect(rows(page)).to_have_count(20)
+    tab_to(page, editor(page))
+    tab_to(page, rows(page).first)
+    page.keyboard.press("Enter")
+    expect(element(page, "status")).to_be_visible()
+    tab_to(page, element(page, "status"))
+    expect(page.locator(".cm-of-element")).to_have_text(re.compile("planned"))
+    tab_to(page, page.get_by_role("button", name="Try a search"))
+    page.keyboard.press("Enter")
+    tab_to(page, page.get_by_label("Search", exact=True))
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel-try pre").first).to_contain_text("SELECT")
+
+
+def test_the_address_works_once(work: Callable[..., Page], bench: Bench) -> None:
+    page = work()
+    page.context.clear_cookies()
+    response = page.goto(bench.address)
+    assert response is not None
+    assert response.status == 403
+
+
+def test_what_is_loaded_is_small(open_page: OpenPage, bench: Bench) -> None:
+    page = open_page(bench.address.partition("/?")[0])
+    sizes: dict[str, int] = {}
+    page.on(
+        "requestfinished",
+        lambda request: sizes.setdefault(
+            request.url, request.sizes()["responseBodySize"]
+        ),
+    )
+    page.goto(bench.address)
+    expect(rows(page)).to_have_count(20)
+    static = {url: size for url, size in sizes.items() if "/static/" in url}
+    print(f"scripts and styles of the workbench: {sum(static.values())} bytes")
+    assert any(url.endswith("editor.js") for url in static)
+    assert 0 < sum(static.values()) < MOST_BYTES
+
+
+# -------------------------------------------------------- from nothing to a served stay
+
+
+@pytest.fixture
+def from_nothing(hospital: Path, tmp_path: Path) -> Iterator[Bench]:
+    """Start the command on a file that is not there."""
+    database = Path(shutil.copy(hospital, tmp_path))
+    file, log = tmp_path / "mine.yaml", tmp_path / "log"
+    tables = ["--stay", "sejour", "--patient", "patient"]
+    command = [sys.executable, "-m", "app.cli", "workbench", str(file), "--no-browser"]
+    source = ["--from", f"sqlite:///{database}", *tables]
+    environ = {k: v for k, v in os.environ.items() if k != "PAS_URL"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, *source, "--organization", "etablissement"],
+            cwd=ROOT,
+            env=environ,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_until(
+            lambda: process.poll() is not None or b"?token=" in log.read_bytes(), log
+        )
+        (address,) = re.findall(r"http://\S+\?token=\S+", log.read_text())
+        yield Bench(file, database, address)
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+ANSWERS = {
+    "status": {
+        **dict.fromkeys(("P", "PA"), "planned"),
+        **dict.fromkeys(("E", "EC", "R"), "in-progress"),
+        **dict.fromkeys(("S", "T", "F"), "finished"),
+        **dict.fromkeys(("A", "AN"), "hidden"),
+        **dict.fromkeys(("X", "SUP"), "removed"),
+    },
+    "class": {"URG": "EMER", "HC": "IMP", "EXT": "AMB"},
+}
+
+
+def test_a_mapping_is_written_from_nothing_to_a_served_stay(
+    open_page: OpenPage,
+    from_nothing: Bench,
+    look: Callable[[Page], None],
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = open_page(
+        from_nothing.address.partition("/?")[0],
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page.goto(from_nothing.address)
+    questions = page.locator("#questions li")
+    expect(questions.first).to_be_visible()
+    look(page)
+    assert questions.count() > 20
+    # The first question leads to its line.
+    questions.first.get_by_role("button").click()
+    expect(page.locator(".cm-activeLine")).to_contain_text("# ?")
+    # Answer what the codes mean and whose the visit numbers are, and no more.
+    text = from_nothing.file.read_text("utf-8").replace(
+        "https://example.org/identifiers/visit", "urn:oid:1.2.250.1.999.1.2"
+    )
+    for name, codes in ANSWERS.items():
+        table = "".join(f"      {code}: {to}\n" for code, to in codes.items())
+        text = re.sub(
+            rf"(  {name}_sejour:.*\n    table:) {{}}\n", rf"\1\n{table}", text
+        )
+    page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+v")
+    expect(page.locator("#state")).to_have_text("Changed, not saved")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#state")).to_have_text("Saved")
+    page.get_by_label("Show values of patients").check()
+    good = page.locator("#panel-rows tbody tr").filter(has_text="a resource").first
+    good.get_by_role("button").click()
+    expect(element(page, "status")).to_be_visible()
+    page.get_by_text("A test from this row").click()
+    form = page.locator("#panel-resource form")
+    form.get_by_role("button", name="Add to the tests").click()
+    expect(form.get_by_role("status")).not_to_be_empty()
+    page.get_by_role("button", name="Tests", exact=True).click()
+    page.get_by_role("button", name="Save and run the tests").click()
+    expect(page.locator("#panel-tests strong").first).to_have_text(
+        "1 test passed", timeout=SLOW
+    )
+    page.get_by_role("button", name="Try a search").click()
+    page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=1")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#panel-try pre").last).to_contain_text('"EMER"')
+    # The file is served as it stands.
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{from_nothing.database}")
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        serving.publish_keys(mock)
+        url = {"REDIS_URL": redis_server.url}
+        settings = provider.environ(from_nothing.file, **url)
+        app = create_app(Settings.from_environ({**os.environ, **settings}))
+        service = serving.Served(app).as_client("client-1")
+        bundle = service.search("Encounter", {"class": "EMER", "_count": "1"})
+    assert len(serving.ids(bundle)) == 1

@@ -1,0 +1,41 @@
+"""What people do on the pages of explorer and workbench, for tests and for pictures."""
+
+from playwright.sync_api import Page, expect
+
+EMERGENCY_STAY = "1787"
+"""The emergency stay of patient 158 in the year 2024, in the demo's hospital."""
+
+
+def log_in(page: Page, name: str = "camille", role: str = "Integrator") -> None:
+    """Log in to the explorer through the login page of the demo's token server."""
+    page.goto("/")
+    page.get_by_role("link", name="Log in").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("radio", name=role).check()
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Search stays")).to_be_visible()
+
+
+def search_emergencies(page: Page) -> None:
+    """Search the emergency stays of patient 158 in the year 2024."""
+    page.get_by_label("Patient", exact=True).fill("158")
+    page.get_by_label("emergency").check()
+    page.get_by_label("Start of the stay (1)", exact=True).fill("2024")
+    page.get_by_label("Start of the stay (2)", exact=True).fill("2024")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 stay")
+
+
+def open_tab(page: Page, name: str) -> None:
+    """Open one of the tabs of a result."""
+    tab = page.get_by_role("navigation", name="Views").get_by_role(
+        "link", name=name, exact=True
+    )
+    tab.click()
+    expect(tab).to_have_attribute("aria-current", "page")
+
+
+def overflow(page: Page) -> int:
+    """Return by how many pixels a page is wider than its window."""
+    pixels: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return pixels
