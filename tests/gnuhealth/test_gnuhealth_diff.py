@@ -23,7 +23,7 @@ def test_a_changed_status_table_changes_what_the_tables_say(
 ) -> None:
     text = MAPPING.read_text("utf-8")
     new = tmp_path / "new.yaml"
-    changes = (("no_show: hidden", "no_show: finished"), ("done: finished, s", "s"))
+    changes = (("no_show: removed", "no_show: finished"), ("done: finished, s", "s"))
     for before, after in changes:
         assert before in text
         text = text.replace(before, after)

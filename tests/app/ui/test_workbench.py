@@ -200,7 +200,7 @@ def test_a_test_from_a_row_passes(page: Page, file: Path) -> None:
         "/tests", base_url=BASE, data=form, headers={"X-Workbench": "1"}
     )
     assert response.status_code == 200
-    assert "1 tests passed" in page.panel("tests")
+    assert "1 test passed" in page.panel("tests")
     assert file.with_suffix(".test.yaml").exists()
 
 
