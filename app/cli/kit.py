@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote
 
 from adapters.contract import ResourceType
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
@@ -23,6 +22,7 @@ from app.cli.check import FINE
 from app.cli.openapi import Deployment, configured
 from app.offer import Offer, ResourceOffer
 from app.openapi import search_parameters
+from app.snippets import SIGNED, http_request
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -199,7 +199,7 @@ def _errors(offer: Offer) -> Iterator[Request]:
 
 
 def _headers(request: Request) -> Pairs:
-    signed = (("Authorization", "Bearer {{token}}"),) if request.signed else ()
+    signed = (SIGNED,) if request.signed else ()
     return (*signed, *request.headers)
 
 
@@ -207,14 +207,9 @@ def _http_file(requests: Iterable[Request]) -> str:
     """Return the requests as text for editors."""
     lines: list[str] = []
     for each in requests:
-        lines += [f"### {each.name}", f"{each.method} {each.url}"]
-        lines += [f"{name}: {text}" for name, text in _headers(each)]
-        if each.form is not None:
-            lines += ["Content-Type: application/x-www-form-urlencoded", ""]
-            lines.append(
-                "&".join(f"{name}={_quoted(text)}" for name, text in each.form)
-            )
-        lines += ["", f"?? status == {each.status}"]
+        lines.append(f"### {each.name}")
+        lines.append(http_request(each.method, each.url, _headers(each), each.form))
+        lines.append(f"?? status == {each.status}")
         if each.saves:
             lines += ["{{"]
             lines += [
@@ -224,10 +219,6 @@ def _http_file(requests: Iterable[Request]) -> str:
             lines += ["}}"]
         lines.append("")
     return "\n".join(lines)
-
-
-def _quoted(text: str) -> str:
-    return text if "{{" in text else quote(text, safe="")
 
 
 def _bruno(number: int, request: Request) -> str:

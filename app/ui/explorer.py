@@ -43,6 +43,7 @@ from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import parse_search
 from app.service import EXTENSION, Service
+from app.snippets import snippets
 from app.stages import Stage
 from app.ui import calls, create_pages
 from app.ui.calls import Pairs, Reply
@@ -59,7 +60,6 @@ from app.ui.results import (
     tree,
 )
 from app.ui.sessions import Sessions
-from app.ui.snippets import snippets
 
 HEADERS = (
     ("Cache-Control", "no-store"),

@@ -1,6 +1,7 @@
 """A search as programs would send it: curl, Python, JavaScript, and an `.http` file.
 
-The token is a placeholder everywhere: no snippet has a secret.
+The token is a placeholder everywhere: no snippet has a secret. The explorer shows them, and
+`encounters kit` writes the last.
 """
 
 import json
@@ -11,6 +12,8 @@ from urllib.parse import quote
 Pairs = Sequence[tuple[str, str]]
 
 FORM = "application/x-www-form-urlencoded"
+SIGNED = ("Authorization", "Bearer {{token}}")
+"""The header of a request with a token, which is a variable."""
 
 
 def snippets(base_url: str, kind: str, form: Pairs) -> Mapping[str, str]:
@@ -20,19 +23,20 @@ def snippets(base_url: str, kind: str, form: Pairs) -> Mapping[str, str]:
         "curl": _curl(url, form),
         "Python": _python(url, form),
         "JavaScript": _javascript(url, form),
-        ".http": http_file(url, form, "{{token}}"),
+        ".http": http_request("POST", url, [SIGNED], form),
     }
 
 
-def http_file(url: str, form: Pairs, token: str) -> str:
-    """Return a search as editors and httpyac read it; `token` may be a variable."""
-    body = "&".join(f"{name}={quoted(text)}" for name, text in form)
-    headers = f"Authorization: Bearer {token}\nContent-Type: {FORM}"
-    return f"POST {url}\n{headers}\n\n{body}\n"
+def http_request(method: str, url: str, headers: Pairs, form: Pairs | None) -> str:
+    """Return a request as editors and httpyac read it; a variable stays as it is."""
+    lines = [f"{method} {url}", *(f"{name}: {text}" for name, text in headers)]
+    if form is not None:
+        body = "&".join(f"{name}={_quoted(text)}" for name, text in form)
+        lines += [f"Content-Type: {FORM}", "", body]
+    return "\n".join(lines) + "\n"
 
 
-def quoted(text: str) -> str:
-    """Return a value of a form; a variable stays as it is."""
+def _quoted(text: str) -> str:
     return text if "{{" in text else quote(text, safe="")
 
 
