@@ -73,7 +73,9 @@ class Merges:
         chains, criteria = Chains({}, {}), []
         shared = {} if query.shared is None else query.shared
         for criterion in query.criteria:
-            if isinstance(criterion, ReferenceCriterion) and self._names(criterion):
+            if isinstance(criterion, ReferenceCriterion) and self.names_patients(
+                criterion
+            ):
                 own = self._chains(database, criterion, shared)
                 chains.ids.update(own.ids)
                 chains.survivors.update(own.survivors)
@@ -104,15 +106,12 @@ class Merges:
     def first_steps(self, query: SearchQuery) -> Iterator[Statement]:
         """Yield the first statement with which a search follows merges, for each criterion."""
         for criterion in query.criteria:
-            if isinstance(criterion, ReferenceCriterion) and self._names(criterion):
+            if isinstance(criterion, ReferenceCriterion) and self.names_patients(
+                criterion
+            ):
                 own = self.patient.own(criterion.values)
                 if step := self._step(own, back=self.patient.follows_merges):
                     yield step
-
-    def _names(self, criterion: Criterion) -> bool:
-        """Whether a criterion of stays names patients."""
-        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
-        return row.target is ResourceType.PATIENT and bool(self.patient.columns)
 
     def _chains(
         self,
