@@ -202,6 +202,7 @@ class Inspection:
         if self.kind is ResourceType.ENCOUNTER:
             yield "patients", self._patients
             yield "merged patients", self._merged_patients
+            yield "circles of merges", self._circles_of_merges
 
     def in_time(
         self, subject: str, check: Callable[[], Iterator[Result]]
@@ -502,6 +503,21 @@ class Inspection:
                 " survivor do not find them"
             )
             yield self.at(place, text, Severity.WARNING, "merges: follow")
+
+    def _circles_of_merges(self) -> Findings:
+        """Report patients whose merges lead into a circle, where no patient is the last."""
+        merges = self.section.merges
+        if merges is None or not (lost := merges.without_survivor(self.database)):
+            return
+        patients = self.mapping.resources[ResourceType.PATIENT]
+        place = next(p for p in places_of(patients) if p.slot == "replaced_by")
+        name = merges.survivor.column.name
+        column = str(self.origins_of(patients.rows).get(name, name))
+        text = (
+            f"{_rows(lost, 'leads', 'lead')} into a circle of merges, where no patient is"
+            " the last: their stays keep their own patient"
+        )
+        yield Finding.of_field(place, column, text, Severity.WARNING)
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""

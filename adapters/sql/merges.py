@@ -113,6 +113,13 @@ class Merges:
                 if step := self._step(own, back=self.patient.follows_merges):
                     yield step
 
+    def without_survivor(self, database: Database) -> int:
+        """Return how many patients have no last survivor: their merges lead into a circle."""
+        names = [self.id.name, self.survivor.column.name]
+        statement = self.columns.select_each(names, [self.survivor.present])
+        survivors = dict(_merges(database.fetch(statement)))
+        return sum(_last(id, survivors) == id for id in survivors)
+
     def _chains(
         self,
         database: Database,
@@ -149,8 +156,7 @@ class Merges:
                 raise SourceDataError(_TOO_MANY)
             step = self._step(ahead, back=back)
             rows = database.fetch(step) if step else ()
-            ends = [tuple(map(text_or_none, row)) for row in rows]
-            merges = [(id, survivor) for id, survivor in ends if id and survivor]
+            merges = _merges(rows)
             chains.survivors.update(merges)
             reached = dict.fromkeys(chain.from_iterable(merges))
             ahead = [id for id in reached if id not in chains.ids]
@@ -177,6 +183,12 @@ class Merges:
             return record._replace(patient_id=moved)
         column = self.survivor.column.name
         return RowFault("patient_id", column, _NO_ID, id=record.id)
+
+
+def _merges(rows: Iterable[Sequence[Any]]) -> list[tuple[str, str]]:
+    """Return the id and the survivor of each row that has both."""
+    ends = (tuple(map(text_or_none, row)) for row in rows)
+    return [(id, survivor) for id, survivor in ends if id and survivor]
 
 
 def _padded(ids: Iterable[str]) -> tuple[str, ...]:

@@ -122,15 +122,15 @@ class _TableReader:
             meanings = frozenset[str]().union(*words)
             ends = column.holds in TIMES and kind is STAY
             absent = self._no_times(table, column) if ends else ()
-            # A date of zeros is no text that `absent` could name.
+            # A date of zeros is no time that `absent` could name.
             zeros = [text for text in absent if text.startswith("0000")]
-            select = f"{alias}.{column.written}"
+            select = self._without(zeros, f"{alias}.{column.written}")
             yield Column(
                 name or column.name,
                 column.holds,
                 words,
                 cache(partial(self._counts, kind, table, column, meanings)),
-                f"NULLIF({select}, 0)" if zeros else select,
+                select,
                 f"{reference.table.name}.{reference.column}" if reference else "",
                 (reference.note if reference else "") or note,
                 is_key=table.is_unique(column.name),
@@ -154,15 +154,27 @@ class _TableReader:
             return [CodeCount(code, rows.get(code, 0)) for code in column.choices]
         return counts if counts is not None and len(counts) <= most else None
 
+    def _without(self, zeros: Sequence[str], select: str) -> str:
+        """Return what a SELECT says for a column without its dates of zeros."""
+        if self.database.dialect.zero_date:
+            return f"NULLIF({select}, 0)" if zeros else select
+        for zero in zeros:
+            select = f"NULLIF({select}, '{zero}')"
+        return select
+
     def _no_times(self, table: Table, column: TableColumn) -> tuple[str, ...]:
         """Return the times of a column that are so far away that they stand for none."""
         type_ = sa.Date() if column.holds is Holds.DATE else sa.DateTime()
         cell: sa.ColumnElement[Any] = sa.column(column.name, type_)
         rows = sa.table(table.bare, schema=table.schema)
         is_far = sa.or_(cell < _FIRST, cell > _LAST)
-        far = sa.select(cell).select_from(rows).where(is_far).distinct().limit(3)
+        # As the driver has it: SQLAlchemy makes no date of the zeros in a text of SQLite.
+        far = (
+            sa.select(sa.type_coerce(cell, sa.String())).select_from(rows).where(is_far)
+        )
         try:
-            return tuple(sorted(str(value) for (value,) in self.database.fetch(far)))
+            found = self.database.fetch(far.distinct().limit(3))
+            return tuple(sorted(str(value) for (value,) in found))
         except (SourceDataError, SourceTimedOutError, ValueError):
             return ()
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 import responses
+import sqlalchemy as sa
 from flask import Flask, abort, redirect, request
 from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.test import TestResponse
@@ -25,9 +26,10 @@ from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import body, raw, refused
 from tests.app.conftest import Mapped
-from tests.hospital_sql import mapping_text
+from tests.databases import writing
+from tests.hospital_sql import Tables, mapping_text
 from tests.redis_server import RedisServer
-from tests.serving import BASE_URL, FORM, Served, ids, link
+from tests.serving import BASE_URL, FORM, Served, ids, link, serve
 
 STU3 = Path(__file__).parents[1] / "stu3"
 STATUS_CODES = json.loads((STU3 / "http-status-to-issue-type.json").read_text())["map"]
@@ -338,6 +340,35 @@ def test_what_a_database_reports_is_for_the_log(
     assert "etat" not in answer.text
     (record,) = failures(caplog)
     assert record.data == {"status": 502, "reason": "42703 etat"}
+
+
+def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
+    redis_server: RedisServer,
+    postgresql_url: str,
+    tmp_path: Path,
+    keys: responses.RequestsMock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Tables(postgresql_url, EDGES).close()
+    text = mapping_text(EDGES, repr(postgresql_url))
+    served = serve(EDGES, tmp_path, redis_server.url, mapping=text)
+    search = {"identifier": "Canari"}
+    assert served.search("Encounter", search)["total"] == 0
+    for change, reason in (
+        ("ALTER TABLE stays RENAME visit TO renamed", "42703 s.visit"),
+        ("ALTER TABLE stays RENAME TO renamed", "42P01 stays"),
+    ):
+        engine = writing(postgresql_url)
+        with engine.begin() as connection:
+            connection.execute(sa.text(change))
+        engine.dispose()
+        caplog.clear()
+        answer = served.post("Encounter/_search", search)
+        assert answer.status_code in (502, 503)
+        (line,) = logged(caplog)
+        assert line["reason"] == reason
+        assert "Canari" not in json.dumps(line)
+    served.app.extensions[EXTENSION].adapter.close()
 
 
 @pytest.mark.parametrize("status", sorted(default_exceptions))

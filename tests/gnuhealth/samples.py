@@ -124,7 +124,7 @@ def _load(address: str, dump: str) -> None:
 
 
 def mariadb_sample(url: str, directory: Path) -> Sample:
-    """Copy the sample of SQLite into an empty database of MariaDB."""
+    """Copy the sample of SQLite into an empty database of MariaDB or MySQL."""
     source = sa.create_engine(sqlite_sample(directory).url)
     engine = writing(url)
     tables = sa.MetaData()

@@ -1,14 +1,37 @@
 """The page of the mapping: every trap has a test that is there, or a reason for none."""
 
+import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import responses
 
 from adapters.contract import EncounterRecord
+from adapters.mapping.examples import example_lines
+from adapters.mapping.load import load_mapping
 from adapters.testing.harness import STAY
+from app import create_app
+from tests.app import provider
+from tests.app.answers import pages
 from tests.docs.pages import blocks, section
+from tests.gnuhealth.odd import SERVED
 from tests.gnuhealth.samples import HERE, MAPPING, README, Sample
+from tests.redis_server import RedisServer
+from tests.serving import Served
+
+EXAMPLES = re.compile(r"urn:oid:1\.2\.250\.1\.999|//(?:[\w-]+\.)*example\.org\b")
+OWN = re.compile(r"urn:oid:2\.25\.\d+\.\d")
+"""Identifiers of examples (e-mail addresses of the sample are none), and those of the README's
+hospital."""
+EVERY = {
+    # One odd row has the state that the README adds.
+    "Encounter": (885 + len(SERVED) + 1, {}),
+    "Patient": (200, {"gender": "male,female,other,unknown"}),
+    "Organization": (2, {"_id": "1,2"}),
+}
+"""How many there are of each resource, and a search that finds them all."""
 
 TRAPS = section(README.read_text("utf-8"), "Traps")
 ROWS = [
@@ -42,11 +65,17 @@ def test_each_test_answers_a_trap_or_holds_a_figure() -> None:
             assert set(there) - named <= {"test_each_table_is_read_by_id"}, file.stem
 
 
-def test_a_hospital_extends_the_mapping(odd_sample: Sample, tmp_path: Path) -> None:
+@pytest.fixture
+def extended(tmp_path: Path) -> Path:
+    """Return the mapping file of a hospital, as the README writes it."""
     (block,) = blocks(README.read_text("utf-8"), "yaml")
     (tmp_path / MAPPING.name).write_bytes(MAPPING.read_bytes())
     (file := tmp_path / "hospital.yaml").write_text(block.text, "utf-8")
-    adapter = odd_sample.open(file)
+    return file
+
+
+def test_a_hospital_extends_the_mapping(odd_sample: Sample, extended: Path) -> None:
+    adapter = odd_sample.open(extended)
     assert list(adapter.check()) == []
     stay = adapter.read(STAY, "inp-9002")
     adapter.close()
@@ -54,3 +83,36 @@ def test_a_hospital_extends_the_mapping(odd_sample: Sample, tmp_path: Path) -> N
     assert stay.status == "finished"
     assert stay.start
     assert stay.start.isoformat() == "2026-01-01T07:00:00-03:00"
+
+
+def test_a_hospital_that_extends_the_mapping_serves_no_identifier_of_an_example(
+    odd_sample: Sample,
+    extended: Path,
+    redis_server: RedisServer,
+    keys: responses.RequestsMock,
+) -> None:
+    mapping = load_mapping(extended, {"PAS_URL": odd_sample.url})
+    assert EXAMPLES.search(repr(load_mapping(MAPPING, {"PAS_URL": odd_sample.url})))
+    assert EXAMPLES.findall(repr(mapping)) == []
+    assert list(example_lines(extended)) == []
+    settings = provider.settings(extended, REDIS_URL=redis_server.url)
+    with closing(odd_sample.open(extended)) as adapter:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("PAS_URL", odd_sample.url)
+            app = create_app(settings, adapter)
+        served = Served(app).as_client("client-1")
+        found: set[str] = set()
+        for kind, (number, every) in EVERY.items():
+            first = served.search(kind, {**every, "_count": "100"})
+            texts = [
+                json.dumps(entry["resource"])
+                for page in pages(served, first)
+                for entry in page["entry"]
+                if entry["search"]["mode"] == "match"
+            ]
+            assert len(texts) == number
+            assert [text for text in texts if EXAMPLES.search(text)] == []
+            found.update(system for text in texts for system in OWN.findall(text))
+    # The hospital's five systems take their place.
+    assert found == {*OWN.findall(extended.read_text("utf-8"))}
+    assert len(found) == 5

@@ -1,7 +1,8 @@
 """`encounters mapping check --live` on databases: each planted defect is found."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
 
 DEFECTS = defects("sql")
+LONG = ("visit", "unit", "kind", "state") * 12
+"""The columns of an expression that is longer than two lines."""
 SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
 """Ahead of the clock by less than the zone is from UTC."""
 
@@ -218,8 +221,9 @@ def read(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Re
     """Return what changes the mapping file and returns the lines that people read."""
     monkeypatch.chdir(tmp_path)
 
-    def lines(*options: str) -> list[str]:
-        main(["mapping", "check", "--live", *options, written(tmp_path).name])
+    def lines(*options: str, changes: Sequence[tuple[str, str]] = ()) -> list[str]:
+        file = written(tmp_path, *changes)
+        main(["mapping", "check", "--live", *options, file.name])
         return capsys.readouterr().out.splitlines()
 
     return lines
@@ -270,6 +274,28 @@ def test_errors_come_first_and_an_index_is_proposed_once(
     assert "'date', '_sort=date'" in began
     printed = "\n".join(read())
     assert all(printed.count(index) == 1 for index in indexes)
+
+
+@postgresql
+def test_an_index_of_an_expression_is_printed_in_full(
+    kind: str, url: str, read: Read
+) -> None:
+    fill(url, kind)
+    columns = ", ".join(f"s.{column}" for column in LONG)
+    rows = f"SELECT s.*, COALESCE({columns}) AS number FROM stays s"
+    changes = (("SELECT * FROM stays", rows), ("{from: visit}", "{from: number}"))
+    (index,) = suggested(read(changes=changes))
+    assert index.endswith(f" ON stays ((COALESCE({', '.join(LONG)})));")
+    assert len(index) > 2 * WIDTH
+    # As it is printed, it is what the database takes, and the finding is gone.
+    run(url, index)
+    assert suggested(read(changes=changes)) == []
+
+
+def suggested(lines: list[str]) -> list[str]:
+    """Return the indexes of stays that are suggested below the table."""
+    printed = " ".join(" ".join(lines).split())
+    return re.findall(r"\[\d+\] (CREATE INDEX stays_.*?;)", printed)
 
 
 def measured(file: Path, capsys: Capture) -> dict[str, dict[str, Any]]:

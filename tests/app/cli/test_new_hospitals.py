@@ -4,6 +4,7 @@ Two are public schemas (tests/app/cli/hospitals), two the demo hospital and GNU 
 """
 
 import lzma
+import re
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -106,43 +107,61 @@ def test_what_a_draft_reads_is_served(
     assert number == hospitals.STAYS - hospitals.STAYS // 50
 
 
-ENDS = {
-    "sqlite": ("9999-12-31 00:00:00", "absent: "),
-    "postgresql": ("infinity", "absent: "),
-    **dict.fromkeys(
-        SERVERS, ("0000-00-00 00:00:00", "NULLIF(s.date_end, 0) AS date_end")
-    ),
+FAR, FURTHER = "2999-12-31 00:00:00", "9999-12-31 00:00:00"
+ZERO = "0000-00-00 00:00:00"
+_PLAIN = dict.fromkeys((FAR, FURTHER), "s.date_end")
+_OF_SERVERS = {**_PLAIN, ZERO: "NULLIF(s.date_end, 0)"}
+ENDS: dict[str, dict[str, str]] = {
+    "sqlite": {**_PLAIN, ZERO: f"NULLIF(s.date_end, '{ZERO}')"},
+    "postgresql": {**_PLAIN, "infinity": "s.date_end"},
+    **dict.fromkeys(SERVERS, _OF_SERVERS),
 }
+"""Ends that are none, and what a draft selects for them, by kind of database."""
+
+STATUSES = {"planned": "planned", "in-progress": "in-progress", "finished": "finished"}
 
 
-def test_an_end_that_is_none_is_no_end(
-    kind: str, new_url: NewUrl, tmp_path: Path
+@pytest.mark.parametrize(
+    ("kind", "end"),
+    [(kind, end) for kind, ends in ENDS.items() for end in ends],
+)
+def test_an_end_that_is_none_is_no_end_and_the_derived_status_agrees(
+    kind: str, end: str, new_url: NewUrl, tmp_path: Path
 ) -> None:
-    url, (end, expected) = new_url(kind), ENDS[kind]
+    url, expected = new_url(kind), ENDS[kind][end]
     time = "TIMESTAMP" if kind == "postgresql" else "DATETIME"
     engine = writing(url)
     with engine.begin() as connection:
         columns = f"id INTEGER PRIMARY KEY, date_start {time}, date_end {time}"
         connection.execute(sa.text(f"CREATE TABLE stays ({columns})"))
-        row = sa.text("INSERT INTO stays VALUES (1, '2024-01-01 00:00:00', :end)")
-        connection.execute(row, {"end": end})
+        row = sa.text("INSERT INTO stays VALUES (:id, '2024-01-01 00:00:00', :end)")
+        connection.execute(row, {"id": 1, "end": end})
+        connection.execute(row, {"id": 2, "end": "2024-01-03 00:00:00"})
     engine.dispose()
     text = written(url, tmp_path)
-    assert expected in text
-    # The status that would follow from the times agrees.
+    assert ("absent: " in text) is (expected == "s.date_end")
+    # The status that would follow from the times is taken as it is proposed.
     comments = " ".join(text.replace("#", " ").split())
-    ends = "NULLIF(s.date_end, 0)" if kind in SERVERS else "s.date_end"
-    assert f"WHEN s.date_start > :now THEN 'planned' WHEN {ends} <= :now" in comments
+    (derived,) = re.findall(r"CASE WHEN s\.date_start > .*? AS status\b", comments)
+    assert f"WHEN {expected} <= :now" in derived
     file = yaml.safe_load(text)
-    file["encounter"]["fields"] |= {"status": "finished", "patient_id": "1"}
+    stays = file["encounter"]
+    stays["rows"] = stays["rows"].replace("\nFROM", f", {derived}\nFROM")
+    stays["fields"] |= {"status": {"from": "status", "codes": "states"}}
+    stays["fields"] |= {"patient_id": "1"}
+    file["codes"] = {"states": {"table": STATUSES}}
     (tmp_path / "answered.yaml").write_text(yaml.safe_dump(file), "utf-8")
     mapping = load_mapping(tmp_path / "answered.yaml", {"PAS_URL": url})
     source = replace(mapping.source, may_write=True)
     with closing(open_adapter(replace(mapping, source=source))) as adapter:
-        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 1)
-        (stay,) = adapter.search(query).rows
-    assert isinstance(stay, EncounterRecord)
-    assert (stay.start is not None, stay.end) == (True, None)
+        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 2)
+        rows = adapter.search(query).rows
+    served = [row for row in rows if isinstance(row, EncounterRecord)]
+    assert [(stay.id, stay.status, stay.end is None) for stay in served] == [
+        ("1", "in-progress", True),
+        ("2", "finished", False),
+    ]
+    assert all(stay.start for stay in served)
 
 
 WARDS = """
