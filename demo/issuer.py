@@ -69,7 +69,7 @@ _LOGIN_PAGE = """\
 <h1>Log in to the demo</h1>
 <p>This page stands for the hospital group's identity provider. Any name will do.</p>
 <form method="post">
-  <label>Name <input name="name" required pattern="[A-Za-z0-9._-]{1,64}" value="camille" autofocus></label>
+  <label>Name <input name="name" required pattern="[A-Za-z0-9._\\-]{1,64}" value="camille" autofocus></label>
   <label><input type="radio" name="role" value="integrator" checked> Integrator: sees where data come from</label>
   <label><input type="radio" name="role" value="reader"> Reader</label>
   <button>Log in</button>

@@ -319,6 +319,7 @@ class _Builder:
 _COLON = "a ':' is not expected here: quote the text, or check the indentation above"
 _NO_COLON = "a key without ':', or a text that needs quotes"
 _MISPLACED = "indented like nothing above it: line it up with what it belongs to"
+_EMPTY = "this says that there is nothing, and entries stand below it: remove it"
 _TOO_MANY = "does not belong to what stands before it: a bracket, quote or ',' too many"
 _QUOTE = "a quote is never closed"
 _BRACKET = "this bracket is never closed, or a ',' is missing between what it holds"
@@ -384,6 +385,9 @@ def _by_indentation(
     line, last = lines[mark.line], lines[above[-1]].rstrip()
     before = _indent(lines[above[-2]]) if len(above) > 1 else -1
     deeper = _indent(line) > _indent(last)
+    value = last.split(" #")[0].rstrip()
+    if deeper and value.endswith((" {}", " []")):
+        return _Place(above[-1], len(value) - 2), _EMPTY
     if words == _MISPLACED and mark.column > _indent(line):
         return mark, _TOO_MANY
     if words == _NO_COLON and last.endswith(("|", ">", "|-", ">-")):

@@ -47,7 +47,7 @@ from app.snippets import snippets
 from app.stages import Stage
 from app.ui import calls, create_pages
 from app.ui.calls import Pairs, Reply
-from app.ui.forms import filled, form_of, parameters_of
+from app.ui.forms import PARAMETERS, filled, form_of, parameters_of, title_of
 from app.ui.login import Login, LoginError
 from app.ui.results import (
     COLUMNS,
@@ -95,7 +95,8 @@ ADVICE: Mapping[int, str] = {
     "the message names.",
     401: "Your login has ended. Log in again.",
     403: "Your login lacks a scope. Ask the operator for it; repeating does not help.",
-    404: "There is no such resource or page, or it belongs to somebody else. Search again.",
+    404: "There is no such resource or page, or it belongs to somebody else: the address of a "
+    "result works for you alone. Search again, or pass on what the tab Request shows.",
     410: "A page is stored for a limited time, and a removed stay is gone. Search again.",
     412: "A value cannot be read. Correct the criterion that the message names.",
     422: "The search is too wide. Add a patient, a range of dates or another criterion.",
@@ -372,7 +373,9 @@ def _links(bundle: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _failure(reply: Reply) -> Mapping[str, str | int]:
     issue = reply.resource["issue"][0]
+    name = "".join(issue.get("location", ())).removeprefix("http.")
     return {
+        "field": title_of(name) if name in PARAMETERS else "",
         "status": reply.status,
         "text": issue.get("diagnostics", ""),
         "advice": ADVICE.get(reply.status, ""),

@@ -20,16 +20,19 @@ _TITLES: Mapping[str, str] = {
     "_lastUpdated": "Last changed",
     "patient": "Patient",
     "date": "Start of the stay",
-    "identifier": "Identifier",
+    "identifier": "Number (visit number, IPP …)",
     "status": "Status",
     "class": "Class",
-    "service-provider._extension": "Functional unit",
+    "service-provider._extension": "Ward (functional unit)",
     "name": "Name",
     "family": "Family name",
     "given": "Given name",
     "birthdate": "Birth date",
     "gender": "Gender",
 }
+PARAMETERS = frozenset(_TITLES)
+"""The search parameters that the form knows."""
+
 _PREFIXES: Mapping[Prefix, str] = {
     Prefix.GE: "from",
     Prefix.LE: "until",
@@ -148,11 +151,16 @@ def filled(kind: ResourceType, parameters: Parameters) -> MultiDict[str, str]:
     return sent
 
 
+def title_of(name: str) -> str:
+    """Return what the form calls a search parameter."""
+    return _TITLES.get(name, name)
+
+
 def _field(
     row: SearchParameter, offered: OfferedParameter, sent: MultiDict[str, str]
 ) -> Field:
     name = row.name
-    field = Field(name, _TITLES.get(name, name), row.documentation)
+    field = Field(name, title_of(name), row.documentation)
     if row.codes:
         chosen = sent.getlist(name)
         boxes = tuple(Choice(c, in_words(name, c), c in chosen) for c in row.codes)
@@ -190,7 +198,7 @@ def _dates(
         usual = able[min(number, len(able) - 1)].value
         chosen = sent.get(f"{name}.prefix", usual)
         choices = tuple(Choice(p.value, _PREFIXES[p], p.value == chosen) for p in able)
-        label = f"{_TITLES.get(row.name, row.name)} ({number + 1})"
+        label = f"{title_of(row.name)} ({number + 1})"
         yield Input(name, sent.get(name, ""), label, choices)
 
 

@@ -259,10 +259,11 @@ def timeline(resources: Sequence[Resource], now: datetime) -> Timeline:
         lane = next((n for n, edge in enumerate(lanes) if edge < left), len(lanes))
         lanes[lane : lane + 1] = [left + width + 1]
         bars.append(_bar(resource, left, TOP + lane * LANE, width))
+    form = "%Y-%m-%d" if whole > timedelta(days=_TICKS) else "%m-%d %H:%M"
     ticks = [
         (
             x(first + whole * n / _TICKS),
-            (first + whole * n / _TICKS).strftime("%Y-%m-%d"),
+            (first + whole * n / _TICKS).strftime(form),
         )
         for n in range(_TICKS + 1)
     ]

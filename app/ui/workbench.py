@@ -429,6 +429,7 @@ def _resource(bench: Workbench, arguments: Mapping[str, str]) -> str:
         "mapped.html",
         id=arguments["id"],
         stale=bench.draft.is_stale,
+        unmasked=unmasked,
         preview=preview,
         lines=[_line(bench, each) for each in preview["elements"]],  # type: ignore[attr-defined]
         raw=orjson.dumps(preview["resource"], option=orjson.OPT_INDENT_2).decode(),

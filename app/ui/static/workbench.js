@@ -89,6 +89,8 @@ const hover = cm.hoverTooltip((view, position) => {
 async function check(view) {
   const answer = await (await send("/draft", view.state.doc.toString())).json();
   showQuestions(answer.questions);
+  $("#stale").hidden = !answer.stale;
+  if (state.textContent.startsWith("Changed") && !answer.stale) refresh();
   return answer.problems.map(({ line, column, message, severity }) => {
     const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
     const from = Math.min(at.from + Math.max(column - 1, 0), at.to);
@@ -200,10 +202,16 @@ const fill = (name, query = {}) => {
   const parameters = new URLSearchParams({ ...query, unmask: unmask.checked ? "1" : "" });
   return htmx.ajax("GET", `/panel/${name}?${parameters}`, `#panel-${name}`);
 };
-const showRows = (of, page) => { kind = of; return fill("rows", { kind: of, page }); };
+let shownPage = 0;
+const showRows = (of, page) => { kind = of; shownPage = page; return fill("rows", { kind: of, page }); };
 showRows(kind, 0);
 unmask.addEventListener("change", () => { showRows(kind, 0); if (chosen) fill("resource", chosen); });
 let chosen = null;
+/** Show what the draft makes of the rows and of the chosen one. */
+function refresh() {
+  fill("rows", { kind, page: shownPage });
+  if (chosen) fill("resource", chosen);
+}
 
 function press(button) {
   for (const other of button.closest("ul").querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button));
