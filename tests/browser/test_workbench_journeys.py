@@ -194,7 +194,7 @@ def test_tests_are_run_and_one_is_made_from_a_row(
     before = beside.read_text("utf-8")
     page.get_by_label("Show values of patients").check()
     rows(page).first.click()
-    page.get_by_text("A test from this row").click()
+    page.get_by_text("A test from this row", exact=True).click()
     look(page)
     form = page.locator("#panel-resource form")
     form.get_by_role("button", name="Add to the tests").click()
@@ -443,7 +443,7 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     good = page.locator("#panel-rows tbody tr").filter(has_text="a resource").first
     good.get_by_role("button").click()
     expect(element(page, "status")).to_be_visible()
-    page.get_by_text("A test from this row").click()
+    page.get_by_text("A test from this row", exact=True).click()
     form = page.locator("#panel-resource form")
     form.get_by_role("button", name="Add to the tests").click()
     expect(form.get_by_role("status")).not_to_be_empty()
