@@ -10,7 +10,9 @@ const send = (path, text, headers = {}) =>
 
 // --- completion and hover, from the JSON Schema of mapping files
 
-const schema = await (await fetch("/schema.json")).json();
+// Not awaited: the page works before it is there.
+let schema = { definitions: {} };
+fetch("/schema.json").then((answer) => answer.json()).then((content) => { schema = content; });
 
 /** The object schemas that a schema may mean. */
 function meanings(node, seen = new Set()) {
