@@ -106,6 +106,7 @@ def served(
     with serving(keys) as key_set, serving(Api(EDGES)) as pas:
         environ = provider.environ(
             Path("/etc/encounters/hospital.yaml"),
+            BASE_URL=f"https://{HOST}:{first}/fhir/v3",
             BIND=f"{HOST}:{first}",
             OPERATIONS_BIND=f"0.0.0.0:{first + 1}",
             KEY_SET_URL=f"{key_set}/keys",
