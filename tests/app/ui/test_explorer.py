@@ -154,6 +154,17 @@ def test_who_logs_out_is_out(camille: Browser) -> None:
     assert camille.get("/search/Encounter").status_code == 303
 
 
+def test_a_session_ends_after_a_while_without_use(
+    camille: Browser, redis_server: RedisServer
+) -> None:
+    """Redis drops it: each use begins the idle time anew, the token's end is the last."""
+    camille.get("/search/Encounter")
+    client = redis_server.client()
+    times = [client.ttl(key) for key in client.scan_iter("explorer:*")]
+    assert times
+    assert all(0 < seconds <= 15 * 60 for seconds in times)
+
+
 def test_logins_are_limited_by_address(visitor: Browser) -> None:
     statuses = {visitor.get("/login/start").status_code for _ in range(40)}
     assert statuses == {302, 429}
@@ -317,6 +328,22 @@ def test_an_error_shows_the_form_and_what_to_do(camille: Browser) -> None:
     assert response.status_code == 412
     assert ADVICE[412] in response.text
     assert 'value="2024-13"' in response.text
+
+
+def test_too_many_requests_are_told(
+    tmp_path: Path,
+    redis_server: RedisServer,
+    identity_provider: responses.RequestsMock,
+) -> None:
+    limits = {"CLIENT_REQUESTS_PER_MINUTE": "1", **SETTINGS}
+    served = serve(EDGES, tmp_path, redis_server.url, **limits)
+    visitor = Browser(create_explorer(served.app), identity_provider)
+    visitor.log_in()
+    # A new minute may begin once: of four in a row two are in one.
+    answers = [visitor.post("/search/Encounter", patient="1") for _ in range(4)]
+    refused = [answer.text for answer in answers if answer.status_code == 429]
+    assert refused
+    assert all(ADVICE[429] in text for text in refused)
 
 
 def test_every_status_of_the_service_has_advice() -> None:

@@ -247,3 +247,23 @@ def test_nothing_is_written_but_the_file_and_its_tests(page: Page, file: Path) -
     page.panel("rows", kind="encounter")
     page.panel("findings")
     assert {path.name for path in file.parent.iterdir()} == before
+
+
+def test_a_column_cannot_write_into_the_page(tmp_path: Path) -> None:
+    """XSS through a column of the hospital, in each panel that shows values."""
+    hostile = "<script>alert(1)</script>"
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    stay = STAY._replace(visit=hostile, unit=hostile)
+    Tables(url, Hospital((stay,), EDGES.patients, EDGES.organizations)).close()
+    file = tmp_path / "mapping.yaml"
+    file.write_text(mapping_text(EDGES, url), "utf-8")
+    page = Page(Workbench(file, {}))
+    page.open()
+    for panel, query in (
+        ("rows", {"kind": "encounter"}),
+        ("resource", {"kind": "encounter", "id": "1"}),
+        ("try", {"search": "Encounter?_id=1"}),
+    ):
+        shown = page.panel(panel, unmask="1", **query)
+        assert "&lt;script&gt;" in shown, panel
+        assert hostile not in shown, panel
