@@ -10,4 +10,4 @@ from app.ui.explorer import create_explorer
 _settings = Settings.from_environ(os.environ)
 _app = create_app(_settings)
 _explorer = create_explorer(_app) if _settings.explorer_bind else None
-application = Worker(_app, _settings, _explorer).start()
+application = Worker(_app, _settings, _explorer)

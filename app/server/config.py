@@ -93,6 +93,11 @@ def when_ready(_arbiter: object) -> None:
     gc.freeze()
 
 
+def post_worker_init(worker: Any) -> None:
+    """Begin to check the parts that the service depends on."""
+    worker.wsgi.start()
+
+
 def on_reload(_arbiter: object) -> None:
     """Check the changed mapping: gunicorn replaces the workers afterwards (SIGHUP)."""
     _reload.check()

@@ -82,10 +82,13 @@ class Worker:
         self.watch = Watch(checks(settings, app.extensions[EXTENSION]))
         self._seconds = settings.watch_seconds
 
-    def start(self) -> "Worker":
-        """Begin to check the parts, in a thread of this process."""
+    def start(self) -> None:
+        """Begin to check the parts, in a thread of this process.
+
+        Not before the fork: a child has no such thread, and the locks that it held stay
+        locked there.
+        """
         Thread(target=self.watch.run, args=(self._seconds,), daemon=True).start()
-        return self
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Answer a request, as the address that it arrived on says."""

@@ -6,15 +6,18 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import psutil
 import pytest
 from cryptography.fernet import Fernet
 
 from adapters.testing.hospital import EDGES
+from tests.hospital_http import serving
 from tests.hospital_sql import mapping_text
 from tests.live import ROOT, free_ports, listens
 from tests.redis_server import RedisServer
@@ -22,6 +25,7 @@ from tests.server.running import (
     PATIENCE,
     SERVE,
     edges,
+    keys,
     refused,
     running,
     service_environ,
@@ -54,6 +58,28 @@ def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
         for worker in service.workers():
             soft, _ = worker.rlimit(resource.RLIMIT_CORE)
             assert soft == 0
+
+
+def test_workers_inherit_no_check_that_has_begun(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    forked = Event()
+
+    def slow_keys(environ: Any, start_response: Any) -> Iterable[bytes]:
+        assert forked.wait(PATIENCE)
+        return keys(environ, start_response)
+
+    environ = {"GUNICORN_CMD_ARGS": "--preload"}
+    settings = {"REDIS_URL": redis_server.url, "WORKERS": "2"}
+    with serving(slow_keys) as key_set:
+        settings["KEY_SET_URL"] = f"{key_set}/keys"
+        with running(tmp_path, edges(tmp_path), environ, **settings) as service:
+            service.until(lambda: len(service.workers()) == 2)
+            forked.set()
+            service.until(lambda: service.operations("/ready").status == 200)
+            with ThreadPoolExecutor(8) as threads:
+                answers = threads.map(service.get, [READ] * 50)
+                assert {answer.status for answer in answers} == {200}
 
 
 @pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
