@@ -6,6 +6,7 @@ then compared with ids, by the index of their own column, on every database.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
@@ -128,16 +129,27 @@ class Merges:
     ) -> Chains:
         """Return the chains of the patients of a criterion.
 
-        Stays of several tables refer to the same patients: one of them reads their merges.
+        Stays of several tables refer to the same patients, and are searched at the same time:
+        the search that comes first reads their merges, the others wait for it.
         """
         back = self.patient.follows_merges
+        own: Future[Chains] = Future()
         key = (database, self.mark, back, criterion.values)
-        if key not in shared:
-            chains = Chains({}, {})
-            own = self.patient.own(criterion.values)
-            self._follow(database, own, chains, back=back)
-            shared[key] = chains
-        return cast("Chains", shared[key])
+        first = cast("Future[Chains]", shared.setdefault(key, own))
+        if first is own:
+            try:
+                own.set_result(self._read_chains(database, criterion, back=back))
+            except BaseException as error:
+                own.set_exception(error)
+                raise
+        return first.result()
+
+    def _read_chains(
+        self, database: Database, criterion: ReferenceCriterion, *, back: bool
+    ) -> Chains:
+        chains = Chains({}, {})
+        self._follow(database, self.patient.own(criterion.values), chains, back=back)
+        return chains
 
     def _follow(
         self,

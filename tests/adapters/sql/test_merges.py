@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
@@ -117,6 +118,38 @@ def test_pages_of_a_chain_follow_each_other(opened: Opened) -> None:
         walked += ids_of(page)
     family = _family(merged, 7)
     assert len(walked) == len(set(walked)) == sum(id % 3 for id in family)
+
+
+def test_sources_that_share_patients_read_their_merges_once(opened: Opened) -> None:
+    stays = """\
+    - prefix: {prefix}
+      rows: SELECT id, person, began FROM stays
+      fields:
+        id: {{from: id}}
+        patient_id: {{from: person, merges: follow}}
+        status: finished
+        start: {{from: began}}
+"""
+    head = "encounter:\n  search: [_id, patient]\n  sort: [date]\n  sources:\n"
+    sources = "".join(stays.format(prefix=f"{name}-") for name in "abc")
+    patients = FOLLOWED[FOLLOWED.index("patient:\n") :]
+    tables = _tables({7: 8, 8: 10}, "INTEGER")
+    adapter = opened(head + sources + patients, tables)
+    # The first search describes the columns, too.
+    adapter.search(ask(patient("1")))
+    read = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        read.append("FROM people" in statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        found = ids_of(adapter.search(ask(patient("7"), count=SIZE)))
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    assert len(found) == 3 * sum(id % 3 for id in (7, 8, 10))
+    # One for each patient of the chain.
+    assert sum(read) == 3
 
 
 def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> None:
