@@ -118,13 +118,13 @@ def _unclear(own: Table) -> Iterator[MappingProblem]:
 
 
 def _refusal(base: Path, above: tuple[Path, ...], read: Reader) -> str:
+    if not is_there(base, read):
+        near = did_you_mean(base.name, (p.name for p in base.parent.glob("*.yaml")))
+        return f"there is no file {base}{near}"
     if base.resolve() in {path.resolve() for path in above}:
         return "these files extend each other"
     if len(above) > MOST_LAYERS:
         return f"more than {MOST_LAYERS} files extend each other"
-    if not is_there(base, read):
-        near = did_you_mean(base.name, (p.name for p in base.parent.glob("*.yaml")))
-        return f"there is no file {base}{near}"
     return ""
 
 

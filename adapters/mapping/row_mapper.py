@@ -415,9 +415,12 @@ def _parts(field: FieldMapping) -> Convert:
 
 
 def _coded(field: FieldMapping, codes: CodeTable, kind: Kind) -> Convert:
+    def target(text: str) -> Any:
+        return _constant(field.prefix + text, kind)
+
     clean = _cleaner(field)
-    values = {code: _constant(text, kind) for code, text in codes.table.items()}
-    other = None if codes.otherwise is None else _constant(codes.otherwise, kind)
+    values = {code: target(text) for code, text in codes.table.items()}
+    other = None if codes.otherwise is None else target(codes.otherwise)
     nothing = () if kind is Kind.PARTS and other is None else other
     known = {} if field.absent else by_cell_value(values)
 
