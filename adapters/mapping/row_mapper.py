@@ -11,7 +11,6 @@ identifiers and functional units it is a fault, because a changed identifier is 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -66,9 +65,6 @@ Extras: TypeAlias = Mapping[ItemMapping, Sequence[Row]]
 Convert: TypeAlias = Callable[[Any], Any]
 """Returns the value of a cell; raises ValueError with the rule that the cell breaks."""
 
-Reading: TypeAlias = Callable[[TimeRule], Convert]
-"""Returns what makes a value of a time, by its rule."""
-
 RECORDS: Mapping[ResourceType, type[Any]] = MappingProxyType(
     {
         ResourceType.ENCOUNTER: EncounterRecord,
@@ -101,19 +97,11 @@ class RowMapper:
             for slot in slots
         }
         lists = {listed.name for listed in LISTS[kind]}
-        self._values: list[Any] = [() if name in lists else None for name in names]
-        self._columns: list[tuple[int, int, Convert]] = []
-        self._pairs: list[tuple[int, Reader]] = []
-        self._cells = [compile_cell(cells[slot.record], slot.kind) for slot in slots]
-        for slot, read in zip(slots, self._cells, strict=True):
-            at, cell = names.index(slot.record), cells[slot.record]
-            if not cell.indexes:
-                self._values[at] = read(())
-            elif len(cell.indexes) > 1:
-                self._pairs.append((at, read))
-            else:
-                convert = converter(cell.field, slot.kind)
-                self._columns.append((at, cell.indexes[0], convert))
+        self._nothing = [() if name in lists else None for name in names]
+        self._readers = tuple(
+            (names.index(slot.record), compile_cell(cells[slot.record], slot.kind))
+            for slot in slots
+        )
         self._lists = tuple(
             (names.index(listed.name), _list_reader(section, listed, positions))
             for listed in LISTS[kind]
@@ -122,7 +110,7 @@ class RowMapper:
         self._rules = _rules(section, cells)
         self._id = compile_cell(cells["id"], Kind.ID)
         self._status = _status_reader(cells.get("status"))
-        self._settle_end = _end_settler(cells)
+        self._settle_end = _end_settler(section, positions)
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
         """Return the record of a row; `extras` holds the rows of items with own SELECTs.
@@ -130,16 +118,14 @@ class RowMapper:
         A row whose status is hidden or removed is never a fault: what it cannot say is
         left out, since nobody is going to see it.
         """
+        values: list[Any] = self._nothing.copy()
         try:
-            values = self._values.copy()
-            for at, column, convert in self._columns:
-                values[at] = convert(row[column])
-            for at, read in self._pairs:
+            for at, read in self._readers:
                 values[at] = read(row)
             for at, read_list in self._lists:
                 values[at] = read_list(row, extras)
-        except ValueError as error:
-            return self._unserved(row) or self._named(self._fault_of(row, error), row)
+        except CellError as error:
+            return self._unserved(row) or self._named(error.fault, row)
         self._settle_end(values, row)
         for fault, has_fault in self._rules:
             if has_fault(values):
@@ -152,16 +138,6 @@ class RowMapper:
     ) -> tuple[Record | RowFault, ...]:
         """Return for each row what a call returns."""
         return tuple(map(self, rows, extras))
-
-    def _fault_of(self, row: Row, error: ValueError) -> RowFault:
-        """Return the fault of a row, of its first field that has one."""
-        try:
-            for read in self._cells:
-                read(row)
-        except CellError as first:
-            return first.fault
-        assert isinstance(error, CellError), "else a field has raised it"
-        return error.fault
 
     def _named(self, fault: RowFault, row: Row) -> RowFault:
         """Return the fault with the id of the resource, as far as the row has one."""
@@ -218,19 +194,17 @@ def _ends_before_start(start: int, end: int) -> Callable[[Sequence[Any]], bool]:
 
 
 def _end_settler(
-    cells: Mapping[str, "Cell"],
+    section: ResourceMapping, positions: Mapping[str, int]
 ) -> Callable[[list[Any], Row], None]:
     """Return what reads an end before the start again, as the second of two such times.
 
     In the night of the autumn clock change a stay from 02:50 to 02:10 takes 20 minutes.
     """
-    cell = cells.get("end")
-    rule = cell.field.time if cell and "start" in cells else None
-    if not cell or rule is None or rule.twice is not Twice.FIRST:
+    end = section.fields.get("end") if "start" in section.fields else None
+    if not end or end.time is None or end.time.twice is not Twice.FIRST:
         return lambda _values, _row: None
-    late = copy(cell)
-    late.field = replace(cell.field, time=replace(rule, twice=Twice.SECOND))
-    read = compile_cell(late, Kind.TIME)
+    late = replace(end, time=replace(end.time, twice=Twice.SECOND))
+    read = compile_cell(Cell(late, "end", positions), Kind.TIME)
     at_start, at_end = map(EncounterRecord._fields.index, ("start", "end"))
 
     def settle(values: list[Any], row: Row) -> None:
@@ -296,39 +270,24 @@ class Cell:
 
 def compile_cell(cell: Cell, kind: Kind) -> Reader:
     """Return the function that reads the cell from a row; it raises CellError."""
-    if cell.field.constant is not None:
-        value = _constant(cell.field.prefix + cell.field.constant, kind)
+    field = cell.field
+    if field.constant is not None:
+        value = _constant(field.prefix + field.constant, kind)
         return lambda _: value
-    return _reader(cell, converter(cell.field, kind))
-
-
-def time_reader(cell: Cell, reading: Reading) -> Reader:
-    """Return a reader for times that makes of them what `reading` says."""
-    return _reader(cell, _time(cell.field, reading))
-
-
-def _reader(cell: Cell, convert: Convert) -> Reader:
+    if field.codes is not None:
+        convert = _coded(field, field.codes, kind)
+    else:
+        convert = _CONVERTERS[kind](field)
     first, *more = cell.indexes
 
     def read(row: Row) -> Any:
         try:
-            if more:
-                return convert((row[first], row[more[0]]))
-            return convert(row[first])
+            # A time of two columns takes both cells, as a pair.
+            return convert((row[first], row[more[0]]) if more else row[first])
         except ValueError as error:
             raise CellError(cell.fault(str(error))) from error
 
     return read
-
-
-def converter(field: FieldMapping, kind: Kind) -> Convert:
-    """Return the function that makes a value of a cell.
-
-    A time of two columns takes both cells, as a pair.
-    """
-    if field.codes is not None:
-        return _coded(field, field.codes, kind)
-    return _CONVERTERS[kind](field)
 
 
 def _constant(text: str, kind: Kind) -> Any:
@@ -459,7 +418,9 @@ def _flag(field: FieldMapping) -> Convert:
     return convert
 
 
-def _time(field: FieldMapping, reading: Reading) -> Convert:
+def _time(
+    field: FieldMapping, reading: Callable[[TimeRule], Convert] = instants
+) -> Convert:
     rule = field.time
     assert rule is not None, "the loader gives every time a rule"
     read, present, is_plain = reading(rule), presence(field.absent), not field.absent
@@ -480,6 +441,10 @@ def _time(field: FieldMapping, reading: Reading) -> Convert:
     return convert_both if len(field.columns) > 1 else convert
 
 
+def _day(field: FieldMapping) -> Convert:
+    return _time(field, lambda rule: partial(read_day, rule=rule))
+
+
 _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType(
     {
         Kind.ID: _id,
@@ -488,10 +453,8 @@ _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType
         Kind.PARTS: _parts,
         Kind.SYSTEM: _exact,
         Kind.CODE: _exact,
-        Kind.TIME: lambda field: _time(field, instants),
-        Kind.DATE: lambda field: _time(
-            field, lambda rule: partial(read_day, rule=rule)
-        ),
+        Kind.TIME: _time,
+        Kind.DATE: _day,
         Kind.FLAG: _flag,
     }
 )
