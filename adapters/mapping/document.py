@@ -428,6 +428,11 @@ class Document:
         """Every value of the file."""
         return tuple(site for section in self.sections for site in section.sites)
 
+    @property
+    def http_sections(self) -> list[Section]:
+        """The sections whose rows come from an HTTP API."""
+        return [section for section in self.sections if section.is_http]
+
     def sections_of(self, kind: ResourceType) -> list[Section]:
         """Return the sections of one resource type."""
         return [section for section in self.sections if section.kind is kind]

@@ -6,9 +6,9 @@ the schema has refused already. `RULES`, at the end, lists them.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from adapters.contract import ResourceType
@@ -21,7 +21,7 @@ from adapters.mapping.document import (
     resolved,
     variable,
 )
-from adapters.mapping.model import HIDDEN, REMOVED, Nulls, Several, Step
+from adapters.mapping.model import Nulls, Several, Step
 from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
@@ -120,17 +120,11 @@ def required_slots_are_mapped(doc: Document) -> Iterator[Fault]:
 
 
 def item_rows_have_a_key(doc: Document) -> Iterator[Fault]:
-    """Refuse `rows` without `key` in a list item, and `key` without `rows`.
-
-    An answer of an HTTP API holds its lists itself: no `key`.
-    """
+    """Refuse `rows` of a database without `key`, and `key` where an answer holds the list."""
     for item in (item for section in doc.sections for item in section.items):
         key, rows = (*item.path, "key"), (*item.path, "rows")
         if "key" in item.options and item.section.is_http:
             text = "is only for databases: rows is the path of a list in the row"
-            yield Fault(key, text, at_key=True)
-        elif "key" in item.options and not doc.holds(rows):
-            text = "key is only for an item with a SELECT of its own (rows)"
             yield Fault(key, text, at_key=True)
         elif "rows" in item.options and not (item.section.is_http or doc.holds(key)):
             text = "rows needs key: the column that holds the id of the resource"
@@ -235,17 +229,12 @@ def secrets_are_set(doc: Document) -> Iterator[Fault]:
     """Refuse an environment variable that is named and not set."""
     for path, source in doc.sources.items():
         for place, name in named(source, path):
-            if text := _lacks(name, doc.environ):
-                yield Fault(place, text)
-
-
-def _lacks(name: str, environ: Mapping[str, str]) -> str:
-    """Return why a variable has no value, "" where it has one."""
-    try:
-        is_set = variable(name, environ)
-    except VariableError as error:
-        return str(error)
-    return "" if is_set else f"the environment variable {name} is not set"
+            text = f"the environment variable {name} is not set"
+            try:
+                if not variable(name, doc.environ):
+                    yield Fault(place, text)
+            except VariableError as error:
+                yield Fault(place, str(error))
 
 
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:
@@ -289,21 +278,21 @@ def keys_can_be_sent(doc: Document) -> Iterator[Fault]:
 def keys_are_not_written(doc: Document) -> Iterator[Fault]:
     """Refuse a password, key or token in clear, of an HTTP API or a class."""
     places = ("headers", "options", "auth.basic", "auth.oauth2")
-    for source in doc.sources:
+    for path, source in doc.sources.items():
         for place in (*places, "auth.session.body", "auth.session.form"):
-            path = (*source, *place.split("."))
-            for key, value in _below(doc.data, path).items():
+            keys = tuple(place.split("."))
+            for key, value in _at(source, keys).items():
                 bare = re.sub(r"[\W_]", "", key)
                 is_secret = _SECRET.search(bare) and key != "token_url"
                 if isinstance(value, str) and is_secret:
                     text = "put it into the environment and write {env: NAME}"
-                    yield Fault((*path, key), text)
+                    yield Fault((*path, *keys, key), text)
 
 
-def _below(data: Mapping[str, Any], path: KeyPath) -> Mapping[str, Any]:
-    """Return the table at a path, an empty one where there is none."""
-    for step in path:
-        data = data.get(str(step), {})
+def _at(data: Any, keys: Iterable[str]) -> Any:
+    """Return what the keys lead to, an empty table where there is none."""
+    for key in keys:
+        data = data.get(key, {}) if isinstance(data, Mapping) else {}
     return data
 
 
@@ -468,6 +457,31 @@ def _is_refused(doc: Document, use: Use) -> bool:
 
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 
+_Places: TypeAlias = tuple[tuple[str, str], ...]
+
+_PATHS_OF_SOURCE: _Places = (("error", "path"), ("auth.session", "token"))
+_PATHS_OF_SECTION: _Places = (
+    ("read", "row"),
+    ("list", "rows"),
+    ("list", "total"),
+    ("list", "paging.next"),
+    ("list", "paging.token.path"),
+    ("list.counting", "total"),
+)
+"""Where the file tells of an answer, and the key there that holds a path into it."""
+
+_PARAMETERS = (
+    "list.count",
+    "list.paging.offset",
+    "list.paging.page",
+    "list.paging.token.send",
+    "sort.send",
+)
+"""Where a section names parameters, beside its searches."""
+
+_SENT = ("send", "contains", "exact", "excluding", "from", "after", "before", "until")
+"""The keys of a search that name a parameter."""
+
 
 class PathUse(NamedTuple):
     """A path of the file, and what it leads into: an answer, a row, or rows of an item."""
@@ -501,126 +515,83 @@ def paths_can_be_satisfied(doc: Document) -> Iterator[Fault]:
 
 def _path_uses(doc: Document) -> Iterator[PathUse]:
     """Yield every path into the answers of an HTTP API."""
-    for path, source in doc.sources.items():
-        for keys in (("error", "path"), ("auth", "session", "token")):
-            yield from _named_path((*path, *keys[:-1]), keys[-1:], source, keys)
-    for section in doc.sections:
-        if section.is_http:
-            yield from _answer_paths(section)
-            yield from _row_paths(section)
-
-
-def _named_path(
-    into: KeyPath, path: KeyPath, data: Any, keys: tuple[str, ...]
-) -> Iterator[PathUse]:
-    for key in keys:
-        data = data.get(key, {}) if isinstance(data, Mapping) else {}
-    if isinstance(data, str) and data:
-        yield PathUse(into, (*into, *path), data)
-
-
-def _answer_paths(section: Section) -> Iterator[PathUse]:
-    for call, *each in (
-        ("read", ("row",)),
-        (
-            "list",
-            ("rows",),
-            ("total",),
-            ("paging", "next"),
-            ("paging", "token", "path"),
-        ),
-    ):
-        for keys in each:
-            into = (*section.path, call)
-            yield from _named_path(into, keys, section.data.get(call, {}), keys)
-    into, keys = (*section.path, "list", "counting"), ("list", "counting", "total")
-    yield from _named_path(into, keys[-1:], section.data, keys)
+    tables = [(path, data, _PATHS_OF_SOURCE) for path, data in doc.sources.items()]
+    sections = doc.http_sections
+    tables += [(each.path, each.data, _PATHS_OF_SECTION) for each in sections]
+    for path, data, places in tables:
+        for holder, key in places:
+            into, keys = holder.split("."), key.split(".")
+            text = _at(data, (*into, *keys))
+            if isinstance(text, str) and text:
+                yield PathUse((*path, *into), (*path, *into, *keys), text)
+    for section in sections:
+        yield from _row_paths(section)
 
 
 def _row_paths(section: Section) -> Iterator[PathUse]:
     """Yield the paths into a row, and into the rows of its items."""
-    for site in section.sites:
-        if site.listed is None:
-            yield from _column_paths(section.path, site)
+    own = [site for site in section.sites if site.listed is None]
+    yield from _column_paths(section.path, own)
     for item in section.items:
         into = section.path
         if rows := item.options.get("rows"):
             yield PathUse(into, (*item.path, "rows"), rows)
             into = item.path
-        for site in item.sites():
-            yield from _column_paths(into, site)
+        yield from _column_paths(into, item.sites())
         if column := item.options.get("only_if", {}).get("from"):
             yield PathUse(into, (*item.path, "only_if", "from"), column)
 
 
-def _column_paths(into: KeyPath, site: Site) -> Iterator[PathUse]:
-    path = (*site.path, "from")
-    if isinstance(site.options.get("from"), str):
-        yield PathUse(into, path, site.options["from"])
-        return
-    for index, column in enumerate(site.columns):
-        yield PathUse(into, (*path, index), column)
+def _column_paths(into: KeyPath, sites: Iterable[Site]) -> Iterator[PathUse]:
+    for site in sites:
+        is_list = isinstance(site.options.get("from"), list)
+        for index, column in enumerate(site.columns):
+            place = (*site.path, "from", index)
+            yield PathUse(into, place if is_list else place[:-1], column)
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
     """Refuse to send two things by one parameter: an API takes one of them, or neither."""
-    for section in doc.sections:
+    for section in doc.http_sections:
         used: dict[str, KeyPath] = {}
-        for path, name, is_bound in (
-            _sent_parameters(section) if section.is_http else ()
-        ):
+        for path, name, is_bound in _sent_parameters(section):
             other = used.setdefault(name, path)
             if other != path and not (is_bound and other[:-1] == path[:-1]):
-                place = ".".join(map(str, other[len(section.path) :]))
+                place = ".".join(map(str, other))
                 text = (
                     f"'{name}' is sent for {place} already: one parameter, one meaning"
                 )
-                yield Fault(path, text)
+                yield Fault((*section.path, *path), text)
 
 
 def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
     """Yield each parameter, and whether it is a bound told from others by its prefix."""
-    listed, path = section.data.get("list", {}), section.path
-    paging = listed.get("paging", {})
-    for keys, name in (
-        (("list", "count"), listed.get("count")),
-        (("list", "paging", "offset"), paging.get("offset")),
-        (("list", "paging", "page"), paging.get("page")),
-        (("list", "paging", "token", "send"), paging.get("token", {}).get("send")),
-        (("sort", "send"), section.data.get("sort", {}).get("send")),
-    ):
-        if name:
-            yield (*path, *keys), name, False
-    for name, call in section.search.items():
-        for key in ("send", "contains", "exact", "excluding", *BOUNDS):
-            value = call.get(key)
-            is_prefixed = isinstance(value, Mapping)
-            if sent := value.get("send") if is_prefixed else value:
-                yield (*path, "search", name, key), sent, is_prefixed
-        if sent := call.get("system", {}).get("send"):
-            yield (*path, "search", name, "system", "send"), sent, False
-
-
-BOUNDS = ("from", "after", "before", "until")
-"""The bounds of a search for times."""
+    places = [tuple(place.split(".")) for place in _PARAMETERS]
+    for name in section.search:
+        places += [("search", name, key) for key in (*_SENT, "system")]
+    for path in places:
+        value = _at(section.data, path)
+        if isinstance(value, str) and value:
+            yield path, value, False
+        elif sent := _at(value, ("send",)):
+            is_bound = path[-1] != "system"
+            yield path if is_bound else (*path, "send"), sent, is_bound
 
 
 def order_can_be_kept(doc: Document) -> Iterator[Fault]:
     """Refuse rows without the sort key first, where those with it cannot be asked for."""
-    for section in doc.sections:
-        sort = section.data.get("sort", {}) if section.is_http else {}
-        if "nulls" not in sort or sort["nulls"] == Nulls.LAST:
+    for section in doc.http_sections:
+        sort, listed = section.data.get("sort", {}), section.data.get("list", {})
+        if sort.get("nulls", Nulls.LAST) == Nulls.LAST:
             continue
-        listed = section.data.get("list", {})
-        numbered = {"offset", "page"} & {*listed.get("paging", {})}
-        date = section.search.get("date", {})
-        if not numbered or "total" not in listed:
-            text = "needs list.total, and list.paging by offset or page"
-        elif "date" in sort.get("by", ()) and not {"from", "after"} & {*date}:
+        is_numbered = not {"offset", "page"}.isdisjoint(listed.get("paging", {}))
+        has_bound = not {"from", "after"}.isdisjoint(section.search.get("date", {}))
+        where = (*section.path, "sort", "nulls")
+        if not is_numbered or "total" not in listed:
+            yield Fault(where, "needs list.total, and list.paging by offset or page")
+        elif "date" in sort.get("by", ()) and not has_bound:
             text = "needs search.date.from: by it, the rows with the key are asked for"
-        else:
-            continue
-        yield Fault((*section.path, "sort", "nulls"), text)
+            yield Fault(where, text)
 
 
 def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
@@ -658,39 +629,32 @@ def _merges_fault(doc: Document, site: Site) -> str:
 def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
     """Refuse a list that cannot page under a profile that does, and searches without a list."""
     profile = _profile(doc)
-    for section in doc.sections:
-        if section.is_http and not doc.is_refused(section.path):
-            offered = profile and profile.resources.get(section.kind)
-            is_searched = bool(offered and offered.parameters)
+    for section in doc.http_sections:
+        path, name = section.path, profile.name if profile else ""
+        if doc.is_refused(path):
+            continue
+        offered = profile and profile.resources.get(section.kind)
+        is_searched = bool(offered and offered.parameters)
+        may_lack = section.kind is ResourceType.ORGANIZATION
+        is_alone = len(doc.sections_of(section.kind)) == 1
+        if "list" in section.data:
             pages = bool(offered and profile and profile.paging)
-            name = profile.name if profile else ""
-            yield from _service_faults(doc, section, name, is_searched, pages)
-
-
-def _service_faults(
-    doc: Document, section: Section, profile: str, is_searched: bool, pages: bool
-) -> Iterator[Fault]:
-    """Yield why a profile, which searches or pages, cannot be served."""
-    path, listed = section.path, section.data.get("list")
-    several = len(doc.sections_of(section.kind)) > 1
-    if listed is None and section.search:
-        text = "search needs list: how rows are asked for"
-        yield Fault((*path, "search"), text, at_key=True)
-    elif listed is None and section.kind is ResourceType.ORGANIZATION:
-        return
-    elif listed is None and is_searched:
-        text = (
-            f"the profile '{profile}' has searches of {path[0]} and this section has "
-            "none: say how rows are asked for (list), or take a profile whose section "
-            f"{path[0]} is empty: {{}}"
-        )
-        yield Fault(path, text, at_key=True)
-    elif listed is not None and pages and "paging" not in listed and not several:
-        text = (
-            f"the profile '{profile}' has further pages and this list has none: "
-            "say how they are asked for (paging), or take a profile without"
-        )
-        yield Fault((*path, "list"), text, at_key=True)
+            if pages and is_alone and "paging" not in section.data["list"]:
+                text = (
+                    f"the profile '{name}' has further pages and this list has none: "
+                    "say how they are asked for (paging), or take a profile without"
+                )
+                yield Fault((*path, "list"), text, at_key=True)
+        elif section.search:
+            text = "search needs list: how rows are asked for"
+            yield Fault((*path, "search"), text, at_key=True)
+        elif is_searched and not may_lack:
+            text = (
+                f"the profile '{name}' has searches of {path[0]} and this section has "
+                "none: say how rows are asked for (list), or take a profile whose "
+                f"section {path[0]} is empty: {{}}"
+            )
+            yield Fault(path, text, at_key=True)
 
 
 def _profile(doc: Document) -> Profile | None:
@@ -703,11 +667,11 @@ def _profile(doc: Document) -> Profile | None:
 
 def unserved_rows_are_filtered(doc: Document) -> Iterator[Fault]:
     """Refuse `hidden` and `removed` where the source itself does not leave them out."""
-    for section in doc.sections:
+    for section in doc.http_sections:
         codes = _table_of(doc, section, "status")
         targets = {*codes.get("table", {}).values(), codes.get("otherwise")}
-        listed = section.data.get("list", {}) if section.is_http else {}
-        if listed and targets & {HIDDEN, REMOVED} and not listed.get("fixed"):
+        listed = section.data.get("list", {})
+        if listed and targets & {*UNSERVED} and not listed.get("fixed"):
             text = (
                 "hidden and removed stays must be left out by the source itself: "
                 "say what to send under fixed"
@@ -717,25 +681,25 @@ def unserved_rows_are_filtered(doc: Document) -> Iterator[Fault]:
 
 def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
     """Refuse to send one value where one of our codes is several of the source's."""
-    for section in doc.sections:
-        for name in ("status", "class", "gender"):
-            ours = [*_table_of(doc, section, name).get("table", {}).values()]
-            twice = sorted(
-                {code for code in ours if ours.count(code) > 1} - {*UNSERVED}
+    calls = [
+        (section, name, section.search[name])
+        for section in doc.sections
+        for name in ("status", "class", "gender")
+        if name in section.search
+    ]
+    for section, name, call in calls:
+        path, codes = (*section.path, "search", name), _table_of(doc, section, name)
+        ours = [*codes.get("table", {}).values()]
+        twice = sorted({code for code in ours if ours.count(code) > 1} - {*UNSERVED})
+        if "excluding" in call and "otherwise" not in codes:
+            text = "needs a code table with otherwise: what it excludes are its codes"
+            yield Fault((*path, "excluding"), text)
+        if twice and call.get("several", Several.ONE) == Several.ONE:
+            text = (
+                f"'{twice[0]}' is several codes of the source: several (comma or "
+                "repeat) must say how they are sent"
             )
-            call = section.search.get(name, {})
-            several = call.get("several", Several.ONE)
-            if "excluding" in call and "otherwise" not in _table_of(doc, section, name):
-                text = (
-                    "needs a code table with otherwise: what it excludes are its codes"
-                )
-                yield Fault((*section.path, "search", name, "excluding"), text)
-            if twice and call and several == Several.ONE:
-                text = (
-                    f"'{twice[0]}' is several codes of the source: several (comma or "
-                    "repeat) must say how they are sent"
-                )
-                yield Fault((*section.path, "search", name), text)
+            yield Fault(path, text)
 
 
 def _table_of(doc: Document, section: Section, name: str) -> Mapping[str, Any]:

@@ -208,6 +208,7 @@ def _item(listed: ListSlot) -> Node:
         properties[LINES.name] = {"type": "array", "items": _value(LINES)}
     properties |= {"only_if": _ref("Condition"), "rows": _ref("text")}
     item = _table(properties | {"key": _ref("text")}, listed.required)
+    item["dependencies"] = {"key": ["rows"]}
     if not listed.required:
         item["anyOf"] = [{"required": [name]} for name in listed.content]
         wanted = " or ".join(listed.content)
