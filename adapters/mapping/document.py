@@ -24,8 +24,6 @@ from adapters.mapping.problems import (
     MappingError,
     MappingProblem,
     did_you_mean,
-    nearest,
-    one_of,
 )
 from adapters.mapping.schema import Fault
 from adapters.mapping.slots import (
@@ -48,6 +46,7 @@ from adapters.mapping.yaml import (
     is_there,
     parse_file,
     place,
+    plain,
 )
 
 VERSION = "1"
@@ -73,8 +72,6 @@ def read_layers(path: str | Path, read: Reader = from_disk) -> Layers:
 def _read(path: Path, above: tuple[Path, ...], read: Reader) -> Layers:
     own, refused = parse_file(path, read)
     _check_version(own)
-    if unclear := tuple(_unclear(own)):
-        raise MappingError([*refused, *unclear])
     extended = own.entries.get("extend")
     if not isinstance(extended, Scalar):
         return own, refused
@@ -101,20 +98,6 @@ def _check_version(root: Table) -> None:
     if isinstance(version, Scalar) and version.text != VERSION:
         text = f"version '{version.text}' of the format is not known: this service reads {VERSION}"
         raise MappingError([MappingProblem(version.mark, "mapping", text)])
-
-
-def _unclear(own: Table) -> Iterator[MappingProblem]:
-    """Yield why it is not known what a file extends: what it lacks cannot be told then."""
-    extended = own.entries.get("extend")
-    if extended is not None and not isinstance(extended, Scalar):
-        yield MappingProblem(extended.mark, "extend", "expected a text here")
-    meant = next((key for key in own.entries if nearest(key, ["extend"])), "")
-    if meant not in ("", "extend"):
-        text = one_of(meant, ["extend"], "a key here")
-        yield MappingProblem(own.keys[meant], meant, text)
-    elif extended is None and "without" in own.entries:
-        text = "'without' is only for a file that extends another (extend: …)"
-        yield MappingProblem(own.keys["without"], "without", text)
 
 
 def _refusal(base: Path, above: tuple[Path, ...], read: Reader) -> str:
@@ -539,17 +522,9 @@ def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, st
     return secrets
 
 
-def variables_in(node: Node) -> Iterator[str]:
+def variables_in(root: Node) -> Iterator[str]:
     """Yield the environment variables that a file names."""
-    match node:
-        case Table(entries={"env": Scalar(text=name), **others}) if not others:
-            yield name
-        case Table(entries=entries):
-            for child in entries.values():
-                yield from variables_in(child)
-        case Items(items=items):
-            for child in items:
-                yield from variables_in(child)
+    return (name for _, name in named(plain(root)))
 
 
 def named(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:

@@ -464,6 +464,8 @@ def _leads_to(other: Fault, fault: Fault) -> bool:
             return path[:-1] == other.path
         case "unknown" if keyword in ("oneOf", "anyOf"):
             return holder == path
+        case "unknown" if other.meant == "extend":
+            return keyword in ("required", "dependencies")
         case "unknown" if keyword == "required":
             return _stands_for(other, path)
     return False
