@@ -328,15 +328,11 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """The nodes of a file, and of `data` as much as has the right shape.
-
-    `refused` are the paths at which something is missing or has another shape.
-    """
+    """The nodes of a file, and of `data` as much as has the right shape."""
 
     root: Table
     data: Mapping[str, Any]
     environ: Mapping[str, str]
-    refused: frozenset[KeyPath]
     read: Reader = from_disk
 
     def problem(self, fault: Fault) -> MappingProblem:
@@ -362,15 +358,6 @@ class Document:
     def holds(self, path: KeyPath) -> bool:
         """Tell whether something stands at the path, rightly shaped or not."""
         return find(self.root, path) is not None
-
-    def is_refused(self, path: KeyPath) -> bool:
-        """Tell whether the schema refused something at the path or below it."""
-        return any(bad[: len(path)] == path for bad in self.refused)
-
-    def is_unclear(self, path: KeyPath) -> bool:
-        """Tell whether the schema refused something at the path, below it or around it."""
-        around = any(path[:length] in self.refused for length in range(1, len(path)))
-        return around or self.is_refused(path)
 
     @property
     def profile_directory(self) -> Path:

@@ -11,7 +11,7 @@ and its profile (`copy_mapping`).
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import time
 from pathlib import Path as PathlibPath
@@ -73,7 +73,7 @@ from adapters.mapping.model import (
 from adapters.mapping.paths import Header, Path, Place, path_of
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
-from adapters.mapping.rules import RULES
+from adapters.mapping.rules import RULES, RULES_OF_THE_WHOLE
 from adapters.mapping.schema import find_faults, root_causes, without_faults
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
@@ -83,7 +83,7 @@ from adapters.mapping.slots import (
     SLOTS,
     Kind,
 )
-from adapters.mapping.yaml import Items, KeyPath, Node, Table, place, plain
+from adapters.mapping.yaml import KeyPath, Table, place, plain
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
 _ADDRESSES = ("url", "token_url")
@@ -208,18 +208,16 @@ def _load(
         names = {*variables_in(root)}
         environ = secrets_of(names, environ)
         environ = _or_last(environ, names) if is_copy else environ
-    marks = {problem.mark for problem in refused}
     data = plain(root)
     faults = find_faults(data, "File")
-    meant = ((*fault.path[:-1], fault.meant) for fault in faults if fault.meant)
-    unclear = [*(fault.path for fault in faults), *meant]
-    shaped = without_faults(data, faults)
-    document = Document(root, shaped, environ or {}, frozenset(unclear), read)
+    document = Document(root, without_faults(data, faults), environ or {}, read)
     if environ is None:
         document = replace(document, environ=_placeholders(document))
+    rules = RULES if faults or refused else (*RULES, *RULES_OF_THE_WHOLE)
     problems = list(map(document.problem, root_causes(faults)))
-    problems += (document.problem(fault) for rule in RULES for fault in rule(document))
+    problems += (document.problem(fault) for rule in rules for fault in rule(document))
     if problems or refused:
+        marks = {problem.mark for problem in refused}
         others = (problem for problem in problems if problem.mark not in marks)
         raise MappingError([*refused, *others])
     return _mapping(document)

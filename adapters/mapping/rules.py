@@ -2,7 +2,8 @@
 
 What one key may hold is in the schema. A rule looks at a document whose shape may be
 faulty in parts, and yields each fault that it finds; it keeps silent about a part that
-the schema has refused already. `RULES`, at the end, lists them.
+the schema has refused already. `RULES`, at the end, lists them, and `RULES_OF_THE_WHOLE`
+those that need a file whose every part is right.
 """
 
 import re
@@ -44,7 +45,7 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 def tables_exist(doc: Document) -> Iterator[Fault]:
     """Refuse a `codes:` that names no table of the file."""
     for path, name in _used_tables(doc):
-        if ("codes",) not in doc.refused and not doc.holds(("codes", name)):
+        if not doc.holds(("codes", name)):
             near = did_you_mean(name, doc.codes)
             yield Fault(path, f"there is no code table '{name}' under codes{near}")
 
@@ -56,9 +57,7 @@ def tables_are_used(doc: Document) -> Iterator[Fault]:
     of the hospital's own may use any.
     """
     used = {name for _, name in _used_tables(doc)}
-    if doc.is_own or doc.refused or used - set(doc.codes):
-        return
-    for name in doc.codes:
+    for name in () if doc.is_own or used - set(doc.codes) else doc.codes:
         if name not in used:
             text = "no field uses this code table: name it with codes:, or remove it"
             yield Fault(("codes", name), text, at_key=True)
@@ -145,21 +144,15 @@ def constants_are_set(doc: Document) -> Iterator[Fault]:
     for section in doc.sections_of(ResourceType.ENCOUNTER):
         fields = (*section.path, "fields")
         for name, constant in _CONSTANTS.items():
-            is_set = _is_set(doc, constant) or doc.holds((*fields, constant))
-            if doc.holds((*fields, name)) and not is_set:
+            places = (("constants", constant), (*fields, constant))
+            if doc.holds((*fields, name)) and not any(map(doc.holds, places)):
                 yield Fault((*fields, name), f"needs constants.{constant}", at_key=True)
     searched = doc.data.get("encounter", {}).get("search", ()) if doc.is_own else ()
     for index, name in enumerate(searched):
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER].get(name)
-        if row and row.extension and not _is_set(doc, "functional_unit_extension"):
-            text = "needs constants.functional_unit_extension"
-            yield Fault(("encounter", "search", index), text)
-
-
-def _is_set(doc: Document, constant: str) -> bool:
-    """Tell whether a constant is there; a misspelt or misplaced one is told as that."""
-    path: KeyPath = ("constants", constant)
-    return doc.holds(path) or not doc.refused.isdisjoint((path, (constant,)))
+        path = ("constants", "functional_unit_extension")
+        if row and row.extension and not doc.holds(path):
+            yield Fault(("encounter", "search", index), f"needs {'.'.join(path)}")
 
 
 # ------------------------------------------------------------------------------- times
@@ -340,7 +333,7 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
     """Refuse a parameter or sort key whose slot comes from nowhere or from no column."""
     for use in () if doc.is_own else _uses(doc):
         sites = use.sites
-        if any(site.columns for site in sites) or _is_refused(doc, use):
+        if any(site.columns for site in sites):
             continue
         if use.several and any(map(_is_code, sites)):
             continue
@@ -437,20 +430,6 @@ def _listed(
 
 def _is_code(site: Site) -> bool:
     return site.slot.kind is Kind.CODE or site.slot.name == "functional_unit"
-
-
-def _is_refused(doc: Document, use: Use) -> bool:
-    """Tell whether a slot is in the file with a fault that is reported elsewhere."""
-    names = {slot.partition(".")[0] for slot in use.slots}
-    paths = [section.path for section in use.sections]
-    if not all(doc.holds((*path, "fields")) for path in paths):
-        return True
-    return any(
-        doc.is_unclear((*path, *at, name))
-        for path in paths
-        for name in names
-        for at in ((), ("fields",))
-    )
 
 
 # -------------------------------------------------------------------------------- http
@@ -597,7 +576,7 @@ def order_can_be_kept(doc: Document) -> Iterator[Fault]:
 def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
     """Refuse `strip` for a database, whose SELECT can do the same."""
     for site in doc.sites:
-        if "strip" in site.options and not site.section.is_http and not doc.refused:
+        if "strip" in site.options and not site.section.is_http:
             text = "is only for an HTTP API: a SELECT can return the id alone"
             yield Fault((*site.path, "strip"), text, at_key=True)
 
@@ -605,8 +584,7 @@ def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
 def merges_can_be_followed(doc: Document) -> Iterator[Fault]:
     """Refuse `merges` where nothing says into whom a patient was merged."""
     for site in doc.sites:
-        is_named = "merges" in site.options and not doc.refused
-        if is_named and (text := _merges_fault(doc, site)):
+        if "merges" in site.options and (text := _merges_fault(doc, site)):
             yield Fault((*site.path, "merges"), text, at_key=True)
 
 
@@ -631,8 +609,6 @@ def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
     profile = _profile(doc)
     for section in doc.http_sections:
         path, name = section.path, profile.name if profile else ""
-        if doc.is_refused(path):
-            continue
         offered = profile and profile.resources.get(section.kind)
         is_searched = bool(offered and offered.parameters)
         may_lack = section.kind is ResourceType.ORGANIZATION
@@ -750,15 +726,13 @@ def sections_fit_their_source(doc: Document) -> Iterator[Fault]:
         if section.is_http and "rows" in section.data:
             text = f"'{name}' is an HTTP API: it is read with read and list"
             yield Fault((*section.path, "rows"), text, at_key=True)
-        elif "read" in section.data and not section.is_http and not doc.refused:
+        elif "read" in section.data and not section.is_http:
             text = f"'{name}' is a database: it is read with rows"
             yield Fault((*section.path, "read"), text, at_key=True)
 
 
 def sections_name_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse a section that names no source of the file, or none where there are several."""
-    if not doc.refused.isdisjoint((("source",), ("sources",))):
-        return
     names = [str(path[-1]) for path in doc.sources if len(path) > 1]
     for section in doc.sections:
         name = section.data.get("source")
@@ -776,9 +750,7 @@ def sections_name_their_source(doc: Document) -> Iterator[Fault]:
 def sources_are_used(doc: Document) -> Iterator[Fault]:
     """Refuse a source that no section names."""
     used = {section.data.get("source") for section in doc.sections}
-    if len(doc.sources) < 2 or doc.refused:
-        return
-    for path in doc.sources:
+    for path in doc.sources if len(doc.sources) > 1 else ():
         if path[-1] not in used:
             text = "no section reads this source: name it with source:, or remove it"
             yield Fault(path, text, at_key=True)
@@ -798,7 +770,7 @@ def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
 def references_name_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse a reference of which nobody could tell to which source it leads."""
     for site in doc.sites:
-        if site.slot.name in REFERS and not doc.refused:
+        if site.slot.name in REFERS:
             whole = doc.prefix_of(site) + site.options.get("value", "")
             if text := _reference_fault(doc, site):
                 yield Fault(site.path, text, at_key=True)
@@ -838,31 +810,23 @@ def _unserved(doc: Document, site: Site, target: str) -> str:
 
 # ------------------------------------------------------------------------------- rules
 
-RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
+_Rule: TypeAlias = Callable[[Document], Iterator[Fault]]
+
+RULES: tuple[_Rule, ...] = (
     profile_is_known,
     secrets_are_set,
     urls_are_addresses,
+    keys_can_be_sent,
+    keys_are_not_written,
     rows_only_read,
-    sections_name_their_source,
-    sources_are_used,
     prefixes_tell_sources_apart,
-    references_name_their_source,
-    tables_exist,
-    tables_are_used,
     targets_are_allowed,
     required_slots_are_mapped,
     item_rows_have_a_key,
-    constants_are_set,
     zones_are_known,
     formats_can_be_read,
-    searched_slots_have_columns,
     searched_columns_can_be_compared,
     searched_columns_are_whole,
-    searched_changes_are_whole,
-    keys_can_be_sent,
-    keys_are_not_written,
-    sections_fit_their_source,
-    profiles_can_be_served,
     unserved_rows_are_filtered,
     dates_can_be_sent,
     codes_can_be_sent,
@@ -870,6 +834,19 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     paths_can_be_satisfied,
     parameters_differ,
     order_can_be_kept,
+)
+
+RULES_OF_THE_WHOLE: tuple[_Rule, ...] = (
+    sections_name_their_source,
+    sections_fit_their_source,
+    sources_are_used,
+    tables_exist,
+    tables_are_used,
+    references_name_their_source,
+    constants_are_set,
+    searched_slots_have_columns,
+    searched_changes_are_whole,
+    profiles_can_be_served,
     references_are_stripped_in_answers,
     merges_can_be_followed,
 )
