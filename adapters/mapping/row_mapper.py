@@ -39,6 +39,7 @@ from adapters.mapping.model import (
     CodeTable,
     FieldMapping,
     ItemMapping,
+    Mark,
     ResourceMapping,
     TimeRule,
     Twice,
@@ -562,30 +563,23 @@ def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
 
 # --------------------------------------------------------------------------- columns
 
-_Named: TypeAlias = tuple[FieldMapping | ItemMapping, str]
-"""A column, and what names it."""
-
-
-def own_fields(section: ResourceMapping) -> tuple[FieldMapping, ...]:
-    """Return the fields that come from the section's own row, those of its items too."""
-    items = _own_items(section)
-    return (*section.fields.values(), *(f for item in items for f in item.all_fields))
+_Named: TypeAlias = tuple[str, str, Mark]
+"""A column, the FHIR element that it is for, and where the file names it."""
 
 
 def own_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return every column of the section's own row that the mapping names."""
-    return tuple(dict.fromkeys(column for _, column in _own_names(section)))
+    return _columns(_of_row(section))
 
 
 def known_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return these columns, and those that only searches name."""
-    searched = (column for _, column in _searched(own_fields(section)))
-    return tuple(dict.fromkeys((*own_columns(section), *searched)))
+    return _columns((*_of_row(section), *_of_row(section, searched=True)))
 
 
 def item_columns(item: ItemMapping) -> tuple[str, ...]:
     """Return the columns of an item's own SELECT: the key, then those its fields name."""
-    return tuple(dict.fromkeys(column for _, column in _named((), (item,))))
+    return _columns(_of_item(item, ""))
 
 
 def unknown_columns(
@@ -595,60 +589,68 @@ def unknown_columns(
 
     Those that only searches compare are included when rows are `searched`, not only read.
     """
-    compared = _searched(own_fields(section)) if searched else ()
-    return _problems(section, (*_own_names(section), *compared), columns)
+    return _problems(_of_row(section, searched=searched), columns)
 
 
 def unknown_item_columns(
     section: ResourceMapping, item: ItemMapping, columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
     """Return a problem for each column that an item's second SELECT should have once."""
-    compared = _searched(item.fields.values())
-    return _problems(section, (*_named((), (item,)), *compared), columns)
+    element = next(
+        f"{section.resource_type}.{listed.element}"
+        for listed in LISTS[section.resource_type]
+        if listed.name == item.slot
+    )
+    return _problems(_of_item(item, element, searched=True), columns)
 
 
-def _own_items(section: ResourceMapping) -> Iterable[ItemMapping]:
-    items = (item for listed in section.items.values() for item in listed)
-    return [item for item in items if item.rows is None]
+def _of_row(section: ResourceMapping, *, searched: bool = False) -> Iterator[_Named]:
+    kind = section.resource_type
+    for slot in SLOTS[kind]:
+        if field := section.fields.get(slot.record):
+            yield from _of_field(field, f"{kind}.{slot.element}", searched=searched)
+    for listed in LISTS[kind]:
+        for item in section.items.get(listed.name, ()):
+            if item.rows is None:
+                element = f"{kind}.{listed.element}"
+                yield from _of_item(item, element, searched=searched)
 
 
-def _own_names(section: ResourceMapping) -> Iterator[_Named]:
-    return _named(section.fields.values(), _own_items(section))
-
-
-def _named(
-    fields: Iterable[FieldMapping], items: Iterable[ItemMapping]
+def _of_item(
+    item: ItemMapping, element: str, *, searched: bool = False
 ) -> Iterator[_Named]:
-    for field in fields:
-        yield from ((field, column) for column in field.columns)
-    for item in items:
-        if item.key:
-            yield item, item.key
-        yield from _named(item.all_fields, ())
-        if item.only_if:
-            yield item, item.only_if.column
+    if item.key:
+        yield item.key, element, item.mark
+    for field in item.all_fields:
+        yield from _of_field(field, element, searched=searched)
+    if item.only_if:
+        yield item.only_if.column, element, item.mark
 
 
-def _searched(fields: Iterable[FieldMapping]) -> Iterator[_Named]:
-    return ((f, f.search_column) for f in fields if f.search_column)
+def _of_field(field: FieldMapping, element: str, *, searched: bool) -> Iterator[_Named]:
+    for column in field.columns:
+        yield column, element, field.mark
+    if searched and field.search_column:
+        yield field.search_column, element, field.mark
+
+
+def _columns(named: Iterable[_Named]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for column, *_ in named))
 
 
 def _problems(
-    section: ResourceMapping, named: Iterable[_Named], columns: Sequence[str]
+    named: Iterable[_Named], columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
-    kind = section.resource_type
-    elements = {slot.record: slot.element for slot in SLOTS[kind]}
-    elements |= {listed.name: listed.element for listed in LISTS[kind]}
     return tuple(
         MappingProblem(
-            place.mark,
-            f"{kind}.{elements.get(place.slot, place.slot)}",
+            mark,
+            element,
             f"the SELECT returns two columns '{column}': give each a name of its own"
             if column in columns
             else f"the SELECT returns no column '{column}'"
             + did_you_mean(column, columns),
             column,
         )
-        for place, column in named
+        for column, element, mark in named
         if columns.count(column) != 1
     )
