@@ -28,6 +28,14 @@ TWO_KINDS = (
 )
 """The problems of sections with SELECTs whose source is an HTTP API."""
 
+NUMBERS = """\
+patient:
+  read: {path: '/p/{id}'}
+  fields: {id: {from: id}, identifiers: [{rows: ids,
+    key: x, value: {from: value}}]}
+"""
+"""A section of patients whose numbers are a list in the answer."""
+
 CASES = (
     (MINIMAL, ("name: Small", "name: [Small]"), ("2 name",)),
     (MINIMAL, ("{from: a}", "{}"), ("11 Encounter.id value",)),
@@ -76,6 +84,11 @@ CASES = (
     (TWO, ("search: [_id, date, class]", "search: [_id, date, identifier]"), ("11 encounter.search identifier",)),
     (TWO, ("id: {from: a}\n        patient_id: {from: b, source: north}", "id: {from: a, source: x}\n        patient_id: {from: b, source: north}"), ("18 Encounter.id source",)),
     (TWO, ("south: {kind: sql", "south: {kind: http"), TWO_KINDS),
+    (HTTP, ("{offset: from}", "{next: n}", "by: {date: d", "nulls: high, by: {date: d"), ("29 encounter.sort.nulls offset",)),
+    (HTTP, (HTTP[HTTP.index("  list:"):HTTP.index("  fields:")], ""), ("18 encounter.search list",)),
+    (HTTP, ("  sort: {send: by, by: {date: d, -date: -d}}\n", NUMBERS), ("29 patient searches", "32 Patient.identifier databases")),
+    (MINIMAL, ("{from: b}", "{from: b, merges: follow}"), ("12 Encounter.subject replaced_by",)),
+    (TWO, ("rows: SELECT a, b, d FROM v", "read: {path: '/v/{id}'}"), ("25 encounter.read database",)),
     (TWO, ("patient_id: {from: b, source: north}", f"patient_id: {{value: {'x' * 63}, source: north}}"), ("19 Encounter.subject 64",)),
 )  # fmt: skip
 
