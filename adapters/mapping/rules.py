@@ -27,7 +27,7 @@ from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
 from adapters.mapping.schema import Fault, constant_fault
-from adapters.mapping.slots import REFERS, UNSERVED, Kind, Slot
+from adapters.mapping.slots import REFERS, UNSERVED, Kind
 from adapters.mapping.times import (
     directives,
     ends_in_a_z,
@@ -78,30 +78,23 @@ def _used_tables(doc: Document) -> Iterator[tuple[KeyPath, str]]:
 def targets_are_allowed(doc: Document) -> Iterator[Fault]:
     """Refuse what a slot cannot hold in the tables that it uses."""
     for site in doc.sites:
-        name = site.options.get("codes", "")
+        slot, name = site.slot, site.options.get("codes", "")
         codes = doc.codes.get(name, {})
-        targets: dict[KeyPath, str] = {
-            ("codes", name, "table", code): target
-            for code, target in codes.get("table", {}).items()
-        }
+        table = codes.get("table", {})
+        targets: list[tuple[KeyPath, str]] = [
+            (("table", code), target) for code, target in table.items()
+        ]
         if "otherwise" in codes:
-            targets["codes", name, "otherwise"] = codes["otherwise"]
-        for path, target in targets.items():
-            if text := _target_fault(site.slot, target, str(path[-1])):
-                yield Fault(path, text)
-
-
-def _target_fault(slot: Slot, target: str, code: str) -> str:
-    if target in UNSERVED:
-        words = f": use {', '.join(slot.codes)}" if slot.codes else ""
-        text = f"'{target}' is a word for status only{words}"
-        return "" if slot.name == "status" else text
-    if slot.kind is not Kind.CODE:
-        return constant_fault(slot, target)
-    if target not in slot.codes and code in slot.codes:
-        return f"the wrong way round: the hospital's code first, {target}: {code}"
-    is_code = target in slot.codes
-    return "" if is_code else one_of(target, slot.codes, f"a code of '{slot.name}'")
+            targets.append((("otherwise",), codes["otherwise"]))
+        for path, target in targets:
+            if slot.kind is not Kind.CODE:
+                text = constant_fault(slot, target)
+            elif target in slot.codes:
+                continue
+            else:
+                text = one_of(target, slot.codes, f"a code of '{slot.name}'")
+            if text:
+                yield Fault(("codes", name, *path), text)
 
 
 # ------------------------------------------------------------------------------ fields

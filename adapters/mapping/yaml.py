@@ -22,9 +22,6 @@ from adapters.mapping.problems import MappingError, MappingProblem
 MAX_BYTES = 512 * 1024
 MAX_DEPTH = 20
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""What the first two bytes are in what Windows calls Unicode."""
-
 _TYPOGRAPHIC = tuple("“”„‘’")
 """Quotes as word processors write them: YAML takes them for letters."""
 
@@ -181,9 +178,6 @@ def _decoded(data: bytes | str, file: str) -> str:
         raise _refusal(Mark(file, 1, 1), f"larger than {MAX_BYTES // 1024} KiB")
     if isinstance(data, str):
         return data
-    if data.startswith(_UTF_16):
-        text = "this file is written in UTF-16 ('Unicode'); save it as UTF-8"
-        raise _refusal(Mark(file, 1, 1), text)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -259,12 +253,9 @@ class _Builder:
         return Items(mark, tuple(items))
 
     def scalar(self, event: Any, mark: Mark) -> Scalar:
-        """Return a text; one that editors or comments have spoilt is refused."""
-        behind = "".join(self.lines[mark.line - 1 : mark.line])[mark.column - 1 :]
+        """Return a text; one that word processors have spoilt is refused."""
         if not event.style and event.value[:1] in _TYPOGRAPHIC:
             self.refuse(mark, f"'{event.value[0]}' is no quote here: write '…'")
-        elif not event.style and not event.value and behind.lstrip()[:1] == "#":
-            self.refuse(mark, "nothing but a comment: quote a text that holds '#'")
         return Scalar(mark, event.value, self.begin(event, mark))
 
     def begin(self, event: Any, mark: Mark) -> Mark | None:

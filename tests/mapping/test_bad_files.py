@@ -21,7 +21,7 @@ BEYOND_JSON_SCHEMA = {
         without-what-is-not-there without-what-is-required""",
     "two places of the file speak of each other": """
         code-table-not-there code-table-not-used
-        code-table-the-wrong-way-round code-that-fhir-lacks format-that-does-not-sort
+        code-that-fhir-lacks format-that-does-not-sort
         format-without-time-of-day hidden-class http-bound-without-a-zone
         http-bounds-in-one-parameter http-nulls-first-without-a-bound
         http-parameter-twice http-path-into-a-value
