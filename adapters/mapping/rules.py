@@ -8,6 +8,7 @@ those that need a file whose every part is right.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -752,53 +753,46 @@ def sources_are_used(doc: Document) -> Iterator[Fault]:
 def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
     """Refuse a prefix that begins like another one of the same type."""
     for kind in ResourceType:
-        entries = [s for s in doc.sections_of(kind) if s.prefix]
-        for index, section in enumerate(entries):
-            for other in (entry.prefix for entry in entries[:index]):
-                if section.prefix.startswith(other) or other.startswith(section.prefix):
-                    text = f"'{section.prefix}' and '{other}': one is the start of the other"
-                    yield Fault((*section.path, "prefix"), text)
+        entries = [section for section in doc.sections_of(kind) if section.prefix]
+        for other, section in combinations(entries, 2):
+            shorter, longer = sorted((other.prefix, section.prefix), key=len)
+            if longer.startswith(shorter):
+                text = f"'{section.prefix}' and '{other.prefix}': one is the start of the other"
+                yield Fault((*section.path, "prefix"), text)
 
 
 def references_name_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse a reference of which nobody could tell to which source it leads."""
     for site in doc.sites:
-        if site.slot.name in REFERS:
-            whole = doc.prefix_of(site) + site.options.get("value", "")
-            if text := _reference_fault(doc, site):
-                yield Fault(site.path, text, at_key=True)
-            elif len(whole) > _LONGEST_ID:
-                text = (
-                    f"'{whole}' is longer than an id may be: {_LONGEST_ID} characters"
-                )
-                yield Fault(site.path, text)
+        if site.slot.name in REFERS and (text := _reference_fault(doc, site)):
+            yield Fault(site.path, text, at_key=True)
 
 
 def _reference_fault(doc: Document, site: Site) -> str:
     target = REFERS[site.slot.name].lower()
-    named = site.options.get("source")
-    sections = doc.targets(site)
+    named, sections = site.options.get("source"), doc.targets(site)
     everywhere = doc.sections_of(REFERS[site.slot.name])
+    text = ""
     if not everywhere:
-        return _unserved(doc, site, target)
-    if not sections:
-        known = [str(section.source_path[-1]) for section in everywhere]
-        return one_of(named or "", dict.fromkeys(known), f"a source of {target}")
-    if len(sections) > 1 and named is None:
-        return f"several sources hold {target}: say which one with source:"
-    if len(sections) > 1:
-        return f"'{named}' holds {target} more than once: name the prefix with source:"
-    return ""
-
-
-def _unserved(doc: Document, site: Site, target: str) -> str:
-    """Return what is wrong with a reference to what the file does not have."""
-    if "source" in site.options:
-        return f"there is no section {target} that source: could name"
-    places = {section.source_path for section in doc.sections_of(site.section.kind)}
-    if len(places) > 1 and site.columns:
-        return f"two sources may hold the same id: the file needs a section {target}"
-    return ""
+        places = {each.source_path for each in doc.sections_of(site.section.kind)}
+        if named is not None:
+            text = f"there is no section {target} that source: could name"
+        elif len(places) > 1 and site.columns:
+            text = (
+                f"two sources may hold the same id: the file needs a section {target}"
+            )
+    elif not sections:
+        known = dict.fromkeys(str(section.source_path[-1]) for section in everywhere)
+        text = one_of(named or "", known, f"a source of {target}")
+    elif len(sections) > 1 and named is None:
+        text = f"several sources hold {target}: say which one with source:"
+    elif len(sections) > 1:
+        text = f"'{named}' holds {target} more than once: name the prefix with source:"
+    elif (
+        len(whole := doc.prefix_of(site) + site.options.get("value", "")) > _LONGEST_ID
+    ):
+        text = f"'{whole}' is longer than an id may be: {_LONGEST_ID} characters"
+    return text
 
 
 # ------------------------------------------------------------------------------- rules
