@@ -24,8 +24,6 @@ from adapters.mapping.problems import (
     MappingError,
     MappingProblem,
     did_you_mean,
-    nearest,
-    one_of,
 )
 from adapters.mapping.schema import Fault
 from adapters.mapping.slots import (
@@ -48,6 +46,7 @@ from adapters.mapping.yaml import (
     is_there,
     parse_file,
     place,
+    plain,
 )
 
 VERSION = "1"
@@ -73,8 +72,6 @@ def read_layers(path: str | Path, read: Reader = from_disk) -> Layers:
 def _read(path: Path, above: tuple[Path, ...], read: Reader) -> Layers:
     own, refused = parse_file(path, read)
     _check_version(own)
-    if unclear := tuple(_unclear(own)):
-        raise MappingError([*refused, *unclear])
     extended = own.entries.get("extend")
     if not isinstance(extended, Scalar):
         return own, refused
@@ -103,28 +100,14 @@ def _check_version(root: Table) -> None:
         raise MappingError([MappingProblem(version.mark, "mapping", text)])
 
 
-def _unclear(own: Table) -> Iterator[MappingProblem]:
-    """Yield why it is not known what a file extends: what it lacks cannot be told then."""
-    extended = own.entries.get("extend")
-    if extended is not None and not isinstance(extended, Scalar):
-        yield MappingProblem(extended.mark, "extend", "expected a text here")
-    meant = next((key for key in own.entries if nearest(key, ["extend"])), "")
-    if meant not in ("", "extend"):
-        text = one_of(meant, ["extend"], "a key here")
-        yield MappingProblem(own.keys[meant], meant, text)
-    elif extended is None and "without" in own.entries:
-        text = "'without' is only for a file that extends another (extend: …)"
-        yield MappingProblem(own.keys["without"], "without", text)
-
-
 def _refusal(base: Path, above: tuple[Path, ...], read: Reader) -> str:
+    if not is_there(base, read):
+        near = did_you_mean(base.name, (p.name for p in base.parent.glob("*.yaml")))
+        return f"there is no file {base}{near}"
     if base.resolve() in {path.resolve() for path in above}:
         return "these files extend each other"
     if len(above) > MOST_LAYERS:
         return f"more than {MOST_LAYERS} files extend each other"
-    if not is_there(base, read):
-        near = did_you_mean(base.name, (p.name for p in base.parent.glob("*.yaml")))
-        return f"there is no file {base}{near}"
     return ""
 
 
@@ -345,15 +328,11 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """The nodes of a file, and of `data` as much as has the right shape.
-
-    `refused` are the paths at which something is missing or has another shape.
-    """
+    """The nodes of a file, and of `data` as much as has the right shape."""
 
     root: Table
     data: Mapping[str, Any]
     environ: Mapping[str, str]
-    refused: frozenset[KeyPath]
     read: Reader = from_disk
 
     def problem(self, fault: Fault) -> MappingProblem:
@@ -379,15 +358,6 @@ class Document:
     def holds(self, path: KeyPath) -> bool:
         """Tell whether something stands at the path, rightly shaped or not."""
         return find(self.root, path) is not None
-
-    def is_refused(self, path: KeyPath) -> bool:
-        """Tell whether the schema refused something at the path or below it."""
-        return any(bad[: len(path)] == path for bad in self.refused)
-
-    def is_unclear(self, path: KeyPath) -> bool:
-        """Tell whether the schema refused something at the path, below it or around it."""
-        around = any(path[:length] in self.refused for length in range(1, len(path)))
-        return around or self.is_refused(path)
 
     @property
     def profile_directory(self) -> Path:
@@ -427,6 +397,11 @@ class Document:
     def sites(self) -> tuple[Site, ...]:
         """Every value of the file."""
         return tuple(site for section in self.sections for site in section.sites)
+
+    @property
+    def http_sections(self) -> list[Section]:
+        """The sections whose rows come from an HTTP API."""
+        return [section for section in self.sections if section.is_http]
 
     def sections_of(self, kind: ResourceType) -> list[Section]:
         """Return the sections of one resource type."""
@@ -534,17 +509,9 @@ def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, st
     return secrets
 
 
-def variables_in(node: Node) -> Iterator[str]:
+def variables_in(root: Node) -> Iterator[str]:
     """Yield the environment variables that a file names."""
-    match node:
-        case Table(entries={"env": Scalar(text=name), **others}) if not others:
-            yield name
-        case Table(entries=entries):
-            for child in entries.values():
-                yield from variables_in(child)
-        case Items(items=items):
-            for child in items:
-                yield from variables_in(child)
+    return (name for _, name in named(plain(root)))
 
 
 def named(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:

@@ -6,7 +6,6 @@ faults shows all of them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from adapters.contract import RowFault
@@ -21,10 +20,10 @@ from adapters.mapping.row_mapper import (
     counting,
     item_positions,
     item_reader,
-    time_reader,
 )
 from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot, fields_of
-from adapters.mapping.times import read_value
+from adapters.mapping.times import join_parts, read_value
+from adapters.mapping.values import presence
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,13 @@ def _read(
         value = compile_cell(cell, slot.kind)(row)
     except CellError as error:
         return TracedField(name, element, field, cells, fault=error.fault)
-    has_offset = False
-    if slot.kind is Kind.TIME and value is not None:
-        read = time_reader(cell, lambda rule: partial(read_value, rule=rule))
-        has_offset = read(row).tzinfo is not None
+    is_time = slot.kind is Kind.TIME and value is not None
+    has_offset = is_time and _has_offset(field, [each for _, each in cells])
     return TracedField(name, element, field, cells, value, has_offset=has_offset)
+
+
+def _has_offset(field: FieldMapping, cells: Sequence[object]) -> bool:
+    assert field.time is not None, "the loader gives every time a rule"
+    first, *more = map(presence(field.absent), cells)
+    value = join_parts(first, more[0], field.time) if more else first
+    return read_value(value, field.time).tzinfo is not None

@@ -11,10 +11,9 @@ and its profile (`copy_mapping`).
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import time
-from functools import lru_cache
 from pathlib import Path as PathlibPath
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -74,7 +73,7 @@ from adapters.mapping.model import (
 from adapters.mapping.paths import Header, Path, Place, path_of
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
-from adapters.mapping.rules import RULES
+from adapters.mapping.rules import RULES, RULES_OF_THE_WHOLE
 from adapters.mapping.schema import find_faults, root_causes, without_faults
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
@@ -84,7 +83,7 @@ from adapters.mapping.slots import (
     SLOTS,
     Kind,
 )
-from adapters.mapping.yaml import Items, KeyPath, Node, Table, place, plain
+from adapters.mapping.yaml import KeyPath, Table, place, plain
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
 _ADDRESSES = ("url", "token_url")
@@ -110,8 +109,7 @@ def load_mapping(
     """
     path = PathlibPath(path)
     if path.suffix == SUFFIX:
-        content = path.read_bytes()
-        return _load_copy(content, None if environ is None else _last(content, environ))
+        return _load(*open_kept(path.read_bytes()), environ, is_copy=True)
     return _load(path, from_disk, environ)
 
 
@@ -119,33 +117,16 @@ _LAST_READ: dict[str, str] = {}
 """The variables of a copy, as they were read last here or before this process was forked."""
 
 
-def _last(content: bytes, environ: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+def _or_last(secrets: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
     """Return the variables of a copy; one without a value keeps what it had before.
 
     So a worker starts while a file of a secret is being replaced.
     """
-    names = _names_in(content)
-    secrets = secrets_of(names, environ)
-    for name in names & _LAST_READ.keys():
-        if not secrets.get(name):
-            secrets.pop(f"{name}_FILE", None)
-            secrets[name] = _LAST_READ[name]
+    lacking = [name for name in names if not secrets.get(name)]
+    last = {name: _LAST_READ[name] for name in lacking if name in _LAST_READ}
     _LAST_READ.update({name: secrets[name] for name in names if secrets.get(name)})
-    return frozenset(secrets.items())
-
-
-@lru_cache(maxsize=1)
-def _names_in(content: bytes) -> frozenset[str]:
-    return frozenset(variables_in(read_layers(*open_kept(content))[0]))
-
-
-@lru_cache(maxsize=1)
-def _load_copy(
-    content: bytes, environ: frozenset[tuple[str, str]] | None
-) -> SourceMapping:
-    # A copy does not change: processes that are forked from one that has read it
-    # need not read it again.
-    return _load(*open_kept(content), None if environ is None else dict(environ))
+    files = {f"{name}_FILE" for name in last}
+    return {name: secrets[name] for name in secrets.keys() - files} | last
 
 
 def copy_mapping(
@@ -212,7 +193,11 @@ def read_nodes(path: PathlibPath) -> Table:
 
 
 def _load(
-    path: PathlibPath, read: Reader, environ: Mapping[str, str] | None
+    path: PathlibPath,
+    read: Reader,
+    environ: Mapping[str, str] | None,
+    *,
+    is_copy: bool = False,
 ) -> SourceMapping:
     root, refused = read_layers(path, read)
     if is_profile(root):
@@ -220,19 +205,19 @@ def _load(
         raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
     if environ is not None:
         # Each file of a secret is read once.
-        environ = secrets_of(variables_in(root), environ)
-    marks = {problem.mark for problem in refused}
+        names = {*variables_in(root)}
+        environ = secrets_of(names, environ)
+        environ = _or_last(environ, names) if is_copy else environ
     data = plain(root)
     faults = find_faults(data, "File")
-    meant = ((*fault.path[:-1], fault.meant) for fault in faults if fault.meant)
-    unclear = [*(fault.path for fault in faults), *meant, *_paths_at(root, marks)]
-    shaped = without_faults(data, faults)
-    document = Document(root, shaped, environ or {}, frozenset(unclear), read)
+    document = Document(root, without_faults(data, faults), environ or {}, read)
     if environ is None:
         document = replace(document, environ=_placeholders(document))
+    rules = RULES if faults or refused else (*RULES, *RULES_OF_THE_WHOLE)
     problems = list(map(document.problem, root_causes(faults)))
-    problems += (document.problem(fault) for rule in RULES for fault in rule(document))
+    problems += (document.problem(fault) for rule in rules for fault in rule(document))
     if problems or refused:
+        marks = {problem.mark for problem in refused}
         others = (problem for problem in problems if problem.mark not in marks)
         raise MappingError([*refused, *others])
     return _mapping(document)
@@ -252,20 +237,6 @@ def _placeholder(key: object, kind: str | None) -> str:
         return "sqlite://"
     # RFC 2606: no host has this name.
     return "https://placeholder.invalid" if key in _ADDRESSES else "placeholder"
-
-
-def _paths_at(root: Node, marks: Collection[Mark]) -> Iterator[KeyPath]:
-    """Yield the path of each node that stands at one of these places."""
-    below: Iterable[tuple[str | int, Node]] = ()
-    match root:
-        case Table():
-            below = root.entries.items()
-        case Items():
-            below = enumerate(root.items)
-    for step, node in below:
-        if node.mark in marks:
-            yield (step,)
-        yield from ((step, *path) for path in _paths_at(node, marks))
 
 
 # ------------------------------------------------------------ options of the file

@@ -11,7 +11,6 @@ identifiers and functional units it is a fault, because a changed identifier is 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -40,6 +39,7 @@ from adapters.mapping.model import (
     CodeTable,
     FieldMapping,
     ItemMapping,
+    Mark,
     ResourceMapping,
     TimeRule,
     Twice,
@@ -65,9 +65,6 @@ Extras: TypeAlias = Mapping[ItemMapping, Sequence[Row]]
 
 Convert: TypeAlias = Callable[[Any], Any]
 """Returns the value of a cell; raises ValueError with the rule that the cell breaks."""
-
-Reading: TypeAlias = Callable[[TimeRule], Convert]
-"""Returns what makes a value of a time, by its rule."""
 
 RECORDS: Mapping[ResourceType, type[Any]] = MappingProxyType(
     {
@@ -101,19 +98,11 @@ class RowMapper:
             for slot in slots
         }
         lists = {listed.name for listed in LISTS[kind]}
-        self._values: list[Any] = [() if name in lists else None for name in names]
-        self._columns: list[tuple[int, int, Convert]] = []
-        self._pairs: list[tuple[int, Reader]] = []
-        self._cells = [compile_cell(cells[slot.record], slot.kind) for slot in slots]
-        for slot, read in zip(slots, self._cells, strict=True):
-            at, cell = names.index(slot.record), cells[slot.record]
-            if not cell.indexes:
-                self._values[at] = read(())
-            elif len(cell.indexes) > 1:
-                self._pairs.append((at, read))
-            else:
-                convert = converter(cell.field, slot.kind)
-                self._columns.append((at, cell.indexes[0], convert))
+        self._nothing = [() if name in lists else None for name in names]
+        self._readers = tuple(
+            (names.index(slot.record), compile_cell(cells[slot.record], slot.kind))
+            for slot in slots
+        )
         self._lists = tuple(
             (names.index(listed.name), _list_reader(section, listed, positions))
             for listed in LISTS[kind]
@@ -122,7 +111,7 @@ class RowMapper:
         self._rules = _rules(section, cells)
         self._id = compile_cell(cells["id"], Kind.ID)
         self._status = _status_reader(cells.get("status"))
-        self._settle_end = _end_settler(cells)
+        self._settle_end = _end_settler(section, positions)
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
         """Return the record of a row; `extras` holds the rows of items with own SELECTs.
@@ -130,16 +119,14 @@ class RowMapper:
         A row whose status is hidden or removed is never a fault: what it cannot say is
         left out, since nobody is going to see it.
         """
+        values: list[Any] = self._nothing.copy()
         try:
-            values = self._values.copy()
-            for at, column, convert in self._columns:
-                values[at] = convert(row[column])
-            for at, read in self._pairs:
+            for at, read in self._readers:
                 values[at] = read(row)
             for at, read_list in self._lists:
                 values[at] = read_list(row, extras)
-        except ValueError as error:
-            return self._unserved(row) or self._named(self._fault_of(row, error), row)
+        except CellError as error:
+            return self._unserved(row) or self._named(error.fault, row)
         self._settle_end(values, row)
         for fault, has_fault in self._rules:
             if has_fault(values):
@@ -152,16 +139,6 @@ class RowMapper:
     ) -> tuple[Record | RowFault, ...]:
         """Return for each row what a call returns."""
         return tuple(map(self, rows, extras))
-
-    def _fault_of(self, row: Row, error: ValueError) -> RowFault:
-        """Return the fault of a row, of its first field that has one."""
-        try:
-            for read in self._cells:
-                read(row)
-        except CellError as first:
-            return first.fault
-        assert isinstance(error, CellError), "else a field has raised it"
-        return error.fault
 
     def _named(self, fault: RowFault, row: Row) -> RowFault:
         """Return the fault with the id of the resource, as far as the row has one."""
@@ -218,19 +195,17 @@ def _ends_before_start(start: int, end: int) -> Callable[[Sequence[Any]], bool]:
 
 
 def _end_settler(
-    cells: Mapping[str, "Cell"],
+    section: ResourceMapping, positions: Mapping[str, int]
 ) -> Callable[[list[Any], Row], None]:
     """Return what reads an end before the start again, as the second of two such times.
 
     In the night of the autumn clock change a stay from 02:50 to 02:10 takes 20 minutes.
     """
-    cell = cells.get("end")
-    rule = cell.field.time if cell and "start" in cells else None
-    if not cell or rule is None or rule.twice is not Twice.FIRST:
+    end = section.fields.get("end") if "start" in section.fields else None
+    if not end or end.time is None or end.time.twice is not Twice.FIRST:
         return lambda _values, _row: None
-    late = copy(cell)
-    late.field = replace(cell.field, time=replace(rule, twice=Twice.SECOND))
-    read = compile_cell(late, Kind.TIME)
+    late = replace(end, time=replace(end.time, twice=Twice.SECOND))
+    read = compile_cell(Cell(late, "end", positions), Kind.TIME)
     at_start, at_end = map(EncounterRecord._fields.index, ("start", "end"))
 
     def settle(values: list[Any], row: Row) -> None:
@@ -296,39 +271,24 @@ class Cell:
 
 def compile_cell(cell: Cell, kind: Kind) -> Reader:
     """Return the function that reads the cell from a row; it raises CellError."""
-    if cell.field.constant is not None:
-        value = _constant(cell.field.prefix + cell.field.constant, kind)
+    field = cell.field
+    if field.constant is not None:
+        value = _constant(field.prefix + field.constant, kind)
         return lambda _: value
-    return _reader(cell, converter(cell.field, kind))
-
-
-def time_reader(cell: Cell, reading: Reading) -> Reader:
-    """Return a reader for times that makes of them what `reading` says."""
-    return _reader(cell, _time(cell.field, reading))
-
-
-def _reader(cell: Cell, convert: Convert) -> Reader:
+    if field.codes is not None:
+        convert = _coded(field, field.codes, kind)
+    else:
+        convert = _CONVERTERS[kind](field)
     first, *more = cell.indexes
 
     def read(row: Row) -> Any:
         try:
-            if more:
-                return convert((row[first], row[more[0]]))
-            return convert(row[first])
+            # A time of two columns takes both cells, as a pair.
+            return convert((row[first], row[more[0]]) if more else row[first])
         except ValueError as error:
             raise CellError(cell.fault(str(error))) from error
 
     return read
-
-
-def converter(field: FieldMapping, kind: Kind) -> Convert:
-    """Return the function that makes a value of a cell.
-
-    A time of two columns takes both cells, as a pair.
-    """
-    if field.codes is not None:
-        return _coded(field, field.codes, kind)
-    return _CONVERTERS[kind](field)
 
 
 def _constant(text: str, kind: Kind) -> Any:
@@ -415,9 +375,12 @@ def _parts(field: FieldMapping) -> Convert:
 
 
 def _coded(field: FieldMapping, codes: CodeTable, kind: Kind) -> Convert:
+    def target(text: str) -> Any:
+        return _constant(field.prefix + text, kind)
+
     clean = _cleaner(field)
-    values = {code: _constant(text, kind) for code, text in codes.table.items()}
-    other = None if codes.otherwise is None else _constant(codes.otherwise, kind)
+    values = {code: target(text) for code, text in codes.table.items()}
+    other = None if codes.otherwise is None else target(codes.otherwise)
     nothing = () if kind is Kind.PARTS and other is None else other
     known = {} if field.absent else by_cell_value(values)
 
@@ -456,7 +419,9 @@ def _flag(field: FieldMapping) -> Convert:
     return convert
 
 
-def _time(field: FieldMapping, reading: Reading) -> Convert:
+def _time(
+    field: FieldMapping, reading: Callable[[TimeRule], Convert] = instants
+) -> Convert:
     rule = field.time
     assert rule is not None, "the loader gives every time a rule"
     read, present, is_plain = reading(rule), presence(field.absent), not field.absent
@@ -477,6 +442,10 @@ def _time(field: FieldMapping, reading: Reading) -> Convert:
     return convert_both if len(field.columns) > 1 else convert
 
 
+def _day(field: FieldMapping) -> Convert:
+    return _time(field, lambda rule: partial(read_day, rule=rule))
+
+
 _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType(
     {
         Kind.ID: _id,
@@ -485,10 +454,8 @@ _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Convert]] = MappingProxyType
         Kind.PARTS: _parts,
         Kind.SYSTEM: _exact,
         Kind.CODE: _exact,
-        Kind.TIME: lambda field: _time(field, instants),
-        Kind.DATE: lambda field: _time(
-            field, lambda rule: partial(read_day, rule=rule)
-        ),
+        Kind.TIME: _time,
+        Kind.DATE: _day,
         Kind.FLAG: _flag,
     }
 )
@@ -596,30 +563,23 @@ def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
 
 # --------------------------------------------------------------------------- columns
 
-_Named: TypeAlias = tuple[FieldMapping | ItemMapping, str]
-"""A column, and what names it."""
-
-
-def own_fields(section: ResourceMapping) -> tuple[FieldMapping, ...]:
-    """Return the fields that come from the section's own row, those of its items too."""
-    items = _own_items(section)
-    return (*section.fields.values(), *(f for item in items for f in item.all_fields))
+_Named: TypeAlias = tuple[str, str, Mark]
+"""A column, the FHIR element that it is for, and where the file names it."""
 
 
 def own_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return every column of the section's own row that the mapping names."""
-    return tuple(dict.fromkeys(column for _, column in _own_names(section)))
+    return _columns(_of_row(section))
 
 
 def known_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return these columns, and those that only searches name."""
-    searched = (column for _, column in _searched(own_fields(section)))
-    return tuple(dict.fromkeys((*own_columns(section), *searched)))
+    return _columns((*_of_row(section), *_of_row(section, searched=True)))
 
 
 def item_columns(item: ItemMapping) -> tuple[str, ...]:
     """Return the columns of an item's own SELECT: the key, then those its fields name."""
-    return tuple(dict.fromkeys(column for _, column in _named((), (item,))))
+    return _columns(_of_item(item, ""))
 
 
 def unknown_columns(
@@ -629,60 +589,68 @@ def unknown_columns(
 
     Those that only searches compare are included when rows are `searched`, not only read.
     """
-    compared = _searched(own_fields(section)) if searched else ()
-    return _problems(section, (*_own_names(section), *compared), columns)
+    return _problems(_of_row(section, searched=searched), columns)
 
 
 def unknown_item_columns(
     section: ResourceMapping, item: ItemMapping, columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
     """Return a problem for each column that an item's second SELECT should have once."""
-    compared = _searched(item.fields.values())
-    return _problems(section, (*_named((), (item,)), *compared), columns)
+    element = next(
+        f"{section.resource_type}.{listed.element}"
+        for listed in LISTS[section.resource_type]
+        if listed.name == item.slot
+    )
+    return _problems(_of_item(item, element, searched=True), columns)
 
 
-def _own_items(section: ResourceMapping) -> Iterable[ItemMapping]:
-    items = (item for listed in section.items.values() for item in listed)
-    return [item for item in items if item.rows is None]
+def _of_row(section: ResourceMapping, *, searched: bool = False) -> Iterator[_Named]:
+    kind = section.resource_type
+    for slot in SLOTS[kind]:
+        if field := section.fields.get(slot.record):
+            yield from _of_field(field, f"{kind}.{slot.element}", searched=searched)
+    for listed in LISTS[kind]:
+        for item in section.items.get(listed.name, ()):
+            if item.rows is None:
+                element = f"{kind}.{listed.element}"
+                yield from _of_item(item, element, searched=searched)
 
 
-def _own_names(section: ResourceMapping) -> Iterator[_Named]:
-    return _named(section.fields.values(), _own_items(section))
-
-
-def _named(
-    fields: Iterable[FieldMapping], items: Iterable[ItemMapping]
+def _of_item(
+    item: ItemMapping, element: str, *, searched: bool = False
 ) -> Iterator[_Named]:
-    for field in fields:
-        yield from ((field, column) for column in field.columns)
-    for item in items:
-        if item.key:
-            yield item, item.key
-        yield from _named(item.all_fields, ())
-        if item.only_if:
-            yield item, item.only_if.column
+    if item.key:
+        yield item.key, element, item.mark
+    for field in item.all_fields:
+        yield from _of_field(field, element, searched=searched)
+    if item.only_if:
+        yield item.only_if.column, element, item.mark
 
 
-def _searched(fields: Iterable[FieldMapping]) -> Iterator[_Named]:
-    return ((f, f.search_column) for f in fields if f.search_column)
+def _of_field(field: FieldMapping, element: str, *, searched: bool) -> Iterator[_Named]:
+    for column in field.columns:
+        yield column, element, field.mark
+    if searched and field.search_column:
+        yield field.search_column, element, field.mark
+
+
+def _columns(named: Iterable[_Named]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for column, *_ in named))
 
 
 def _problems(
-    section: ResourceMapping, named: Iterable[_Named], columns: Sequence[str]
+    named: Iterable[_Named], columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
-    kind = section.resource_type
-    elements = {slot.record: slot.element for slot in SLOTS[kind]}
-    elements |= {listed.name: listed.element for listed in LISTS[kind]}
     return tuple(
         MappingProblem(
-            place.mark,
-            f"{kind}.{elements.get(place.slot, place.slot)}",
+            mark,
+            element,
             f"the SELECT returns two columns '{column}': give each a name of its own"
             if column in columns
             else f"the SELECT returns no column '{column}'"
             + did_you_mean(column, columns),
             column,
         )
-        for place, column in named
+        for column, element, mark in named
         if columns.count(column) != 1
     )

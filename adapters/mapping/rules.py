@@ -2,13 +2,15 @@
 
 What one key may hold is in the schema. A rule looks at a document whose shape may be
 faulty in parts, and yields each fault that it finds; it keeps silent about a part that
-the schema has refused already. `RULES`, at the end, lists them.
+the schema has refused already. `RULES`, at the end, lists them, and `RULES_OF_THE_WHOLE`
+those that need a file whose every part is right.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from adapters.contract import ResourceType
@@ -21,12 +23,12 @@ from adapters.mapping.document import (
     resolved,
     variable,
 )
-from adapters.mapping.model import HIDDEN, REMOVED, Nulls, Several, Step
+from adapters.mapping.model import Nulls, Several, Step
 from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
 from adapters.mapping.schema import Fault, constant_fault
-from adapters.mapping.slots import REFERS, UNSERVED, Kind, Slot
+from adapters.mapping.slots import REFERS, UNSERVED, Kind
 from adapters.mapping.times import (
     directives,
     ends_in_a_z,
@@ -44,7 +46,7 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 def tables_exist(doc: Document) -> Iterator[Fault]:
     """Refuse a `codes:` that names no table of the file."""
     for path, name in _used_tables(doc):
-        if ("codes",) not in doc.refused and not doc.holds(("codes", name)):
+        if not doc.holds(("codes", name)):
             near = did_you_mean(name, doc.codes)
             yield Fault(path, f"there is no code table '{name}' under codes{near}")
 
@@ -56,9 +58,7 @@ def tables_are_used(doc: Document) -> Iterator[Fault]:
     of the hospital's own may use any.
     """
     used = {name for _, name in _used_tables(doc)}
-    if doc.is_own or doc.refused or used - set(doc.codes):
-        return
-    for name in doc.codes:
+    for name in () if doc.is_own or used - set(doc.codes) else doc.codes:
         if name not in used:
             text = "no field uses this code table: name it with codes:, or remove it"
             yield Fault(("codes", name), text, at_key=True)
@@ -79,30 +79,23 @@ def _used_tables(doc: Document) -> Iterator[tuple[KeyPath, str]]:
 def targets_are_allowed(doc: Document) -> Iterator[Fault]:
     """Refuse what a slot cannot hold in the tables that it uses."""
     for site in doc.sites:
-        name = site.options.get("codes", "")
+        slot, name = site.slot, site.options.get("codes", "")
         codes = doc.codes.get(name, {})
-        targets: dict[KeyPath, str] = {
-            ("codes", name, "table", code): target
-            for code, target in codes.get("table", {}).items()
-        }
+        table = codes.get("table", {})
+        targets: list[tuple[KeyPath, str]] = [
+            (("table", code), target) for code, target in table.items()
+        ]
         if "otherwise" in codes:
-            targets["codes", name, "otherwise"] = codes["otherwise"]
-        for path, target in targets.items():
-            if text := _target_fault(site.slot, target, str(path[-1])):
-                yield Fault(path, text)
-
-
-def _target_fault(slot: Slot, target: str, code: str) -> str:
-    if target in UNSERVED:
-        words = f": use {', '.join(slot.codes)}" if slot.codes else ""
-        text = f"'{target}' is a word for status only{words}"
-        return "" if slot.name == "status" else text
-    if slot.kind is not Kind.CODE:
-        return constant_fault(slot, target)
-    if target not in slot.codes and code in slot.codes:
-        return f"the wrong way round: the hospital's code first, {target}: {code}"
-    is_code = target in slot.codes
-    return "" if is_code else one_of(target, slot.codes, f"a code of '{slot.name}'")
+            targets.append((("otherwise",), codes["otherwise"]))
+        for path, target in targets:
+            if slot.kind is not Kind.CODE:
+                text = constant_fault(slot, target)
+            elif target in slot.codes:
+                continue
+            else:
+                text = one_of(target, slot.codes, f"a code of '{slot.name}'")
+            if text:
+                yield Fault(("codes", name, *path), text)
 
 
 # ------------------------------------------------------------------------------ fields
@@ -120,17 +113,11 @@ def required_slots_are_mapped(doc: Document) -> Iterator[Fault]:
 
 
 def item_rows_have_a_key(doc: Document) -> Iterator[Fault]:
-    """Refuse `rows` without `key` in a list item, and `key` without `rows`.
-
-    An answer of an HTTP API holds its lists itself: no `key`.
-    """
+    """Refuse `rows` of a database without `key`, and `key` where an answer holds the list."""
     for item in (item for section in doc.sections for item in section.items):
         key, rows = (*item.path, "key"), (*item.path, "rows")
         if "key" in item.options and item.section.is_http:
             text = "is only for databases: rows is the path of a list in the row"
-            yield Fault(key, text, at_key=True)
-        elif "key" in item.options and not doc.holds(rows):
-            text = "key is only for an item with a SELECT of its own (rows)"
             yield Fault(key, text, at_key=True)
         elif "rows" in item.options and not (item.section.is_http or doc.holds(key)):
             text = "rows needs key: the column that holds the id of the resource"
@@ -151,21 +138,15 @@ def constants_are_set(doc: Document) -> Iterator[Fault]:
     for section in doc.sections_of(ResourceType.ENCOUNTER):
         fields = (*section.path, "fields")
         for name, constant in _CONSTANTS.items():
-            is_set = _is_set(doc, constant) or doc.holds((*fields, constant))
-            if doc.holds((*fields, name)) and not is_set:
+            places = (("constants", constant), (*fields, constant))
+            if doc.holds((*fields, name)) and not any(map(doc.holds, places)):
                 yield Fault((*fields, name), f"needs constants.{constant}", at_key=True)
     searched = doc.data.get("encounter", {}).get("search", ()) if doc.is_own else ()
     for index, name in enumerate(searched):
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER].get(name)
-        if row and row.extension and not _is_set(doc, "functional_unit_extension"):
-            text = "needs constants.functional_unit_extension"
-            yield Fault(("encounter", "search", index), text)
-
-
-def _is_set(doc: Document, constant: str) -> bool:
-    """Tell whether a constant is there; a misspelt or misplaced one is told as that."""
-    path: KeyPath = ("constants", constant)
-    return doc.holds(path) or not doc.refused.isdisjoint((path, (constant,)))
+        path = ("constants", "functional_unit_extension")
+        if row and row.extension and not doc.holds(path):
+            yield Fault(("encounter", "search", index), f"needs {'.'.join(path)}")
 
 
 # ------------------------------------------------------------------------------- times
@@ -235,17 +216,12 @@ def secrets_are_set(doc: Document) -> Iterator[Fault]:
     """Refuse an environment variable that is named and not set."""
     for path, source in doc.sources.items():
         for place, name in named(source, path):
-            if text := _lacks(name, doc.environ):
-                yield Fault(place, text)
-
-
-def _lacks(name: str, environ: Mapping[str, str]) -> str:
-    """Return why a variable has no value, "" where it has one."""
-    try:
-        is_set = variable(name, environ)
-    except VariableError as error:
-        return str(error)
-    return "" if is_set else f"the environment variable {name} is not set"
+            text = f"the environment variable {name} is not set"
+            try:
+                if not variable(name, doc.environ):
+                    yield Fault(place, text)
+            except VariableError as error:
+                yield Fault(place, str(error))
 
 
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:
@@ -289,21 +265,21 @@ def keys_can_be_sent(doc: Document) -> Iterator[Fault]:
 def keys_are_not_written(doc: Document) -> Iterator[Fault]:
     """Refuse a password, key or token in clear, of an HTTP API or a class."""
     places = ("headers", "options", "auth.basic", "auth.oauth2")
-    for source in doc.sources:
+    for path, source in doc.sources.items():
         for place in (*places, "auth.session.body", "auth.session.form"):
-            path = (*source, *place.split("."))
-            for key, value in _below(doc.data, path).items():
+            keys = tuple(place.split("."))
+            for key, value in _at(source, keys).items():
                 bare = re.sub(r"[\W_]", "", key)
                 is_secret = _SECRET.search(bare) and key != "token_url"
                 if isinstance(value, str) and is_secret:
                     text = "put it into the environment and write {env: NAME}"
-                    yield Fault((*path, key), text)
+                    yield Fault((*path, *keys, key), text)
 
 
-def _below(data: Mapping[str, Any], path: KeyPath) -> Mapping[str, Any]:
-    """Return the table at a path, an empty one where there is none."""
-    for step in path:
-        data = data.get(str(step), {})
+def _at(data: Any, keys: Iterable[str]) -> Any:
+    """Return what the keys lead to, an empty table where there is none."""
+    for key in keys:
+        data = data.get(key, {}) if isinstance(data, Mapping) else {}
     return data
 
 
@@ -351,7 +327,7 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
     """Refuse a parameter or sort key whose slot comes from nowhere or from no column."""
     for use in () if doc.is_own else _uses(doc):
         sites = use.sites
-        if any(site.columns for site in sites) or _is_refused(doc, use):
+        if any(site.columns for site in sites):
             continue
         if use.several and any(map(_is_code, sites)):
             continue
@@ -450,23 +426,34 @@ def _is_code(site: Site) -> bool:
     return site.slot.kind is Kind.CODE or site.slot.name == "functional_unit"
 
 
-def _is_refused(doc: Document, use: Use) -> bool:
-    """Tell whether a slot is in the file with a fault that is reported elsewhere."""
-    names = {slot.partition(".")[0] for slot in use.slots}
-    paths = [section.path for section in use.sections]
-    if not all(doc.holds((*path, "fields")) for path in paths):
-        return True
-    return any(
-        doc.is_unclear((*path, *at, name))
-        for path in paths
-        for name in names
-        for at in ((), ("fields",))
-    )
-
-
 # -------------------------------------------------------------------------------- http
 
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
+
+_Places: TypeAlias = tuple[tuple[str, str], ...]
+
+_PATHS_OF_SOURCE: _Places = (("error", "path"), ("auth.session", "token"))
+_PATHS_OF_SECTION: _Places = (
+    ("read", "row"),
+    ("list", "rows"),
+    ("list", "total"),
+    ("list", "paging.next"),
+    ("list", "paging.token.path"),
+    ("list.counting", "total"),
+)
+"""Where the file tells of an answer, and the key there that holds a path into it."""
+
+_PARAMETERS = (
+    "list.count",
+    "list.paging.offset",
+    "list.paging.page",
+    "list.paging.token.send",
+    "sort.send",
+)
+"""Where a section names parameters, beside its searches."""
+
+_SENT = ("send", "contains", "exact", "excluding", "from", "after", "before", "until")
+"""The keys of a search that name a parameter."""
 
 
 class PathUse(NamedTuple):
@@ -501,132 +488,89 @@ def paths_can_be_satisfied(doc: Document) -> Iterator[Fault]:
 
 def _path_uses(doc: Document) -> Iterator[PathUse]:
     """Yield every path into the answers of an HTTP API."""
-    for path, source in doc.sources.items():
-        for keys in (("error", "path"), ("auth", "session", "token")):
-            yield from _named_path((*path, *keys[:-1]), keys[-1:], source, keys)
-    for section in doc.sections:
-        if section.is_http:
-            yield from _answer_paths(section)
-            yield from _row_paths(section)
-
-
-def _named_path(
-    into: KeyPath, path: KeyPath, data: Any, keys: tuple[str, ...]
-) -> Iterator[PathUse]:
-    for key in keys:
-        data = data.get(key, {}) if isinstance(data, Mapping) else {}
-    if isinstance(data, str) and data:
-        yield PathUse(into, (*into, *path), data)
-
-
-def _answer_paths(section: Section) -> Iterator[PathUse]:
-    for call, *each in (
-        ("read", ("row",)),
-        (
-            "list",
-            ("rows",),
-            ("total",),
-            ("paging", "next"),
-            ("paging", "token", "path"),
-        ),
-    ):
-        for keys in each:
-            into = (*section.path, call)
-            yield from _named_path(into, keys, section.data.get(call, {}), keys)
-    into, keys = (*section.path, "list", "counting"), ("list", "counting", "total")
-    yield from _named_path(into, keys[-1:], section.data, keys)
+    tables = [(path, data, _PATHS_OF_SOURCE) for path, data in doc.sources.items()]
+    sections = doc.http_sections
+    tables += [(each.path, each.data, _PATHS_OF_SECTION) for each in sections]
+    for path, data, places in tables:
+        for holder, key in places:
+            into, keys = holder.split("."), key.split(".")
+            text = _at(data, (*into, *keys))
+            if isinstance(text, str) and text:
+                yield PathUse((*path, *into), (*path, *into, *keys), text)
+    for section in sections:
+        yield from _row_paths(section)
 
 
 def _row_paths(section: Section) -> Iterator[PathUse]:
     """Yield the paths into a row, and into the rows of its items."""
-    for site in section.sites:
-        if site.listed is None:
-            yield from _column_paths(section.path, site)
+    own = [site for site in section.sites if site.listed is None]
+    yield from _column_paths(section.path, own)
     for item in section.items:
         into = section.path
         if rows := item.options.get("rows"):
             yield PathUse(into, (*item.path, "rows"), rows)
             into = item.path
-        for site in item.sites():
-            yield from _column_paths(into, site)
+        yield from _column_paths(into, item.sites())
         if column := item.options.get("only_if", {}).get("from"):
             yield PathUse(into, (*item.path, "only_if", "from"), column)
 
 
-def _column_paths(into: KeyPath, site: Site) -> Iterator[PathUse]:
-    path = (*site.path, "from")
-    if isinstance(site.options.get("from"), str):
-        yield PathUse(into, path, site.options["from"])
-        return
-    for index, column in enumerate(site.columns):
-        yield PathUse(into, (*path, index), column)
+def _column_paths(into: KeyPath, sites: Iterable[Site]) -> Iterator[PathUse]:
+    for site in sites:
+        is_list = isinstance(site.options.get("from"), list)
+        for index, column in enumerate(site.columns):
+            place = (*site.path, "from", index)
+            yield PathUse(into, place if is_list else place[:-1], column)
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
     """Refuse to send two things by one parameter: an API takes one of them, or neither."""
-    for section in doc.sections:
+    for section in doc.http_sections:
         used: dict[str, KeyPath] = {}
-        for path, name, is_bound in (
-            _sent_parameters(section) if section.is_http else ()
-        ):
+        for path, name, is_bound in _sent_parameters(section):
             other = used.setdefault(name, path)
             if other != path and not (is_bound and other[:-1] == path[:-1]):
-                place = ".".join(map(str, other[len(section.path) :]))
+                place = ".".join(map(str, other))
                 text = (
                     f"'{name}' is sent for {place} already: one parameter, one meaning"
                 )
-                yield Fault(path, text)
+                yield Fault((*section.path, *path), text)
 
 
 def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
     """Yield each parameter, and whether it is a bound told from others by its prefix."""
-    listed, path = section.data.get("list", {}), section.path
-    paging = listed.get("paging", {})
-    for keys, name in (
-        (("list", "count"), listed.get("count")),
-        (("list", "paging", "offset"), paging.get("offset")),
-        (("list", "paging", "page"), paging.get("page")),
-        (("list", "paging", "token", "send"), paging.get("token", {}).get("send")),
-        (("sort", "send"), section.data.get("sort", {}).get("send")),
-    ):
-        if name:
-            yield (*path, *keys), name, False
-    for name, call in section.search.items():
-        for key in ("send", "contains", "exact", "excluding", *BOUNDS):
-            value = call.get(key)
-            is_prefixed = isinstance(value, Mapping)
-            if sent := value.get("send") if is_prefixed else value:
-                yield (*path, "search", name, key), sent, is_prefixed
-        if sent := call.get("system", {}).get("send"):
-            yield (*path, "search", name, "system", "send"), sent, False
-
-
-BOUNDS = ("from", "after", "before", "until")
-"""The bounds of a search for times."""
+    places = [tuple(place.split(".")) for place in _PARAMETERS]
+    for name in section.search:
+        places += [("search", name, key) for key in (*_SENT, "system")]
+    for path in places:
+        value = _at(section.data, path)
+        if isinstance(value, str) and value:
+            yield path, value, False
+        elif sent := _at(value, ("send",)):
+            is_bound = path[-1] != "system"
+            yield path if is_bound else (*path, "send"), sent, is_bound
 
 
 def order_can_be_kept(doc: Document) -> Iterator[Fault]:
     """Refuse rows without the sort key first, where those with it cannot be asked for."""
-    for section in doc.sections:
-        sort = section.data.get("sort", {}) if section.is_http else {}
-        if "nulls" not in sort or sort["nulls"] == Nulls.LAST:
+    for section in doc.http_sections:
+        sort, listed = section.data.get("sort", {}), section.data.get("list", {})
+        if sort.get("nulls", Nulls.LAST) == Nulls.LAST:
             continue
-        listed = section.data.get("list", {})
-        numbered = {"offset", "page"} & {*listed.get("paging", {})}
-        date = section.search.get("date", {})
-        if not numbered or "total" not in listed:
-            text = "needs list.total, and list.paging by offset or page"
-        elif "date" in sort.get("by", ()) and not {"from", "after"} & {*date}:
+        is_numbered = not {"offset", "page"}.isdisjoint(listed.get("paging", {}))
+        has_bound = not {"from", "after"}.isdisjoint(section.search.get("date", {}))
+        where = (*section.path, "sort", "nulls")
+        if not is_numbered or "total" not in listed:
+            yield Fault(where, "needs list.total, and list.paging by offset or page")
+        elif "date" in sort.get("by", ()) and not has_bound:
             text = "needs search.date.from: by it, the rows with the key are asked for"
-        else:
-            continue
-        yield Fault((*section.path, "sort", "nulls"), text)
+            yield Fault(where, text)
 
 
 def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
     """Refuse `strip` for a database, whose SELECT can do the same."""
     for site in doc.sites:
-        if "strip" in site.options and not site.section.is_http and not doc.refused:
+        if "strip" in site.options and not site.section.is_http:
             text = "is only for an HTTP API: a SELECT can return the id alone"
             yield Fault((*site.path, "strip"), text, at_key=True)
 
@@ -634,8 +578,7 @@ def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
 def merges_can_be_followed(doc: Document) -> Iterator[Fault]:
     """Refuse `merges` where nothing says into whom a patient was merged."""
     for site in doc.sites:
-        is_named = "merges" in site.options and not doc.refused
-        if is_named and (text := _merges_fault(doc, site)):
+        if "merges" in site.options and (text := _merges_fault(doc, site)):
             yield Fault((*site.path, "merges"), text, at_key=True)
 
 
@@ -658,39 +601,30 @@ def _merges_fault(doc: Document, site: Site) -> str:
 def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
     """Refuse a list that cannot page under a profile that does, and searches without a list."""
     profile = _profile(doc)
-    for section in doc.sections:
-        if section.is_http and not doc.is_refused(section.path):
-            offered = profile and profile.resources.get(section.kind)
-            is_searched = bool(offered and offered.parameters)
+    for section in doc.http_sections:
+        path, name = section.path, profile.name if profile else ""
+        offered = profile and profile.resources.get(section.kind)
+        is_searched = bool(offered and offered.parameters)
+        may_lack = section.kind is ResourceType.ORGANIZATION
+        is_alone = len(doc.sections_of(section.kind)) == 1
+        if "list" in section.data:
             pages = bool(offered and profile and profile.paging)
-            name = profile.name if profile else ""
-            yield from _service_faults(doc, section, name, is_searched, pages)
-
-
-def _service_faults(
-    doc: Document, section: Section, profile: str, is_searched: bool, pages: bool
-) -> Iterator[Fault]:
-    """Yield why a profile, which searches or pages, cannot be served."""
-    path, listed = section.path, section.data.get("list")
-    several = len(doc.sections_of(section.kind)) > 1
-    if listed is None and section.search:
-        text = "search needs list: how rows are asked for"
-        yield Fault((*path, "search"), text, at_key=True)
-    elif listed is None and section.kind is ResourceType.ORGANIZATION:
-        return
-    elif listed is None and is_searched:
-        text = (
-            f"the profile '{profile}' has searches of {path[0]} and this section has "
-            "none: say how rows are asked for (list), or take a profile whose section "
-            f"{path[0]} is empty: {{}}"
-        )
-        yield Fault(path, text, at_key=True)
-    elif listed is not None and pages and "paging" not in listed and not several:
-        text = (
-            f"the profile '{profile}' has further pages and this list has none: "
-            "say how they are asked for (paging), or take a profile without"
-        )
-        yield Fault((*path, "list"), text, at_key=True)
+            if pages and is_alone and "paging" not in section.data["list"]:
+                text = (
+                    f"the profile '{name}' has further pages and this list has none: "
+                    "say how they are asked for (paging), or take a profile without"
+                )
+                yield Fault((*path, "list"), text, at_key=True)
+        elif section.search:
+            text = "search needs list: how rows are asked for"
+            yield Fault((*path, "search"), text, at_key=True)
+        elif is_searched and not may_lack:
+            text = (
+                f"the profile '{name}' has searches of {path[0]} and this section has "
+                "none: say how rows are asked for (list), or take a profile whose "
+                f"section {path[0]} is empty: {{}}"
+            )
+            yield Fault(path, text, at_key=True)
 
 
 def _profile(doc: Document) -> Profile | None:
@@ -703,11 +637,11 @@ def _profile(doc: Document) -> Profile | None:
 
 def unserved_rows_are_filtered(doc: Document) -> Iterator[Fault]:
     """Refuse `hidden` and `removed` where the source itself does not leave them out."""
-    for section in doc.sections:
+    for section in doc.http_sections:
         codes = _table_of(doc, section, "status")
         targets = {*codes.get("table", {}).values(), codes.get("otherwise")}
-        listed = section.data.get("list", {}) if section.is_http else {}
-        if listed and targets & {HIDDEN, REMOVED} and not listed.get("fixed"):
+        listed = section.data.get("list", {})
+        if listed and targets & {*UNSERVED} and not listed.get("fixed"):
             text = (
                 "hidden and removed stays must be left out by the source itself: "
                 "say what to send under fixed"
@@ -717,25 +651,25 @@ def unserved_rows_are_filtered(doc: Document) -> Iterator[Fault]:
 
 def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
     """Refuse to send one value where one of our codes is several of the source's."""
-    for section in doc.sections:
-        for name in ("status", "class", "gender"):
-            ours = [*_table_of(doc, section, name).get("table", {}).values()]
-            twice = sorted(
-                {code for code in ours if ours.count(code) > 1} - {*UNSERVED}
+    calls = [
+        (section, name, section.search[name])
+        for section in doc.sections
+        for name in ("status", "class", "gender")
+        if name in section.search
+    ]
+    for section, name, call in calls:
+        path, codes = (*section.path, "search", name), _table_of(doc, section, name)
+        ours = [*codes.get("table", {}).values()]
+        twice = sorted({code for code in ours if ours.count(code) > 1} - {*UNSERVED})
+        if "excluding" in call and "otherwise" not in codes:
+            text = "needs a code table with otherwise: what it excludes are its codes"
+            yield Fault((*path, "excluding"), text)
+        if twice and call.get("several", Several.ONE) == Several.ONE:
+            text = (
+                f"'{twice[0]}' is several codes of the source: several (comma or "
+                "repeat) must say how they are sent"
             )
-            call = section.search.get(name, {})
-            several = call.get("several", Several.ONE)
-            if "excluding" in call and "otherwise" not in _table_of(doc, section, name):
-                text = (
-                    "needs a code table with otherwise: what it excludes are its codes"
-                )
-                yield Fault((*section.path, "search", name, "excluding"), text)
-            if twice and call and several == Several.ONE:
-                text = (
-                    f"'{twice[0]}' is several codes of the source: several (comma or "
-                    "repeat) must say how they are sent"
-                )
-                yield Fault((*section.path, "search", name), text)
+            yield Fault(path, text)
 
 
 def _table_of(doc: Document, section: Section, name: str) -> Mapping[str, Any]:
@@ -786,15 +720,13 @@ def sections_fit_their_source(doc: Document) -> Iterator[Fault]:
         if section.is_http and "rows" in section.data:
             text = f"'{name}' is an HTTP API: it is read with read and list"
             yield Fault((*section.path, "rows"), text, at_key=True)
-        elif "read" in section.data and not section.is_http and not doc.refused:
+        elif "read" in section.data and not section.is_http:
             text = f"'{name}' is a database: it is read with rows"
             yield Fault((*section.path, "read"), text, at_key=True)
 
 
 def sections_name_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse a section that names no source of the file, or none where there are several."""
-    if not doc.refused.isdisjoint((("source",), ("sources",))):
-        return
     names = [str(path[-1]) for path in doc.sources if len(path) > 1]
     for section in doc.sections:
         name = section.data.get("source")
@@ -812,9 +744,7 @@ def sections_name_their_source(doc: Document) -> Iterator[Fault]:
 def sources_are_used(doc: Document) -> Iterator[Fault]:
     """Refuse a source that no section names."""
     used = {section.data.get("source") for section in doc.sections}
-    if len(doc.sources) < 2 or doc.refused:
-        return
-    for path in doc.sources:
+    for path in doc.sources if len(doc.sources) > 1 else ():
         if path[-1] not in used:
             text = "no section reads this source: name it with source:, or remove it"
             yield Fault(path, text, at_key=True)
@@ -823,82 +753,67 @@ def sources_are_used(doc: Document) -> Iterator[Fault]:
 def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
     """Refuse a prefix that begins like another one of the same type."""
     for kind in ResourceType:
-        entries = [s for s in doc.sections_of(kind) if s.prefix]
-        for index, section in enumerate(entries):
-            for other in (entry.prefix for entry in entries[:index]):
-                if section.prefix.startswith(other) or other.startswith(section.prefix):
-                    text = f"'{section.prefix}' and '{other}': one is the start of the other"
-                    yield Fault((*section.path, "prefix"), text)
+        entries = [section for section in doc.sections_of(kind) if section.prefix]
+        for other, section in combinations(entries, 2):
+            shorter, longer = sorted((other.prefix, section.prefix), key=len)
+            if longer.startswith(shorter):
+                text = f"'{section.prefix}' and '{other.prefix}': one is the start of the other"
+                yield Fault((*section.path, "prefix"), text)
 
 
 def references_name_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse a reference of which nobody could tell to which source it leads."""
     for site in doc.sites:
-        if site.slot.name in REFERS and not doc.refused:
-            whole = doc.prefix_of(site) + site.options.get("value", "")
-            if text := _reference_fault(doc, site):
-                yield Fault(site.path, text, at_key=True)
-            elif len(whole) > _LONGEST_ID:
-                text = (
-                    f"'{whole}' is longer than an id may be: {_LONGEST_ID} characters"
-                )
-                yield Fault(site.path, text)
+        if site.slot.name in REFERS and (text := _reference_fault(doc, site)):
+            yield Fault(site.path, text, at_key=True)
 
 
 def _reference_fault(doc: Document, site: Site) -> str:
     target = REFERS[site.slot.name].lower()
-    named = site.options.get("source")
-    sections = doc.targets(site)
+    named, sections = site.options.get("source"), doc.targets(site)
     everywhere = doc.sections_of(REFERS[site.slot.name])
+    text = ""
     if not everywhere:
-        return _unserved(doc, site, target)
-    if not sections:
-        known = [str(section.source_path[-1]) for section in everywhere]
-        return one_of(named or "", dict.fromkeys(known), f"a source of {target}")
-    if len(sections) > 1 and named is None:
-        return f"several sources hold {target}: say which one with source:"
-    if len(sections) > 1:
-        return f"'{named}' holds {target} more than once: name the prefix with source:"
-    return ""
-
-
-def _unserved(doc: Document, site: Site, target: str) -> str:
-    """Return what is wrong with a reference to what the file does not have."""
-    if "source" in site.options:
-        return f"there is no section {target} that source: could name"
-    places = {section.source_path for section in doc.sections_of(site.section.kind)}
-    if len(places) > 1 and site.columns:
-        return f"two sources may hold the same id: the file needs a section {target}"
-    return ""
+        places = {each.source_path for each in doc.sections_of(site.section.kind)}
+        if named is not None:
+            text = f"there is no section {target} that source: could name"
+        elif len(places) > 1 and site.columns:
+            text = (
+                f"two sources may hold the same id: the file needs a section {target}"
+            )
+    elif not sections:
+        known = dict.fromkeys(str(section.source_path[-1]) for section in everywhere)
+        text = one_of(named or "", known, f"a source of {target}")
+    elif len(sections) > 1 and named is None:
+        text = f"several sources hold {target}: say which one with source:"
+    elif len(sections) > 1:
+        text = f"'{named}' holds {target} more than once: name the prefix with source:"
+    elif (
+        len(whole := doc.prefix_of(site) + site.options.get("value", "")) > _LONGEST_ID
+    ):
+        text = f"'{whole}' is longer than an id may be: {_LONGEST_ID} characters"
+    return text
 
 
 # ------------------------------------------------------------------------------- rules
 
-RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
+_Rule: TypeAlias = Callable[[Document], Iterator[Fault]]
+
+RULES: tuple[_Rule, ...] = (
     profile_is_known,
     secrets_are_set,
     urls_are_addresses,
+    keys_can_be_sent,
+    keys_are_not_written,
     rows_only_read,
-    sections_name_their_source,
-    sources_are_used,
     prefixes_tell_sources_apart,
-    references_name_their_source,
-    tables_exist,
-    tables_are_used,
     targets_are_allowed,
     required_slots_are_mapped,
     item_rows_have_a_key,
-    constants_are_set,
     zones_are_known,
     formats_can_be_read,
-    searched_slots_have_columns,
     searched_columns_can_be_compared,
     searched_columns_are_whole,
-    searched_changes_are_whole,
-    keys_can_be_sent,
-    keys_are_not_written,
-    sections_fit_their_source,
-    profiles_can_be_served,
     unserved_rows_are_filtered,
     dates_can_be_sent,
     codes_can_be_sent,
@@ -906,6 +821,19 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     paths_can_be_satisfied,
     parameters_differ,
     order_can_be_kept,
+)
+
+RULES_OF_THE_WHOLE: tuple[_Rule, ...] = (
+    sections_name_their_source,
+    sections_fit_their_source,
+    sources_are_used,
+    tables_exist,
+    tables_are_used,
+    references_name_their_source,
+    constants_are_set,
+    searched_slots_have_columns,
+    searched_changes_are_whole,
+    profiles_can_be_served,
     references_are_stripped_in_answers,
     merges_can_be_followed,
 )

@@ -29,7 +29,6 @@ from adapters.mapping.slots import (
     LISTS,
     REFERS,
     REQUIRED,
-    SECTIONS,
     SLOTS,
     UNSERVED,
     Kind,
@@ -57,6 +56,9 @@ _REPEATED = ("mapping", "prefix", "extend")
 """What a file that extends another has to say by itself."""
 
 _LISTS_OF_WORDS = ("search", "sort", "requires")
+
+_FEW = 3
+"""How many keys can be named as places where another one belongs."""
 
 _OTHER_FILES = re.compile(r"Profile\w+|Test\w*")
 
@@ -206,6 +208,7 @@ def _item(listed: ListSlot) -> Node:
         properties[LINES.name] = {"type": "array", "items": _value(LINES)}
     properties |= {"only_if": _ref("Condition"), "rows": _ref("text")}
     item = _table(properties | {"key": _ref("text")}, listed.required)
+    item["dependencies"] = {"key": ["rows"]}
     if not listed.required:
         item["anyOf"] = [{"required": [name]} for name in listed.content]
         wanted = " or ".join(listed.content)
@@ -262,14 +265,13 @@ def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath],
 def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
     """Return what is wrong with the data of a file, each thing once."""
     errors = _validator(name).iter_errors(data)
-    faults = dict.fromkeys(fault for error in errors for fault in _of(error, name))
-    return (*_section_in_codes(data), *faults)
+    return tuple(dict.fromkeys(fault for error in errors for fault in _of(error)))
 
 
 def constant_fault(slot: Slot, value: str) -> str:
     """Return what is wrong with a value of a slot, "" when it is one."""
     errors = _constants(slot).iter_errors(value)
-    return next((fault.text for error in errors for fault in _of(error, "")), "")
+    return next((fault.text for error in errors for fault in _of(error)), "")
 
 
 @cache
@@ -338,7 +340,7 @@ def _validator(name: str) -> Any:
     return _Validator({**_ref(name), "definitions": _schema()["definitions"]})
 
 
-def _of(error: Any, name: str) -> Iterator[Fault]:
+def _of(error: Any) -> Iterator[Fault]:
     """Yield the faults that an error of jsonschema stands for."""
     path, keyword = tuple(error.absolute_path), error.validator
     message = error.schema.get("errorMessage", "")
@@ -346,7 +348,7 @@ def _of(error: Any, name: str) -> Iterator[Fault]:
         message = message.get(keyword, "")
     match keyword:
         case "additionalProperties":
-            yield from _unknown(error.schema, error.instance, path, name)
+            yield from _unknown(error.schema, error.instance, path)
         case "required" | "dependencies":
             yield from _missing(error, path, message)
         case "uniqueItems":
@@ -405,54 +407,30 @@ def _standard(error: Any) -> str:
 
 
 def _unknown(
-    schema: Node, instance: Mapping[str, Any], path: KeyPath, name: str
+    schema: Node, instance: Mapping[str, Any], path: KeyPath
 ) -> Iterator[Fault]:
     """Yield the keys that do not belong here, each with where it may belong."""
     known = _properties(schema)
-    holder = ""
-    outside: dict[str, list[str]] = {}
-    for key, value in instance.items():
-        if key in known:
-            holder = "" if value else key
-        elif holder and any(_takes(node, key, value) for node in known[holder]):
-            outside.setdefault(holder, []).append(key)
-    moved = {key for keys in outside.values() for key in keys}
-    for key, below in outside.items():
-        words = ", ".join(below[:2]) + (", …" if below[2:] else "")
-        text = f"holds nothing: indent what belongs to '{key}' below it ({words})"
-        yield Fault((*path, key), text, at_key=True, keyword="indent")
-    for key, value in instance.items():
-        if key not in known and key not in moved:
-            text, meant = _refusal(schema, key, value, path, name)
-            yield Fault((*path, key), text, True, meant=meant, keyword="unknown")
+    for key in (key for key in instance if key not in known):
+        text, meant = _refusal(schema, known, key)
+        yield Fault((*path, key), text, True, meant=meant, keyword="unknown")
 
 
 def _refusal(
-    schema: Node, key: str, value: Any, path: KeyPath, name: str
+    schema: Node, known: Mapping[str, Sequence[Node]], key: str
 ) -> tuple[str, str]:
     """Return what to say of an unknown key, and the key that it stands for."""
-    known = _properties(schema)
-    first, front = key.partition(" ")[0], key.partition(":")[0]
+    first = re.split("[: ]", key)[0]
     holders = [
         k for k, nodes in known.items() if any(key in _properties(n) for n in nodes)
     ]
-    lists = [k for k, nodes in known.items() for n in nodes if key in _entries(n)]
     if key in schema.get("elsewhere", {}):
         return f"'{key}' {schema['elsewhere'][key]}", key
-    if front != key and front in known:
-        return f"a blank is missing behind '{front}:'", front
-    if value == "" and first != key:
-        if first in known:
-            return f"a ':' is missing behind '{first}'", first
-        return f"'{key}': in braces, a text with a ',' needs quotes", ""
-    if path and any(key in _properties(node) for node in _at(path[:-1], name)):
-        holder = path[-1]
-        return f"'{key}' stands beside {holder}, not in it: indent it like that", key
-    if holders:
-        words = " or ".join(dict.fromkeys(holders))
-        return f"'{key}' stands in {words}: indent it below that", key
-    if lists:
-        return f"'{key}' stands in each entry of {lists[0]}", key
+    if first != key:
+        text = f"'{key}': a key ends in ': ', and a text with a ',' or ':' needs quotes"
+        return text, first
+    if 0 < len(holders) <= _FEW:
+        return f"'{key}' stands in {' or '.join(holders)}: indent it below that", key
     return one_of(key, known, "a key here"), nearest(key, known)
 
 
@@ -465,62 +443,20 @@ def _properties(schema: Node) -> dict[str, list[Node]]:
     return properties
 
 
-def _entries(schema: Node) -> dict[str, list[Node]]:
-    """Return the keys of the items of a list."""
-    items = (node["items"] for node in _ways(schema) if "items" in node)
-    return {key: nodes for item in items for key, nodes in _properties(item).items()}
-
-
 def _ways(schema: Node) -> Iterator[Node]:
+    """Yield a schema and those that it consists of; of a list, those of its items."""
     yield schema
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/definitions/")
         yield from _ways(_schema()["definitions"][name])
-    for below in (*schema.get("allOf", ()), *(schema.get(k) for k in ("then", "else"))):
-        if below:
-            yield from _ways(below)
-
-
-def _takes(schema: Node, key: str, value: Any) -> bool:
-    """Tell whether a key with this value may stand in what a schema describes."""
-    if key in _properties(schema):
-        return True
-    others = [node.get("additionalProperties") for node in _ways(schema)]
-    keys = {key for node in others if node for key in _properties(node)}
-    return isinstance(value, Mapping) and not keys.isdisjoint(value)
-
-
-def _at(path: KeyPath, name: str) -> list[Node]:
-    """Return the schemas of what stands at a path."""
-    nodes = [_schema()["definitions"][name]]
-    for step in path:
-        ways = [way for node in nodes for way in _ways(node)]
-        key = "items" if isinstance(step, int) else "properties"
-        below = [way.get(key, {}) for way in ways]
-        nodes = (
-            below if isinstance(step, int) else [b[step] for b in below if step in b]
-        )
-    return nodes
-
-
-def _section_in_codes(data: Any) -> tuple[Fault, ...]:
-    """Return the fault of a section whose first line is missing, behind the code tables."""
-    codes = data.get("codes") if isinstance(data, Mapping) else None
-    section = {*SECTIONS, "rows", "fields", "search", "read", "list"}
-    for key, node in codes.items() if isinstance(codes, Mapping) else ():
-        if key in section and not (isinstance(node, Mapping) and "table" in node):
-            text = f"'{key}' does not stand in codes: line it up with codes, or begin a section"
-            return (Fault(("codes", key), text, at_key=True, keyword="section"),)
-    return ()
+    more = (schema.get(key) for key in ("then", "else", "items"))
+    for below in (*schema.get("allOf", ()), *filter(None, more)):
+        yield from _ways(below)
 
 
 def _leads_to(other: Fault, fault: Fault) -> bool:
     path, keyword, holder = fault.path, fault.keyword, other.path[:-1]
     match other.keyword:
-        case "section":
-            return path[0] == "codes" or path == ("encounter",)
-        case "indent":
-            return keyword != "indent" and path[: len(other.path)] == other.path
         case "enum" if other.path[-1] == "kind":
             in_section = keyword == "required" and path[0] not in ("source", "sources")
             return in_section or (keyword != "enum" and path[: len(holder)] == holder)
@@ -528,6 +464,8 @@ def _leads_to(other: Fault, fault: Fault) -> bool:
             return path[:-1] == other.path
         case "unknown" if keyword in ("oneOf", "anyOf"):
             return holder == path
+        case "unknown" if other.meant == "extend":
+            return keyword in ("required", "dependencies")
         case "unknown" if keyword == "required":
             return _stands_for(other, path)
     return False
@@ -537,7 +475,6 @@ def _stands_for(unknown: Fault, missing: KeyPath) -> bool:
     """Tell whether an unknown key is the missing one: misspelt, or a level too far in or out."""
     wrong, key = str(unknown.path[-1]), str(missing[-1])
     if unknown.path[:-1] == missing[:-1]:
-        is_elsewhere = unknown.meant == wrong
-        return is_elsewhere or unknown.meant == key or bool(nearest(wrong, [key]))
+        return unknown.meant in (wrong, key) or bool(nearest(wrong, [key]))
     one_level = (unknown.path[:-1] == missing[:-2], unknown.path[:-2] == missing[:-1])
     return wrong == key and any(one_level)

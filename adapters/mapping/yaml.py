@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -21,9 +21,6 @@ from adapters.mapping.problems import MappingError, MappingProblem
 
 MAX_BYTES = 512 * 1024
 MAX_DEPTH = 20
-
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""What the first two bytes are in what Windows calls Unicode."""
 
 _TYPOGRAPHIC = tuple("“”„‘’")
 """Quotes as word processors write them: YAML takes them for letters."""
@@ -165,10 +162,8 @@ def _parsed(data: bytes | str, file: str) -> tuple[Table, tuple[MappingProblem, 
         mark = _mark_at(file, text, error.position)
         raise _refusal(mark, f"the character {sign} is not allowed in YAML") from error
     except yaml.MarkedYAMLError as error:
-        place_of_fault, words = _explained(error, text)
-        raise _refusal(_mark(file, place_of_fault), words) from error
-    if builder.foreign:
-        raise MappingError(builder.foreign)
+        mark, words = _explained(error)
+        raise _refusal(_mark(file, mark), words) from error
     if root is None:
         raise _refusal(Mark(file, 1, 1), "the file is empty")
     if not isinstance(root, Table):
@@ -183,9 +178,6 @@ def _decoded(data: bytes | str, file: str) -> str:
         raise _refusal(Mark(file, 1, 1), f"larger than {MAX_BYTES // 1024} KiB")
     if isinstance(data, str):
         return data
-    if data.startswith(_UTF_16):
-        text = "this file is written in UTF-16 ('Unicode'); save it as UTF-8"
-        raise _refusal(Mark(file, 1, 1), text)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -223,17 +215,13 @@ def _mark_at(file: str, text: str, position: int) -> Mark:
 
 
 class _Builder:
-    """Builds nodes from the parser's events.
-
-    `problems` can be passed over; `foreign` is what is no part of the format.
-    """
+    """Builds nodes from the parser's events; `problems` can be passed over."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.lines = text.splitlines()
         self.events = yaml.parse(text, Loader=yaml.BaseLoader)
         self.problems: list[MappingProblem] = []
-        self.foreign: list[MappingProblem] = []
 
     def document(self) -> Node | None:
         """Return the node of the one document, None for an empty file."""
@@ -250,7 +238,7 @@ class _Builder:
         """Return the node that begins with an event."""
         mark = _mark(self.file, event.start_mark)
         if words := _not_of_the_format(event):
-            self.foreign.append(MappingProblem(mark, "", words))
+            self.refuse(mark, words)
         if isinstance(event, yaml.AliasEvent):
             return Scalar(mark, "")
         if isinstance(event, yaml.ScalarEvent):
@@ -265,12 +253,9 @@ class _Builder:
         return Items(mark, tuple(items))
 
     def scalar(self, event: Any, mark: Mark) -> Scalar:
-        """Return a text; one that editors or comments have spoilt is refused."""
-        behind = "".join(self.lines[mark.line - 1 : mark.line])[mark.column - 1 :]
+        """Return a text; one that word processors have spoilt is refused."""
         if not event.style and event.value[:1] in _TYPOGRAPHIC:
             self.refuse(mark, f"'{event.value[0]}' is no quote here: write '…'")
-        elif not event.style and not event.value and behind.lstrip()[:1] == "#":
-            self.refuse(mark, "nothing but a comment: quote a text that holds '#'")
         return Scalar(mark, event.value, self.begin(event, mark))
 
     def begin(self, event: Any, mark: Mark) -> Mark | None:
@@ -278,7 +263,8 @@ class _Builder:
         if event.style == "|":
             below = self.lines[mark.line : event.end_mark.line]
             first = next((line for line in below if line.strip()), "")
-            return Mark(self.file, mark.line + 1, _indent(first) + 1)
+            indent = len(first) - len(first.lstrip(" "))
+            return Mark(self.file, mark.line + 1, indent + 1)
         if event.start_mark.line != event.end_mark.line:
             return None
         return Mark(self.file, mark.line, mark.column + bool(event.style))
@@ -300,9 +286,6 @@ class _Builder:
 
     def key(self, event: Any, depth: int) -> str | None:
         """Return the text of a key, None for one that is no text."""
-        if isinstance(event, yaml.ScalarEvent) and not _not_of_the_format(event):
-            text: str = event.value
-            return text
         node = self.node(event, depth + 1)
         if isinstance(node, Scalar):
             return node.text
@@ -316,11 +299,7 @@ class _Builder:
 # ------------------------------------------------------------------- what YAML refuses
 
 
-_COLON = "a ':' is not expected here: quote the text, or check the indentation above"
-_NO_COLON = "a key without ':', or a text that needs quotes"
-_MISPLACED = "indented like nothing above it: line it up with what it belongs to"
-_EMPTY = "this says that there is nothing, and entries stand below it: remove it"
-_TOO_MANY = "does not belong to what stands before it: a bracket, quote or ',' too many"
+_NO_COLON = "a key without ':', a text that needs quotes, or one to be indented"
 _QUOTE = "a quote is never closed"
 _BRACKET = "this bracket is never closed, or a ',' is missing between what it holds"
 _SIGN = "a text cannot begin with this sign: quote it"
@@ -332,11 +311,13 @@ _FAULTS: Mapping[str, str] = MappingProxyType(
     {
         r": found character '\\t'": "a tab: indent with blanks",
         ": found character": _SIGN,
-        ": mapping values are not allowed": _COLON,
+        ": mapping values are not allowed": "a ':' is not expected here: quote the text, "
+        "or check the indentation above",
         ": could not find expected ':'": _NO_COLON,
         "while scanning a quoted.*: found unexpected": _QUOTE,
         "while parsing a flow.*: expected ',' or": _BRACKET,
-        ": expected <block end>": _MISPLACED,
+        ": expected <block end>": "does not belong to what stands before it: check "
+        "the indentation here and above, brackets and quotes",
         ": expected the node content": "a value is missing here, or needs quotes",
         ": sequence entries are not allowed": "a '-' is not expected here: quote the "
         "text, or check the indentation",
@@ -354,51 +335,9 @@ _FAULTS: Mapping[str, str] = MappingProxyType(
 """What is wrong, by the parser's own words: its context, a colon, and its problem."""
 
 
-def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[Any, str]:
-    """Return the place to mend, as the parser counts (from 0), and what is wrong there.
-
-    The lines above in `text` often tell more than the parser does.
-    """
+def _explained(error: yaml.MarkedYAMLError) -> tuple[Any, str]:
+    """Return the place to mend, as the parser counts (from 0), and what is wrong there."""
     message = f"{error.context or ''}: {error.problem or ''}"
     words = next(words for form, words in _FAULTS.items() if re.search(form, message))
-    mark: Any = error.problem_mark or error.context_mark
-    if words in _AT_START and error.context_mark:
-        mark = error.context_mark
-    lines = text.splitlines()[: mark.line + 1]
-    above = [n for n, line in enumerate(lines[:-1]) if line.split("#")[0].strip()]
-    if not above or len(lines) <= mark.line:
-        return mark, words
-    return _by_indentation(mark, words, lines, above)
-
-
-class _Place(NamedTuple):
-    """A line and a column, from 0."""
-
-    line: int
-    column: int
-
-
-def _by_indentation(
-    mark: Any, words: str, lines: list[str], above: list[int]
-) -> tuple[Any, str]:
-    """Return place and words again; `above` are the numbers of the lines before it."""
-    line, last = lines[mark.line], lines[above[-1]].rstrip()
-    before = _indent(lines[above[-2]]) if len(above) > 1 else -1
-    deeper = _indent(line) > _indent(last)
-    value = last.split(" #")[0].rstrip()
-    if deeper and value.endswith((" {}", " []")):
-        return _Place(above[-1], len(value) - 2), _EMPTY
-    if words == _MISPLACED and mark.column > _indent(line):
-        return mark, _TOO_MANY
-    if words == _NO_COLON and last.endswith(("|", ">", "|-", ">-")):
-        return mark, f"indent this text: it belongs to '{last.strip()}' above"
-    if words == _MISPLACED and deeper and before == _indent(line):
-        return _Place(above[-1], _indent(last)), _MISPLACED
-    first = line.find(":") == mark.column and not last.endswith(":")
-    if words == _COLON and deeper and first:
-        return _Place(mark.line, _indent(line)), _MISPLACED
-    return mark, words
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
+    at_start = error.context_mark if words in _AT_START else None
+    return at_start or error.problem_mark or error.context_mark, words

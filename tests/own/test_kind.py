@@ -210,20 +210,10 @@ FILES = {
         *("patient: {}", "patient: {}\norganization: {}"),
         "10:1: organization: the class does not serve Organization",
     ),
-    "no path of a class": (
-        *("pas:Pas", "pas:"),
-        "5:16: source.kind: 'pas:' is not a kind of source (any database is "
-        "sql): use sql, http, package.module:Class",
-    ),
     "a key of a database": (
         *('"pas:Pas"', '"pas:Pas", may_write: true'),
         "5:27: source.may_write: 'may_write' is not a key here: use kind, url, "
         "timeout_seconds, count_timeout_seconds, connections, options",
-    ),
-    "rows": (
-        *("patient: {}", "patient: {rows: SELECT 1}"),
-        "9:11: patient.rows: 'rows' is not for a class of your own: the class reads its "
-        "rows itself",
     ),
     "a secret in clear": (
         *('"pas:Pas"', '"pas:Pas", options: {api_key: abc}'),
@@ -236,12 +226,6 @@ FILES = {
     "a unit without its extension": (
         *("[_id, date]", "[service-provider._extension]"),
         "7:12: encounter.search: needs constants.functional_unit_extension",
-    ),
-    "one of several": (
-        'source: {kind: "pas:Pas"}',
-        'sources: {a: {kind: "pas:Pas"}, b: {kind: sql, url: "x:/"}}',
-        "5:21: sources.a.kind: a class of your own stands alone, under source: it "
-        "is not merged",
     ),
 }  # fmt: skip
 

@@ -396,6 +396,16 @@ def test_columns_are_found_by_their_names(tmp_path: Path) -> None:
     ]
 
 
+def test_a_missing_column_of_an_item_is_reported_with_its_element(
+    tmp_path: Path,
+) -> None:
+    section = load(WHOLE, tmp_path).resources[ResourceType.PATIENT]
+    with pytest.raises(MappingError) as refused:
+        RowMapper(section, [column for column in PATIENT if column != "title"])
+    (problem,) = refused.value.problems
+    assert (problem.element, problem.column) == ("Patient.name", "title")
+
+
 @pytest.mark.parametrize(
     "end",
     [

@@ -1,8 +1,10 @@
 """Files with several sources: what they mean, and what is refused with its place."""
 
 from pathlib import Path
+from typing import Any
 
 from adapters.contract import ResourceType
+from adapters.mapping.row_mapper import RowMapper
 from tests.adapters.mapping.good import assert_problems, changed, load, problems
 
 TWO = """\
@@ -76,3 +78,18 @@ def test_name_of_a_source_in_a_file_with_one(tmp_path: Path) -> None:
     one = "source: {kind: sql, url: {env: PAS_URL}}\n"
     found = problems(changed(TWO, f"sources:\n{north}{south}", one), tmp_path)
     assert found[0].startswith("m.yaml:12:15: encounter.source: ")
+
+
+def test_ids_from_a_code_table_carry_the_prefix_of_their_source(tmp_path: Path) -> None:
+    coded = "organization_id: {from: e, codes: units, source: north}"
+    text = changed(TWO, "organization_id: h-1", coded)
+    table = "  units: {table: {U: u-1}, otherwise: u-0}\n"
+    text = changed(text, "encounter:\n", f"{table}encounter:\n") + (
+        "organization:\n  sources:\n"
+        "    - {source: north, prefix: n-, rows: SELECT a FROM o, fields: {id: {from: a}}}\n"
+        "    - {source: south, prefix: s-, rows: SELECT a FROM r, fields: {id: {from: a}}}\n"
+    )
+    north = load(text, tmp_path).parts[0].section
+    stay = RowMapper(north, ("a", "b", "c", "d", "e"))
+    made: Any = [stay((1, 2, "S", None, unit)) for unit in "UV"]
+    assert [each.organization_id for each in made] == ["n-u-1", "n-u-0"]
