@@ -130,36 +130,22 @@ class SqlAdapter:
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""
-        return self._with_section(query.resource_type, partial(self._search, query))
-
-    def _search(self, query: SearchQuery, section: "Section") -> Page:
-        return section.to_page(self._pages, query, *self._rows(query, section))
+        return self.search_rows(query).page
 
     def search_rows(self, query: SearchQuery) -> SourcePage:
         """Return a page of a search and the cells of its rows."""
-        question = partial(self._search_rows, query)
-        return self._with_section(query.resource_type, question)
+        return self._with_section(query.resource_type, partial(self._search, query))
 
-    def _search_rows(self, query: SearchQuery, section: "Section") -> SourcePage:
-        rows, chains = self._rows(query, section)
-        page = section.to_page(self._pages, query, rows, chains)
-        cells = [row for _, row in rows[: query.count]]
-        ordered = cells[::-1] if query.backwards else cells
-        return SourcePage(page, section.selected, ordered)
-
-    def _rows(
-        self, query: SearchQuery, section: "Section"
-    ) -> tuple[list[tuple[Group | None, Any]], Chains]:
-        """Return the rows of a page by the group of each, one more if there is."""
-        rows: list[tuple[Group | None, Any]] = []
+    def _search(self, query: SearchQuery, section: "Section") -> SourcePage:
         meant, chains = section.meant(self._pages, query)
+        rows: list[tuple[Group | None, Any]] = []
         for segment, condition in section.segments(meant):
             limit = query.count + 1 - len(rows)
             statement = section.page(segment, condition, limit)
             rows += [(segment.group, row) for row in self._pages.fetch(statement)]
             if len(rows) > query.count:
                 break
-        return rows, chains
+        return section.to_page(self._pages, query, rows, chains)
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
@@ -434,24 +420,26 @@ class Section:
         query: SearchQuery,
         rows: Sequence[tuple[Group | None, Any]],
         chains: Chains,
-    ) -> Page:
-        """Return the page of a search from the rows of its segments, one more if there is."""
+    ) -> SourcePage:
+        """Return the page of a search from the rows of its segments, one more if there is.
+
+        Each row comes with the group that its segment has read, None for both.
+        """
         more = len(rows) > query.count
         rows = rows[: query.count]
         if query.backwards:
             rows = rows[::-1]
+        cells = [row for _, row in rows]
         if not rows:
-            return Page(())
-        records = self.records(database, [row for _, row in rows], chains)
-        records = self._served(records)
+            return SourcePage(Page(()), self.selected, cells)
+        records = self._served(self.records(database, cells, chains))
         wanted = rows if query.placed else (rows[0], rows[-1])
         positions = [self._position(query, group, row) for group, row in wanted]
         if query.placed or more or query.after or query.before or query.from_end:
             _check_bindable(positions)
-        if query.placed:
-            positions = [self._with_moment(query, each) for each in positions]
         placed = tuple(positions) if query.placed else ()
-        return Page(records, more, positions[0], positions[-1], placed)
+        page = Page(records, more, positions[0], positions[-1], placed)
+        return SourcePage(page, self.selected, cells)
 
     def _served(
         self, records: tuple[Record | RowFault, ...]
@@ -478,14 +466,11 @@ class Section:
         if key is None or group is Group.UNKEYED:
             return Position(group or Group.KEYED, None, id)
         value = row[self.indexes[key.column.name]]
-        is_unkeyed = group is None and value is None
-        return Position(Group.UNKEYED if is_unkeyed else Group.KEYED, value, id)
-
-    def _with_moment(self, query: SearchQuery, position: Position) -> Position:
-        if position.key is None:
-            return position
-        kind, rule = self._time(query.sort.key)
-        return replace(position, moment=instant_of(kind, rule, position.key))
+        if group is None and value is None:
+            return Position(Group.UNKEYED, None, id)
+        is_placed = query.placed and not isinstance(value, bytes)
+        moment = instant_of(*self._time(query.sort.key), value) if is_placed else None
+        return Position(Group.KEYED, value, id, moment)
 
     def _bound(self, sort: SortKey, moment: datetime) -> object:
         """Return the smallest key that is not before an instant."""
