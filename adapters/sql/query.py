@@ -41,7 +41,6 @@ from adapters.mapping.model import (
 from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
-from adapters.sql.clock import bound_text
 from adapters.sql.columns import (
     FOLDS,
     NUMBERS,
@@ -459,7 +458,7 @@ class Columns:
         self.dialect = dialect
         self.names = tuple(column.name for column in columns)
         self.described = tuple(columns)
-        text = bound_text(rows, dialect, zone)
+        text = dialect.bound(rows, zone)
         named: list[sa.ColumnClause[Any]] = [*map(sa.column, dict.fromkeys(self.names))]
         self.table = text.columns(*named).subquery(alias)
         self._by_name = {
