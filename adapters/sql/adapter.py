@@ -5,7 +5,6 @@ SearchQuery → conditions (query.py) → statements of a page (keyset.py) → r
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -40,7 +39,6 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.row_mapper import (
@@ -55,7 +53,7 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import UNSERVED
 from adapters.mapping.values import text_or_none
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from adapters.sql.columns import TEXTS, Kind, held, instant_of, time_bound
+from adapters.sql.columns import TEXTS, Kind, held, instant_of
 from adapters.sql.dialects.base import Dialect, Statement, name_of
 from adapters.sql.engine import (
     AddressError,
@@ -73,6 +71,7 @@ from adapters.sql.query import (
     Filters,
     KeyColumn,
     SqlColumn,
+    TimeColumn,
     all_of,
 )
 
@@ -326,7 +325,7 @@ def find_sql_rows(
 class Section:
     """One resource type of a mapping, ready to search; `selected` are its columns in order.
 
-    `id` is the column that the id of the resource comes from, `keys` those that searches
+    `id` is the column that the id of the resource comes from, `times` those that searches
     are sorted by, none for the id alone; `indexes` says where columns stand in a row. Stays
     have the `merges` of their patients, where the file says by whom a patient was replaced.
     """
@@ -336,7 +335,7 @@ class Section:
     selected: tuple[str, ...]
     mapper: RowMapper
     id: SqlColumn
-    keys: Mapping[SortKey, KeyColumn]
+    times: Mapping[SortKey, TimeColumn]
     indexes: Mapping[str, int]
     merges: Merges | None = None
 
@@ -362,12 +361,10 @@ class Section:
 
     def segments(self, query: SearchQuery) -> Iterable[tuple[Segment, Condition]]:
         """Yield the segments of a page that can hold rows, each with its whole condition."""
-        sort = query.sort.key
-        key = self.keys.get(sort)
+        time = self.times.get(query.sort.key)
         is_keyed = self.filters.need_start(query)
         few = not is_keyed and any(map(self.filters.are_few, query.criteria))
-        bound = partial(self._bound, sort)
-        for segment in segments(query, key, self.id, bound, few=few):
+        for segment in segments(query, time, self.id, few=few):
             condition = self.filters.of_query(query, segment.implied)
             condition = all_of([condition, segment.condition])
             if condition is not NEVER and not (
@@ -462,25 +459,20 @@ class Section:
     def _position(self, query: SearchQuery, group: Group | None, row: Any) -> Position:
         """Return the position of a row that a segment of this group has read."""
         id = row[self.indexes[self.id.name]]
-        key = self.keys.get(query.sort.key)
-        if key is None or group is Group.UNKEYED:
+        time = self.times.get(query.sort.key)
+        if time is None or group is Group.UNKEYED:
             return Position(group or Group.KEYED, None, id)
-        value = row[self.indexes[key.column.name]]
+        column = time.key.column
+        value = row[self.indexes[column.name]]
         if group is None and value is None:
             return Position(Group.UNKEYED, None, id)
-        is_placed = query.placed and not isinstance(value, bytes)
-        moment = instant_of(*self._time(query.sort.key), value) if is_placed else None
+        moment = None
+        if query.placed and not isinstance(value, bytes):
+            slot = SORTS[self.mapping.resource_type][query.sort.key]
+            rule = self.mapping.fields[slot].time
+            assert rule is not None, "rows are sorted by times and ids"
+            moment = instant_of(column.kind, rule, value)
         return Position(Group.KEYED, value, id, moment)
-
-    def _bound(self, sort: SortKey, moment: datetime) -> object:
-        """Return the smallest key that is not before an instant."""
-        return time_bound(*self._time(sort), moment)
-
-    def _time(self, sort: SortKey) -> tuple[Kind, TimeRule]:
-        field = self.mapping.fields[SORTS[self.mapping.resource_type][sort]]
-        if field.time is None:
-            raise AssertionError(f"{field.slot} is a time")
-        return self.keys[sort].column.kind, field.time
 
 
 def _check_bindable(positions: Iterable[Position]) -> None:
@@ -511,9 +503,9 @@ def open_section(
             own = read(item.rows, item.mark, resource_type, "items")
             of_items[item.rows] = own
             _refuse(unknown_item_columns(section, item, own.names))
-    reading = mapping.date_reading
-    keys = {
-        sort: columns.key(section.fields[slot])
+    filters = Filters(section, columns, of_items, mapping.date_reading)
+    times = {
+        SortKey(sort): filters.time(slot)
         for sort, slot in SORTS[resource_type].items()
         if sort != SortKey.ID
         and slot in section.fields
@@ -521,11 +513,11 @@ def open_section(
     }
     return Section(
         section,
-        Filters(section, columns, of_items, reading),
+        filters,
         selected,
         RowMapper(section, selected),
         columns.column(section.fields["id"].columns[0]),
-        {SortKey(sort): key for sort, key in keys.items()},
+        times,
         {column: index for index, column in enumerate(selected)},
         _merges(database, mapping) if resource_type is ResourceType.ENCOUNTER else None,
     )

@@ -5,9 +5,8 @@ their ids. No index has such an order, so a page is read by one or two statement
 each group of rows, and a single one where few rows match.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from adapters.contract import Bound, Group, Position, SearchQuery
 from adapters.sql.columns import TICK, edge
@@ -19,6 +18,7 @@ from adapters.sql.query import (
     Operator,
     Order,
     SqlColumn,
+    TimeColumn,
     all_of,
     any_of,
 )
@@ -40,17 +40,17 @@ class Segment:
 
 def segments(
     query: SearchQuery,
-    key: KeyColumn | None,
+    time: TimeColumn | None,
     id_column: SqlColumn,
-    bound: Callable[[datetime], object],
     *,
     few: bool,
 ) -> Iterator[Segment]:
     """Yield the segments of a page in the order in which they are read.
 
-    Without `key` the order is by id alone. `bound` returns the smallest value of the key
-    that is not before an instant. `few` rows are sorted rather than read by two statements.
+    Without `time` the order is by id alone. `few` rows are sorted rather than read by two
+    statements.
     """
+    key = time and time.key
     cursor, backwards = query.after or query.before, query.backwards
     descends = query.sort.descending is not backwards
     if few and key and key.is_missing_as_null and not (cursor or backwards):
@@ -64,8 +64,8 @@ def segments(
             # The cursor is beyond this group: the pages before have read it.
             continue
         if isinstance(inside, Bound):
-            assert key is not None, "only times have instants"
-            yield _from_moment(key, id_column, inside, bound, descends)
+            assert time is not None, "only times have instants"
+            yield _from_moment(time, id_column, inside, descends)
         elif key is None:
             order: Order = ((id_column, descends),)
             yield Segment(group, _beyond(id_column, inside, descends), order)
@@ -109,23 +109,19 @@ def _keyed(
 
 
 def _from_moment(
-    key: KeyColumn,
-    id_column: SqlColumn,
-    cursor: Bound,
-    bound: Callable[[datetime], object],
-    descends: bool,
+    time: TimeColumn, id_column: SqlColumn, cursor: Bound, descends: bool
 ) -> Segment:
     """Return the segment of the rows with the key beyond an instant, of all ids."""
     assert cursor.moment is not None, "the seam is in no group"
     # Up to an instant is before the next one: that a bound expresses exactly.
-    later = cursor.included is descends
-    sign: Operator = "<" if descends else ">="
+    later, key = cursor.included is descends, time.key
     order: Order = ((key.column, descends), (id_column, descends))
     if edge(cursor.moment, later=later):
         condition = key.present if later is descends else NEVER
         return Segment(Group.KEYED, condition, order)
-    value = bound(cursor.moment + TICK if later else cursor.moment)
-    beyond = key.column.compare(sign, value)
+    sign: Operator = "<" if descends else ">="
+    bound = time.bound(cursor.moment + TICK if later else cursor.moment)
+    beyond = key.column.compare(sign, bound)
     return Segment(Group.KEYED, all_of([key.present, beyond]), order, sign)
 
 
