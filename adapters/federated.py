@@ -146,20 +146,16 @@ class FederatedAdapter:
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows of all sources from where the query starts."""
-        if len(self._by_kind[query.resource_type]) == 1:
-            (part,) = self._by_kind[query.resource_type]
-            if not part.can_match(query):
-                return Page(())
-            return part.named(partial(part.adapter.search, query))
-        concerned = [
-            p for p in self._by_kind[query.resource_type] if p.can_match(query)
-        ]
-        query = replace(query, shared={})
-        if len(concerned) == 1 and concerned[0].pages_alone(query):
+        parts = self._by_kind[query.resource_type]
+        concerned = [part for part in parts if part.can_match(query)]
+        if not concerned:
+            return Page(())
+        if len(parts) == 1 or (len(concerned) == 1 and concerned[0].pages_alone(query)):
             (part,) = concerned
             page = part.named(partial(part.adapter.search, query))
             # Other searches may have previous pages.
             return page if part.capabilities.backwards else replace(page, first=None)
+        query = replace(query, shared={})
         queries = list(self._queries(query))
         pages = self._gather(
             (part, partial(part.adapter.search, source_query))
@@ -171,8 +167,7 @@ class FederatedAdapter:
         ]
         page = _merged(rows, any(page.more for page in pages), query)
         if query.after is None and not query.backwards and page.more:
-            parts = [part for _, part, _ in queries]
-            page = replace(page, total=self._total(parts, pages, query))
+            page = replace(page, total=self._total(concerned, pages, query))
         if all(part.capabilities.keyset for part in concerned):
             return page
         return replace(page, last=None)
@@ -358,36 +353,29 @@ def _query_of_source(
 
     No row of a `keyless` source has the sort key: they follow all rows that do.
     """
-    source_query = replace(query, after=None, before=None, placed=True)
-    if keyless:
-        source_query = replace(
-            source_query, sort=Sort(SortKey.ID, query.sort.descending)
-        )
-    cursor = query.after or query.before
+    sort = Sort(SortKey.ID, query.sort.descending) if keyless else query.sort
+    source_query = replace(query, after=None, before=None, placed=True, sort=sort)
+    cursor, backwards = query.after or query.before, query.backwards
+
+    def starting(cursor: Position | Bound) -> SearchQuery:
+        if backwards:
+            return replace(source_query, before=cursor)
+        return replace(source_query, after=cursor)
+
     if not isinstance(cursor, Position):
         return source_query
     if index == cursor.source:
         group = Group.KEYED if keyless else cursor.group
-        return _starting(source_query, query, Position(group, cursor.key, cursor.id))
+        return starting(Position(group, cursor.key, cursor.id))
     # Whether, at the same instant, its rows are still to come in the direction of travel.
-    ahead = (index > cursor.source) is not (
-        query.sort.descending is not query.backwards
-    )
+    ahead = (index > cursor.source) is not (sort.descending is not backwards)
     if cursor.moment is not None and not keyless:
-        return _starting(source_query, query, Bound(cursor.moment, included=ahead))
+        return starting(Bound(cursor.moment, included=ahead))
     unkeyed = cursor.group is Group.UNKEYED and not keyless
-    if unkeyed and ahead is not query.backwards:
-        return _starting(source_query, query, Bound())
-    whole = ahead if cursor.moment is None else not query.backwards
-    return replace(source_query, from_end=query.backwards) if whole else None
-
-
-def _starting(
-    source_query: SearchQuery, query: SearchQuery, cursor: Position | Bound
-) -> SearchQuery:
-    if query.backwards:
-        return replace(source_query, before=cursor)
-    return replace(source_query, after=cursor)
+    if unkeyed and ahead is not backwards:
+        return starting(Bound())
+    whole = ahead if cursor.moment is None else not backwards
+    return replace(source_query, from_end=backwards) if whole else None
 
 
 _Placed = tuple[Position, Record | RowFault]

@@ -6,10 +6,9 @@ statement, a value or a message: a call is named in fixed words.
 """
 
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
-from types import TracebackType
-from typing import Self
 
 from opentelemetry import trace
 
@@ -67,54 +66,30 @@ def recorder() -> Recorder:
     return _recorders[0]
 
 
-def _current(span: trace.Span) -> AbstractContextManager[object]:
-    """Return a context in which a span is the current one; without an SDK there is none."""
-    if not span.get_span_context().is_valid:
-        return nullcontext()
-    # A message may hold anything: only the type of an error is recorded, below.
-    return trace.use_span(
-        span, end_on_exit=True, record_exception=False, set_status_on_exception=False
+@contextmanager
+def observe(kind: Kind, name: str, operation: str) -> Iterator[trace.Span]:
+    """Observe a call for as long as the block lasts; yields its span."""
+    began = time.perf_counter()
+    recorder().started(kind, name)
+    is_source = kind is Kind.SOURCE
+    span = _tracer.start_span(
+        f"{operation} {name}",
+        kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
+        attributes=dict(zip(_ATTRIBUTES[kind], (name, operation), strict=True)),
     )
-
-
-class observe:  # noqa: N801 - read as a word: `with observe(Kind.HTTP, …):`
-    """Observe a call for as long as the block lasts."""
-
-    __slots__ = ("_began", "_current", "_kind", "_name", "_operation", "_span")
-
-    def __init__(self, kind: Kind, name: str, operation: str) -> None:
-        self._kind, self._name, self._operation = kind, name, operation
-
-    def __enter__(self) -> Self:
-        """Begin the call."""
-        self._began = time.perf_counter()
-        recorder().started(self._kind, self._name)
-        named = (self._name, self._operation)
-        is_source = self._kind is Kind.SOURCE
-        self._span = _tracer.start_span(
-            f"{self._operation} {self._name}",
-            kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
-            attributes=dict(zip(_ATTRIBUTES[self._kind], named, strict=True)),
-        )
-        self._current = _current(self._span)
-        self._current.__enter__()
-        return self
-
-    def answered(self, status: int) -> None:
-        """Record the status of an answer over HTTP."""
-        self._span.set_attribute("http.response.status_code", status)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """End it."""
-        if kind is not None:
-            self._span.set_attribute("error.type", kind.__name__)
-            if not issubclass(kind, NotFoundError | GoneError):
-                self._span.set_status(trace.StatusCode.ERROR)
-        seconds = time.perf_counter() - self._began
-        recorder().finished(self._kind, self._name, self._operation, seconds, error)
-        self._current.__exit__(None, None, None)
+    failure: BaseException | None = None
+    # A message may hold anything: only the type of an error is recorded.
+    with trace.use_span(
+        span, end_on_exit=True, record_exception=False, set_status_on_exception=False
+    ):
+        try:
+            yield span
+        except BaseException as error:
+            failure = error
+            span.set_attribute("error.type", type(error).__name__)
+            if not isinstance(error, NotFoundError | GoneError):
+                span.set_status(trace.StatusCode.ERROR)
+            raise
+        finally:
+            seconds = time.perf_counter() - began
+            recorder().finished(kind, name, operation, seconds, failure)

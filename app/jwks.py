@@ -86,7 +86,7 @@ class Provider:
                     stream=True,
                 ) as response,
             ):
-                call.answered(response.status_code)
+                call.set_attribute("http.response.status_code", response.status_code)
                 if response.status_code != requests.codes.ok:
                     raise IdentityError(f"status {response.status_code}")
                 return _object(_body(response, deadline))

@@ -180,7 +180,9 @@ class Client:
                     stream=True,
                 ) as response,
             ):
-                observed.answered(response.status_code)
+                observed.set_attribute(
+                    "http.response.status_code", response.status_code
+                )
                 body = _body(response, deadline)
                 wait, headers = _retry_after(response), response.headers
                 return Answer(response.status_code, body, wait, headers)

@@ -5,7 +5,6 @@ SearchQuery → conditions (query.py) → statements of a page (keyset.py) → r
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -40,7 +39,6 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.row_mapper import (
@@ -55,7 +53,7 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import UNSERVED
 from adapters.mapping.values import text_or_none
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from adapters.sql.columns import TEXTS, Kind, held, instant_of, time_bound
+from adapters.sql.columns import TEXTS, Kind, held, instant_of
 from adapters.sql.dialects.base import Dialect, Statement, name_of
 from adapters.sql.engine import (
     AddressError,
@@ -73,6 +71,7 @@ from adapters.sql.query import (
     Filters,
     KeyColumn,
     SqlColumn,
+    TimeColumn,
     all_of,
 )
 
@@ -130,36 +129,22 @@ class SqlAdapter:
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""
-        return self._with_section(query.resource_type, partial(self._search, query))
-
-    def _search(self, query: SearchQuery, section: "Section") -> Page:
-        return section.to_page(self._pages, query, *self._rows(query, section))
+        return self.search_rows(query).page
 
     def search_rows(self, query: SearchQuery) -> SourcePage:
         """Return a page of a search and the cells of its rows."""
-        question = partial(self._search_rows, query)
-        return self._with_section(query.resource_type, question)
+        return self._with_section(query.resource_type, partial(self._search, query))
 
-    def _search_rows(self, query: SearchQuery, section: "Section") -> SourcePage:
-        rows, chains = self._rows(query, section)
-        page = section.to_page(self._pages, query, rows, chains)
-        cells = [row for _, row in rows[: query.count]]
-        ordered = cells[::-1] if query.backwards else cells
-        return SourcePage(page, section.selected, ordered)
-
-    def _rows(
-        self, query: SearchQuery, section: "Section"
-    ) -> tuple[list[tuple[Group | None, Any]], Chains]:
-        """Return the rows of a page by the group of each, one more if there is."""
-        rows: list[tuple[Group | None, Any]] = []
+    def _search(self, query: SearchQuery, section: "Section") -> SourcePage:
         meant, chains = section.meant(self._pages, query)
+        rows: list[tuple[Group | None, Any]] = []
         for segment, condition in section.segments(meant):
             limit = query.count + 1 - len(rows)
             statement = section.page(segment, condition, limit)
             rows += [(segment.group, row) for row in self._pages.fetch(statement)]
             if len(rows) > query.count:
                 break
-        return rows, chains
+        return section.to_page(self._pages, query, rows, chains)
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
@@ -340,7 +325,7 @@ def find_sql_rows(
 class Section:
     """One resource type of a mapping, ready to search; `selected` are its columns in order.
 
-    `id` is the column that the id of the resource comes from, `keys` those that searches
+    `id` is the column that the id of the resource comes from, `times` those that searches
     are sorted by, none for the id alone; `indexes` says where columns stand in a row. Stays
     have the `merges` of their patients, where the file says by whom a patient was replaced.
     """
@@ -350,7 +335,7 @@ class Section:
     selected: tuple[str, ...]
     mapper: RowMapper
     id: SqlColumn
-    keys: Mapping[SortKey, KeyColumn]
+    times: Mapping[SortKey, TimeColumn]
     indexes: Mapping[str, int]
     merges: Merges | None = None
 
@@ -376,12 +361,10 @@ class Section:
 
     def segments(self, query: SearchQuery) -> Iterable[tuple[Segment, Condition]]:
         """Yield the segments of a page that can hold rows, each with its whole condition."""
-        sort = query.sort.key
-        key = self.keys.get(sort)
+        time = self.times.get(query.sort.key)
         is_keyed = self.filters.need_start(query)
         few = not is_keyed and any(map(self.filters.are_few, query.criteria))
-        bound = partial(self._bound, sort)
-        for segment in segments(query, key, self.id, bound, few=few):
+        for segment in segments(query, time, self.id, few=few):
             condition = self.filters.of_query(query, segment.implied)
             condition = all_of([condition, segment.condition])
             if condition is not NEVER and not (
@@ -434,24 +417,26 @@ class Section:
         query: SearchQuery,
         rows: Sequence[tuple[Group | None, Any]],
         chains: Chains,
-    ) -> Page:
-        """Return the page of a search from the rows of its segments, one more if there is."""
+    ) -> SourcePage:
+        """Return the page of a search from the rows of its segments, one more if there is.
+
+        Each row comes with the group that its segment has read, None for both.
+        """
         more = len(rows) > query.count
         rows = rows[: query.count]
         if query.backwards:
             rows = rows[::-1]
+        cells = [row for _, row in rows]
         if not rows:
-            return Page(())
-        records = self.records(database, [row for _, row in rows], chains)
-        records = self._served(records)
+            return SourcePage(Page(()), self.selected, cells)
+        records = self._served(self.records(database, cells, chains))
         wanted = rows if query.placed else (rows[0], rows[-1])
         positions = [self._position(query, group, row) for group, row in wanted]
         if query.placed or more or query.after or query.before or query.from_end:
             _check_bindable(positions)
-        if query.placed:
-            positions = [self._with_moment(query, each) for each in positions]
         placed = tuple(positions) if query.placed else ()
-        return Page(records, more, positions[0], positions[-1], placed)
+        page = Page(records, more, positions[0], positions[-1], placed)
+        return SourcePage(page, self.selected, cells)
 
     def _served(
         self, records: tuple[Record | RowFault, ...]
@@ -474,28 +459,20 @@ class Section:
     def _position(self, query: SearchQuery, group: Group | None, row: Any) -> Position:
         """Return the position of a row that a segment of this group has read."""
         id = row[self.indexes[self.id.name]]
-        key = self.keys.get(query.sort.key)
-        if key is None or group is Group.UNKEYED:
+        time = self.times.get(query.sort.key)
+        if time is None or group is Group.UNKEYED:
             return Position(group or Group.KEYED, None, id)
-        value = row[self.indexes[key.column.name]]
-        is_unkeyed = group is None and value is None
-        return Position(Group.UNKEYED if is_unkeyed else Group.KEYED, value, id)
-
-    def _with_moment(self, query: SearchQuery, position: Position) -> Position:
-        if position.key is None:
-            return position
-        kind, rule = self._time(query.sort.key)
-        return replace(position, moment=instant_of(kind, rule, position.key))
-
-    def _bound(self, sort: SortKey, moment: datetime) -> object:
-        """Return the smallest key that is not before an instant."""
-        return time_bound(*self._time(sort), moment)
-
-    def _time(self, sort: SortKey) -> tuple[Kind, TimeRule]:
-        field = self.mapping.fields[SORTS[self.mapping.resource_type][sort]]
-        if field.time is None:
-            raise AssertionError(f"{field.slot} is a time")
-        return self.keys[sort].column.kind, field.time
+        column = time.key.column
+        value = row[self.indexes[column.name]]
+        if group is None and value is None:
+            return Position(Group.UNKEYED, None, id)
+        moment = None
+        if query.placed and not isinstance(value, bytes):
+            slot = SORTS[self.mapping.resource_type][query.sort.key]
+            rule = self.mapping.fields[slot].time
+            assert rule is not None, "rows are sorted by times and ids"
+            moment = instant_of(column.kind, rule, value)
+        return Position(Group.KEYED, value, id, moment)
 
 
 def _check_bindable(positions: Iterable[Position]) -> None:
@@ -526,9 +503,9 @@ def open_section(
             own = read(item.rows, item.mark, resource_type, "items")
             of_items[item.rows] = own
             _refuse(unknown_item_columns(section, item, own.names))
-    reading = mapping.date_reading
-    keys = {
-        sort: columns.key(section.fields[slot])
+    filters = Filters(section, columns, of_items, mapping.date_reading)
+    times = {
+        SortKey(sort): filters.time(slot)
         for sort, slot in SORTS[resource_type].items()
         if sort != SortKey.ID
         and slot in section.fields
@@ -536,11 +513,11 @@ def open_section(
     }
     return Section(
         section,
-        Filters(section, columns, of_items, reading),
+        filters,
         selected,
         RowMapper(section, selected),
         columns.column(section.fields["id"].columns[0]),
-        {SortKey(sort): key for sort, key in keys.items()},
+        times,
         {column: index for index, column in enumerate(selected)},
         _merges(database, mapping) if resource_type is ResourceType.ENCOUNTER else None,
     )

@@ -11,12 +11,11 @@ the last instant whose bound is not behind the value, so that no row is read twi
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from adapters.mapping.model import TimeRule
@@ -92,8 +91,7 @@ TIMES = (Kind.DATE, Kind.INSTANT, *_LOCAL)
 """Kinds of column that hold nothing but days and times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column of a `rows` SELECT.
 
     `collation` is that of its texts, where columns of unlike ones do not compare by

@@ -17,7 +17,6 @@ from adapters.contract import (
 )
 from adapters.instrumentation import Kind, observe
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
-from adapters.sql.clock import described_text
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
 from adapters.sql.dialects.base import (
@@ -108,7 +107,7 @@ class Database:
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""
-        text = described_text(rows, self.dialect)
+        text = self.dialect.described(rows)
         return self.run(lambda connection: self.dialect.columns(connection, text))
 
     def rows_read(self, statement: Statement) -> RowsRead | None:
@@ -132,7 +131,7 @@ class Database:
         report: Callable[[sa.Connection, str], Mapping[str, Origin]] | None,
         rows: str,
     ) -> Mapping[str, Origin]:
-        text = described_text(rows, self.dialect)
+        text = self.dialect.described(rows)
         try:
             return self.run(lambda c: report(c, text)) if report else {}
         except SourceDataError:

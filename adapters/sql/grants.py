@@ -17,7 +17,6 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from adapters.contract import SourceDataError
 from adapters.mapping.model import ResourceMapping
-from adapters.sql.clock import described_text
 from adapters.sql.dialects import dialect_of
 from adapters.sql.engine import read_address
 
@@ -72,7 +71,7 @@ def _tables(url: URL, section: ResourceMapping) -> Iterator[tuple[str, str]]:
 def _read_tables(url: URL, rows: str) -> Iterator[tuple[str, str]]:
     name = url.get_backend_name()
     grammar = _GRAMMARS.get(name, name)
-    select = sqlglot.parse_one(described_text(rows, dialect_of(url)), read=grammar)
+    select = sqlglot.parse_one(dialect_of(url).described(rows), read=grammar)
     for scope in traverse_scope(select):
         for table in scope.sources.values():
             # The others are the names of a WITH, functions, and Oracle's table of one row.

@@ -5,9 +5,8 @@ their ids. No index has such an order, so a page is read by one or two statement
 each group of rows, and a single one where few rows match.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from adapters.contract import Bound, Group, Position, SearchQuery
 from adapters.sql.columns import TICK, edge
@@ -19,6 +18,7 @@ from adapters.sql.query import (
     Operator,
     Order,
     SqlColumn,
+    TimeColumn,
     all_of,
     any_of,
 )
@@ -40,52 +40,46 @@ class Segment:
 
 def segments(
     query: SearchQuery,
-    key: KeyColumn | None,
+    time: TimeColumn | None,
     id_column: SqlColumn,
-    bound: Callable[[datetime], object],
     *,
     few: bool,
 ) -> Iterator[Segment]:
     """Yield the segments of a page in the order in which they are read.
 
-    Without `key` the order is by id alone. `bound` returns the smallest value of the key
-    that is not before an instant. `few` rows are sorted rather than read by two statements.
+    Without `time` the order is by id alone. `few` rows are sorted rather than read by two
+    statements.
     """
-    cursor = query.after or query.before
-    descends = query.sort.descending is not query.backwards
-    if few and key and key.is_missing_as_null and not (cursor or query.backwards):
+    key = time and time.key
+    cursor, backwards = query.after or query.before, query.backwards
+    descends = query.sort.descending is not backwards
+    if few and key and key.is_missing_as_null and not (cursor or backwards):
         yield Segment(None, ALWAYS, ((key.column, descends), (id_column, descends)))
         return
     groups = (Group.KEYED,) if key is None else (Group.KEYED, Group.UNKEYED)
-    for group in groups[::-1] if query.backwards else groups:
-        if cursor is not None and _is_passed(group, cursor, query):
+    ordered = groups[::-1] if backwards else groups
+    for group in ordered:
+        inside = cursor if cursor and _group_of(cursor) is group else None
+        if cursor and not inside and group is ordered[0]:
+            # The cursor is beyond this group: the pages before have read it.
             continue
-        inside = cursor if _is_inside(group, cursor) else None
-        row = inside if isinstance(inside, Position) else None
-        if key is None:
+        if isinstance(inside, Bound):
+            assert time is not None, "only times have instants"
+            yield _from_moment(time, id_column, inside, descends)
+        elif key is None:
             order: Order = ((id_column, descends),)
-            yield Segment(group, _beyond(id_column, row, descends), order)
+            yield Segment(group, _beyond(id_column, inside, descends), order)
         elif group is Group.UNKEYED:
-            yield _unkeyed(key, id_column, row, descends)
-        elif isinstance(inside, Bound):
-            yield _from_moment(key, id_column, inside, bound, descends)
+            yield _unkeyed(key, id_column, inside, descends)
         else:
-            yield _keyed(key, id_column, row, descends)
+            yield _keyed(key, id_column, inside, descends)
 
 
-def _is_passed(group: Group, cursor: Position | Bound, query: SearchQuery) -> bool:
-    """Whether the pages before have read all of a group."""
-    passed = Group.UNKEYED if query.backwards else Group.KEYED
-    if isinstance(cursor, Bound) and cursor.moment is None:
-        return group is passed
-    return group is passed and not _is_inside(passed, cursor)
-
-
-def _is_inside(group: Group, cursor: Position | Bound | None) -> bool:
-    """Whether a cursor is inside the group; the seam between the two is in none."""
-    if isinstance(cursor, Bound):
-        return group is Group.KEYED and cursor.moment is not None
-    return cursor is not None and cursor.group is group
+def _group_of(cursor: Position | Bound) -> Group | None:
+    """Return the group that a cursor is inside of; the seam between the two is in none."""
+    if isinstance(cursor, Position):
+        return cursor.group
+    return Group.KEYED if cursor.moment is not None else None
 
 
 def _beyond(column: SqlColumn, row: Position | None, descends: bool) -> Condition:
@@ -115,23 +109,19 @@ def _keyed(
 
 
 def _from_moment(
-    key: KeyColumn,
-    id_column: SqlColumn,
-    cursor: Bound,
-    bound: Callable[[datetime], object],
-    descends: bool,
+    time: TimeColumn, id_column: SqlColumn, cursor: Bound, descends: bool
 ) -> Segment:
     """Return the segment of the rows with the key beyond an instant, of all ids."""
     assert cursor.moment is not None, "the seam is in no group"
     # Up to an instant is before the next one: that a bound expresses exactly.
-    later = cursor.included is descends
-    sign: Operator = "<" if descends else ">="
+    later, key = cursor.included is descends, time.key
     order: Order = ((key.column, descends), (id_column, descends))
     if edge(cursor.moment, later=later):
         condition = key.present if later is descends else NEVER
         return Segment(Group.KEYED, condition, order)
-    value = bound(cursor.moment + TICK if later else cursor.moment)
-    beyond = key.column.compare(sign, value)
+    sign: Operator = "<" if descends else ">="
+    bound = time.bound(cursor.moment + TICK if later else cursor.moment)
+    beyond = key.column.compare(sign, bound)
     return Segment(Group.KEYED, all_of([key.present, beyond]), order, sign)
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from adapters.contract import (
     Criterion,
@@ -59,7 +59,7 @@ class Merges:
     survivor: KeyColumn
     patient: FieldMapping
 
-    def names_patients(self, criterion: Criterion) -> bool:
+    def _names_patients(self, criterion: Criterion) -> TypeGuard[ReferenceCriterion]:
         """Whether a criterion of stays names patients."""
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
         return row.target is ResourceType.PATIENT and bool(self.patient.columns)
@@ -74,9 +74,7 @@ class Merges:
         chains, criteria = Chains({}, {}), []
         shared = {} if query.shared is None else query.shared
         for criterion in query.criteria:
-            if isinstance(criterion, ReferenceCriterion) and self.names_patients(
-                criterion
-            ):
+            if self._names_patients(criterion):
                 own = self._chains(database, criterion, shared)
                 chains.ids.update(own.ids)
                 chains.survivors.update(own.survivors)
@@ -107,9 +105,7 @@ class Merges:
     def first_steps(self, query: SearchQuery) -> Iterator[Statement]:
         """Yield the first statement with which a search follows merges, for each criterion."""
         for criterion in query.criteria:
-            if isinstance(criterion, ReferenceCriterion) and self.names_patients(
-                criterion
-            ):
+            if self._names_patients(criterion):
                 own = self.patient.own(criterion.values)
                 if step := self._step(own, back=self.patient.follows_merges):
                     yield step
@@ -206,10 +202,10 @@ def _merges(rows: Iterable[Sequence[Any]]) -> list[tuple[str, str]]:
 def _padded(ids: Iterable[str]) -> tuple[str, ...]:
     """Return ids with the last one repeated, so that statements come in few lengths.
 
-    To plan one takes a database longer than to run it.
+    To plan one takes a database longer than to run it. No list becomes longer than MOST.
     """
     values = tuple(ids)
-    length = 1 << (len(values) - 1).bit_length() if values else 0
+    length = min(1 << (len(values) - 1).bit_length(), MOST) if values else 0
     return (*values, *values[-1:] * (length - len(values)))
 
 

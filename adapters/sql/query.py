@@ -24,7 +24,6 @@ from adapters.contract import (
     DateValue,
     Prefix,
     ReferenceCriterion,
-    ResourceType,
     SearchQuery,
     SortKey,
     StringCriterion,
@@ -42,7 +41,6 @@ from adapters.mapping.model import (
 from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
-from adapters.sql.clock import bound_text
 from adapters.sql.columns import (
     FOLDS,
     NUMBERS,
@@ -61,6 +59,9 @@ from adapters.sql.dialects.base import Dialect, Expression, Select, Statement
 Operator: TypeAlias = Literal["<", "<=", ">", ">="]
 Order: TypeAlias = tuple[tuple["SqlColumn", bool], ...]
 """Columns to sort by, and whether each descends."""
+
+Where: TypeAlias = sa.ColumnElement[bool]
+Build: TypeAlias = Callable[..., Select]
 
 
 class Names:
@@ -93,7 +94,8 @@ class Condition:
     """Returns its SQL, the values by names."""
 
 
-NEVER = Condition("never", (), lambda _names: sa.false())
+# Not every database knows a plain false.
+NEVER = Condition("never", (), lambda _names: sa.literal_column("1 = 0"))
 ALWAYS = Condition("always", (), lambda _names: sa.true())
 """The one condition that no row meets, and the one that all do: compare with `is`."""
 
@@ -161,19 +163,11 @@ def _joined(
 class SqlColumn:
     """A column of a SELECT in SQL, and how values are compared with it."""
 
-    column: Column
+    name: str
+    kind: Kind
+    collation: str
     plain: Expression
     dialect: Dialect
-
-    @property
-    def name(self) -> str:
-        """The name of the column."""
-        return self.column.name
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of its values."""
-        return self.column.kind
 
     @cached_property
     def exact(self) -> Expression:
@@ -305,9 +299,9 @@ def converted(column: SqlColumn, other: SqlColumn) -> Expression | None:
     it, so that only the texts of both compare.
     """
     if are_comparable(column.kind, other.kind):
-        collations = {column.column.collation, other.column.collation}
+        collations = {column.collation, other.collation}
         if len(collations) > 1 and "" not in collations:
-            return column.dialect.collated(other.plain, column.column.collation)
+            return column.dialect.collated(other.plain, column.collation)
         return other.plain
     if column.kind in TEXTS:
         return other.text
@@ -450,17 +444,6 @@ def period_at(start: TimeColumn, end: TimeColumn, value: DateValue) -> Condition
             return any_of([below, inside])
 
 
-class _Prepared(NamedTuple):
-    """A SELECT, and the names of the values that it needs."""
-
-    select: Select
-    names: tuple[str, ...]
-
-    def bind(self, values: tuple[object, ...]) -> Statement:
-        """Return it with values."""
-        return Statement(self.select, dict(zip(self.names, values, strict=True)))
-
-
 class Columns:
     """The columns of one SELECT of a mapping, and the conditions on its fields."""
 
@@ -475,17 +458,15 @@ class Columns:
         self.dialect = dialect
         self.names = tuple(column.name for column in columns)
         self.described = tuple(columns)
-        text = bound_text(rows, dialect, zone)
+        text = dialect.bound(rows, zone)
         named: list[sa.ColumnClause[Any]] = [*map(sa.column, dict.fromkeys(self.names))]
         self.table = text.columns(*named).subquery(alias)
         self._by_name = {
-            column.name: SqlColumn(column, self.table.c[column.name], dialect)
-            for column in columns
+            name: SqlColumn(name, kind, collation, self.table.c[name], dialect)
+            for name, kind, collation in columns
         }
         self._keys: dict[object, KeyColumn] = {}
-        self._rows = lru_cache(CACHED_STATEMENTS)(self._prepare_rows)
-        self._count = lru_cache(CACHED_STATEMENTS)(self._prepare_count)
-        self._each = lru_cache(CACHED_STATEMENTS)(self._prepare_each)
+        self._prepared = lru_cache(CACHED_STATEMENTS)(self._prepare)
 
     def column(self, name: str | None) -> SqlColumn:
         """Return a column by its name."""
@@ -510,73 +491,73 @@ class Columns:
         """Return the SELECT of these columns; with `nulls_last` rows without the first
         column to sort by come last whatever the direction.
         """
-        prepared = self._rows(tuple(names), condition, order, limit, nulls_last)
-        return prepared.bind(condition.values)
-
-    def _prepare_rows(
-        self,
-        names: tuple[str, ...],
-        condition: Condition,
-        order: Order,
-        limit: int | None,
-        nulls_last: bool,
-    ) -> "_Prepared":
-        statement: Select = sa.select(*(self.table.c[name] for name in names))
-        if nulls_last:
-            is_null = self.dialect.is_null(order[0][0].plain)
-            statement = statement.order_by(sa.case((is_null, _LAST), else_=_FIRST))
-        for column, descends in order:
-            sorted_by = column.exact
-            statement = statement.order_by(
-                sorted_by.desc() if descends else sorted_by.asc()
-            )
-        prepared = self._where(statement, condition)
-        if limit is None:
-            return prepared
-        return prepared._replace(select=self.dialect.first(prepared.select, limit))
+        arguments = tuple(names), order, limit, nulls_last
+        return self._statement(self._rows, (condition,), *arguments)
 
     def select_each(
         self, names: Sequence[str], conditions: Sequence[Condition]
     ) -> Statement:
         """Return a SELECT of the rows of each condition, those of all in one statement."""
-        values = chain.from_iterable(each.values for each in conditions)
-        return self._each(tuple(names), tuple(conditions)).bind(tuple(values))
-
-    def _prepare_each(
-        self, names: tuple[str, ...], conditions: tuple[Condition, ...]
-    ) -> "_Prepared":
-        bound = Names()
-        selected = sa.select(*(self.table.c[name] for name in names))
-        selects = [selected.where(each.build(bound)) for each in conditions]
-        # Each finds its rows by an index: few databases do for columns of two tables.
-        statement: Any = sa.union_all(*selects) if len(selects) > 1 else selects[0]
-        return _Prepared(statement, tuple(bound.all))
+        return self._statement(self._each, tuple(conditions), tuple(names))
 
     def count(self, condition: Condition) -> Statement:
         """Return the statement that counts the rows."""
-        return self._count(condition).bind(condition.values)
-
-    def _prepare_count(self, condition: Condition) -> "_Prepared":
-        return self._where(sa.select(sa.func.count()), condition)
+        return self._statement(self._number, (condition,))
 
     def count_by(
         self, column: SqlColumn, condition: Condition, limit: int
     ) -> Statement:
         """Return the values of a column with the number of their rows, most rows first."""
-        number = sa.func.count()
-        counted: Any = sa.select(column.exact, number)
-        counted = counted.group_by(column.exact).order_by(number.desc())
-        statement = self._where(counted, condition).bind(condition.values)
-        return statement._replace(select=self.dialect.first(statement.select, limit))
+        return self._statement(self._groups, (condition,), column, limit)
 
-    def _where(self, statement: Select, condition: Condition) -> "_Prepared":
-        statement, names = statement.select_from(self.table), Names()
-        if condition is NEVER:
-            # Not every database knows a plain false.
-            statement = statement.where(sa.text("1 = 0"))
-        elif condition is not ALWAYS:
-            statement = statement.where(condition.build(names))
-        return _Prepared(statement, tuple(names.all))
+    def _statement(
+        self, build: Build, conditions: tuple[Condition, ...], *arguments: Hashable
+    ) -> Statement:
+        select, names = self._prepared(build, conditions, *arguments)
+        values = chain.from_iterable(each.values for each in conditions)
+        return Statement(select, dict(zip(names, values, strict=True)))
+
+    def _prepare(
+        self, build: Build, conditions: tuple[Condition, ...], *arguments: Hashable
+    ) -> tuple[Select, tuple[str, ...]]:
+        """Return a SELECT, and the names of the values that it binds, in order."""
+        names = Names()
+        wheres = [each.build(names) for each in conditions if each is not ALWAYS]
+        return build(wheres, *arguments), tuple(names.all)
+
+    def _rows(
+        self,
+        wheres: Sequence[Where],
+        names: tuple[str, ...],
+        order: Order,
+        limit: int | None,
+        nulls_last: bool,
+    ) -> Select:
+        statement = self._selected(names).where(*wheres)
+        if nulls_last:
+            is_null = self.dialect.is_null(order[0][0].plain)
+            statement = statement.order_by(sa.case((is_null, _LAST), else_=_FIRST))
+        for column, descends in order:
+            exact = column.exact
+            statement = statement.order_by(exact.desc() if descends else exact.asc())
+        return statement if limit is None else self.dialect.first(statement, limit)
+
+    def _each(self, wheres: Sequence[Where], names: tuple[str, ...]) -> Any:
+        # Each finds its rows by an index: few databases do for columns of two tables.
+        selects = [self._selected(names).where(where) for where in wheres]
+        return sa.union_all(*selects) if len(selects) > 1 else selects[0]
+
+    def _selected(self, names: tuple[str, ...]) -> Select:
+        return sa.select(*(self.table.c[name] for name in names))
+
+    def _number(self, wheres: Sequence[Where]) -> Any:
+        return sa.select(sa.func.count()).select_from(self.table).where(*wheres)
+
+    def _groups(self, wheres: Sequence[Where], column: SqlColumn, limit: int) -> Select:
+        number = sa.func.count()
+        groups: Any = sa.select(column.exact, number).where(*wheres)
+        groups = groups.group_by(column.exact).order_by(number.desc())
+        return self.dialect.first(groups, limit)
 
     def among(self, column: SqlColumn, texts: Iterable[str]) -> Condition:
         """Return where the column holds one of the texts."""
@@ -653,15 +634,6 @@ class Columns:
 
 _FLAGS: Mapping[str, tuple[str, ...]] = {"true": ("true", "1"), "false": ("false", "0")}
 """The texts of a flag that no code table reads."""
-
-_ITEM_FIELDS: Mapping[ResourceType, Mapping[str, str]] = {
-    kind: {
-        f"{items.name}.{slot.name}": slot.record
-        for items in lists
-        for slot in items.slots
-    }
-    for kind, lists in LISTS.items()
-}
 
 
 @dataclass(frozen=True)
@@ -745,14 +717,6 @@ class Filters:
     ) -> Condition:
         row = self._row(criterion)
         match criterion:
-            case TokenCriterion():
-                return any_of(self._token(row, slot, criterion) for slot in row.slots)
-            case ReferenceCriterion(values=values):
-                return any_of(
-                    self._counted(item, columns.equal(field, values))
-                    for slot in row.slots
-                    for field, columns, item in self._fields(slot)
-                )
             case DateCriterion(values=values):
                 # One of several values, or a gap between two, is not implied.
                 if len(values) != 1 or values[0].prefix is Prefix.NE:
@@ -762,35 +726,45 @@ class Filters:
                     for slot in row.slots
                     for value in values
                 )
-            case StringCriterion(values=values, match=match):
+            case TokenCriterion(values=tokens) if row.is_id:
+                ids = [token.code for token in tokens if token.code]
+                return self.columns.equal(self.section.fields["id"], ids)
+            case TokenCriterion() | StringCriterion() | ReferenceCriterion():
                 return any_of(
-                    self._counted(item, columns.matching(field, text, match))
+                    self._counted(item, self._holds(slot, row, criterion, field, item))
                     for slot in row.slots
-                    for field, columns, item in self._fields(slot)
-                    for text in values
+                    for field, item in self._fields(slot)
                 )
 
-    def _token(
-        self, row: SearchParameter, slot: str, criterion: TokenCriterion
+    def _holds(
+        self,
+        slot: str,
+        row: SearchParameter,
+        criterion: TokenCriterion | StringCriterion | ReferenceCriterion,
+        field: FieldMapping,
+        item: ItemMapping | None,
     ) -> Condition:
-        if row.is_id:
-            ids = [token.code for token in criterion.values if token.code]
-            return self.columns.equal(self.section.fields["id"], ids)
-        return any_of(
-            self._counted(item, self._is_token(row, slot, token, field, columns, item))
-            for token in criterion.values
-            for field, columns, item in self._fields(slot)
-        )
+        """Return where a field has one of the values of a criterion."""
+        columns = self._columns(item)
+        match criterion:
+            case TokenCriterion(values=tokens):
+                return any_of(
+                    self._is_token(slot, row, token, field, item) for token in tokens
+                )
+            case StringCriterion(values=texts, match=match):
+                return any_of(columns.matching(field, text, match) for text in texts)
+            case ReferenceCriterion(values=ids):
+                return columns.equal(field, ids)
 
     def _is_token(
         self,
-        row: SearchParameter,
         slot: str,
+        row: SearchParameter,
         token: Token,
         field: FieldMapping,
-        columns: Columns,
         item: ItemMapping | None,
     ) -> Condition:
+        columns = self._columns(item)
         if row.system_slot is not None:
             name, _ = self._slot(row.system_slot)
             fields = item.fields if item else self.section.fields
@@ -817,31 +791,31 @@ class Filters:
             slots = next(items.slots for items in LISTS[kind] if items.name == listed)
         return next((s.record, s.kind) for s in (*slots, LINES) if s.name == name)
 
-    def _fields(
-        self, slot: str
-    ) -> Iterator[tuple[FieldMapping, Columns, ItemMapping | None]]:
+    def _fields(self, slot: str) -> Iterator[tuple[FieldMapping, ItemMapping | None]]:
         """Yield the fields that fill a slot: one, or those of each item of a list."""
         name, _ = self._slot(slot)
         listed, _, _ = slot.rpartition(".")
         if not listed and name in self.section.fields:
-            yield self.section.fields[name], self.columns, None
+            yield self.section.fields[name], None
         for item in self.section.items.get(listed, ()):
-            columns = self.item_columns[item.rows] if item.rows else self.columns
             if slot.endswith(f".{LINES.name}"):
-                yield from ((line, columns, item) for line in item.lines)
+                yield from ((line, item) for line in item.lines)
             elif name in item.fields:
-                yield item.fields[name], columns, item
+                yield item.fields[name], item
+
+    def _columns(self, item: ItemMapping | None) -> Columns:
+        return self.item_columns[item.rows] if item and item.rows else self.columns
 
     def _counted(self, item: ItemMapping | None, condition: Condition) -> Condition:
         """Return where an item meets a condition and counts, in its own SELECT if any."""
         if item is None or condition is NEVER:
             return condition
-        columns = self.item_columns[item.rows] if item.rows else self.columns
+        columns = self._columns(item)
         if item.only_if is not None:
             of_item = columns.column(item.only_if.column)
             is_counted = columns.among(of_item, sorted(item.only_if.values))
             condition = all_of([condition, is_counted])
-        if item.rows is None or item.key is None or condition is NEVER:
+        if item.key is None or condition is NEVER:
             return condition
         id_column = self.columns.column(self.section.fields["id"].columns[0])
         return in_rows(id_column, columns, columns.column(item.key), condition)

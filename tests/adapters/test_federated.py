@@ -58,7 +58,7 @@ from adapters.testing.suite import ORDERS
 from tests.adapters.group import PREFIXES, Group, open_group, served
 from tests.databases import NewDatabase
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 NO_INSTANTS = (NO_START, NO_END, "2024-03-31 02:30:00", "2024-03-31 02:00:00")
 """Clock times that a column of instants cannot hold."""
 

@@ -397,35 +397,3 @@ def test_a_walk_of_the_database_returns_steady_stays_once_whatever_happens(
         if changed[row.number - 1] == row.start
     ]
     assert [id for id in ids if id in steady] == steady
-
-
-def test_stays_change_while_a_database_is_walked(pair: Pair) -> None:
-    pair.hold(TIMES * 3, TIMES)
-    steady = pair.expected(NEWEST_FIRST, "n-1")
-    query = ask(patient("n-1"), count=1)
-    page, ids = pair.adapter.search(query), []
-    while page.rows:
-        ids += ids_of(page)
-        pair.api.rows.reverse()
-        pair.api.rows.pop()
-        pair.api.rows += plain_rows([StayRow(90 + len(ids), began=TIMES[1])])
-        page = pair.adapter.search(replace(query, after=page.last))
-    assert ids == steady
-
-
-def test_a_slow_api_is_waited_for_and_one_that_is_down_is_no_shorter_list(
-    pair: Pair,
-) -> None:
-    pair.hold(TIMES, TIMES)
-    pair.api.delay = lambda: Event().wait(0.2)
-    try:
-        assert (
-            ids_of(pair.adapter.search(ask(count=4))) == pair.expected(NEWEST_FIRST)[:4]
-        )
-        pair.api.strange = lambda _: answer({}, 500)
-        with pytest.raises(SourceUnavailableError):
-            pair.adapter.search(ask(count=4))
-        assert ids_of(pair.adapter.search(ask(patient("n-1"), count=9)))
-    finally:
-        pair.api.delay = lambda: None
-        pair.api.strange = lambda _: None

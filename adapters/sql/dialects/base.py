@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
@@ -108,6 +110,12 @@ def _first_argument(error: BaseException) -> str:
 
 
 _NAME = r"[\w$#.\"`\[\]]*"
+
+# Quoted texts and names, comments and PostgreSQL's casts (::) are passed over.
+_COLONS = re.compile(
+    r"""'[^']*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>now|today)\b|:""",
+    re.DOTALL,
+)
 
 
 def literal(value: object) -> str:
@@ -208,6 +216,37 @@ class Dialect:
     readable: str = ""
     folds_names: bool = False
     zero_date: str = ""
+
+    def bound(self, rows: str, zone: ZoneInfo) -> sa.TextClause:
+        """Return a SELECT as SQL that reads the clock for `:now` and `:today` at each run.
+
+        The session's own clock is in UTC, hours away from local times (decision 29). Any
+        other colon in the SELECT is a colon; it may end in a comment.
+        """
+
+        def escaped(match: re.Match[str]) -> str:
+            name = match["name"]
+            return f":{name}" if name else match[0].replace(":", r"\:")
+
+        names = {match["name"] for match in _COLONS.finditer(rows) if match["name"]}
+        return sa.text(f"{_COLONS.sub(escaped, rows)}\n").bindparams(
+            *(
+                sa.bindparam(
+                    name,
+                    callable_=partial(self._time, zone, name),
+                    type_=sa.types.NullType(),
+                )
+                for name in sorted(names)
+            )
+        )
+
+    def described(self, rows: str) -> str:
+        """Return a SELECT with a literal for each time, to be described and never run."""
+        return _COLONS.sub(lambda m: self.some_time if m["name"] else m[0], rows)
+
+    def _time(self, zone: ZoneInfo, name: str) -> object:
+        now, today = self.clock(datetime.now(zone).replace(microsecond=0))
+        return now if name == "now" else today
 
     def timed_out(self, error: BaseException) -> bool:
         """Whether a statement reached its time limit."""

@@ -74,7 +74,6 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     execute(connection, "DROP VIEW IF EXISTS temp.encounters_columns")
     execute(connection, f"CREATE TEMP VIEW encounters_columns AS {rows}")
     described = execute(connection, "PRAGMA temp.table_info(encounters_columns)").all()
-    execute(connection, "DROP VIEW temp.encounters_columns")
     folding = _folding(connection, rows, len(described))
     return tuple(
         Column(row[1], Kind.FOLDING if folds else _kind(str(row[2]).upper()))

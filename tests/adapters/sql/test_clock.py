@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from adapters.contract import EncounterRecord, ResourceType
-from adapters.sql.clock import bound_text, described_text
 from adapters.sql.dialects import dialect_named
 from adapters.testing.harness import ask, ids_of, token
 from tests.adapters.emptied import Opened
@@ -87,8 +86,8 @@ def test_only_the_two_names_outside_of_texts_and_comments_are_bound(
     rows: str, names: set[str]
 ) -> None:
     dialect = dialect_named("sqlite")
-    text = bound_text(rows, dialect, PARIS)
+    text = dialect.bound(rows, PARIS)
     assert set(text.compile().params) == names
-    described = described_text(rows, dialect)
+    described = dialect.described(rows)
     assert (described != rows) is bool(names)
-    assert not set(bound_text(described, dialect, PARIS).compile().params)
+    assert not set(dialect.bound(described, PARIS).compile().params)

@@ -72,37 +72,24 @@ NOT_HELD: dict[Kind, tuple[str, ...]] = {
 """What none can."""
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"), [(kind, text) for kind, texts in HELD.items() for text in texts]
-)
-def test_a_value_is_found_as_its_column_holds_it(kind: Kind, text: str) -> None:
-    (value,) = held(kind, text)
-    assert value == HELD[kind][text]
-    assert type(value) is type(HELD[kind][text])
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"), [(kind, t) for kind, texts in NOT_HELD.items() for t in texts]
-)
-def test_a_value_that_no_such_column_holds_is_none(kind: Kind, text: str) -> None:
-    assert held(kind, text) == ()
+@pytest.mark.parametrize("kind", HELD)
+def test_a_value_is_found_as_its_column_holds_it(kind: Kind) -> None:
+    for text, value in HELD[kind].items():
+        (found,) = held(kind, text)
+        assert (found, type(found)) == (value, type(value)), text
+    for text in (*NOT_HELD.get(kind, ()), "4\0002", "\ud800", "a\udfff"):
+        assert held(kind, text) == (), text
 
 
 def test_a_column_without_a_type_holds_a_number_and_its_text() -> None:
     assert held(Kind.LOOSE, "42") == ("42", 42)
     assert held(Kind.LOOSE, "042") == ("042",)
-
-
-@pytest.mark.parametrize("kind", Kind)
-@pytest.mark.parametrize("text", ["4\0002", "\ud800", "a\udfff"])
-def test_what_no_database_can_hold_is_in_no_column(kind: Kind, text: str) -> None:
-    assert can_hold(text) is False
-    assert held(kind, text) == ()
+    assert held(Kind.LOOSE, "4\0002") == ()
 
 
 def test_every_kind_holds_something() -> None:
     assert {*HELD, Kind.LOOSE} == {*Kind}
-    assert can_hold("a \u0416 \U0001f600\uffff\ue000\ud7ff") is True
+    assert can_hold("a \u0416 \U0001f600\uffff\ue000\ud7ff")
 
 
 RULES = [
@@ -199,14 +186,6 @@ def test_a_walk_goes_on_behind_a_value_and_at_the_next(
     assert isinstance(beyond, datetime)
     assert cast(here) == number
     assert cast(beyond) == number + 1
-
-
-@pytest.mark.parametrize(("kind", "cast", "show"), CASTS.values(), ids=CASTS)
-@given(number=NUMBERS)
-def test_a_key_comes_back_as_itself(
-    kind: Kind, cast: Cast, show: Show, number: int
-) -> None:
-    assert cast(show(number)) == number
 
 
 def test_bounds_stay_inside_what_the_column_holds() -> None:

@@ -185,7 +185,7 @@ def test_texts_without_a_collation_are_texts(opened: Opened, url: str) -> None:
     opened(
         CAPITALS, ('CREATE TABLE codes (code "char", whole name, few character(2))',)
     )
-    with closing(Database(url, 5, 1)) as database:
+    with closing(Database(url, 30, 1)) as database:
         columns = database.columns("SELECT * FROM codes")
     assert {column.kind for column in columns} == {Kind.TEXT}
 

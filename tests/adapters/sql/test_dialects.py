@@ -140,7 +140,7 @@ def test_times_are_exact_and_a_date_of_zeros_is_a_fault(adapter: Adapter) -> Non
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_kinds_of_text_are_told_by_their_collation(server: MariaServer) -> None:
-    with closing(Database(server.new_database(), 5, 1)) as database:
+    with closing(Database(server.new_database(), 30, 1)) as database:
         columns = database.columns(
             "SELECT 'a' COLLATE utf8mb4_bin AS `bin`, 'a' AS folding, 1 AS one,"
             " CONVERT('a' USING latin1) AS western, NOW(6) AS now_, 0x61 AS raw_"
@@ -172,7 +172,7 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(
     indirect=["server"],
 )
 def test_it_tells_how_it_is(server: MariaServer, version: str) -> None:
-    with closing(Database(server.new_database(), 2.5, 1)) as database:
+    with closing(Database(server.new_database(), 30, 1)) as database:
         told = database.server_status()
     assert told is not None
     assert told.version.startswith(version)

@@ -11,8 +11,6 @@ import pytest
 
 from tests.adapters.sql.golden import DRIVERS, GOLDEN, compiled, statements
 
-NAMES = [(database, name) for database in DRIVERS for name in statements(database)]
-
 _FOREIGN = {
     "mssql": r"\bLIMIT\b|\bFETCH\b|\btrue\b|\bfalse\b|\|\||\(\w+, \w+\) [<>=]",
     "oracle": r"\bLIMIT\b|\bTOP\b|\btrue\b|\bfalse\b|\n\) AS \w|\(\w+, \w+\) [<>=]",
@@ -23,36 +21,37 @@ STACK = 250
 """In frames: a quarter of what Python lets a request have in all."""
 
 
-@pytest.mark.parametrize(("database", "name"), NAMES)
-def test_statement_is_the_one_on_file(database: str, name: str) -> None:
+@pytest.mark.parametrize("database", DRIVERS)
+def test_statements_are_those_on_file(database: str) -> None:
     limit, used = sys.getrecursionlimit(), len(inspect.stack(0))
+    files = {file.stem: file for file in (GOLDEN / database).glob("*.sql")}
     sys.setrecursionlimit(used + STACK)
     try:
-        text = compiled(database, statements(database)[name]).statement
+        texts = {
+            name: compiled(database, statement).statement
+            for name, statement in statements(database).items()
+        }
     finally:
         sys.setrecursionlimit(limit)
-    assert f"{text}\n" == (GOLDEN / database / f"{name}.sql").read_text("utf-8")
-    assert re.search(_FOREIGN[database], text) is None
+    assert files.keys() == texts.keys()
+    for name, text in texts.items():
+        assert f"{text}\n" == files[name].read_text("utf-8"), name
+        assert re.search(_FOREIGN[database], text) is None, name
 
 
-def test_files_are_those_of_the_statements() -> None:
-    files = {(file.parent.name, file.stem) for file in GOLDEN.glob("*/*.sql")}
-    assert files == {*NAMES}
-
-
-@pytest.mark.parametrize(("database", "name"), NAMES)
-def test_every_value_is_bound(database: str, name: str) -> None:
-    statement = compiled(database, statements(database)[name])
-    # A colon in a text of the mapping is no placeholder.
-    text = statement.statement.replace("':x'", "''")
+@pytest.mark.parametrize("database", DRIVERS)
+def test_every_value_is_bound(database: str) -> None:
     sign = r"\?" if DRIVERS[database][1] == "qmark" else r":\w+"
-    placeholders = re.findall(sign, text)
-    bound = statement.positiontup or statement.parameters
-    if statement.positiontup:
-        assert len(placeholders) == len(bound)
-    else:
-        assert {name.lstrip(":") for name in placeholders} <= {*bound}
-    assert not re.search(r"'\w+'", text), "values are bound, not written"
+    for name, each in statements(database).items():
+        statement = compiled(database, each)
+        # A colon in a text of the mapping is no placeholder.
+        text = statement.statement.replace("':x'", "''")
+        placeholders = re.findall(sign, text)
+        if statement.positiontup:
+            assert len(placeholders) == len(statement.positiontup), name
+        else:
+            assert {p.lstrip(":") for p in placeholders} <= {*statement.parameters}
+        assert not re.search(r"'\w+'", text), "values are bound, not written"
 
 
 def test_sql_server_gets_the_number_of_rows_first() -> None:

@@ -1,6 +1,7 @@
 """Merged patients whose stays keep the old ids: chains, branches and circles, on each database."""
 
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -159,6 +160,27 @@ def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> 
     for id in ("50", "51", "53"):
         found = ids_of(adapter.search(ask(patient(id), count=SIZE)))
         assert {*at_the_last} <= {*found}
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_no_list_of_values_is_longer_than_every_database_takes(opened: Opened) -> None:
+    """Oracle takes 1,000 (ORA-01795)."""
+    lists: list[int] = []
+
+    def count(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        found = re.findall(r"\bIN \(([?, ]+)\)", statement)
+        lists.extend(each.count("?") for each in found)
+
+    merged = ", ".join(f"({id}, 1)" for id in range(2, 700))
+    people = f"INSERT INTO people VALUES (1, 0), {merged}"
+    tables = _tables({}, "INTEGER")
+    adapter = opened(FOLLOWED, (*tables[:2], people, tables[3]))
+    sa.event.listen(sa.Engine, "before_cursor_execute", count)
+    try:
+        assert adapter.search(ask(patient("1"))).rows
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", count)
+    assert 699 <= max(lists) <= MOST
 
 
 def test_more_merges_than_a_list_of_values_may_hold_are_an_error(
