@@ -272,13 +272,6 @@ def test_position_and_page_size_do_not_count(edges: Opened) -> None:
 
 
 @pytest.mark.parametrize("kind", ResourceType)
-def test_what_is_searched_can_be_read(edges: Opened, kind: ResourceType) -> None:
-    for row in edges.adapter.search(ask(of=kind)).rows:
-        if not isinstance(row, RowFault):
-            assert plain(edges.adapter.read(kind, row.id)) == plain(row)
-
-
-@pytest.mark.parametrize("kind", ResourceType)
 def test_every_row_is_read_as_it_is(edges: Opened, kind: ResourceType) -> None:
     for id_ in sorted(edges.held(kind)):
         if "_" not in id_:  # never asked for: no resource has such an id

@@ -1,7 +1,7 @@
 """HTTP adapters on the edge cases, in the variant of the mapping that a test needs."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -99,10 +99,10 @@ def api_and_adapter(
             adapter.close()
 
 
-def rows_of(page: Page) -> list[Any]:
+def rows_of(page: Page, columns: Mapping[str, str] = COLUMNS) -> list[Any]:
     """Return the rows of a page for comparing, columns by the suite's names of them."""
     rows = tuple(
-        replace(row, column=COLUMNS.get(row.column, row.column))
+        replace(row, column=columns.get(row.column, row.column))
         if isinstance(row, RowFault)
         else row
         for row in page.rows
