@@ -63,13 +63,9 @@ class Offered:
     def __init__(self, adapter: Adapter, columns: Mapping[str, str]) -> None:
         self._adapter = adapter
         self._columns = columns
+        self.capabilities = adapter.capabilities
         self.check = adapter.check
         self.close = adapter.close
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the adapter offers."""
-        return self._adapter.capabilities
 
     @property
     def fingerprint(self) -> str:
@@ -163,6 +159,15 @@ def _lack_of(offered: ResourceCapabilities, criterion: Criterion) -> str:
             if any(date.prefix not in able.prefixes for date in dates):
                 return f"{name} {Limit.PREFIX}"
     return ""
+
+
+@contextmanager
+def noted(refusals: set[str]) -> Iterator[None]:
+    """Add the reason why a search is not offered, for a test of several searches."""
+    try:
+        yield
+    except pytest.skip.Exception as refusal:
+        refusals.add(str(refusal))
 
 
 class Opened:

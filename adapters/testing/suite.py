@@ -48,6 +48,7 @@ from adapters.testing.harness import (
     assert_as_model,
     dates,
     ids_of,
+    noted,
     patient,
     plain,
     rows_of,
@@ -103,20 +104,23 @@ def test_table_is_whole() -> None:
     assert len(ROWS) == len(CASES) * len(VALUES) == 17 * 30
 
 
-@pytest.mark.parametrize("value", VALUES)
-def test_prefix_table(table: Opened, value: str) -> None:
-    reading = table.hospital.date_reading
-    rows = [row for row in ROWS if row["value"] == value]
+@pytest.mark.parametrize("prefix", Prefix)
+def test_prefix_table(table: Opened, prefix: Prefix) -> None:
+    reading, refusals = table.hospital.date_reading, set[str]()
     held = {CASES[int(id) - 1] for id in table.held(STAY)}
-    expected = held & {
-        row["period_case"]
-        for row in rows
-        if row[COLUMNS[reading]]
-        and (reading, row["period_case"], value) not in START_OF_NO_HOUR
-    }
-    page = table.adapter.search(ask(dates(value)))
-    assert {CASES[int(id) - 1] for id in ids_of(page)} == expected
-    assert table.adapter.count(ask(dates(value))) == len(expected)
+    for value in (value for value in VALUES if value.startswith(prefix)):
+        expected = held & {
+            row["period_case"]
+            for row in ROWS
+            if (row["value"], row[COLUMNS[reading]]) == (value, True)
+            and (reading, row["period_case"], value) not in START_OF_NO_HOUR
+        }
+        with noted(refusals):
+            page = table.adapter.search(ask(dates(value)))
+            assert {CASES[int(id) - 1] for id in ids_of(page)} == expected, value
+            assert table.adapter.count(ask(dates(value))) == len(expected), value
+    if refusals:
+        pytest.skip(", ".join(sorted(refusals)))
 
 
 def test_dates_together(table: Opened) -> None:
@@ -359,21 +363,18 @@ def _cases_by_parameter() -> Iterator[Any]:
 @pytest.mark.parametrize(("kind", "cases"), [*_cases_by_parameter()])
 def test_rows_found(edges: Opened, kind: ResourceType, cases: list[Case]) -> None:
     """Search for each case; the test is skipped after that if some are refused."""
-    refusals: dict[str, None] = {}
+    refusals = set[str]()
     for name, criteria, found in cases:
         if kind is not ORGANIZATION:
             criteria = tuple(with_ids(edges, criterion) for criterion in criteria)
         query = ask(*criteria, of=kind)
         ids = {edges.id(row) if isinstance(row, int) else row for row in found}
-        try:
+        with noted(refusals):
             page = edges.adapter.search(query)
-        except pytest.skip.Exception as refusal:
-            refusals[str(refusal)] = None
-        else:
             assert set(ids_of(page)) == ids & edges.held(kind), name
             assert_as_model(edges, query)
     if refusals:
-        pytest.skip(", ".join(refusals))
+        pytest.skip(", ".join(sorted(refusals)))
 
 
 @pytest.mark.parametrize(("size", "each"), [(1, 1), (2, 1), (3, 7)])

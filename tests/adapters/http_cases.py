@@ -21,6 +21,9 @@ from tests.hospital_http_rows import COLUMNS, stay
 from tests.live import HOST
 
 URL = "http://pas.invalid/api"
+LIMITS = "timeout_seconds: 30, count_timeout_seconds: 30"
+"""Of a source, on a machine that does other work too."""
+
 SECRET = "Canari Jeanne"
 WORD = f'{{"erreur": "{SECRET}"}}'
 STAY_1 = {"id": 1, "patient": {"ipp": 1}, "etat": "S", "etablissement": {"id": "H1"}}
@@ -44,9 +47,10 @@ def opened_at(
     hospital: Hospital = EDGES,
     paging: str = OFFSET,
     total: str = "total: nombre",
-    source: str = ", timeout_seconds: 30, count_timeout_seconds: 30",
+    source: str = "",
 ) -> HttpAdapter:
     """Return an adapter on an address, its mapping changed in places."""
+    source = f", {LIMITS}{source}"
     text = http_mapping_text(hospital, paging=paging, total=total, source=source)
     if not paging:
         text = text.replace("profile: full", "profile: group-a")
