@@ -23,7 +23,7 @@ def check(
     load: Load,
     running: Sequence[Running],
     scenario: Scenario,
-    validate: Validate | None = None,
+    validate: Validate,
 ) -> None:
     """Compare answers; `validate` raises for what is not STU3.
 
@@ -34,7 +34,7 @@ def check(
         for each in running:
             name = each.contender.name
             told = answer(load, each, scenario, item)
-            if validate is not None and number < VALIDATED:
+            if number < VALIDATED:
                 validate(told)
             found = meaning(told)
             expected = expected or found

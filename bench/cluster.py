@@ -2,12 +2,10 @@
 
 import os
 import pwd
-import random
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import psycopg
 
 from demo.hospital import fill
+from tests.live import free_ports
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -42,23 +41,6 @@ class Database:
         return self.libpq.replace("postgresql:", "postgresql+psycopg:", 1)
 
 
-_PORTS = list(range(10000, 20000))
-"""Below those that connections get, and below the ones that the tests listen on."""
-random.shuffle(_PORTS)
-
-
-def free_port() -> int:
-    """Return a port that nobody has, nor gets for a connection before it is listened on.
-
-    Never one twice: several are chosen before the first of them is listened on.
-    """
-    while True:
-        port = _PORTS.pop()
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
 @contextmanager
 def database(kept: Path, stays: int) -> Iterator[Database]:
     """Start a PostgreSQL of our own on a kept hospital of so many stays."""
@@ -72,7 +54,7 @@ def database(kept: Path, stays: int) -> Iterator[Database]:
     data = place / "data"
     if new:
         _run([binaries / "initdb", "-D", data, *_OF_A_NEW_ONE])
-    port = free_port()
+    port = free_ports()
     options = f"-p {port} -k {data}" + "".join(
         f" -c {name}={value}" for name, value in _SETTINGS.items()
     )

@@ -14,8 +14,9 @@ from pathlib import Path
 import psutil
 from cryptography.fernet import Fernet
 
-from bench.cluster import Database, free_port
+from bench.cluster import Database
 from bench.tokens import AUDIENCE, ISSUER, Identity
+from tests.live import free_ports
 
 ROOT = Path(__file__).parents[1]
 PEERS = Path(__file__).parent / "peers"
@@ -172,33 +173,42 @@ def _services(
     for name, root in (("ours", ROOT), ("before", before)):
         if root is None:
             continue
-        port = free_port()
-        settings = {
-            "BASE_URL": BASE_URL,
-            "ISSUER": ISSUER,
-            "AUDIENCE": AUDIENCE,
-            "KEY_SET_URL": identity.key_set_url,
-            "MAPPING": str(root / "mappings/demo/demo.yaml"),
-            "REDIS_URL": redis,
-            "SEAL_KEYS": Fernet.generate_key().decode(),
-            "BIND": f"127.0.0.1:{port}",
-            "OPERATIONS_BIND": f"127.0.0.1:{free_port()}",
-            "PLAIN_HTTP": "loopback",
-            "WORKERS": str(WORKERS),
-            "THREADS": str(THREADS),
-            # Counted as ever; the bench sends more than a client may.
-            "CLIENT_REQUESTS_PER_MINUTE": "100000000",
-            "ADDRESS_REQUESTS_PER_MINUTE": "100000000",
-        }
-        environ = {f"ENCOUNTERS_{key}": text for key, text in settings.items()}
+        port = free_ports()
+        environ = settings(
+            root,
+            redis,
+            identity,
+            BIND=f"127.0.0.1:{port}",
+            OPERATIONS_BIND=f"127.0.0.1:{free_ports()}",
+            PLAIN_HTTP="loopback",
+            WORKERS=str(WORKERS),
+            THREADS=str(THREADS),
+        )
         environ |= {"PAS_URL": database.sqlalchemy, "PYTHONPATH": str(root)}
         command = [sys.executable, "-m", "app.cli", "serve"]
         about = "the service as shipped" if name == "ours" else "an earlier build"
         yield Contender(name, command, environ, port, about)
 
 
+def settings(root: Path, redis: str, identity: Identity, **more: str) -> dict[str, str]:
+    """Return the service's settings as environment variables, on the demo's mapping."""
+    values = {
+        "BASE_URL": BASE_URL,
+        "ISSUER": ISSUER,
+        "AUDIENCE": AUDIENCE,
+        "KEY_SET_URL": identity.key_set_url,
+        "MAPPING": str(root / "mappings/demo/demo.yaml"),
+        "REDIS_URL": redis,
+        "SEAL_KEYS": Fernet.generate_key().decode(),
+        # Counted as ever; the bench sends more than a client may.
+        "CLIENT_REQUESTS_PER_MINUTE": "100000000",
+        "ADDRESS_REQUESTS_PER_MINUTE": "100000000",
+    }
+    return {f"ENCOUNTERS_{key}": text for key, text in (values | more).items()}
+
+
 def _flask(module: str, environ: Mapping[str, str], about: str) -> Contender:
-    port = free_port()
+    port = free_ports()
     command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread"]
     command += ["--workers", str(WORKERS)]
     command += ["--threads", str(THREADS), "--keep-alive", "75", "--no-control-socket"]
@@ -222,7 +232,7 @@ def _peer(port: int, identity: Identity) -> dict[str, str]:
 def _node(
     name: str, processes: int, database: Database, identity: Identity
 ) -> Contender:
-    port, place = free_port(), PEERS / "node"
+    port, place = free_ports(), PEERS / "node"
     missing = ""
     if shutil.which("node") is None:
         missing = "there is no node on this machine"
@@ -236,7 +246,7 @@ def _node(
 
 
 def _hapi(database: Database, identity: Identity) -> Contender:
-    port, built = free_port(), PEERS / "hapi" / "target"
+    port, built = free_ports(), PEERS / "hapi" / "target"
     missing = ""
     if shutil.which("java") is None:
         missing = "there is no Java on this machine"

@@ -12,18 +12,16 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from cryptography.fernet import Fernet
 
 from app import create_app
 from app.config import Settings
-from bench.tokens import AUDIENCE, ISSUER, Identity
+from bench.contenders import BASE_URL, ROOT, settings
+from bench.tokens import Identity
 from tests.redis_server import RedisServer
 
-BASE_URL = "https://127.0.0.1/fhir/v3"
 AROUND = 51
 """How many pages around a depth are asked for again."""
 
@@ -51,18 +49,7 @@ class Service:
 
     def __init__(self, url: str, redis: str, identity: Identity) -> None:
         os.environ["PAS_URL"] = url
-        settings = {
-            "BASE_URL": BASE_URL,
-            "ISSUER": ISSUER,
-            "KEY_SET_URL": identity.key_set_url,
-            "AUDIENCE": AUDIENCE,
-            "MAPPING": str(Path(__file__).parents[1] / "mappings/demo/demo.yaml"),
-            "REDIS_URL": redis,
-            "SEAL_KEYS": Fernet.generate_key().decode(),
-            "CLIENT_REQUESTS_PER_MINUTE": "100000000",
-            "ADDRESS_REQUESTS_PER_MINUTE": "100000000",
-        }
-        environ = {f"ENCOUNTERS_{name}": text for name, text in settings.items()}
+        environ = settings(ROOT, redis, identity)
         self._application = create_app(Settings.from_environ(environ)).wsgi_app
         self._token = identity.token
 

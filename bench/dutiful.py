@@ -3,7 +3,7 @@
 Still of this one hospital, without a mapping: a token that was verified before is known again,
 an answer has an id, an access line and two metrics, a page is kept in Redis, sealed, and leads
 to the next. No limit of requests, no parameter looked at twice, no breaker, no fault told, no
-way back. It stands on our worker (`bench.worker`), so that what differs is the application.
+way back.
 `BENCH_TOKEN` is the token that is known, `BENCH_REDIS` where pages are kept; the others are
 those of `bench.handwritten`.
 """

@@ -5,17 +5,15 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from bench.contenders import Running, cpu_of, tree
 from bench.scenarios import Call
 
 CONNECTIONS = 8
 FORM = "application/x-www-form-urlencoded"
-NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class LoadError(Exception):
@@ -43,51 +41,32 @@ class Load:
         self._scratch = scratch
         self._database = database
 
-    def ask(
-        self, running: Running, call: Call, headers: Mapping[str, str] = NO_HEADERS
-    ) -> tuple[int, bytes]:
+    def ask(self, running: Running, call: Call) -> tuple[int, bytes]:
         """Return status and body of one answer."""
         connection = http.client.HTTPConnection(
             "127.0.0.1", running.contender.port, timeout=60
         )
         try:
-            self._send(connection, call, headers)
+            if call.form:
+                form = {**self._headers, "Content-Type": FORM}
+                connection.request("POST", call.path, call.body, form)
+            else:
+                connection.request("GET", call.path, headers=self._headers)
             response = connection.getresponse()
             return response.status, response.read()
         finally:
             connection.close()
 
-    def _send(
-        self,
-        connection: http.client.HTTPConnection,
-        call: Call,
-        headers: Mapping[str, str],
-    ) -> None:
-        told = {**self._headers, **headers}
-        if call.form:
-            told["Content-Type"] = FORM
-            connection.request("POST", call.path, call.body, told)
-        else:
-            connection.request("GET", call.path, headers=told)
-
-    def run(
-        self,
-        running: Running,
-        calls: Sequence[Call],
-        seconds: int,
-        connections: int = CONNECTIONS,
-        headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Figure:
+    def run(self, running: Running, calls: Sequence[Call], seconds: int) -> Figure:
         """Ask as fast as there are answers, and return what it cost. Raises LoadError.
 
         In no time, each call is asked once.
         """
-        script = self._script(calls, headers)
         used, database = running.cpu(), self._database_cpu()
         if seconds:
-            requests, took = self._wrk(running, script, seconds, connections)
+            requests, took = self._wrk(running, self._script(calls), seconds)
         else:
-            requests, took = self._loop(running, calls, headers)
+            requests, took = self._loop(running, calls)
         used, database = running.cpu() - used, self._database_cpu() - database
         return Figure(
             requests,
@@ -100,8 +79,8 @@ class Load:
     def _database_cpu(self) -> float:
         return cpu_of(tree(self._database)) if self._database else 0.0
 
-    def _script(self, calls: Sequence[Call], headers: Mapping[str, str]) -> Path:
-        told = {**self._headers, **headers, "Content-Type": FORM}
+    def _script(self, calls: Sequence[Call]) -> Path:
+        told = {**self._headers, "Content-Type": FORM}
         lines = [
             f"wrk.headers[{json.dumps(n)}] = {json.dumps(t)}" for n, t in told.items()
         ]
@@ -117,14 +96,12 @@ class Load:
         script.write_text("\n".join(lines))
         return script
 
-    def _wrk(
-        self, running: Running, script: Path, seconds: int, connections: int
-    ) -> tuple[int, float]:
+    def _wrk(self, running: Running, script: Path, seconds: int) -> tuple[int, float]:
         address = f"http://127.0.0.1:{running.contender.port}"
         command = [
             "wrk",
             "-t1",
-            f"-c{connections}",
+            f"-c{CONNECTIONS}",
             f"-d{seconds}s",
             "--timeout",
             "30s",
@@ -143,13 +120,11 @@ class Load:
             )
         return requests, microseconds / 1e6
 
-    def _loop(
-        self, running: Running, calls: Sequence[Call], headers: Mapping[str, str]
-    ) -> tuple[int, float]:
+    def _loop(self, running: Running, calls: Sequence[Call]) -> tuple[int, float]:
         """Ask each call once, one after the other: no load."""
         began = time.monotonic()
         for call in calls:
-            status, _ = self.ask(running, call, headers)
+            status, _ = self.ask(running, call)
             if status != 200:
                 raise LoadError(f"{running.contender.name}: {status}")
         return len(calls), time.monotonic() - began

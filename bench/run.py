@@ -74,7 +74,7 @@ class Bench:
     identity: Identity
     scratch: Path
     plan: Plan
-    validate: Validate | None = None
+    validate: Validate
 
     def results(self) -> Results:
         """Measure everything and return it."""

@@ -8,22 +8,14 @@ from adapters.contract import Criterion, ResourceType
 from adapters.inspection import criterion_of
 from adapters.memory import CAPABILITIES, FaultyRow, resource_type_of
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.harness import (
-    ORGANIZATION,
-    ORGANIZATIONS_FOUND,
-    PATIENT,
-    PATIENTS_FOUND,
-    STAY,
-    STAYS_FOUND,
-)
+from adapters.testing.harness import FOUND
 from adapters.testing.hospital import EDGES
 
 NAMED = [(kind, name) for kind, of in SEARCH_PARAMETERS.items() for name in of]
 
 ASKED: Mapping[ResourceType, Iterable[Criterion]] = {
-    STAY: [each for _, criteria, _ in STAYS_FOUND for each in criteria],
-    PATIENT: [each for _, criteria, _ in PATIENTS_FOUND for each in criteria],
-    ORGANIZATION: [each for _, criteria, _ in ORGANIZATIONS_FOUND for each in criteria],
+    kind: [each for _, criteria, _ in cases for each in criteria]
+    for kind, cases in FOUND.items()
 }
 """What the suite that every adapter passes asks, by what is searched."""
 

@@ -5,10 +5,8 @@ SearchQuery → query.py → parameters → paging.py → client.py → rows →
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from adapters.contract import (
@@ -18,7 +16,6 @@ from adapters.contract import (
     EncounterRecord,
     GoneError,
     Group,
-    NotAskableError,
     NotFoundError,
     Page,
     Position,
@@ -29,6 +26,7 @@ from adapters.contract import (
     ResourceType,
     RowFault,
     SearchQuery,
+    Sort,
     SortKey,
     SourceDataError,
     SourceTimedOutError,
@@ -36,17 +34,7 @@ from adapters.contract import (
     StringCriterion,
     TooCostlyError,
 )
-from adapters.http.auth import credentials_of
-from adapters.http.client import (
-    Call,
-    Client,
-    Content,
-    Deadline,
-    plain_text,
-    rows_at,
-    text_at,
-    total_at,
-)
+from adapters.http.client import Call, Content, Deadline, Source, plain_text
 from adapters.http.paging import (
     Fetch,
     ListAnswer,
@@ -69,16 +57,12 @@ from adapters.http.query import (
 )
 from adapters.inspection import Check, SourcePage, SourceRow
 from adapters.mapping.model import (
-    ErrorRule,
     HttpSection,
-    HttpSource,
     ItemMapping,
     ListCall,
     Paging,
     PagingKind,
-    ReadCall,
     ResourceMapping,
-    SourceConfig,
     SourceMapping,
 )
 from adapters.mapping.paths import Path, at, path_of, unreadable
@@ -108,24 +92,14 @@ class HttpAdapter:
         """Share the connections and the login of `beside`, an adapter of the same API."""
         self._config = mapping.source
         self._source: Source = beside._source if beside else Source(mapping.source)
-        self._fingerprint = mapping.fingerprint
         self._sections = {
             kind: open_section(mapping, kind) for kind in mapping.resources
         }
-        self._capabilities = {
+        self.fingerprint = mapping.fingerprint
+        self.capabilities: Capabilities = {
             kind: _capabilities(section.mapping, section.http)
             for kind, section in self._sections.items()
         }
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What each resource type of the mapping can do."""
-        return self._capabilities
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of source, calls and order."""
-        return self._fingerprint
 
     def search(self, query: SearchQuery) -> Page:
         """Return up to `query.count` rows from where the query starts."""
@@ -156,21 +130,18 @@ class HttpAdapter:
     ) -> tuple[Page, Sequence[Row]]:
         section = questions[0].section
         window = self._window(questions, query, deadline)
-        # Again, for a page of several requests: not every API heeds the offset.
         section.refuse_duplicates(window.rows)
         rows = window.rows[: query.count]
         records = section.records(rows, query.criteria)
-        more, total = window.more or len(window.rows) > len(rows), window.total
-        page = Page(records, more, window.first, window.last, total=total)
-        if query.placed:
-            positions = _positions(section, query, window.rows)
-            page = replace(page, positions=positions[: len(rows)])
-        return page, rows
+        positions = section.positions(query.sort, window.rows) if query.placed else ()
+        more = window.more or len(window.rows) > len(rows)
+        outer = window.first, window.last
+        return Page(records, more, *outer, positions[: len(rows)], window.total), rows
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
         section = self._sections[query.resource_type]
-        questions = _asked(section, split(section.mapping, query))
+        questions = _questions(section, split(section.mapping, query))
         deadline = Deadline(self._config.count_timeout_seconds)
         try:
             return sum(self._count(question, deadline) for question in questions)
@@ -180,8 +151,8 @@ class HttpAdapter:
     def _count(self, question: "Question", deadline: Deadline) -> int:
         counting = question.list.counting
         if counting is not None:
-            answer = self._list_answer(question.count_call(), deadline.left())
-            return total_at(answer, counting.total)
+            answer = self._list_answer(question.count_call(), deadline)
+            return answer.total_at(counting.total)
         total = self._fetch(question, deadline, (), 1).total
         assert total is not None, "the loader requires a total or a call for it"
         return total
@@ -189,7 +160,8 @@ class HttpAdapter:
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource."""
         section = self._sections[resource_type]
-        row = _read_row(self._source, section, id, self._config.timeout_seconds)
+        deadline = Deadline(self._config.timeout_seconds)
+        row = _read_row(self._source, section, id, deadline)
         return refuse_unserved(section.record(row))
 
     def explain(self, query: SearchQuery) -> str:
@@ -202,10 +174,8 @@ class HttpAdapter:
 
     def _explained(self, query: SearchQuery, *, hidden: bool) -> str:
         questions = questions_of(self._sections[query.resource_type], query)
-        if not questions:
-            return "no request is sent: nothing can match"
-        texts = (q.explained(query.count, hidden=hidden) for q in questions)
-        return "\n".join(texts)
+        texts = (each.explained(query.count, hidden=hidden) for each in questions)
+        return "\n".join(texts) or "no request is sent: nothing can match"
 
     def check(self) -> Iterable[Problem]:
         """Yield why the source does not answer, or where its rows lack their id."""
@@ -235,7 +205,7 @@ class HttpAdapter:
 
     def close(self) -> None:
         """Close the connections."""
-        self._source.close()
+        self._source.client.close()
 
     def _first_rows(self, section: "Section", size: int) -> tuple[Row, ...]:
         assert section.http.list is not None, "only sections with a list are inspected"
@@ -253,28 +223,25 @@ class HttpAdapter:
         """
         section, listed = questions[0].section, questions[0].list
         paging, has_total = listed.paging, listed.total is not None
-        is_numbered = paging is not None and paging.is_numbered
-        end = self.count(query) if is_numbered and query.from_end else 0
         fetch, *others = (partial(self._fetch, each, deadline) for each in questions)
-        is_decided = partial(_shows_order, section, query)
+        is_decided = partial(section.shows_order, query)
         if paging is None:
             window = single_page(fetch, query, has_total=has_total)
-        elif is_numbered:
-            belongs = partial(_lacks_key, section, query)
+        elif paging.is_numbered:
+            end = self.count(query) if query.from_end else 0
             is_second = keyed(section.mapping, query) is not None
-            second = others[0] if others else None
-            lists = Lists(fetch, second, belongs if is_second else None)
+            belongs = partial(section.lacks_key, query.sort.key) if is_second else None
+            lists = Lists(fetch, others[0] if others else None, belongs)
             window = numbered_page(lists, paging, query, end, has_total=has_total)
         elif query.placed:
             return filled_page(fetch, paging, query, is_decided)
         else:
             return linked_page(fetch, paging, query)
         if query.placed and window.more and not is_decided(window.rows):
-            if paging is None:
-                self._refuse_with_key(section, query, deadline)
-            else:
+            if paging is not None:
                 last = self._last_row(fetch, paging, query)
                 return window._replace(rows=window.rows + last)
+            self._refuse_with_key(section, query, deadline)
         return window
 
     def _refuse_with_key(
@@ -287,7 +254,7 @@ class HttpAdapter:
                 "no row of the first page has the sort key: whether those that have it"
                 " come later cannot be seen without paging or a lower bound"
             )
-        for question in _asked(section, (search,)):
+        for question in _questions(section, (search,)):
             if self._fetch(question, deadline, (), 1).rows:
                 raise unreadable("the list is not in the order of the search")
 
@@ -308,30 +275,27 @@ class HttpAdapter:
         link: str = "",
     ) -> ListAnswer:
         """Return the answer to one request of a list."""
-        listed = question.list
+        listed, paging = question.list, question.list.paging
         call = question.call(pairs, size, link)
-        answer = self._list_answer(call, deadline.left())
-        rows = rows_at(answer, listed.rows)
+        answer = self._list_answer(call, deadline)
+        rows = answer.rows_at(listed.rows)
         if len(rows) > size:
             raise unreadable("there are more rows than were requested")
-        question.section.refuse_duplicates(rows)
-        total = None
-        # A server may tell it on the first page only.
-        is_told = not link or (listed.total and answer.at(listed.total) is not None)
-        if listed.total is not None and is_told:
-            total = total_at(answer, listed.total)
-        if total is not None and total < len(rows):
-            raise unreadable("there are more rows than the total says")
-        paging = listed.paging
-        is_linked = paging is not None and not paging.is_numbered
-        following = text_at(answer, paging.path) if paging and is_linked else ""
-        if following and paging and paging.kind is PagingKind.NEXT:
-            following = self._source.resolve(following, call.path)
+        total, following = None, ""
+        # A server may tell the total on the first page only.
+        if listed.total and not (link and answer.at(listed.total) is None):
+            total = answer.total_at(listed.total)
+            if total < len(rows):
+                raise unreadable("there are more rows than the total says")
+        if paging and not paging.is_numbered:
+            following = answer.text_at(paging.path)
+            if following and paging.kind is PagingKind.NEXT:
+                following = self._source.client.resolve(following, call.path)
         return ListAnswer(rows, total, following)
 
-    def _list_answer(self, call: Call, seconds: float) -> Content:
+    def _list_answer(self, call: Call, deadline: Deadline) -> Content:
         try:
-            return self._source.send(call, seconds)
+            return self._source.send(call, deadline)
         except (NotFoundError, GoneError) as error:
             raise unreadable("the source has no such list") from error
 
@@ -353,78 +317,6 @@ def _capabilities(section: ResourceMapping, http: HttpSection) -> ResourceCapabi
         listed=http.list is not None,
         order="" if section.sorts or not http.list else http.order or _DEFAULT_ORDER,
     )
-
-
-class Source:
-    """The hospital's API: adds the credentials, and names what an answer means."""
-
-    def __init__(self, config: SourceConfig) -> None:
-        self._http = config.http or HttpSource()
-        self._client = Client(config.url)
-        self._credentials = credentials_of(self._http, self._client.send)
-
-    def send(self, call: Call, seconds: float) -> Content:
-        """Send a request and return its answer; renews refused credentials once.
-
-        Raises NotFoundError and GoneError if the source says so, NotAskableError if the
-        address is too long for it, else SourceUnavailableError and SourceDataError.
-        """
-        deadline = Deadline(seconds)
-        for _ in range(2):
-            headers = self._credentials.headers(deadline)
-            answer = self._client.send(
-                call, {**self._http.headers, **headers}, deadline
-            )
-            if answer.status != 401:
-                _raise_for_status(answer.status)
-                body = answer.json()
-                if not _raise_for_rule(body, self._http.error):
-                    return Content(body, answer.headers)
-            if not self._credentials.renew(headers):
-                break
-        raise unreadable("the source refuses who asks", refused=True)
-
-    def resolve(self, link: str, base: str) -> str:
-        """Return the absolute address of a link in the answer of `base`."""
-        return self._client.resolve(link, base)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-
-def _raise_for_status(status: int) -> None:
-    match status:
-        case 404:
-            raise NotFoundError("the source has no such row")
-        case 410:
-            raise GoneError("the source says that the row is gone")
-        case 414:
-            raise NotAskableError("the address is too long for the source")
-        case _ if status == 429 or status >= 500:
-            raise SourceUnavailableError(f"the source answered {status}")
-        case _ if status // 100 != 2:
-            raise unreadable(f"the source answered {status}", code=status)
-
-
-def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
-    """Raise the error that an answer with status 2xx reports by the source's own rule.
-
-    Returns whether it reports expired credentials.
-    """
-    if rule is None or not isinstance(answer, Mapping):
-        return False
-    value = at(answer, rule.path)
-    code = plain_text(value)
-    if value in (None, False, "", [], {}) or code in rule.fine:
-        return False
-    if code in rule.not_found:
-        raise NotFoundError("the source has no such row")
-    if code in rule.unavailable:
-        raise SourceUnavailableError("the source says that it is unavailable")
-    if code not in rule.expired:
-        raise unreadable("the source answered an error")
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,6 +377,43 @@ class Section:
         ids = [id for id in map(self.id_text, rows) if id]
         if len(set(ids)) < len(ids):
             raise unreadable("the list holds a row twice")
+
+    def positions(self, sort: Sort, rows: Sequence[Row]) -> tuple[Position, ...]:
+        """Return the position of every row by the instant of its sort key.
+
+        Raises SourceDataError if the rows are not in this order: merged with those of
+        other sources, they would be in the wrong place.
+        """
+        if sort.key not in self.keys:
+            return (Position(Group.KEYED, None, None),) * len(rows)
+        read = [self._position(sort.key, row) for row in rows]
+        here = next(filter(None, read), Position(Group.UNKEYED, None, None))
+        # A row with an unreadable key stays where the source put it.
+        positions = tuple(here := position or here for position in read)
+        moments = [position.moment for position in positions]
+        keyed_rows = sorted(filter(None, moments), reverse=sort.descending)
+        if moments != keyed_rows + [None] * (len(moments) - len(keyed_rows)):
+            raise unreadable("the list is not in the order of the search")
+        return positions
+
+    def lacks_key(self, key: SortKey, row: Row) -> bool:
+        """Whether a row has no sort key, or an unreadable one."""
+        position = self._position(key, row)
+        return position is None or position.moment is None
+
+    def shows_order(self, query: SearchQuery, rows: Sequence[Row]) -> bool:
+        """Whether rows show that those without the sort key come last, or are all there are."""
+        key = query.sort.key
+        is_known = key not in self.keys or query.after or query.backwards
+        return bool(is_known) or not all(self.lacks_key(key, row) for row in rows)
+
+    def _position(self, key: SortKey, row: Row) -> Position | None:
+        try:
+            moment = self.keys[key]([at(row, path) for path in self.paths])
+        except CellError:
+            return None
+        group = Group.UNKEYED if moment is None else Group.KEYED
+        return Position(group, moment, None, moment)
 
     def _is_checkable(self, criterion: Criterion) -> bool:
         if isinstance(criterion, StringCriterion):
@@ -556,20 +485,6 @@ class Question:
     criteria: Pairs = ()
     order: Pairs = ()
 
-    @classmethod
-    def of(cls, section: Section, query: SearchQuery) -> Self | None:
-        """Return what a search sends, None if nothing can match it."""
-        listed = section.http.list
-        assert listed is not None, "a section without a list offers no search"
-        parameters = parameters_of(section.mapping, query)
-        if parameters is None:
-            return None
-        sort = section.http.sort
-        key = f"{'-' * query.sort.descending}{query.sort.key}"
-        # A source without this order returns its own, which the Offer names.
-        order = sort.parameters(key) if sort else ()
-        return cls(section, listed, parameters, order)
-
     @property
     def fixed(self) -> Pairs:
         """What is always sent."""
@@ -606,83 +521,38 @@ class Question:
 def questions_of(section: Section, query: SearchQuery) -> tuple[Question, ...]:
     """Return what a search sends: nothing if nothing can match, or up to two lists."""
     first = keyed(section.mapping, query)
-    if first:
-        return _asked(section, (first, query))
-    return _asked(section, split(section.mapping, query))
+    searches = (first, query) if first else split(section.mapping, query)
+    return _questions(section, searches)
 
 
-def _asked(section: Section, queries: Iterable[SearchQuery]) -> tuple[Question, ...]:
-    questions = [Question.of(section, each) for each in queries]
-    return tuple(question for question in questions if question)
+def _questions(
+    section: Section, searches: Iterable[SearchQuery]
+) -> tuple[Question, ...]:
+    listed, sort = section.http.list, section.http.sort
+    assert listed is not None, "a section without a list offers no search"
+    questions = []
+    for query in searches:
+        parameters = parameters_of(section.mapping, query)
+        if parameters is not None:
+            key = f"{'-' * query.sort.descending}{query.sort.key}"
+            # A source without this order returns its own, which the Offer names.
+            order = sort.parameters(key) if sort else ()
+            questions.append(Question(section, listed, parameters, order))
+    return tuple(questions)
 
 
-def _lacks_key(section: Section, query: SearchQuery, row: Row) -> bool:
-    position = _position(section, section.keys[query.sort.key], row)
-    return position is None or position.moment is None
-
-
-def _shows_order(section: Section, query: SearchQuery, rows: Sequence[Row]) -> bool:
-    """Whether rows show that those without the sort key come last, or are all there are."""
-    is_known = query.sort.key not in section.keys or query.after or query.backwards
-    return bool(is_known) or not all(_lacks_key(section, query, row) for row in rows)
-
-
-def _positions(
-    section: Section, query: SearchQuery, rows: Sequence[Row]
-) -> tuple[Position, ...]:
-    """Return the position of every row by the instant of its sort key.
-
-    Raises SourceDataError if the rows are not in the order of the search: merged with
-    those of other sources, they would be in the wrong place.
-    """
-    if query.sort.key not in section.keys:
-        return (Position(Group.KEYED, None, None),) * len(rows)
-    reader = section.keys[query.sort.key]
-    positions = [_position(section, reader, row) for row in rows]
-    unkeyed = Position(Group.UNKEYED, None, None)
-    here = next((position for position in positions if position), unkeyed)
-    placed = []
-    for position in positions:
-        # A row with an unreadable key stays where the source put it.
-        here = position or here
-        placed.append(here)
-    for one, other in pairwise(placed):
-        if not _in_order(one, other, descending=query.sort.descending):
-            raise unreadable("the list is not in the order of the search")
-    return tuple(placed)
-
-
-def _position(section: Section, reader: Reader, row: Row) -> Position | None:
-    try:
-        moment: datetime | None = reader([at(row, path) for path in section.paths])
-    except CellError:
-        return None
-    group = Group.UNKEYED if moment is None else Group.KEYED
-    return Position(group, moment, None, moment)
-
-
-def _in_order(one: Position, other: Position, *, descending: bool) -> bool:
-    if one.moment is None or other.moment is None:
-        return other.moment is None
-    if descending:
-        return one.moment >= other.moment
-    return one.moment <= other.moment
-
-
-def _read_row(source: Source, section: Section, id: str, seconds: float) -> Row:
+def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> Row:
     """Return the row of one resource; `id` is as clients see it.
 
     Raises NotFoundError, GoneError, SourceUnavailableError, SourceDataError.
     """
-    kind = section.mapping.resource_type
-    if not FHIR_ID.fullmatch(id):
-        raise NotFoundError(kind)
+    kind, read = section.mapping.resource_type, section.http.read
     own = "".join(section.mapping.fields["id"].own([id]))
-    if not own.strip("."):
-        # Dots alone would lead to another address of the server.
+    # Dots alone would lead to another address of the server.
+    if not FHIR_ID.fullmatch(id) or not own.strip("."):
         raise NotFoundError(kind)
-    call = _read_call(section.http.read, own)
-    row = source.send(call, seconds).at(section.http.read.row)
+    call = Call("GET", read.path.replace("{id}", quote(own, safe="")))
+    row = source.send(call, deadline).at(read.row)
     if row is None:
         raise NotFoundError(kind)
     if not isinstance(row, dict):
@@ -695,19 +565,14 @@ def _read_row(source: Source, section: Section, id: str, seconds: float) -> Row:
     return row
 
 
-def _read_call(read: ReadCall, id: str) -> Call:
-    return Call("GET", read.path.replace("{id}", quote(id, safe="")))
-
-
 def find_http_rows(
     mapping: SourceMapping, resource_type: ResourceType, ids: Sequence[str]
 ) -> list[SourceRow]:
     """Return the rows of resources, even hidden or removed ones, for previews."""
     section, source = open_section(mapping, resource_type), Source(mapping.source)
-    seconds = mapping.source.timeout_seconds
+    columns, seconds = own_columns(section.mapping), mapping.source.timeout_seconds
     try:
-        rows = [section.cells(_read_row(source, section, id, seconds)) for id in ids]
+        rows = [_read_row(source, section, id, Deadline(seconds)) for id in ids]
     finally:
-        source.close()
-    columns = own_columns(section.mapping)
-    return [SourceRow(section.mapping, columns, *row) for row in rows]
+        source.client.close()
+    return [SourceRow(section.mapping, columns, *section.cells(row)) for row in rows]

@@ -1,16 +1,18 @@
-"""Requests to one HTTP source, limited in time and size, and the values in its answers.
+"""Requests to one HTTP source: who asks, limits of time and size, values in its answers.
 
 Each thread has one session of `requests`: no proxy and no password file of the machine is
 used, no cookie is stored, no redirect is followed. Only GET is retried. No error quotes a
 text of the source.
 """
 
+import base64
+import math
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.cookiejar import DefaultCookiePolicy
-from threading import local
+from threading import Lock, local
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -22,13 +24,26 @@ import urllib3
 from requests.utils import parse_header_links
 
 from adapters.contract import (
+    GoneError,
+    NotAskableError,
+    NotFoundError,
+    SourceDataError,
     SourceTimedOutError,
     SourceUnavailableError,
 )
 from adapters.instrumentation import Kind, observe
+from adapters.mapping.model import (
+    Basic,
+    ErrorRule,
+    HttpSource,
+    Login,
+    OAuth2,
+    SourceConfig,
+)
 from adapters.mapping.paths import Header, Path, Place, at, unreadable
-from adapters.mapping.values import as_text
+from adapters.mapping.values import text_or_none
 
+Headers: TypeAlias = Mapping[str, str]
 Pairs: TypeAlias = Sequence[tuple[str, str]]
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -46,13 +61,16 @@ _MAX_TOTAL = 2**31 - 1
 _DIGITS = re.compile("[0-9]{1,20}", re.ASCII)
 
 
+# ---------------------------------------------------------------------------- requests
+
+
 class Answer(NamedTuple):
     """An answer; `retry_after` is in seconds, None without a readable one."""
 
     status: int
     body: bytes
     retry_after: float | None = None
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Headers = MappingProxyType({})
 
     def json(self) -> Any:
         """Return the body as JSON; raises SourceDataError."""
@@ -60,24 +78,6 @@ class Answer(NamedTuple):
             return orjson.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
         except orjson.JSONDecodeError as error:
             raise unreadable("the answer is not JSON") from error
-
-
-class Content(NamedTuple):
-    """What an answer holds: its body as JSON, and its headers."""
-
-    body: Any
-    headers: Mapping[str, str] = MappingProxyType({})
-
-    def at(self, place: Place) -> Any:
-        """Return the value at a place, None if it is absent; raises SourceDataError."""
-        if not isinstance(place, Header):
-            return at(self.body, place)
-        value = self.headers.get(place.name)
-        if value is None or place.name.lower() != "link":
-            return value
-        links = parse_header_links(value)
-        following = (one for one in links if "next" in one.get("rel", "").split())
-        return next((link["url"] for link in following), None)
 
 
 class Call(NamedTuple):
@@ -112,9 +112,7 @@ class Client:
         self._local = local()
         self._sessions: WeakSet[requests.Session] = WeakSet()
 
-    def send(
-        self, call: Call, headers: Mapping[str, str], deadline: Deadline
-    ) -> Answer:
+    def send(self, call: Call, headers: Headers, deadline: Deadline) -> Answer:
         """Send a request, GET up to three times, and return the last answer.
 
         Raises SourceUnavailableError when no complete answer comes in time, SourceDataError
@@ -160,9 +158,7 @@ class Client:
         for session in tuple(self._sessions):
             session.close()
 
-    def _once(
-        self, call: Call, headers: Mapping[str, str], deadline: Deadline
-    ) -> Answer:
+    def _once(self, call: Call, headers: Headers, deadline: Deadline) -> Answer:
         left = deadline.left()
         is_get = call.method == "GET"
         try:
@@ -183,9 +179,8 @@ class Client:
                 observed.set_attribute(
                     "http.response.status_code", response.status_code
                 )
-                body = _body(response, deadline)
-                wait, headers = _retry_after(response), response.headers
-                return Answer(response.status_code, body, wait, headers)
+                body, wait = _body(response, deadline), _retry_after(response)
+                return Answer(response.status_code, body, wait, response.headers)
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
@@ -234,40 +229,261 @@ def _retry_after(response: requests.Response) -> float | None:
         return None
 
 
+# ------------------------------------------------------------------------- credentials
+
+Fetch: TypeAlias = Callable[[Deadline], tuple[Headers, float]]
+"""Returns headers and the moment at which they expire, by time.monotonic()."""
+
+_EARLY_SECONDS = 30
+"""A token is renewed this long before it expires, so that none expires on its way."""
+
+_DEFAULT_LIFE = 300.0
+"""The assumed life of a token, in seconds, if the token server does not say."""
+
+_REFUSALS = (
+    "invalid_client",
+    "invalid_scope",
+    "unauthorized_client",
+    "unsupported_grant_type",
+)
+"""Errors of a token server that no retry resolves (RFC 6749, 5.2)."""
+
+
+class Credentials:
+    """The headers that authenticate requests; safe to share between threads.
+
+    They are `fixed`, or fetched, cached, and fetched again when they expire or are refused.
+    """
+
+    def __init__(
+        self, fixed: Headers | None = None, fetch: Fetch | None = None
+    ) -> None:
+        self._headers = fixed
+        self._fetch = fetch
+        self._expires = math.inf
+        self._lock = Lock()
+
+    def headers(self, deadline: Deadline) -> Headers:
+        """Return the headers, fetched by one thread for all; raises as the source does.
+
+        A login that takes too long is SourceUnavailableError: no narrower search helps.
+        """
+        if not self._lock.acquire(timeout=deadline.left()):
+            raise SourceUnavailableError("the login took too long")
+        try:
+            headers, expired = self._headers, time.monotonic() >= self._expires
+            if self._fetch and (headers is None or expired):
+                headers, self._expires = self._fetch(deadline)
+                self._headers = headers
+            return headers or {}
+        except SourceTimedOutError as error:
+            raise SourceUnavailableError("the login took too long") from error
+        finally:
+            self._lock.release()
+
+    def renew(self, refused: Headers) -> bool:
+        """Drop headers that the source refused; return whether others can be fetched."""
+        # Without the lock, since the thread that fetches may hold it for longer than this
+        # request has. Another thread may have fetched new headers already.
+        if self._fetch and self._headers is refused:
+            self._headers = None
+        return self._fetch is not None
+
+
+def _credentials_of(source: HttpSource, client: Client) -> Credentials:
+    match source.auth:
+        case Basic(user, password):
+            return Credentials(_basic(user, password))
+        case OAuth2() as oauth2:
+            return Credentials(fetch=lambda deadline: _token(oauth2, deadline))
+        case Login() as login:
+            return Credentials(
+                fetch=lambda deadline: _log_in(login, source.headers, client, deadline)
+            )
+        case _:
+            return Credentials({})
+
+
+def _basic(user: str, password: str) -> Headers:
+    pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return {"Authorization": f"Basic {pair}"}
+
+
+def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
+    """Fetch a token by client credentials (RFC 6749, 4.4)."""
+    values = {
+        "grant_type": "client_credentials",
+        "scope": oauth2.scope,
+        "audience": oauth2.audience,
+    }
+    pairs = tuple((name, value) for name, value in values.items() if value)
+    headers = _basic(oauth2.client_id, oauth2.client_secret)
+    client = Client(oauth2.token_url, name="token server")
+    try:
+        answer = client.send(Call("POST", oauth2.token_url, pairs), headers, deadline)
+        body = answer.json()
+    except SourceTimedOutError:
+        raise
+    except (SourceUnavailableError, SourceDataError) as error:
+        text = f"the token server gave no token: {error}"
+        raise SourceUnavailableError(text) from error
+    finally:
+        # Requests are so rare that the server would have cut an idle connection.
+        client.close()
+    fields = body if isinstance(body, dict) else {}
+    if fields.get("error") in _REFUSALS:
+        raise unreadable("the token server refuses who asks", refused=True)
+    token = fields.get("access_token")
+    is_success = answer.status // 100 == 2 and "error" not in fields
+    if not is_success or not isinstance(token, str) or not _fits_header(token):
+        raise SourceUnavailableError("the token server gave no token")
+    life = _life(fields.get("expires_in"))
+    expires = time.monotonic() + max(life - _EARLY_SECONDS, life / 2)
+    return {"Authorization": f"Bearer {token}"}, expires
+
+
+def _life(seconds: Any) -> float:
+    try:
+        return float(seconds)
+    except (TypeError, ValueError):
+        return _DEFAULT_LIFE
+
+
+def _log_in(
+    login: Login, headers: Headers, client: Client, deadline: Deadline
+) -> tuple[Headers, float]:
+    if login.as_json:
+        call = Call("POST", login.path, json=login.values)
+    else:
+        call = Call("POST", login.path, tuple(login.values.items()))
+    answer = client.send(call, headers, deadline)
+    if answer.status // 100 == 4 and answer.status != 429:
+        text = f"the login was refused ({answer.status})"
+        raise unreadable(text, refused=answer.status in (401, 403))
+    if answer.status // 100 != 2:
+        raise SourceUnavailableError(f"the login failed ({answer.status})")
+    token = at(answer.json(), login.token)
+    if not isinstance(token, (str, int)) or not _fits_header(str(token)):
+        raise unreadable("the answer of the login holds no token")
+    return {login.header: login.format.replace("{token}", str(token))}, math.inf
+
+
+def _fits_header(text: str) -> bool:
+    return text != "" and text.isascii() and text.isprintable()
+
+
+# ----------------------------------------------------------------------------- answers
+
+
+class Source:
+    """The hospital's API: adds the credentials, and names what an answer means."""
+
+    def __init__(self, config: SourceConfig) -> None:
+        self._http = config.http or HttpSource()
+        self.client = Client(config.url)
+        self._credentials = _credentials_of(self._http, self.client)
+
+    def send(self, call: Call, deadline: Deadline) -> "Content":
+        """Send a request and return its answer; renews refused credentials once.
+
+        Raises NotFoundError and GoneError if the source says so, NotAskableError if the
+        address is too long for it, else SourceUnavailableError and SourceDataError.
+        """
+        for _ in range(2):
+            headers = self._credentials.headers(deadline)
+            every = {**self._http.headers, **headers}
+            answer = self.client.send(call, every, deadline)
+            if answer.status != 401:
+                _raise_for_status(answer.status)
+                body = answer.json()
+                if not _raise_for_rule(body, self._http.error):
+                    return Content(body, answer.headers)
+            if not self._credentials.renew(headers):
+                break
+        raise unreadable("the source refuses who asks", refused=True)
+
+
+def _raise_for_status(status: int) -> None:
+    match status:
+        case 404:
+            raise NotFoundError("the source has no such row")
+        case 410:
+            raise GoneError("the source says that the row is gone")
+        case 414:
+            raise NotAskableError("the address is too long for the source")
+        case _ if status == 429 or status >= 500:
+            raise SourceUnavailableError(f"the source answered {status}")
+        case _ if status // 100 != 2:
+            raise unreadable(f"the source answered {status}", code=status)
+
+
+def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
+    """Raise the error that an answer with status 2xx reports by the source's own rule.
+
+    Returns whether it reports expired credentials.
+    """
+    if rule is None or not isinstance(answer, Mapping):
+        return False
+    value = at(answer, rule.path)
+    code = plain_text(value)
+    if value in (None, False, "", [], {}) or code in rule.fine:
+        return False
+    if code in rule.not_found:
+        raise NotFoundError("the source has no such row")
+    if code in rule.unavailable:
+        raise SourceUnavailableError("the source says that it is unavailable")
+    if code not in rule.expired:
+        raise unreadable("the source answered an error")
+    return True
+
+
+class Content(NamedTuple):
+    """What an answer holds: its body as JSON, and its headers."""
+
+    body: Any
+    headers: Headers
+
+    def at(self, place: Place) -> Any:
+        """Return the value at a place, None if it is absent; raises SourceDataError."""
+        if not isinstance(place, Header):
+            return at(self.body, place)
+        value = self.headers.get(place.name)
+        if value is None or place.name.lower() != "link":
+            return value
+        links = parse_header_links(value)
+        following = (one for one in links if "next" in one.get("rel", "").split())
+        return next((link["url"] for link in following), None)
+
+    def rows_at(self, path: Path) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of a list."""
+        rows = self.at(path)
+        if not isinstance(rows, list):
+            raise unreadable("there is no list where the rows should be")
+        if not all(isinstance(row, dict) for row in rows):
+            raise unreadable("a row is not an object")
+        return tuple(rows)
+
+    def total_at(self, place: Place) -> int:
+        """Return the number of matches, which may be written as text."""
+        total = self.at(place)
+        if isinstance(total, str) and _DIGITS.fullmatch(total):
+            total = int(total)
+        is_number = isinstance(total, int) and not isinstance(total, bool)
+        if not is_number or not 0 <= total <= _MAX_TOTAL:
+            raise unreadable("the total is not a number of rows")
+        return int(total)
+
+    def text_at(self, place: Place) -> str:
+        """Return the link or token of the next page, "" for null, false or the number 0."""
+        value = self.at(place)
+        if value in (None, False):
+            return ""
+        if not isinstance(value, (str, int)):
+            raise unreadable("the link or token of the next page is not a text")
+        return str(value)
+
+
 def plain_text(value: Any) -> str:
     """Return a text or number of an answer as text, "" for anything else."""
-    try:
-        return as_text(value) if isinstance(value, (str, int, float)) else ""
-    except ValueError:
-        return ""
-
-
-def rows_at(content: Content, path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Return the rows of a list."""
-    rows = content.at(path)
-    if not isinstance(rows, list):
-        raise unreadable("there is no list where the rows should be")
-    if not all(isinstance(row, dict) for row in rows):
-        raise unreadable("a row is not an object")
-    return tuple(rows)
-
-
-def total_at(content: Content, place: Place) -> int:
-    """Return the number of matches, which may be written as text."""
-    total = content.at(place)
-    if isinstance(total, str) and _DIGITS.fullmatch(total):
-        total = int(total)
-    is_number = isinstance(total, int) and not isinstance(total, bool)
-    if not is_number or not 0 <= total <= _MAX_TOTAL:
-        raise unreadable("the total is not a number of rows")
-    return int(total)
-
-
-def text_at(content: Content, place: Place) -> str:
-    """Return the link or token of the next page, "" for null, false or the number 0."""
-    value = content.at(place)
-    if value in (None, False):
-        return ""
-    if not isinstance(value, (str, int)):
-        raise unreadable("the link or token of the next page is not a text")
-    return str(value)
+    is_plain = isinstance(value, (str, int, float))
+    return (is_plain and text_or_none(value)) or ""

@@ -32,6 +32,7 @@ from adapters.folding import fold
 from adapters.mapping.model import (
     BoundParameter,
     FieldMapping,
+    HttpSection,
     ResourceMapping,
     SearchCall,
     Several,
@@ -50,15 +51,19 @@ _UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 
 def parameters_of(section: ResourceMapping, query: SearchQuery) -> Pairs | None:
     """Return the parameters for all criteria of a search, None if nothing can match."""
-    assert section.http is not None, "only sections of HTTP sources are sent"
     pairs: Pairs = ()
     for name in dict.fromkeys(c.parameter for c in query.criteria):
         criteria = [c for c in query.criteria if c.parameter == name]
-        sent = _Filter(section, section.http.search[name]).pairs(criteria)
+        sent = _Filter(section, _http(section).search[name]).pairs(criteria)
         if sent is None:
             return None
         pairs += sent
     return pairs
+
+
+def _http(section: ResourceMapping) -> HttpSection:
+    assert section.http is not None, "only sections of HTTP sources are sent"
+    return section.http
 
 
 _EARLIEST = datetime(1940, 1, 1)  # noqa: DTZ001 - a day of each zone
@@ -80,8 +85,7 @@ def split(section: ResourceMapping, query: SearchQuery) -> tuple[SearchQuery, ..
     (at, criterion), *others = criteria
     is_order = criterion.parameter == query.sort.key and can_split(section)
     if others or len(criterion.values) > 1 or not is_order:
-        assert section.http is not None, "only sections of HTTP sources are sent"
-        raise _refusal(section.http.search[criterion.parameter], Limit.PREFIX)
+        raise _refusal(_http(section).search[criterion.parameter], Limit.PREFIX)
     prefixes = (Prefix.LT, Prefix.GT)[:: -1 if query.sort.descending else 1]
     halves = [replace(criterion.values[0], prefix=prefix) for prefix in prefixes]
     return tuple(_with(query, replace(criterion, values=(v,)), at) for v in halves)
@@ -89,7 +93,7 @@ def split(section: ResourceMapping, query: SearchQuery) -> tuple[SearchQuery, ..
 
 def can_split(section: ResourceMapping) -> bool:
     """Whether two searches of a section can be read as one list."""
-    listed = section.http.list if section.http else None
+    listed = _http(section).list
     if listed is None or listed.total is None or listed.paging is None:
         return False
     return listed.paging.is_numbered
@@ -97,8 +101,7 @@ def can_split(section: ResourceMapping) -> bool:
 
 def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     """Return the search for the rows with the sort key, if others come before them."""
-    assert section.http is not None, "only sections of HTTP sources are sent"
-    sort = section.http.sort
+    sort = _http(section).sort
     if sort is None or not sort.nulls.come_first(descending=query.sort.descending):
         return None
     return with_key(section, query)
@@ -106,7 +109,6 @@ def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
 
 def with_key(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     """Return the search for the rows with the sort key, None where it cannot be sent."""
-    assert section.http is not None, "only sections of HTTP sources are sent"
     key = query.sort.key
     is_compared = any(c.parameter == key for c in query.criteria)
     if key is SortKey.ID or is_compared or not has_lower_bound(section, key):
@@ -114,7 +116,7 @@ def with_key(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None
     slot = SORTS[section.resource_type][key]
     rule = section.fields[slot].time
     assert rule is not None, "the loader gives every time a rule"
-    zone = section.http.search[key].zone or rule.zone
+    zone = _http(section).search[key].zone or rule.zone
     earliest = _EARLIEST.replace(tzinfo=zone)
     value = DateValue(Prefix.GE, earliest, earliest)
     return _with(query, DateCriterion(str(key), (value,)), len(query.criteria))
@@ -122,7 +124,7 @@ def with_key(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None
 
 def has_lower_bound(section: ResourceMapping, key: SortKey) -> bool:
     """Whether the rows with a sort key can be searched, by a day before all of them."""
-    call = section.http.search.get(key) if section.http else None
+    call = _http(section).search.get(key)
     return call is not None and bool(call.lower)
 
 
@@ -150,30 +152,26 @@ class _Filter(NamedTuple):
             case TokenCriterion() as tokens if self._row.system_slot:
                 self._refuse_repeated(criteria)
                 return self._identifiers(tokens)
-            case TokenCriterion() as tokens if self._names_others(tokens):
+            case TokenCriterion() as tokens if (
+                others := self._others(tokens)
+            ) is not None:
                 self._refuse_repeated(criteria)
-                return self._others(tokens)
+                name = str(self.call.excluding)
+                return _pairs(self.call, name, others) if others else ()
             case _:
                 codes = [self._codes(criterion) for criterion in criteria]
                 return _pairs(self.call, self.call.send, self._in_all(codes))
 
-    def _names_others(self, criterion: TokenCriterion) -> bool:
-        """Whether a value stands for every code without an entry, and can be sent."""
-        codes = self._field.codes
-        if self.call.excluding is None or codes is None or codes.otherwise is None:
-            return False
-        return codes.otherwise in {token.code for token in criterion.values}
+    def _others(self, criterion: TokenCriterion) -> list[str] | None:
+        """Return the codes to exclude where a value stands for every code without an entry.
 
-    def _others(self, criterion: TokenCriterion) -> Pairs | None:
-        """Return the codes that are not to match: those with an entry for another code."""
-        codes, name = self._field.codes, self.call.excluding
-        assert codes is not None, "else no value names others"
-        assert name is not None, "else no value names others"
-        wanted = {token.code for token in criterion.values}
-        unwanted = [
-            code for code, target in codes.table.items() if target not in wanted
-        ]
-        return _pairs(self.call, name, unwanted) if unwanted else ()
+        None where no value does, or where the source cannot exclude codes.
+        """
+        codes, wanted = self._field.codes, {token.code for token in criterion.values}
+        can_exclude = self.call.excluding and codes and codes.otherwise
+        if not can_exclude or codes is None or codes.otherwise not in wanted:
+            return None
+        return [code for code, target in codes.table.items() if target not in wanted]
 
     def _codes(self, criterion: Criterion) -> list[str]:
         """Return the source's own codes or ids for the values of a criterion."""
@@ -400,40 +398,30 @@ def _bounds(
     """Return the instants from which and before which a value matches."""
     if value.prefix not in _prefixes(call):
         raise _refusal(call, Limit.PREFIX)
-    match value.prefix:
-        case Prefix.GE:
-            return value.low, None
-        case Prefix.GT:
-            return value.high, None
-        case Prefix.LT:
-            return None, value.low
-        case Prefix.LE:
-            return None, value.high
-        case _:
-            return value.low, value.high
+    low, high = value.low, value.high
+    starts = {Prefix.EQ: low, Prefix.GE: low, Prefix.GT: high}
+    ends = {Prefix.EQ: high, Prefix.LE: high, Prefix.LT: low}
+    return starts.get(value.prefix), ends.get(value.prefix)
 
 
 def _written(
-    call: SearchCall,
-    rule: TimeRule | None,
-    instant: datetime,
-    less: timedelta = timedelta(),
+    call: SearchCall, rule: TimeRule | None, instant: datetime, less: timedelta
 ) -> str:
     """Return a bound as the source writes times; refused between two of its units."""
     unit = _UNITS[call.step]
     form = call.format or unit.format
-    if rule is None:
+    zone = call.zone or (rule.zone if rule else None)
+    if rule is None or zone is None:
         # A birth date is a day of the calendar, whatever the zone of the search.
         local = instant.replace(tzinfo=None)
     else:
-        local = to_local(instant, replace(rule, zone=call.zone or rule.zone))
+        local = to_local(instant, replace(rule, zone=zone))
     if (local - datetime.combine(local, time())) % unit.length:
         is_day = call.step is Step.DAY and instant.time() == time()
         raise _refusal(call, Limit.OTHER_DAYS if is_day else unit.limit)
     try:
         if "z" in directives(form) and rule is not None:
-            zoned = (instant - less).astimezone(call.zone or rule.zone)
-            return in_format(zoned, form)
+            return in_format((instant - less).astimezone(zone), form)
         return in_format(local - less, form)
     except OverflowError as error:
         raise _refusal(call, Limit.PREFIX) from error

@@ -63,13 +63,9 @@ class Offered:
     def __init__(self, adapter: Adapter, columns: Mapping[str, str]) -> None:
         self._adapter = adapter
         self._columns = columns
+        self.capabilities = adapter.capabilities
         self.check = adapter.check
         self.close = adapter.close
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the adapter offers."""
-        return self._adapter.capabilities
 
     @property
     def fingerprint(self) -> str:
@@ -163,6 +159,15 @@ def _lack_of(offered: ResourceCapabilities, criterion: Criterion) -> str:
             if any(date.prefix not in able.prefixes for date in dates):
                 return f"{name} {Limit.PREFIX}"
     return ""
+
+
+@contextmanager
+def noted(refusals: set[str]) -> Iterator[None]:
+    """Add the reason why a search is not offered, for a test of several searches."""
+    try:
+        yield
+    except pytest.skip.Exception as refusal:
+        refusals.add(str(refusal))
 
 
 class Opened:
@@ -382,30 +387,41 @@ STAYS_FOUND: tuple[Case, ...] = (
     ("visit number, zeros count", (token("identifier", "123"),), (73,)),
     ("visit number in all systems", (token("identifier", "000123"),), (72, 71, 70)),
     ("visit number in one", (token("identifier", f"{H1}|000123"),), (70,)),
-    ("visit number in none", (token("identifier", "|000123"),), (72,)),
-    ("visit number in none, ''", (token("identifier", "|123"),), (73,)),
+    (
+        "visit number in none, or in ''",
+        (token("identifier", "|000123", "|123"),),
+        (73, 72),
+    ),
     ("visit number in an unknown one", (token("identifier", "urn:x|000123"),), ()),
     ("any visit number of a system", (token("identifier", f"{H2}|"),), (71,)),
+    ("no empty number", (token("identifier", "|"),), (73, 72)),
     ("several visit numbers", (token("identifier", "V1", "A_B"),), (75, 1)),
     ("per cent", (token("identifier", "%"), token("identifier", "100%")), ()),
-    ("a % is a letter", (token("identifier", "100%"),), (74,)),
-    ("a _ is a letter", (token("identifier", "A_B"),), (75,)),
-    ("a \\ is a letter", (token("identifier", "A\\B"),), (77,)),
-    ("a quote is a letter", (token("identifier", "O'B"),), (78,)),
-    ("quotes are letters", (token("identifier", '"'),), (79,)),
-    ("no placeholder", (token("identifier", ":v0", "?"),), (81, 80)),
-    ("no empty number", (token("identifier", "|"),), (73, 72)),
+    (
+        "wildcards are letters",
+        (token("identifier", "100%", "A_B", "A\\B"),),
+        (77, 75, 74),
+    ),
+    (
+        "quotes are letters",
+        (token("identifier", "O'B", '"', ":v0", "?"),),
+        (81, 80, 79, 78),
+    ),
     ("functional unit", (token(EXTENSION, "0123"),), (6,)),
     ("functional unit without zeros", (token(EXTENSION, "123"),), (7,)),
     ("functional unit with accent", (token(EXTENSION, "É"),), (76,)),
-    ("functional unit, %", (token(EXTENSION, "%"),), (74,)),
-    ("functional unit, _", (token(EXTENSION, "_"),), (75,)),
+    ("functional unit, wildcards", (token(EXTENSION, "%", "_"),), (75, 74)),
     ("class", (token("class", "REC"),), (27,)),
     ("class of several codes", (token("class", "IMP"), patient("4")), (60,)),
     ("otherwise", (token("class", "UNK"),), (64, 63, 62, 61)),
-    ("class in other case", (token("class", "amb"),), ()),
-    ("a source's code is no class", (token("class", "HC", "URG"),), ()),
+    (
+        "a source's code is no class, nor in other case",
+        (token("class", "HC", "URG", "amb"),),
+        (),
+    ),
     ("status", (token("status", "in-progress"),), (65, 22)),
+    ("hidden is no status", (token("status", "hidden", "removed"),), ()),
+    ("a source's code is no status", (token("status", "A", "X", "Z", "S"),), ()),
     (
         "changed on a day",
         (dates("2024-03-20", parameter="_lastUpdated"),),
@@ -417,8 +433,6 @@ STAYS_FOUND: tuple[Case, ...] = (
         (32, 34, 24),
     ),
     ("changed before", (dates("lt2024", parameter="_lastUpdated"),), (42, 92)),
-    ("hidden is no status", (token("status", "hidden", "removed"),), ()),
-    ("a source's code is no status", (token("status", "A", "X", "Z", "S"),), ()),
     (
         "half a second before midnight",
         (dates("ge2024-03-13T23:59:59.5+01:00"), dates("lt2024-03-14T00:00+01:00")),
@@ -433,82 +447,68 @@ STAYS_FOUND: tuple[Case, ...] = (
         (7,),
     ),
     ("the last microsecond", (dates("2024-03-14T23:59:59.999999+01:00"),), (5,)),
-    ("merged patient", (patient("7"),), (91, 90)),
-    ("survivor", (patient("8"),), (91, 90)),
-    ("both", (patient("7", "8"),), (91, 90)),
-    ("both at once", (patient("7"), patient("8")), (91, 90)),
-    ("both or another at once", (patient("7", "2"), patient("8", "3")), (91, 90)),
-    ("one of them, as of both", (patient("7"), patient("8", "7")), (91, 90)),
-    ("no such patient", (patient("999"),), ()),
-    ("a patient is no id in a url", (patient("Patient/8"),), ()),
-    ("one patient and, no other", (patient("8"), patient("2")), ()),
-    ("one patient or another", (patient("8", "2"),), (91, 90, 42, 27)),
-    ("merged patient or another", (patient("7", "2"),), (91, 90, 42, 27)),
-    ("_id twice is and", (token("_id", "1"), token("_id", "2")), ()),
-    ("no values", (TokenCriterion("_id", ()),), ()),
     ("before years of four digits", (dates("lt0999-07"),), ()),
     (
         "since a year of three digits",
         (dates("ge0999-07"), patient("4")),
         (60, 61, 62, 63, 64, 65),
     ),
+    ("merged patient", (patient("7"),), (91, 90)),
+    ("survivor", (patient("8"),), (91, 90)),
+    ("both at once", (patient("7"), patient("8")), (91, 90)),
+    ("both or another at once", (patient("7", "2"), patient("8", "3")), (91, 90)),
+    ("one of them, as of both", (patient("7"), patient("8", "7")), (91, 90)),
+    ("merged patient or another", (patient("7", "2"),), (91, 90, 42, 27)),
+    ("no such patient", (patient("999"),), ()),
+    ("a patient is no id in a url", (patient("Patient/8"),), ()),
+    ("one patient and, no other", (patient("8"), patient("2")), ()),
+    ("_id twice is and", (token("_id", "1"), token("_id", "2")), ()),
+    ("no values", (TokenCriterion("_id", ()),), ()),
     ("no values of dates", (dates(),), ()),
     ("no values of patients", (patient(), token("_id", "1")), ()),
 )
 
 PATIENTS_FOUND: tuple[Case, ...] = (
-    ("family", (text("family", "martin"),), (1, 3)),
     ("family in capitals, cut", (text("family", "MART"),), (1, 3)),
     ("family with accent for none", (text("family", "mârtin"),), (1, 3)),
     ("family without accent for one", (text("family", "dupres"),), (1,)),
-    ("inside a word", (text("family", "artin"),), ()),
-    ("inside a word, contains", (text("family", "artin", match=CONTAINS),), (1, 3)),
+    ("inside a word, or in another order", (text("family", "artin", "tour la"),), ()),
     ("a later word", (text("family", "tour"),), (2,)),
-    ("a phrase", (text("family", "de la tour"),), (2,)),
     ("a phrase, cut", (text("family", "la to"),), (2,)),
-    ("words in another order", (text("family", "tour la"),), ()),
     ("run together", (text("family", "latour"),), (3,)),
     ("apostrophe", (text("family", "brien"),), (4,)),
     ("other apostrophe", (text("family", "l'hermite"),), (4,)),
     ("blank for apostrophe", (text("family", "l hermite"),), (4,)),
     ("ligature", (text("family", "boeuf"),), (5,)),
     ("ligature asked for", (text("family", "BŒUF"),), (5,)),
+    ("ligature in capitals", (text("given", "oedipe"),), (5,)),
     ("sharp s", (text("family", "strauss"),), (5,)),
-    ("hyphen", (text("family", "jean"),), (9,)),
     ("blank for hyphen", (text("family", "saint jean"),), (9,)),
     ("hyphen for blank", (text("family", "la-tour"),), (2,)),
     ("tilde", (text("family", "nunez"),), (9,)),
     ("stroke", (text("given", "lukasz"),), (9,)),
     ("diaeresis in two characters", (text("given", "zoé"),), (4,)),
-    ("ligature in capitals", (text("given", "oedipe"),), (5,)),
     ("given, second", (text("given", "paul"),), (1, 7, 8)),
-    ("given, both", (text("given", "jean paul"),), (1,)),
     ("given is not family", (text("given", "martin"),), ()),
     ("name is either", (text("name", "jean"),), (1, 9)),
     ("name, one of several", (text("name", "nunez", "zoe"),), (4, 9)),
     ("name, all of several", (text("name", "martin"), text("name", "jean")), (1,)),
-    ("per cent", (text("name", "%"),), ()),
-    ("per cent in it", (text("name", "100%"),), (6,)),
-    ("underscore", (text("name", "_"),), ()),
+    ("per cent in it", (text("name", "100%"), text("name", "back\\")), (6,)),
     ("underscore in it", (text("name", "a_b"),), (6,)),
-    ("underscore, no wildcard", (text("name", "m_rtin"),), ()),
-    ("backslash", (text("name", "back\\"),), (6,)),
+    ("no wildcards", (text("name", "%", "_", "m_rtin", "!%", "m!!", "m!_"),), ()),
     ("escape character", (text("name", "ping !", "m!0"),), (13,)),
-    ("escape character, no wildcard", (text("name", "!%", "m!!", "m!_"),), ()),
     ("quote in SQL", (text("name", "' OR 1=1 --"),), ()),
     ("nothing but a hyphen", (text("name", "-", match=CONTAINS),), ()),
-    ("nothing but a blank", (text("name", " "),), ()),
-    ("no character", (text("name", "\x00", "mar\x00tin", "\ud83d"),), ()),
+    ("no character", (text("name", " ", "\x00", "mar\x00tin", "\ud83d"),), ()),
     ("longer than a pattern", (text("name", "a" * 60_000, "nunez"),), (9,)),
     ("longer than a pattern, words", (text("name", "a " * 30_000),), ()),
     ("longer than a pattern, within", (text("name", "a" * 60_000, match=CONTAINS),), ()),
     ("exact", (text("family", "Martin", match=EXACT),), (1,)),
     ("exact, capitals", (text("family", "MARTIN", match=EXACT),), (3,)),
-    ("exact, part", (text("family", "Mart", match=EXACT),), ()),
-    ("exact, without accent", (text("family", "Dupres", match=EXACT),), ()),
     ("exact, with accent", (text("family", "Duprès", match=EXACT),), (1,)),
-    ("exact, one of a phrase", (text("family", "Jones", match=EXACT),), ()),
-    ("exact, wildcard", (text("family", "%", "_", match=EXACT),), ()),
+    ("exact, part", (text("family", "Mart", "Jones", "%", "_", match=EXACT),), ()),
+    ("exact, without accent", (text("family", "Dupres", match=EXACT),), ()),
+    ("contains", (text("family", "artin", match=CONTAINS),), (1, 3)),
     ("contains, over a blank", (text("family", "e la t", match=CONTAINS),), (2,)),
     ("contains, two words", (text("name", "th jo", match=CONTAINS),), (12,)),
     ("gender", (token("gender", "male"),), (1, 7, 8, 9)),
@@ -549,16 +549,11 @@ ORGANIZATIONS_FOUND: tuple[Case, ...] = (
     ("empty number", (token("identifier", f"{FINESS_SYSTEM}|"),), ("042", "H1", "H2")),
 )
 
-FOUND = [
-    pytest.param(kind, criteria, rows, id=f"{kind}-{name}")
-    for kind, cases in (
-        (STAY, STAYS_FOUND),
-        (PATIENT, PATIENTS_FOUND),
-        (ORGANIZATION, ORGANIZATIONS_FOUND),
-    )
-    for name, criteria, rows in cases
-]
-"""All of these, for `pytest.mark.parametrize`."""
+FOUND: Mapping[ResourceType, tuple[Case, ...]] = {
+    STAY: STAYS_FOUND,
+    PATIENT: PATIENTS_FOUND,
+    ORGANIZATION: ORGANIZATIONS_FOUND,
+}
 
 
 SOME: tuple[Criterion, ...] = (

@@ -19,6 +19,7 @@ from adapters.testing.hospital import Hospital, Ids
 from demo.http import KEY_HEADER
 from tests.adapters import emptied
 from tests.adapters.changeable import Changeable
+from tests.adapters.http_cases import LIMITS
 from tests.hospital_http import SECRETS
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import COLUMNS
@@ -92,9 +93,8 @@ def _http(
     server: HospitalServer = request.getfixturevalue("hospital_server")
     served = server.new_hospital(directory.name, hospital)
     file = directory / "hospital.yaml"
-    text = http_mapping_text(
-        hospital, source=f", headers: {{{KEY_HEADER}: {{env: PAS_KEY}}}}"
-    )
+    source = f", headers: {{{KEY_HEADER}: {{env: PAS_KEY}}}}, {LIMITS}"
+    text = http_mapping_text(hospital, source=source)
     file.write_text(text, encoding="utf-8")
     adapter = open_adapter(load_mapping(file, {"PAS_URL": served.url, **SECRETS}))
     yield Changeable(

@@ -1,7 +1,7 @@
 """HTTP adapters on the edge cases, in the variant of the mapping that a test needs."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,9 @@ from tests.hospital_http_rows import COLUMNS, stay
 from tests.live import HOST
 
 URL = "http://pas.invalid/api"
+LIMITS = "timeout_seconds: 30, count_timeout_seconds: 30"
+"""Of a source, on a machine that does other work too."""
+
 SECRET = "Canari Jeanne"
 WORD = f'{{"erreur": "{SECRET}"}}'
 STAY_1 = {"id": 1, "patient": {"ipp": 1}, "etat": "S", "etablissement": {"id": "H1"}}
@@ -44,9 +47,10 @@ def opened_at(
     hospital: Hospital = EDGES,
     paging: str = OFFSET,
     total: str = "total: nombre",
-    source: str = ", timeout_seconds: 30, count_timeout_seconds: 30",
+    source: str = "",
 ) -> HttpAdapter:
     """Return an adapter on an address, its mapping changed in places."""
+    source = f", {LIMITS}{source}"
     text = http_mapping_text(hospital, paging=paging, total=total, source=source)
     if not paging:
         text = text.replace("profile: full", "profile: group-a")
@@ -99,10 +103,10 @@ def api_and_adapter(
             adapter.close()
 
 
-def rows_of(page: Page) -> list[Any]:
+def rows_of(page: Page, columns: Mapping[str, str] = COLUMNS) -> list[Any]:
     """Return the rows of a page for comparing, columns by the suite's names of them."""
     rows = tuple(
-        replace(row, column=COLUMNS.get(row.column, row.column))
+        replace(row, column=columns.get(row.column, row.column))
         if isinstance(row, RowFault)
         else row
         for row in page.rows

@@ -73,6 +73,7 @@ def group_text(hospital: Hospital, paging: str, profile: str = "group-a") -> str
             "kind": "http",
             "url": {"env": "SOUTH_URL"},
             "timeout_seconds": "30",
+            "count_timeout_seconds": "30",
             "connections": "2",
         },
     }

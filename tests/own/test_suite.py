@@ -11,7 +11,7 @@ def test_the_suite_runs_with_nothing_but_what_is_installed(kestrel: Installed) -
     counted = re.search(r"(\d+) passed, (\d+) skipped in", done.stdout)
     assert counted, done.stdout
     run, skipped = map(int, counted.groups())
-    assert run > 150
+    assert run > 80
     for reason in ("Patient is not offered", "Encounter by identifier is not offered"):
         assert reason in done.stdout
     assert f"| test_contract | {run} | {skipped} | " in done.stdout
@@ -30,4 +30,5 @@ def test_the_suite_finds_a_bound_that_is_off_by_one(kestrel: Installed) -> None:
     finally:
         module.write_text(whole, "utf-8")
     assert done.returncode == 1, done.stdout
-    assert re.search(r"FAILED .*test_prefix_table\[start-le2019-03-14\]", done.stdout)
+    assert "test_prefix_table[start-le]" in done.stdout
+    assert "AssertionError: le2019-03-14" in done.stdout

@@ -311,9 +311,8 @@ def test_a_source_that_is_down_is_told_from_one_that_refuses(
 def test_all_requests_of_a_page_share_one_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paging: str
 ) -> None:
-    clock = count(step=0.1)
-    limits = ", timeout_seconds: 5"
-    with api_and_adapter(tmp_path, paging=paging, source=limits) as (api, adapter):
+    clock = count(step=0.6)
+    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
         api.most = 1
         fake = SimpleNamespace(monotonic=lambda: next(clock), sleep=None)
         monkeypatch.setattr(client, "time", fake)

@@ -1,8 +1,6 @@
 """json-server 0.17 from npm, a list API that nobody here wrote, without a shim."""
 
 import json
-import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +24,8 @@ from adapters.testing.harness import (
     walk,
 )
 from tests.adapters.http.test_plain_api import MODEL, expected, shown
-from tests.live import HOST
+from tests.live import HOST, free_ports
+from tests.npm import npm_install
 from tests.plain_api import PLAIN, plain_mapping_text, plain_rows
 
 VERSION = "json-server@0.17.4"
@@ -43,27 +42,10 @@ SEARCHES: tuple[Any, ...] = (
 
 @pytest.fixture(scope="module")
 def json_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if not (npm and node):
-        pytest.skip("npm and node")
     folder = tmp_path_factory.mktemp("json-server")
-    install = [
-        npm,
-        "install",
-        "--no-audit",
-        "--no-fund",
-        "--prefix",
-        str(folder),
-        VERSION,
-    ]
-    if subprocess.run(
-        install, capture_output=True, timeout=300, check=False
-    ).returncode:
-        pytest.skip(f"npm cannot install {VERSION}")
+    node, port = npm_install(folder, VERSION), str(free_ports())
     data = folder / "db.json"
     data.write_text(json.dumps({"stays": plain_rows(PLAIN.stays)}), encoding="utf-8")
-    with socket.create_server((HOST, 0)) as free:
-        port = str(free.getsockname()[1])
     program = folder / "node_modules" / ".bin" / "json-server"
     command = [node, str(program), "--quiet", "--host", HOST, "--port", port, str(data)]
     process = subprocess.Popen(command)

@@ -15,7 +15,6 @@ from adapters.contract import (
     NotAskableError,
     NotFoundError,
     Page,
-    RowFault,
     Sort,
     SortKey,
     SourceDataError,
@@ -33,6 +32,7 @@ from adapters.testing.harness import (
     token,
     walk,
 )
+from tests.adapters import http_cases
 from tests.hospital_http import serving
 from tests.plain_api import (
     COLUMNS,
@@ -74,11 +74,7 @@ def plain(
 
 def shown(page: Page) -> list[Any]:
     """Return the rows of a page for comparing, columns by the suite's names of them."""
-    rows = tuple(
-        replace(row, column=COLUMNS[row.column]) if isinstance(row, RowFault) else row
-        for row in page.rows
-    )
-    return rows_of(replace(page, rows=rows))
+    return http_cases.rows_of(page, COLUMNS)
 
 
 def expected(*criteria: Any, sort: Sort = NEWEST_FIRST) -> list[Any]:

@@ -17,7 +17,6 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
 from adapters.contract import (
-    Criterion,
     Group,
     Position,
     ResourceType,
@@ -129,9 +128,7 @@ def _queries(kind: ResourceType) -> Iterator[SearchQuery]:
     sorts = [case.values[1] for case in ORDERS if case.values[0] is kind]
     for sort in sorts:
         yield ask(of=kind, sort=sort)
-    cases: list[tuple[Criterion, ...]] = [
-        case.values[1] for case in FOUND if case.values[0] is kind
-    ]
+    cases = [criteria for _, criteria, _ in FOUND[kind]]
     cases += [(criterion,) for criterion in SOME if kind is STAY]
     for criteria in cases:
         yield ask(*criteria, of=kind, sort=sorts[0])

@@ -139,9 +139,8 @@ def test_a_pasted_search_finds_the_same_rows(
 ) -> None:
     url, adapter, opened = hospital
     cases: list[tuple[Criterion, ...]] = [
-        tuple(with_ids(opened, each) for each in case.values[1])
-        for case in FOUND
-        if case.values[0] is kind
+        tuple(with_ids(opened, each) for each in criteria)
+        for _, criteria, _ in FOUND[kind]
     ]
     for criteria in [(), *cases]:
         query = ask(*criteria, of=kind)
