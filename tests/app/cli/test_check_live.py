@@ -369,6 +369,34 @@ def test_rows_between_the_newest_and_the_oldest_are_examined(
 
 
 @sqlite
+def test_searches_are_measured_where_no_index_has_the_order_of_the_sample(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    """The start of some rows takes forever: only an order by id can leave them out."""
+    fill(url, kind, ("DROP INDEX stays_patient",))
+    run(
+        url,
+        "INSERT INTO stays WITH RECURSIVE n(i) AS"
+        " (SELECT 121 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)"
+        " SELECT i, i, 'S', 'HC', '2020-06-10 08:00:00', NULL, 'V' || i, 'U1',"
+        " '2021-06-01 00:00:00' FROM n",
+    )
+    endless = "SELECT 1 UNION ALL SELECT i + 1 FROM n"
+    began = (
+        f"(WITH RECURSIVE n(i) AS ({endless}) SELECT max(i) FROM n WHERE stay_id > 0)"
+    )
+    rows = f"SELECT s.*, CASE WHEN stay_id > 1100 THEN {began} ELSE began END AS first"
+    changes = (
+        ("may_write: true", "may_write: true, timeout_seconds: 1"),
+        ("rows: SELECT * FROM stays", f"rows: {rows} FROM stays s"),
+        ("start: {from: began}", "start: {from: first}"),
+    )
+    costs = measured(written(tmp_path, *changes), capsys)
+    assert costs["Encounter?_id"]["rows"] == 1
+    assert "(patient_id" in costs["Encounter?patient"]["indexes"][0]
+
+
+@sqlite
 def test_a_check_ends_in_time(kind: str, url: str, tmp_path: Path) -> None:
     fill(url, kind)
     (finding,) = check_live(written(tmp_path), seconds=0)
