@@ -53,9 +53,7 @@ from adapters.inspection import (
     doubtful_times,
     far_days,
     has_far_days,
-    has_offset,
     hidden_zone,
-    hides_its_zone,
     never_filled,
     plain_text,
     timed,
@@ -272,8 +270,7 @@ def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Finding]
         return
     column = place.field.columns[0]
     values = [_value(row, path_of(column)) for row in sample.rows]
-    if hides_its_zone(place) and not any(map(has_offset, values)):
-        yield hidden_zone(place, column)
+    yield from hidden_zone(place, column, lambda: values)
     if has_far_days(place):
         yield from far_days(place, column, [(value, 1) for value in values], now)
 

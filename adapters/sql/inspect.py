@@ -42,14 +42,12 @@ from adapters.inspection import (
     far_days,
     far_from,
     has_far_days,
-    has_offset,
     hidden_zone,
-    hides_its_zone,
     holds_same,
     never_filled,
+    rows_that,
     selects,
     unnamed,
-    unused,
 )
 from adapters.mapping.model import FieldMapping, SourceMapping, TimeRule
 from adapters.mapping.slots import Kind as SlotKind
@@ -128,10 +126,6 @@ def _iso_format(values: list[object]) -> str:
 def _literally(condition: sa.ColumnElement[bool]) -> Condition:
     """Return a condition as a SELECT of the mapping writes it, without the dialect's care."""
     return Condition(str(condition), (), lambda _names: condition)
-
-
-def _rows(number: int, one: str, several: str) -> str:
-    return f"1 row {one}" if number == 1 else f"{number:,} rows {several}"
 
 
 class Inspection:
@@ -365,7 +359,7 @@ class Inspection:
             # `column.is_null` finds no zeros.
             both = all_of([self.served, is_zero, _literally(column.plain.is_(None))])
             is_null = self.count(columns, both) > 0
-            text = f"{_rows(rows, 'contains', 'contain')} {zero}, which "
+            text = f"{rows_that(rows, 'contain')} {zero}, which "
             text += "the database also matches with IS NULL" if is_null else "is no day"
             text += f". Use NULLIF({name}, 0) in the SELECT"
             self.reported.add((name, "not readable"))
@@ -456,7 +450,7 @@ class Inspection:
         of_merged = in_rows(column, merges.columns, merges.id, is_merged)
         if stays := self.count(section.columns, all_of([self.served, of_merged])):
             text = (
-                f"{_rows(stays, 'has', 'have')} a patient who was replaced: searches by the"
+                f"{rows_that(stays, 'have')} a patient who was replaced: searches by the"
                 " survivor do not find them"
             )
             yield self.at(place, text, Severity.WARNING, "merges: follow")
@@ -471,31 +465,21 @@ class Inspection:
         name = merges.survivor.column.name
         column = str(self.origins_of(patients.rows).get(name, name))
         text = (
-            f"{_rows(lost, 'leads', 'lead')} into a circle of merges, where no patient is"
+            f"{rows_that(lost, 'lead')} into a circle of merges, where no patient is"
             " the last: their stays keep their own patient"
         )
         yield Finding.of_field(place, column, text, Severity.WARNING)
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""
-        counts: list[Counted] = []
         for place in self.places:
             if place.field.codes is None or not place.field.columns:
                 continue
             try:
-                counts.append(self._count_codes(place))
+                counts = self._count_codes(place)
+                yield from unnamed(counts, self.section.mapping.required)
             except SourceTimedOutError:
                 yield self.timed_out(f"codes of {self.column(place)}")
-        required = self.section.mapping.required
-        yield from dict.fromkeys(
-            one for each in counts for one in unnamed(each, required)
-        )
-        by_table: dict[str, list[Counted]] = {}
-        for each in counts:
-            by_table.setdefault(each.codes.name, []).append(each)
-        for of_table in by_table.values():
-            if all(len(each.counts) <= MOST for each in of_table):
-                yield from unused(of_table[-1].codes, of_table)
 
     def _count_codes(self, place: Place) -> Counted:
         """Count the codes in rows that are served, and in items that count."""
@@ -525,7 +509,7 @@ class Inspection:
             served = ALWAYS if place.rows else self.served
             if rows := self.count(columns, all_of([served, column.ends_in_blanks])):
                 text = (
-                    f"{_rows(rows, 'ends', 'end')} in blanks, which the database counts:"
+                    f"{rows_that(rows, 'end')} in blanks, which the database counts:"
                     " searches do not find them. RTRIM the column in the SELECT"
                 )
                 yield self.at(place, text, Severity.ERROR)
@@ -537,9 +521,9 @@ class Inspection:
                 continue
             name = place.field.filter_column or place.field.columns[0]
             kind, rule = self.section.columns.column(name).kind, place.field.time
-            may_hide = hides_its_zone(place) and kind is not Kind.INSTANT
-            if may_hide and not any(map(has_offset, self._values(place))):
-                yield hidden_zone(place, self.column(place))
+            if kind is not Kind.INSTANT:
+                values = partial(self._values, place)
+                yield from hidden_zone(place, self.column(place), values)
             findings = (
                 self._of_time(place, kind, rule) if rule else self._of_type(place, kind)
             )
