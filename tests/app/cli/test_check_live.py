@@ -386,10 +386,15 @@ def test_searches_are_measured_where_no_index_has_the_order_of_the_sample(
         f"(WITH RECURSIVE n(i) AS ({endless}) SELECT max(i) FROM n WHERE stay_id > 0)"
     )
     rows = f"SELECT s.*, CASE WHEN stay_id > 1100 THEN {began} ELSE began END AS first"
+    searches = (
+        "search: [_id, patient, date, identifier, status, class, service-provider"
+    )
     changes = (
-        ("may_write: true", "may_write: true, timeout_seconds: 1"),
+        ("may_write: true", "may_write: true, timeout_seconds: 2"),
         ("rows: SELECT * FROM stays", f"rows: {rows} FROM stays s"),
         ("start: {from: began}", "start: {from: first}"),
+        (f"{searches}._extension]", "search: [_id, patient]"),
+        ("sort: [date, _lastUpdated]", "sort: [date]"),
     )
     costs = measured(written(tmp_path, *changes), capsys)
     assert costs["Encounter?_id"]["rows"] == 1
