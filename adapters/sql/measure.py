@@ -133,11 +133,18 @@ class Measuring:
         lacks = [lack for place in places for lack in self._lacking(place, query)]
         lacks += self._lacking_of_merges(places[0], query)
         name = f"{self._kind}?{word}"
+        costs: list[Measurement] = []
         try:
-            costs = [self._cost(name, query)]
+            costs.append(self._cost(name, query))
             if query.criteria:
-                costs += self._cost_of_count(f"{name}, count", query)
                 costs += self._costs_of_merges(f"{name}, merges", query)
+                costs.append(self._cost_of_count(f"{name}, count", query))
+        except TooCostlyError:
+            text = (
+                f"'{word}' is refused (422) where more than one page matches: counting"
+            )
+            text += " takes longer than source.count_timeout_seconds"
+            yield self._of_index(places[0], text, Severity.WARNING)
         except SourceTimedOutError:
             text = f"'{word}' fails: it takes longer than source.timeout_seconds"
             yield self._of_index(places[0], text, Severity.WARNING)
@@ -174,16 +181,13 @@ class Measuring:
                 break
         return Measurement(name, milliseconds, len(page.rows), read)
 
-    def _cost_of_count(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
-        """Yield what counting costs, unless the service itself gives up."""
-        try:
-            total, milliseconds = timed(partial(self._adapter.count, query))
-        except TooCostlyError:
-            return
+    def _cost_of_count(self, name: str, query: SearchQuery) -> Measurement:
+        """Return what counting costs. Raises TooCostlyError as the service does."""
+        total, milliseconds = timed(partial(self._adapter.count, query))
         meant, _ = self._section.meant(self._database, query)
         condition = self._section.filters.of_query(meant)
         rows = self._database.rows_read(self._section.columns.count(condition))
-        yield Measurement(name, milliseconds, total, rows and rows.read)
+        return Measurement(name, milliseconds, total, rows and rows.read)
 
     def _costs_of_merges(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
         """Yield what the first step along merges costs."""
