@@ -205,17 +205,17 @@ def check_file(
     file: Path, *, is_live: bool
 ) -> tuple[list[Result], CannotRunError | None]:
     """Return the results for a file, and why its source could not be checked."""
-    findings, error = list(check(file, is_live=is_live)), None
-    costs: list[Measurement] = []
-    if any(f.severity is Severity.ERROR for f in findings):
-        return [*_ranked(findings)], None
+    of_file, error = list(check(file, is_live=is_live)), None
+    if any(finding.severity is Severity.ERROR for finding in of_file):
+        return [*_ranked(of_file)], None
+    results: list[Result] = [*of_file]
     if is_live:
         try:
-            results = list(check_live(file))
-            findings += [each for each in results if isinstance(each, Finding)]
-            costs += [each for each in results if isinstance(each, Measurement)]
+            results += check_live(file)
         except CannotRunError as unavailable:
             error = unavailable
+    findings = [each for each in results if isinstance(each, Finding)]
+    costs = [each for each in results if isinstance(each, Measurement)]
     try:
         accepted = load_mapping(file, None).known
     except MappingError:
@@ -466,10 +466,10 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
         raise CannotRunError(f"{file}: {error}") from error
     with closing(adapter):
         results = list(dict.fromkeys(_results(file, adapter, seconds)))
-    findings = [each for each in results if isinstance(each, Finding)]
     for source in exposed_sources(mapping):
         details = (WITHOUT_TLS, "source.url", "", Severity.WARNING, source.remedy)
-        findings.append(Finding.at(source.mark, *details))
+        results.append(Finding.at(source.mark, *details))
+    findings = [each for each in results if isinstance(each, Finding)]
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from (each for each in results if isinstance(each, Measurement))
 
