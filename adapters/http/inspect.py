@@ -19,6 +19,7 @@ from adapters.contract import (
     DateCriterion,
     DateValue,
     EncounterRecord,
+    GoneError,
     NotAskableError,
     NotFoundError,
     Page,
@@ -160,36 +161,33 @@ def checks(sample: Sample) -> Iterator[Check]:
         ("orders", _check_orders),
         ("read", _check_read),
     ):
-        yield Check(f"{sample.kind}: {subject}", _reporting(sample, subject, check))
+        run = partial(_run, sample, subject, check)
+        yield Check(f"{sample.kind}: {subject}", run)
 
 
-def _reporting(
+def _run(
     sample: Sample, subject: str, check: Callable[[Sample], Iterator[Result]]
-) -> Callable[[], Iterator[Result]]:
-    """Return a check that reports the source's refusals as findings."""
-
-    def run() -> Iterator[Result]:
-        if sample.refused:
-            return
-        try:
-            yield from check(sample)
-        except SourceDataError as error:
-            sample.refused = subject == "rows"
-            http = sample.source.http
-            authenticates = http is not None and bool(http.headers or http.auth)
-            is_access = error.refused or error.code == _FORBIDDEN
-            if is_access and not authenticates:
-                text = (
-                    "the source refuses access, and the file sends neither headers nor"
-                    " auth: how does the API authenticate its clients?"
-                )
-                yield Finding.at(sample.source.mark, text, "source")
-            elif error.refused:
-                raise
-            else:
-                yield _refusal(sample, subject, error)
-
-    return run
+) -> Iterator[Result]:
+    """Run a check; what the source refuses is a finding, and refused rows end the others."""
+    if sample.refused:
+        return
+    try:
+        yield from check(sample)
+    except SourceDataError as error:
+        sample.refused = subject == "rows"
+        http = sample.source.http
+        authenticates = http is not None and bool(http.headers or http.auth)
+        is_access = error.refused or error.code == _FORBIDDEN
+        if is_access and not authenticates:
+            text = (
+                "the source refuses access, and the file sends neither headers nor auth:"
+                " how does the API authenticate its clients?"
+            )
+            yield Finding.at(sample.source.mark, text, "source")
+        elif error.refused:
+            raise
+        else:
+            yield _refusal(sample, subject, error)
 
 
 def _refusal(sample: Sample, subject: str, error: SourceDataError) -> Finding:
@@ -573,7 +571,7 @@ def _check_read(sample: Sample) -> Iterator[Finding]:
     place = next(p for p in places_of(sample.section.mapping) if p.slot == "id")
     try:
         sample.adapter.read(sample.kind, record.id)
-    except NotFoundError:
+    except (NotFoundError, GoneError):
         text = "read finds nothing by the id of a row of the list"
         yield Finding.of_field(place, place.field.columns[0], text, Severity.ERROR)
 

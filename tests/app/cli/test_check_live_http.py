@@ -312,6 +312,17 @@ def test_a_read_that_is_refused_is_an_error_at_its_line(
     assert 'read: {path: "/sejours/{id}"}' in line_of(one, tmp_path)
 
 
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_row_of_the_list_that_cannot_be_read_is_an_error(
+    api: Api, check: Check, status: int
+) -> None:
+    api.strange = lambda request: (
+        answer({}, status) if request.path.startswith("/sejours/") else None
+    )
+    (one,) = [one for one in check() if one["severity"] == "error"]
+    assert one["element"] == "Encounter.id"
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_file_without_credentials_is_one_error_at_its_source(
     status: int, api: Api, tmp_path: Path, check: Check
