@@ -405,11 +405,19 @@ def holds_same(place: Place, shown: object, searched: object) -> bool:
     return bool(value == compared)
 
 
+def rows_that(number: int, verb: str = "") -> str:
+    """Return so many rows in words, and what they do: "1 row has", "1,200 rows have"."""
+    if number == 1:
+        return f"1 row {'has' if verb == 'have' else f'{verb}s'}" if verb else "1 row"
+    return f"{number:,} rows {verb}".rstrip()
+
+
 def empty(place: Place, column: str, rows: int) -> Finding:
     """Return the finding of rows that lack what they must have."""
-    have = "1 row has" if rows == 1 else f"{rows:,} rows have"
-    text = f"{have} nothing here, which is required: such rows cannot be served"
-    return Finding.of_field(place, column, text, Severity.ERROR)
+    text = (
+        f"{rows_that(rows, 'have')} nothing here, which is required: such rows cannot"
+    )
+    return Finding.of_field(place, column, f"{text} be served", Severity.ERROR)
 
 
 MOST = 100
@@ -474,15 +482,14 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Findi
     others = {c: n for c, n in counts.items() if c not in codes.table}
     if not others:
         return
+    text = f"codes.{codes.name} names no {_named(others)}"
     if not _are_codes(column_counts):
         yield _many_values(column_counts, sum(others.values()))
     elif codes.otherwise is not None:
-        text = f"codes.{codes.name} names no {_named(others)}"
         text += f": all become '{codes.otherwise}'"
         topic = "code tables whose 'otherwise' is used"
         yield Finding.of_field(place, column, text, Severity.NOTE, "", topic)
     else:
-        text = f"codes.{codes.name} names no {_named(others)}"
         text += ": such rows cannot be served"
         mark, lines = codes.mark or place.field.mark, _entries(others, column_counts)
         yield Finding.at(mark, text, place.element, column, remedy=lines)
@@ -509,18 +516,6 @@ def without_code(rule: str) -> str:
     return _CODE_OF_RULE.sub(" in ", rule)
 
 
-def unused(codes: CodeTable, column_counts: Iterable[Counted]) -> Iterator[Finding]:
-    """Yield the entries of a table that no row of its fields has."""
-    every = list(column_counts)
-    never = [c for c in codes.table if not any(c in each.counts for each in every)]
-    if never and codes.mark:
-        names = ", ".join(map(repr, never[:_SHOWN]))
-        columns = ", ".join(dict.fromkeys(each.column for each in every))
-        text, element = f"no row has {names}{_more(never)}", f"codes.{codes.name}"
-        topic = "code tables with entries that no row has"
-        yield Finding.at(codes.mark, text, element, columns, Severity.NOTE, topic=topic)
-
-
 def _are_codes(column_counts: Counted) -> bool:
     """Whether values come back often enough to be codes, and not names of people.
 
@@ -542,15 +537,17 @@ def _many_values(column_counts: Counted, rows: int) -> Finding:
     if column_counts.codes.otherwise is not None:
         return Finding.of_field(place, column, text, Severity.WARNING)
     least = "at least " if len(counts) > MOST else ""
-    text = f"{least}{_rows(rows)} cannot be served: no entry for their value; {text}"
+    text = (
+        f"{least}{rows_that(rows)} cannot be served: no entry for their value; {text}"
+    )
     return Finding.of_field(place, column, text, Severity.ERROR)
 
 
 def _named(codes: Mapping[str, int]) -> str:
     short = [(c, n) for c, n in _by_rows(codes) if len(c) <= LONGEST_CODE]
-    texts = [f"{code!r} ({_rows(n)})" for code, n in short[:_SHOWN]]
+    texts = [f"{code!r} ({rows_that(n)})" for code, n in short[:_SHOWN]]
     if longer := sum(n for c, n in codes.items() if len(c) > LONGEST_CODE):
-        texts.append(f"texts too long for a code ({_rows(longer)})")
+        texts.append(f"texts too long for a code ({rows_that(longer)})")
     return ", ".join(texts) + _more(short)
 
 
@@ -561,7 +558,7 @@ def _entries(codes: Mapping[str, int], column_counts: Counted) -> str:
     )
     words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
     return "\n".join(
-        f"{code if _PLAIN.fullmatch(code) else repr(code)}: '?'   # {_rows(n)}; {words}"
+        f"{code if _PLAIN.fullmatch(code) else repr(code)}: '?'   # {rows_that(n)}; {words}"
         for code, n in _by_rows(codes)[:_SHOWN]
         if len(code) <= LONGEST_CODE
     )
@@ -572,13 +569,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 def _by_rows(codes: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(codes.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _rows(number: int, verb: str = "") -> str:
-    """Return so many rows in words, and what they do."""
-    if number == 1:
-        return f"1 row {verb}s" if verb else "1 row"
-    return f"{number:,} rows {verb}".rstrip()
 
 
 def _more(items: Sequence[object]) -> str:
@@ -622,21 +612,21 @@ def never_filled(
             has_any = _has_any(own, positions, field.columns)
             element = f"{kind}.{slot.element}"
             yield _unfilled(field.mark, element, source, text, has_any)
-    for listed in LISTS[kind]:
-        for item in section.items.get(listed.name, ()):
-            of = [r for _, below in rows for r in below.get(item, ())]
-            of = of if item.rows else own
-            read = item_reader(item, listed, positions)
-            if any(_gives(read, row) for row in of):
-                continue
-            content = [
-                item.fields[name] for name in listed.content if name in item.fields
-            ]
-            wanted = [c for each in (*content, *item.lines) for c in each.columns]
-            why = _why(item, of, positions)
-            has_any = bool(why) or _has_any(of, item_positions(item, positions), wanted)
-            element = f"{kind}.{listed.element}"
-            yield _unfilled(item.mark, element, "", text + why, has_any)
+    items = (
+        (each, item)
+        for each in LISTS[kind]
+        for item in section.items.get(each.name, ())
+    )
+    for listed, item in items:
+        of = [r for _, below in rows for r in below.get(item, ())] if item.rows else own
+        read = item_reader(item, listed, positions)
+        if any(_gives(read, row) for row in of):
+            continue
+        content = [item.fields[n] for n in listed.content if n in item.fields]
+        wanted = [c for each in (*content, *item.lines) for c in each.columns]
+        why = _why(item, of, positions)
+        has_any = bool(why) or _has_any(of, item_positions(item, positions), wanted)
+        yield _unfilled(item.mark, f"{kind}.{listed.element}", "", text + why, has_any)
 
 
 def _why(item: ItemMapping, rows: list[Row], positions: Mapping[str, int]) -> str:
@@ -712,16 +702,30 @@ def _compared(record: Record, row: SearchParameter) -> tuple[Any, str | None]:
     return None, None
 
 
-def hides_its_zone(place: Place) -> bool:
-    """Tell whether nothing in the file says by whose clock a last change is written."""
+def hidden_zone(
+    place: Place, column: str, values: Callable[[], Iterable[object]]
+) -> Iterator[Finding]:
+    """Yield the doubt about last changes of which nothing says by whose clock they are.
+
+    No row can show that they are read wrongly. Neither the file says it nor, by its own
+    distance from UTC, one of `values`.
+    """
     rule = place.field.time
     is_change = place.field.slot == "last_updated" and bool(place.field.columns)
-    if rule is None or rule.says_zone or not is_change:
-        return False
-    return "%z" not in (rule.format or "")
+    if rule is None or rule.says_zone or not is_change or "%z" in (rule.format or ""):
+        return
+    if any(map(_has_offset, values())):
+        return
+    zone = rule.zone.key
+    text = (
+        f"nothing says by whose clock it is written: it is read in {zone}, and no row shows"
+        " whether that is wrong. Ask the vendor, and say what you are told"
+    )
+    remedy = f"time_zone: UTC   # or {zone}"
+    yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
 
 
-def has_offset(value: object) -> bool:
+def _has_offset(value: object) -> bool:
     """Tell whether a value says its own distance from UTC."""
     if isinstance(value, datetime):
         return value.tzinfo is not None
@@ -729,18 +733,6 @@ def has_offset(value: object) -> bool:
 
 
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
-
-
-def hidden_zone(place: Place, column: str) -> Finding:
-    """Return the doubt about such a time: no row can show that it is read wrongly."""
-    assert place.field.time is not None, "only times have a zone"
-    zone = place.field.time.zone.key
-    text = (
-        f"nothing says by whose clock it is written: it is read in {zone}, and no row shows"
-        " whether that is wrong. Ask the vendor, and say what you are told"
-    )
-    remedy = f"time_zone: UTC   # or {zone}"
-    return Finding.of_field(place, column, text, Severity.WARNING, remedy)
 
 
 _FAR = timedelta(days=20 * 365)
@@ -766,7 +758,6 @@ def far_days(
 
     A day that is no end of a year and comes once is not quoted: it may be a typing error.
     """
-    field, verb, others = place.field, place.slot, 0
     rows_of: Counter[date] = Counter()
     texts: dict[date, dict[str, None]] = {}
     for value, rows in values:
@@ -776,20 +767,17 @@ def far_days(
             if isinstance(value, datetime):
                 text = text.removesuffix(" 00:00:00")
             texts.setdefault(day, {})[text] = None
-    quoted = []
-    for day, rows in sorted(rows_of.items()):
-        if rows > 1 or (day.month, day.day) in ((12, 31), (1, 1)):
-            quoted.append(day)
-        else:
-            others += rows
+    ends = ((12, 31), (1, 1))
+    quoted = [d for d, n in rows_of.items() if n > 1 or (d.month, d.day) in ends]
     if quoted:
-        days = " and ".join(f"{_rows(rows_of[d], verb)} on {d}" for d in quoted)
-        absent = [*sorted(field.absent), *(text for d in quoted for text in texts[d])]
-        text = f"{days}: no value? Then say so with absent"
+        quoted.sort()
+        days = (f"{rows_that(rows_of[d], place.slot)} on {d}" for d in quoted)
+        absent = [*sorted(place.field.absent), *(t for d in quoted for t in texts[d])]
+        text = f"{' and '.join(days)}: no value? Then say so with absent"
         remedy = f"absent: {json.dumps(absent, ensure_ascii=False)}"
         yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
-    if others:
-        text = f"{_rows(others, verb)} more than 20 years ahead: is a year wrong?"
+    if others := sum(n for day, n in rows_of.items() if day not in quoted):
+        text = f"{rows_that(others, place.slot)} more than 20 years ahead: is a year wrong?"
         yield Finding.of_field(place, column, text, Severity.WARNING)
 
 
@@ -848,25 +836,18 @@ _Doubts: TypeAlias = Iterator[tuple[Severity, str]]
 
 
 def _of_times(times: Collection[datetime], rule: TimeRule) -> _Doubts:
-    number = f"{len(times):,} times"
-    if twice := sum(_happens_twice(moment, rule) for moment in times):
-        text = f"{twice:,} of {number} happen twice (autumn clock change)"
-        yield Severity.NOTE, f"{text}, and are read as the {rule.twice}"
+    """Yield the doubt about times that are all days of another zone."""
     if len(times) < _ENOUGH or rule.at is not None:
         return
-    if all(moment.astimezone(rule.zone).time() == time() for moment in times):
-        text = f"all of {number} are at 00:00: does the column hold days only?"
-        yield Severity.NOTE, text
-    elif all(moment.astimezone(UTC).time() == time() for moment in times):
-        text = f"all of {number} are at 00:00 in UTC, not in {rule.zone.key}"
+    is_day, is_utc_day = (
+        all(moment.astimezone(zone).time() == time() for moment in times)
+        for zone in (rule.zone, UTC)
+    )
+    if is_utc_day and not is_day:
+        text = (
+            f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone.key}"
+        )
         yield Severity.WARNING, f"{text}: is the time zone of the column right?"
-
-
-def _happens_twice(moment: datetime, rule: TimeRule) -> bool:
-    """Whether the clock of the column shows this time twice."""
-    local = moment.astimezone(rule.zone)
-    first, second = (local.replace(fold=fold).utcoffset() for fold in (0, 1))
-    return first is not None and second is not None and first > second
 
 
 def _ahead(

@@ -68,7 +68,7 @@ class Matcher:
                 return any(self._in_range(record, row, value) for value in dates)
             case StringCriterion(values=texts, match=how):
                 parts = tuple(_values(record, row))
-                return any(_matches_text(p, text, how) for text in texts for p in parts)
+                return any(matches_text(p, text, how) for text in texts for p in parts)
             case ReferenceCriterion(values=ids):
                 return any(id in ids for id in _values(record, row))
 
@@ -78,11 +78,11 @@ class Matcher:
         if is_period and isinstance(record, EncounterRecord):
             start = utc(record.start) if record.start else _EARLIEST
             end = utc(record.end) if record.end else _LATEST
-            return _compares(value.prefix, start, end, low, high)
+            return compares(value.prefix, start, end, low, high)
         return any(
-            _compares(value.prefix, utc(moment), utc(moment), low, high)
+            compares(value.prefix, utc(moment), utc(moment), low, high)
             if isinstance(moment, datetime)
-            else _compares(value.prefix, moment, moment, *self._days(value))
+            else compares(value.prefix, moment, moment, *self._days(value))
             for moment in _values(record, row)
         )
 
@@ -130,7 +130,7 @@ def _is_token(token: Token, wanted: Token) -> bool:
     return wanted.system in (None, token.system) and wanted.code in (None, token.code)
 
 
-def _matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) -> bool:
+def matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) -> bool:
     """Whether one value of a record matches a text; it may consist of several texts.
 
     A phrase may span them; EXACT compares each of them as a whole.
@@ -142,7 +142,7 @@ def _matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) ->
     return compare(fold(" ".join(parts)), fold(value))
 
 
-def _compares(prefix: Prefix, start: date, end: date, low: date, high: date) -> bool:
+def compares(prefix: Prefix, start: date, end: date, low: date, high: date) -> bool:
     """Compare a period with [low, high), by the wording of STU3's table of prefixes.
 
     All are days, or instants in UTC. The end belongs to the period; where both ends are the

@@ -5,7 +5,7 @@ ignores, so every filter, order and page is requested once and compared with the
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -19,6 +19,7 @@ from adapters.contract import (
     DateCriterion,
     DateValue,
     EncounterRecord,
+    GoneError,
     NotAskableError,
     NotFoundError,
     Page,
@@ -53,9 +54,7 @@ from adapters.inspection import (
     doubtful_times,
     far_days,
     has_far_days,
-    has_offset,
     hidden_zone,
-    hides_its_zone,
     never_filled,
     plain_text,
     timed,
@@ -162,36 +161,33 @@ def checks(sample: Sample) -> Iterator[Check]:
         ("orders", _check_orders),
         ("read", _check_read),
     ):
-        yield Check(f"{sample.kind}: {subject}", _reporting(sample, subject, check))
+        run = partial(_run, sample, subject, check)
+        yield Check(f"{sample.kind}: {subject}", run)
 
 
-def _reporting(
+def _run(
     sample: Sample, subject: str, check: Callable[[Sample], Iterator[Result]]
-) -> Callable[[], Iterator[Result]]:
-    """Return a check that reports the source's refusals as findings."""
-
-    def run() -> Iterator[Result]:
-        if sample.refused:
-            return
-        try:
-            yield from check(sample)
-        except SourceDataError as error:
-            sample.refused = subject == "rows"
-            http = sample.source.http
-            authenticates = http is not None and bool(http.headers or http.auth)
-            is_access = error.refused or error.code == _FORBIDDEN
-            if is_access and not authenticates:
-                text = (
-                    "the source refuses access, and the file sends neither headers nor"
-                    " auth: how does the API authenticate its clients?"
-                )
-                yield Finding.at(sample.source.mark, text, "source")
-            elif error.refused:
-                raise
-            else:
-                yield _refusal(sample, subject, error)
-
-    return run
+) -> Iterator[Result]:
+    """Run a check; what the source refuses is a finding, and refused rows end the others."""
+    if sample.refused:
+        return
+    try:
+        yield from check(sample)
+    except SourceDataError as error:
+        sample.refused = subject == "rows"
+        http = sample.source.http
+        authenticates = http is not None and bool(http.headers or http.auth)
+        is_access = error.refused or error.code == _FORBIDDEN
+        if is_access and not authenticates:
+            text = (
+                "the source refuses access, and the file sends neither headers nor auth:"
+                " how does the API authenticate its clients?"
+            )
+            yield Finding.at(sample.source.mark, text, "source")
+        elif error.refused:
+            raise
+        else:
+            yield _refusal(sample, subject, error)
 
 
 def _refusal(sample: Sample, subject: str, error: SourceDataError) -> Finding:
@@ -272,8 +268,7 @@ def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Finding]
         return
     column = place.field.columns[0]
     values = [_value(row, path_of(column)) for row in sample.rows]
-    if hides_its_zone(place) and not any(map(has_offset, values)):
-        yield hidden_zone(place, column)
+    yield from hidden_zone(place, column, lambda: values)
     if has_far_days(place):
         yield from far_days(place, column, [(value, 1) for value in values], now)
 
@@ -371,28 +366,31 @@ def _check_filters(sample: Sample) -> Iterator[Result]:
 def _check_filter(sample: Sample, place: Place, query: SearchQuery) -> Iterator[Result]:
     (criterion,) = query.criteria
     name, severity, texts = criterion.parameter, Severity.ERROR, list[str]()
-    try:
-        (page, error), milliseconds = timed(partial(sample.search, query))
-        if page:
-            name_of_search = f"{sample.kind}?{name}"
-            yield Measurement(name_of_search, milliseconds, len(page.rows))
-        if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
-            texts = list(_ignored_bounds(sample, query))
-        if error:
-            texts = texts or [f"does not filter: {error}"]
-        elif not page or not page.rows:
-            texts = ["brings no row, though the list has one with the value"]
-        elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
-            severity = Severity.WARNING
-            texts = [f"brings as many rows as no filter: {_KNOWN}"]
-        texts = texts or list(_ignored_values(sample, query))
-        texts = texts or list(_faults_of_a_walk(sample, query))
-    except SourceUnavailableError as failure:
-        # The list was answered: an API may fail at a parameter that it does not know.
-        texts, severity = [f"is not answered: {failure}"], Severity.ERROR
+    page, error = yield from _measured(sample, name, query)
+    if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
+        texts = list(_ignored_bounds(sample, query))
+    if error:
+        texts = texts or [f"does not filter: {error}"]
+    elif not page or not page.rows:
+        texts = ["brings no row, though the list has one with the value"]
+    elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
+        severity = Severity.WARNING
+        texts = [f"brings as many rows as no filter: {_KNOWN}"]
+    texts = texts or list(_ignored_values(sample, query))
+    texts = texts or list(_faults_of_a_walk(sample, query))
     column = ", ".join(place.field.columns)
     for text in texts:
         yield Finding.of_field(place, column, f"'{name}' {text}", severity)
+
+
+def _measured(
+    sample: Sample, name: str, query: SearchQuery
+) -> Generator[Measurement, None, tuple[Page | None, str]]:
+    """Yield what a search costs; return its page, or why there is none."""
+    (page, error), milliseconds = timed(partial(sample.search, query))
+    if page:
+        yield Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
+    return page, error
 
 
 def _faults_of_a_walk(sample: Sample, query: SearchQuery) -> Iterator[str]:
@@ -504,22 +502,26 @@ def _check_orders(sample: Sample) -> Iterator[Result]:
     sort = sample.section.http.sort
     if sort is None or sort.mark is None:
         return
+    goes_back = sample.adapter.capabilities[sample.kind].backwards
     for word, value in sort.by.items():
         key, descending = SortKey(word.removeprefix("-")), word.startswith("-")
         query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
-        try:
-            text, milliseconds = timed(partial(_order_fault, sample, query))
-            name = f"{sample.kind}?_sort={word}"
-            yield Measurement(name, milliseconds, 2 * _PAGE)
-        except SourceUnavailableError as failure:
-            text = f"is not answered: {failure}"
-        severity = Severity.ERROR
-        if not text and _hides_keys(sample, key):
+        # Without a way to the last rows, the adapter reads on until it sees the order.
+        first = replace(query, placed=not goes_back)
+        page, error = yield from _measured(sample, f"_sort={word}", first)
+        rows = page.rows if page else ()
+        if page and goes_back:
+            page, error = sample.search(replace(query, from_end=True))
+            rows += page.rows if page else ()
+        slot = SORTS[sample.kind].get(key, "")
+        text = f"is not answered: {error}" if error else ""
+        text = text or _order_fault(slot, rows, query.sort)
+        severity: Severity | None = Severity.ERROR
+        if not text:
             text, severity = _HIDDEN_KEYS, _severity_of_hidden(sample, key)
-        if text:
+        if severity:
             sent = value if isinstance(value, str) else ", ".join(value)
-            element = f"{sample.kind}.sort"
-            text = f"'{word}' {text}"
+            element, text = f"{sample.kind}.sort", f"'{word}' {text}"
             yield Finding.at(sort.mark, text, element, sent, severity=severity)
 
 
@@ -530,32 +532,23 @@ _HIDDEN_KEYS = (
 )
 
 
-def _hides_keys(sample: Sample, key: SortKey) -> bool:
-    """Whether nothing shows where rows with the key are, which a merged list has to know."""
+def _severity_of_hidden(sample: Sample, key: SortKey) -> Severity | None:
+    """Return how much it matters that nothing shows where rows with the key are.
+
+    A merged list has to know; None where something shows it.
+    """
     section = sample.section.mapping
     is_one_of_several = bool(section.fields["id"].prefix)
     is_shown = _pages(sample) or key is SortKey.ID or has_lower_bound(section, key)
-    return is_one_of_several and not is_shown
-
-
-def _severity_of_hidden(sample: Sample, key: SortKey) -> Severity:
+    if is_shown or not is_one_of_several:
+        return None
     slot = SORTS[sample.kind].get(key, "")
     lacking = any(getattr(record, slot) is None for record in sample.records)
     return Severity.ERROR if lacking else Severity.NOTE
 
 
-def _order_fault(sample: Sample, query: SearchQuery) -> str:
+def _order_fault(slot: str, rows: Sequence[Record | RowFault], sort: Sort) -> str:
     """Return what is wrong with an order, by its first rows and its last."""
-    rows: tuple[Record | RowFault, ...] = ()
-    goes_back = sample.adapter.capabilities[sample.kind].backwards
-    # Without a way to the last rows, the adapter reads on until it sees the order.
-    first = replace(query, placed=not goes_back)
-    for each in (first, replace(query, from_end=True))[: 1 + goes_back]:
-        page, error = sample.search(each)
-        if error:
-            return f"is not answered: {error}"
-        rows += page.rows if page else ()
-    slot = SORTS[sample.kind].get(query.sort.key, "")
     keys = [getattr(record, slot, None) for record in dict.fromkeys(_records(rows))]
     times = [key for key in keys if isinstance(key, datetime)]
     first_without = keys.index(None) if None in keys else len(keys)
@@ -564,7 +557,7 @@ def _order_fault(sample: Sample, query: SearchQuery) -> str:
             "puts rows without the key before those with it. Say so (sort.nulls: high,"
             " low or first), or remove sort"
         )
-    ordered = times[::-1] if query.sort.descending else times
+    ordered = times[::-1] if sort.descending else times
     if all(one <= other + _CLOCK_CHANGE for one, other in pairwise(ordered)):
         return ""
     return f"returns the rows in another order: {_KNOWN}"
@@ -578,7 +571,7 @@ def _check_read(sample: Sample) -> Iterator[Finding]:
     place = next(p for p in places_of(sample.section.mapping) if p.slot == "id")
     try:
         sample.adapter.read(sample.kind, record.id)
-    except NotFoundError:
+    except (NotFoundError, GoneError):
         text = "read finds nothing by the id of a row of the list"
         yield Finding.of_field(place, place.field.columns[0], text, Severity.ERROR)
 

@@ -275,7 +275,7 @@ def code_counts(
     except (SourceTimedOutError, SourceDataError, ValueError):
         return None
     counts = [count for count in counts if count.code]
-    if len(values) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
+    if len(counts) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
         return None
     return tuple(sorted(counts, key=lambda count: (-count.rows, count.code)))
 

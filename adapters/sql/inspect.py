@@ -42,14 +42,12 @@ from adapters.inspection import (
     far_days,
     far_from,
     has_far_days,
-    has_offset,
     hidden_zone,
-    hides_its_zone,
     holds_same,
     never_filled,
+    rows_that,
     selects,
     unnamed,
-    unused,
 )
 from adapters.mapping.model import FieldMapping, SourceMapping, TimeRule
 from adapters.mapping.slots import Kind as SlotKind
@@ -66,7 +64,6 @@ from adapters.sql.query import (
     Columns,
     Condition,
     KeyColumn,
-    SqlColumn,
     all_of,
     in_rows,
 )
@@ -106,22 +103,14 @@ _LIMIT = re.compile(
 _MAY_END_IN_BLANKS = {*TEXTS, Kind.LOOSE} - {Kind.PADDED}
 _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.FLAG)
 
+_CALL = re.compile(
+    r"\b(?:COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\([^()]*\)", re.IGNORECASE
+)
+_COLUMN = re.compile(r"(?<![\w.'])(?:(\w+)\.)?([A-Za-z_]\w*)\s*(?=[,)])")
+_WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
 
-_Finding: TypeAlias = tuple[Severity, str, str]
+_Unfit: TypeAlias = Iterator[tuple[Severity, str, str]]
 """How much it matters, what is wrong with the type of a column, and the remedy."""
-
-_NO_FORMAT = (
-    "a column of numbers: say how they are written, or make a time in the SELECT"
-)
-_NUMBERS_AS_TEXT = "searched as text: make a text or a time of it in the SELECT"
-_TWO_COLUMNS = (
-    "has a time of day, and is compared by a column of days: searches by the hour and orders"
-    " err. Let search: name one column of both"
-)
-_WITH_T = (
-    "texts with a T between day and time, which searches compare with texts that have a"
-    " blank there"
-)
 
 
 def _iso_format(values: list[object]) -> str:
@@ -134,36 +123,9 @@ def _iso_format(values: list[object]) -> str:
     return f'format: "{form}"' + ", time_zone: UTC" * is_utc
 
 
-def _of_type(place: Place, kind: Kind, is_compared: bool) -> Iterator[_Finding]:
-    """Yield why a column of this type cannot be what its field is."""
-    is_id = place.kind is SlotKind.ID
-    if is_id and kind is Kind.NUMBER:
-        text = "a type with fractions: CAST it to an integer or a text"
-        yield Severity.NOTE, text, ""
-    elif kind in TIMES and (is_id or place.kind is SlotKind.EXACT):
-        yield Severity.WARNING, "a column of times cannot be an id", ""
-    elif place.kind is SlotKind.PARTS and kind is Kind.OTHER and is_compared:
-        text = "a list cannot be searched: name a column of texts with search:"
-        yield Severity.ERROR, text, ""
-
-
-_CALL = re.compile(
-    r"\b(?:COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\([^()]*\)", re.IGNORECASE
-)
-_COLUMN = re.compile(r"(?<![\w.'])(?:(\w+)\.)?([A-Za-z_]\w*)\s*(?=[,)])")
-_WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
-
-
-def _equal_zero(column: SqlColumn) -> Callable[[object], sa.ColumnElement[bool]]:
-    return lambda _names: column.plain == sa.literal_column("0")
-
-
-def _plain_null(column: SqlColumn) -> Callable[[object], sa.ColumnElement[bool]]:
-    return lambda _names: column.plain.is_(None)
-
-
-def _rows(number: int, one: str, several: str) -> str:
-    return f"1 row {one}" if number == 1 else f"{number:,} rows {several}"
+def _literally(condition: sa.ColumnElement[bool]) -> Condition:
+    """Return a condition as a SELECT of the mapping writes it, without the dialect's care."""
+    return Condition(str(condition), (), lambda _names: condition)
 
 
 class Inspection:
@@ -227,18 +189,25 @@ class Inspection:
     @cached_property
     def sample(self) -> tuple[Record | RowFault, ...]:
         """Rows as the service reads them: newest, oldest, some between; each once."""
-        sorts = self.section.mapping.sorts
-        key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
-        newest = self._page(Sort(key, descending=True))
-        pages = [newest]
-        if newest.more:
-            oldest = self._page(Sort(key))
-            pages += [oldest, *self._between(key, oldest, newest)]
+        try:
+            pages = self._pages()
+        except SourceTimedOutError:
+            # No index has their order, as the measured searches will show.
+            pages = [self._page(Sort(SortKey.ID))]
         rows: dict[object, Record | RowFault] = {}
         for page in pages:
             for at, row in zip(page.positions, page.rows, strict=True):
                 rows.setdefault(object() if at.id is None else at.id, row)
         return tuple(rows.values())
+
+    def _pages(self) -> list[Page]:
+        sorts = self.section.mapping.sorts
+        key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
+        newest = self._page(Sort(key, descending=True))
+        if not newest.more:
+            return [newest]
+        oldest = self._page(Sort(key))
+        return [newest, oldest, *self._between(key, oldest, newest)]
 
     def _between(self, key: SortKey, oldest: Page, newest: Page) -> Iterator[Page]:
         """Yield pages from instants between the newest and the oldest rows."""
@@ -328,37 +297,28 @@ class Inspection:
         yield from never_filled(section, selected, sampled, columns)
 
     def _repeated_ids(self) -> Findings:
-        """Report ids that several rows have, and rows that have none."""
-        section = self.section
-        statement = section.columns.count_by(section.id, self.served, _GROUPS)
-        groups = self.database.fetch(statement)
-        place = self.place("id")
-        repeated = [rows for id, rows in groups if id is not None and rows > 1]
+        """Report ids that several rows have; `_empty_required` counts rows without one."""
+        columns, id_column = self.section.columns, self.section.id
+        present = all_of([self.served, id_column.is_not_null])
+        statement = columns.count_by(id_column, present, _GROUPS)
+        repeated = [rows for _, rows in self.database.fetch(statement) if rows > 1]
         if repeated:
-            many = "at least " if len(groups) == _GROUPS == len(repeated) else ""
+            many = "at least " if len(repeated) == _GROUPS else ""
             text = (
                 f"{many}{len(repeated):,} ids have several rows, up to {repeated[0]:,}: the"
                 " SELECT must return one row for each"
             )
-            yield self.at(place, text, Severity.ERROR)
-        for id, rows in groups:
-            if id is None:
-                text = f"{rows:,} rows have no id, and cannot be served"
-                yield self.at(place, text, Severity.ERROR)
+            yield self.at(self.place("id"), text, Severity.ERROR)
 
     def _empty_required(self) -> Findings:
-        """Report how many rows lack what every row must have, but for ids and codes."""
-        section = self.section
-        required = section.mapping.required - {"id"}
+        """Report how many rows lack what every row must have, but for codes."""
+        columns, required = self.section.columns, self.section.mapping.required
         for place in self.places:
             field = place.field
             if field.slot in required and len(field.columns) == 1 and not field.codes:
-                missing = section.columns.key(
-                    replace(field, search_column=None)
-                ).missing
-                condition = all_of([self.served, missing])
+                shown = columns.key(replace(field, search_column=None))
                 self.reported.add((field.columns[0], "required and empty"))
-                if rows := self.count(section.columns, condition):
+                if rows := self.count(columns, all_of([self.served, shown.missing])):
                     yield empty(place, self.column(place), rows)
 
     def _far_days(self) -> Findings:
@@ -385,23 +345,21 @@ class Inspection:
 
     def _zero_dates(self) -> Findings:
         """Report days that the database holds and that are none, each row once."""
-        zero = self.database.dialect.zero_date
+        zero, columns = self.database.dialect.zero_date, self.section.columns
         for place in self.places if zero else ():
             if place.rows or not place.field.columns:
                 continue
             name = place.field.columns[0]
-            column = self.section.columns.column(name)
+            column = columns.column(name)
             if column.kind not in TIMES:
                 continue
-            is_zero = Condition((column, "zero"), (), _equal_zero(column))
-            conditions = [self.served, is_zero]
-            rows = self.count(self.section.columns, all_of(conditions))
-            if not rows:
+            is_zero = _literally(column.plain == sa.literal_column("0"))
+            if not (rows := self.count(columns, all_of([self.served, is_zero]))):
                 continue
-            # As a SELECT of the mapping writes it; `column.is_null` finds no zeros.
-            conditions.append(Condition((column, "null"), (), _plain_null(column)))
-            is_null = self.count(self.section.columns, all_of(conditions)) > 0
-            text = f"{_rows(rows, 'contains', 'contain')} {zero}, which "
+            # `column.is_null` finds no zeros.
+            both = all_of([self.served, is_zero, _literally(column.plain.is_(None))])
+            is_null = self.count(columns, both) > 0
+            text = f"{rows_that(rows, 'contain')} {zero}, which "
             text += "the database also matches with IS NULL" if is_null else "is no day"
             text += f". Use NULLIF({name}, 0) in the SELECT"
             self.reported.add((name, "not readable"))
@@ -421,21 +379,14 @@ class Inspection:
                 for one, other in ((shown, searched), (searched, shown))
             )
             names = [shown.column.name, searched.column.name]
-            statement = columns.select(
-                names, all_of([served, shown.present, searched.present]), limit=SAMPLE
-            )
-            pairs = self.database.fetch(statement)
+            in_both = all_of([served, shown.present, searched.present])
+            pairs = self.database.fetch(columns.select(names, in_both, limit=SAMPLE))
             differ = sum(not holds_same(place, *pair) for pair in pairs)
-            texts = []
-            if in_one:
-                texts.append(f"{in_one:,} rows have a value in only one of both")
-            if differ:
-                texts.append(f"{differ:,} of {len(pairs):,} rows differ")
+            texts = [f"{in_one:,} rows have a value in only one of both"] * bool(in_one)
+            texts += [f"{differ:,} of {len(pairs):,} rows differ"] * bool(differ)
             if texts:
-                text = (
-                    f"search: {place.field.search_column} is not what is shown:"
-                    f" {', '.join(texts)}. Searches return wrong rows"
-                )
+                text = f"search: {place.field.search_column} is not what is shown: "
+                text += f"{', '.join(texts)}. Searches return wrong rows"
                 is_text = place.kind in (SlotKind.TEXT, SlotKind.PARTS)
                 severity = Severity.WARNING if is_text else Severity.ERROR
                 yield self.at(place, text, severity)
@@ -499,7 +450,7 @@ class Inspection:
         of_merged = in_rows(column, merges.columns, merges.id, is_merged)
         if stays := self.count(section.columns, all_of([self.served, of_merged])):
             text = (
-                f"{_rows(stays, 'has', 'have')} a patient who was replaced: searches by the"
+                f"{rows_that(stays, 'have')} a patient who was replaced: searches by the"
                 " survivor do not find them"
             )
             yield self.at(place, text, Severity.WARNING, "merges: follow")
@@ -514,31 +465,21 @@ class Inspection:
         name = merges.survivor.column.name
         column = str(self.origins_of(patients.rows).get(name, name))
         text = (
-            f"{_rows(lost, 'leads', 'lead')} into a circle of merges, where no patient is"
+            f"{rows_that(lost, 'lead')} into a circle of merges, where no patient is"
             " the last: their stays keep their own patient"
         )
         yield Finding.of_field(place, column, text, Severity.WARNING)
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""
-        counts: list[Counted] = []
         for place in self.places:
             if place.field.codes is None or not place.field.columns:
                 continue
             try:
-                counts.append(self._count_codes(place))
+                counts = self._count_codes(place)
+                yield from unnamed(counts, self.section.mapping.required)
             except SourceTimedOutError:
                 yield self.timed_out(f"codes of {self.column(place)}")
-        required = self.section.mapping.required
-        yield from dict.fromkeys(
-            one for each in counts for one in unnamed(each, required)
-        )
-        by_table: dict[str, list[Counted]] = {}
-        for each in counts:
-            by_table.setdefault(each.codes.name, []).append(each)
-        for of_table in by_table.values():
-            if all(len(each.counts) <= MOST for each in of_table):
-                yield from unused(of_table[-1].codes, of_table)
 
     def _count_codes(self, place: Place) -> Counted:
         """Count the codes in rows that are served, and in items that count."""
@@ -568,7 +509,7 @@ class Inspection:
             served = ALWAYS if place.rows else self.served
             if rows := self.count(columns, all_of([served, column.ends_in_blanks])):
                 text = (
-                    f"{_rows(rows, 'ends', 'end')} in blanks, which the database counts:"
+                    f"{rows_that(rows, 'end')} in blanks, which the database counts:"
                     " searches do not find them. RTRIM the column in the SELECT"
                 )
                 yield self.at(place, text, Severity.ERROR)
@@ -579,30 +520,46 @@ class Inspection:
             if place.rows or not place.field.columns:
                 continue
             name = place.field.filter_column or place.field.columns[0]
-            kind = self.section.columns.column(name).kind
-            is_compared, rule = place.field in self.compared, place.field.time
-            if rule is None:
-                findings = _of_type(place, kind, is_compared)
-            else:
-                findings = self._of_time(place, kind, rule, is_compared)
-            may_hide = hides_its_zone(place) and kind is not Kind.INSTANT
-            if may_hide and not any(map(has_offset, self._values(place))):
-                yield hidden_zone(place, self.column(place))
+            kind, rule = self.section.columns.column(name).kind, place.field.time
+            if kind is not Kind.INSTANT:
+                values = partial(self._values, place)
+                yield from hidden_zone(place, self.column(place), values)
+            findings = (
+                self._of_time(place, kind, rule) if rule else self._of_type(place, kind)
+            )
             for severity, text, remedy in findings:
                 topic = "columns of types that are not the best"
                 yield self.at(place, text, severity, remedy, topic)
 
-    def _of_time(
-        self, place: Place, kind: Kind, rule: TimeRule, is_compared: bool
-    ) -> Iterator[_Finding]:
+    def _of_type(self, place: Place, kind: Kind) -> _Unfit:
+        """Yield why a column of this type cannot be what its field is."""
+        is_id, is_list = place.kind is SlotKind.ID, place.kind is SlotKind.PARTS
+        if is_id and kind is Kind.NUMBER:
+            text = "a type with fractions: CAST it to an integer or a text"
+            yield Severity.NOTE, text, ""
+        elif kind in TIMES and (is_id or place.kind is SlotKind.EXACT):
+            yield Severity.WARNING, "a column of times cannot be an id", ""
+        elif is_list and kind is Kind.OTHER and place.field in self.compared:
+            text = "a list cannot be searched: name a column of texts with search:"
+            yield Severity.ERROR, text, ""
+
+    def _of_time(self, place: Place, kind: Kind, rule: TimeRule) -> _Unfit:
+        """Yield why searches err with a column of this type, or rows cannot be read."""
+        is_compared = place.field in self.compared
         is_day = kind is Kind.DATE and place.kind is SlotKind.TIME
         is_text = kind in (*TEXTS, Kind.LOOSE) and rule.format is None
         if kind in NUMBERS and rule.format is None:
-            yield Severity.ERROR, _NO_FORMAT, 'format: "%Y%m%d%H%M%S"'
+            text = "numbers: say how they are written, or make a time in the SELECT"
+            yield Severity.ERROR, text, 'format: "%Y%m%d%H%M%S"'
         elif kind in NUMBERS and is_compared:
-            yield Severity.WARNING, _NUMBERS_AS_TEXT, ""
+            text = "searched as text: make a text or a time of it in the SELECT"
+            yield Severity.WARNING, text, ""
         elif is_day and is_compared and place.field.search_column:
-            yield Severity.ERROR, _TWO_COLUMNS, ""
+            text = (
+                "has a time of day, and is compared by a column of days: searches by the"
+                " hour and orders err. Let search: name one column of both"
+            )
+            yield Severity.ERROR, text, ""
         elif is_day and not rule.at and len(place.field.columns) == 1:
             text = "a column of days: say at what time of day"
             yield Severity.ERROR, text, 'at: "00:00"'
@@ -610,7 +567,11 @@ class Inspection:
             severity = Severity.WARNING if kind is Kind.OTHER else Severity.ERROR
             yield severity, "not a column of times: make one of it in the SELECT", ""
         elif is_text and is_compared and (form := _iso_format(self._values(place))):
-            yield Severity.ERROR, _WITH_T, form
+            text = (
+                "texts with a T between day and time, which searches compare with texts"
+                " that have a blank there"
+            )
+            yield Severity.ERROR, text, form
 
     def _values(self, place: Place) -> list[object]:
         columns = self.section.columns

@@ -57,14 +57,20 @@ SLOW = 1000.0
 """A search is slow that takes more milliseconds than this, twice."""
 
 
+_NONE = "no index begins with"
+
+
 class Lack(NamedTuple):
-    """An index that a field lacks: the statement that creates it."""
+    """An index that a field lacks: what is missing, and the statement that creates it.
+
+    `column` is the one that joins tables, "" for that of the field itself.
+    """
 
     place: Place
     statement: str
-    has_words: bool = False
-    joined: str = ""
-    """The column, where it is one that joins tables and not that of the field."""
+    text: str
+    severity: Severity
+    column: str = ""
 
 
 class Measuring:
@@ -73,12 +79,13 @@ class Measuring:
     def __init__(self, inspection: Inspection, adapter: Adapter) -> None:
         self._of, self._adapter = inspection, adapter
         self._section, self._kind = inspection.section, inspection.kind
-        self._searches: dict[str, list[str]] = {}
-        """The searches that lack an index, by its statement."""
-        self._lacks: dict[str, Lack] = {}
+        self._database = inspection.database
+        self._lacks: dict[str, tuple[Lack, list[str]]] = {}
+        """The indexes that are missed by their statements, and the searches that do."""
 
     def results(self) -> Iterator[Result]:
         """Yield what each search costs, then the indexes that searches lack."""
+        sorts = self._section.mapping.sorts
         for parameter in self._section.mapping.parameters:
             slots = SEARCH_PARAMETERS[self._kind][parameter].slots
             places = [p for p in self._of.places if p.slot in slots and p.field.columns]
@@ -90,19 +97,19 @@ class Measuring:
                 topic = "types with searches that are not measured"
                 yield self._of.finding(text, Severity.NOTE, topic)
                 continue
-            is_dated = SortKey.DATE in self._section.mapping.sorts
+            is_dated = SortKey.DATE in sorts
             sort = Sort(SortKey.DATE if is_dated else SortKey.ID, descending=is_dated)
             query = SearchQuery(self._kind, (criterion,), sort, PAGE)
             yield from self._measured(parameter, query, places)
-        for key in dict.fromkeys((*self._section.mapping.sorts, SortKey.ID)):
+        for key in dict.fromkeys((*sorts, SortKey.ID)):
             sort = Sort(key, descending=key is not SortKey.ID)
             place = self._of.place(SORTS[self._kind].get(key, "id"))
             query = SearchQuery(self._kind, (), sort, PAGE)
             yield from self._measured(f"_sort={key}", query, [place])
-        for lack in self._lacks.values():
-            yield self._of_lack(
-                lack, ", ".join(map(repr, self._searches[lack.statement]))
-            )
+        for lack, words in self._lacks.values():
+            text = lack.text.format(searches=", ".join(map(repr, words)))
+            remedy, column = lack.statement, lack.column
+            yield self._of_index(lack.place, text, lack.severity, remedy, column)
 
     def _criterion(self, parameter: str) -> Criterion | None:
         """Return a criterion that a row of the sample meets."""
@@ -126,11 +133,18 @@ class Measuring:
         lacks = [lack for place in places for lack in self._lacking(place, query)]
         lacks += self._lacking_of_merges(places[0], query)
         name = f"{self._kind}?{word}"
+        costs: list[Measurement] = []
         try:
-            costs = [self._cost(name, query)]
+            costs.append(self._cost(name, query))
             if query.criteria:
-                costs += self._cost_of_count(f"{name}, count", query)
                 costs += self._costs_of_merges(f"{name}, merges", query)
+                costs.append(self._cost_of_count(f"{name}, count", query))
+        except TooCostlyError:
+            text = (
+                f"'{word}' is refused (422) where more than one page matches: counting"
+            )
+            text += " takes longer than source.count_timeout_seconds"
+            yield self._of_index(places[0], text, Severity.WARNING)
         except SourceTimedOutError:
             text = f"'{word}' fails: it takes longer than source.timeout_seconds"
             yield self._of_index(places[0], text, Severity.WARNING)
@@ -139,28 +153,27 @@ class Measuring:
             text = f"'{word}' fails: {error}"
             yield self._of_index(places[0], text, Severity.ERROR)
             return
-        slow = [cost for cost in costs if _is_slow(cost)]
-        if slow:
+        if slow := next(filter(_is_slow, costs), None):
             columns = looked_up(self._section.mapping.rows)
             lacks += self._lacking_joins(places[0], columns)
-        if slow and not lacks:
-            yield self._slow(word, query, places[0], slow[0])
+            if not lacks:
+                yield self._slow(word, query, places[0], slow)
         for lack in lacks:
-            self._lacks.setdefault(lack.statement, lack)
-            self._searches.setdefault(lack.statement, []).append(word)
+            self._lacks.setdefault(lack.statement, (lack, []))[1].append(word)
         yield replace(costs[0], indexes=tuple(lack.statement for lack in lacks))
         yield from costs[1:]
 
     def _cost(self, name: str, query: SearchQuery) -> Measurement:
+        """Return what a page costs, by all statements that it needs."""
         search = partial(self._adapter.search, query)
         page, milliseconds = timed(search)
         if milliseconds > SLOW:
             milliseconds = min(milliseconds, timed(search)[1])
         read, missing = 0, query.count + 1
-        query, _ = self._section.meant(self._of.database, query)
-        for segment, condition in self._section.segments(query):
+        meant, _ = self._section.meant(self._database, query)
+        for segment, condition in self._section.segments(meant):
             statement = self._section.page(segment, condition, missing)
-            rows = self._of.database.rows_read(statement)
+            rows = self._database.rows_read(statement)
             if rows is None:
                 return Measurement(name, milliseconds, len(page.rows))
             read, missing = read + rows.read, missing - rows.returned
@@ -168,46 +181,40 @@ class Measuring:
                 break
         return Measurement(name, milliseconds, len(page.rows), read)
 
-    def _cost_of_count(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
-        """Yield what counting costs, unless the service itself gives up."""
-        try:
-            total, milliseconds = timed(partial(self._adapter.count, query))
-        except TooCostlyError:
-            return
-        meant, _ = self._section.meant(self._of.database, query)
+    def _cost_of_count(self, name: str, query: SearchQuery) -> Measurement:
+        """Return what counting costs. Raises TooCostlyError as the service does."""
+        total, milliseconds = timed(partial(self._adapter.count, query))
+        meant, _ = self._section.meant(self._database, query)
         condition = self._section.filters.of_query(meant)
-        rows = self._of.database.rows_read(self._section.columns.count(condition))
-        yield Measurement(name, milliseconds, total, rows and rows.read)
+        rows = self._database.rows_read(self._section.columns.count(condition))
+        return Measurement(name, milliseconds, total, rows and rows.read)
 
     def _costs_of_merges(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
         """Yield what the first step along merges costs."""
-        merges, database = self._section.merges, self._of.database
+        merges = self._section.merges
         for statement in merges.first_steps(query) if merges else ():
-            found, milliseconds = timed(partial(database.fetch, statement))
-            rows = database.rows_read(statement)
-            yield Measurement(name, milliseconds, len(found), rows and rows.read)
+            ids, milliseconds = timed(partial(self._database.fetch, statement))
+            rows = self._database.rows_read(statement)
+            yield Measurement(name, milliseconds, len(ids), rows and rows.read)
 
     def _slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> Finding:
+        severity = self._severity
         read = f"reads {cost.read:,} rows for {cost.rows:,}, " if cost.read else ""
         text = f"'{word}' is slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(each, StringCriterion) for each in query.criteria):
             text += ". A column of folded texts, named by search:, makes it faster"
-            is_fast = cost.milliseconds <= SLOW
-            return self._of_index(
-                place, text, Severity.NOTE if is_fast else self._severity
-            )
-        if self._of.origin(place) is None:
+            severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
+        elif self._of.origin(place) is None:
             text += ": the SELECT computes the column, of which no table has an index"
-        return self._of_index(place, text, self._severity)
+        return self._of_index(place, text, severity)
 
     @property
     def _severity(self) -> Severity:
         """How much a slow search matters: organizations are few, stays only in a copy."""
-        is_few = (
-            self._kind is ResourceType.ORGANIZATION and len(self._of.sample) < SAMPLE
-        )
+        is_of_few = self._kind is ResourceType.ORGANIZATION
+        is_few = is_of_few and len(self._of.sample) < SAMPLE
         return Severity.NOTE if is_few else Severity.WARNING
 
     # Indexes
@@ -222,20 +229,25 @@ class Measuring:
         kind = self._of.columns_of(place).column(place.field.filter_column).kind
         is_ordered = criterion is None or isinstance(criterion, DateCriterion)
         if isinstance(criterion, StringCriterion):
-            form = self._of.database.dialect.text_index
+            form = self._database.dialect.text_index
             has_words = any(plain in begin and begin != plain for begin in begins)
             if form and place.field.search_column and not has_words:
                 name, column = _name(origin, "words"), self._written(origin)
-                text = form.format(name=name, table=origin.table, column=column)
-                yield Lack(place, text, has_words=True)
+                statement = form.format(name=name, table=origin.table, column=column)
+                text = "no index has the words of this column: {searches}"
+                yield Lack(place, statement, text, Severity.NOTE)
         # Some kinds are compared by an expression, which no index of the column has.
         elif kind is Kind.OTHER or (kind in FOLDS and is_ordered) or plain in begins:
             return
         else:
             origins = [origin, *self._order_columns(place, criterion, origin)]
-            name = _name(*origins)
-            columns = ", ".join(map(self._written, origins))
-            yield Lack(place, f"CREATE INDEX {name} ON {origin.table} ({columns});")
+            text, severity = f"{_NONE} this column: {{searches}}", self._severity
+            if place.field.codes is not None:
+                text += (
+                    " (it has few different values: an index helps with rare ones only)"
+                )
+                severity = Severity.NOTE
+            yield Lack(place, self._index(*origins), text, severity)
 
     def _lacking_of_merges(self, place: Place, query: SearchQuery) -> Iterator[Lack]:
         """Yield the indexes that are missed where merges are followed in both directions."""
@@ -253,9 +265,9 @@ class Measuring:
         for origin in dict.fromkeys(columns):
             begins = self._begins(origin.table)
             if begins is not None and _plain(origin.column) not in begins:
-                table, column = origin.table, self._written(origin)
-                text = f"CREATE INDEX {_name(origin)} ON {table} ({column});"
-                yield Lack(place, text, joined=str(origin))
+                text = f"{_NONE} a column that joins tables: {{searches}}"
+                statement, column = self._index(origin), str(origin)
+                yield Lack(place, statement, text, self._severity, column)
 
     def _indexable(self, place: Place) -> Origin | None:
         """Return the column that is compared, or its expression on the table of the id."""
@@ -264,7 +276,7 @@ class Measuring:
         of_id = self._of.origin(self._of.place("id"))
         if place.rows or of_id is None:
             return None
-        computed = self._of.database.computed(self._section.mapping.rows)
+        computed = self._database.computed(self._section.mapping.rows)
         origin = computed.get(place.field.filter_column or "")
         return origin if origin and origin.table == of_id.table else None
 
@@ -285,33 +297,24 @@ class Measuring:
             return []
         return [each for each in origins if each and each != origin]
 
+    def _index(self, *origins: Origin) -> str:
+        """Return the statement that creates an index of columns of one table."""
+        columns = ", ".join(map(self._written, origins))
+        return f"CREATE INDEX {_name(*origins)} ON {origins[0].table} ({columns});"
+
     def _written(self, origin: Origin) -> str:
         """Return a column, or an expression, as a statement has to write it."""
         if not re.fullmatch(r"\w+", origin.column):
             return f"({origin.column})"
-        quote = self._of.database.run(lambda c: c.dialect.identifier_preparer.quote)
+        quote = self._database.run(lambda c: c.dialect.identifier_preparer.quote)
         return str(quote(origin.column))
 
     def _begins(self, table: str) -> frozenset[str] | None:
         """Return what the indexes of a table begin with, None where that is not known."""
         try:
-            return self._of.database.run(partial(_begins, table=table))
+            return self._database.run(partial(_begins, table=table))
         except SourceDataError:
             return None
-
-    def _of_lack(self, lack: Lack, searches: str) -> Finding:
-        text, severity = f"no index begins with this column: {searches}", self._severity
-        if lack.has_words:
-            text = f"no index has the words of this column: {searches}"
-            severity = Severity.NOTE
-        elif lack.joined:
-            text = f"no index begins with a column that joins tables: {searches}"
-        elif lack.place.field.codes is not None:
-            text += " (it has few different values: an index helps with rare ones only)"
-            severity = Severity.NOTE
-        return self._of_index(
-            lack.place, text, severity, lack.statement, column=lack.joined
-        )
 
     def _of_index(
         self,
@@ -355,11 +358,9 @@ def _plain(expression: str) -> str:
     return re.sub(r"\s+", "", expression).strip("()").lower()
 
 
-def _name(*parts: Origin | str) -> str:
+def _name(first: Origin, *others: Origin | str) -> str:
     """Return a name for an index, short enough for every database."""
-    (first, *others) = parts
-    texts = [p if isinstance(p, str) else p.column for p in others]
-    assert isinstance(first, Origin), "an index begins with a column"
     table = first.table.rpartition(".")[2]
+    texts = [each if isinstance(each, str) else each.column for each in others]
     words = re.findall(r"\w+", " ".join((table, first.column, *texts)))
     return "_".join(words)[:60].rstrip("_")

@@ -40,7 +40,6 @@ from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import load_profile, profile_of
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
-from adapters.parameters import SEARCH_PARAMETERS
 
 FINE, FINDINGS, CANNOT_RUN = 0, 1, 2
 """The exit statuses of every tool."""
@@ -206,17 +205,17 @@ def check_file(
     file: Path, *, is_live: bool
 ) -> tuple[list[Result], CannotRunError | None]:
     """Return the results for a file, and why its source could not be checked."""
-    findings, error = list(check(file, is_live=is_live)), None
-    costs: list[Measurement] = []
-    if any(f.severity is Severity.ERROR for f in findings):
-        return [*_ranked(findings)], None
+    of_file, error = list(check(file, is_live=is_live)), None
+    if any(finding.severity is Severity.ERROR for finding in of_file):
+        return [*_ranked(of_file)], None
+    results: list[Result] = [*of_file]
     if is_live:
         try:
-            results = list(check_live(file))
-            findings += [each for each in results if isinstance(each, Finding)]
-            costs += [each for each in results if isinstance(each, Measurement)]
+            results += check_live(file)
         except CannotRunError as unavailable:
             error = unavailable
+    findings = [each for each in results if isinstance(each, Finding)]
+    costs = [each for each in results if isinstance(each, Measurement)]
     try:
         accepted = load_mapping(file, None).known
     except MappingError:
@@ -336,7 +335,6 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
     """
     try:
         mapping = load_mapping(file, None)
-        yield from _not_offered(mapping)
         severity = Severity.WARNING if is_live else Severity.NOTE
         yield from _other_days(mapping, severity)
         yield from _clocks(mapping)
@@ -350,29 +348,6 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
             yield from findings_of(faulty)
     except MappingError as error:
         yield from findings_of(error)
-
-
-def _not_offered(mapping: SourceMapping) -> Iterator[Finding]:
-    """Yield a note for each parameter of the profile that the file does not offer."""
-    profile = profile_of(mapping)
-    for kind, wanted in profile.resources.items():
-        sections = [s for s in mapping.sections if s.resource_type is kind]
-        listed = {name for section in sections for name in section.parameters}
-        if not any(map(_covers_changes, sections)):
-            listed.add("_lastUpdated")
-        for name in SEARCH_PARAMETERS[kind] if sections else ():
-            if name in wanted.parameters and name not in listed:
-                text = (
-                    f"profile {profile.name} has the parameter '{name}', which is not"
-                    " under search here: a client that sends it gets 400"
-                )
-                mark, topic = sections[0].mark, "types with parameters not offered"
-                yield Finding.at(mark, text, kind, severity=Severity.NOTE, topic=topic)
-
-
-def _covers_changes(section: ResourceMapping) -> bool:
-    last_updated = section.fields.get("last_updated")
-    return last_updated is not None and last_updated.covers_all
 
 
 def _other_days(mapping: SourceMapping, severity: Severity) -> Iterator[Finding]:
@@ -491,10 +466,10 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
         raise CannotRunError(f"{file}: {error}") from error
     with closing(adapter):
         results = list(dict.fromkeys(_results(file, adapter, seconds)))
-    findings = [each for each in results if isinstance(each, Finding)]
     for source in exposed_sources(mapping):
         details = (WITHOUT_TLS, "source.url", "", Severity.WARNING, source.remedy)
-        findings.append(Finding.at(source.mark, *details))
+        results.append(Finding.at(source.mark, *details))
+    findings = [each for each in results if isinstance(each, Finding)]
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from (each for each in results if isinstance(each, Measurement))
 
@@ -534,11 +509,7 @@ def show_progress(text: str) -> None:
 
 
 _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
-_GONE = "this finding no longer occurs: remove the entry"
-_OF_FILE = (
-    "a finding about the whole file (marks '# ?', identifiers of examples) cannot be"
-    " accepted: mend the lines that it names, and remove the entry"
-)
+_GONE = "no finding fits this entry (one about the whole file cannot be accepted): remove it"
 
 
 def settle(
@@ -562,12 +533,9 @@ def settle(
             )
     for entry in accepted if is_complete else ():
         if not any(_fits(entry, finding) for finding in every):
-            is_of_file = any(_is_of_file(f) and _says(entry, f) for f in every)
-            text = _OF_FILE if is_of_file else _GONE
+            details = _GONE, "known", entry.at, Severity.NOTE
             topic = "entries under known that fit no finding"
-            yield Finding.at(
-                entry.mark, text, "known", entry.at, Severity.NOTE, topic=topic
-            )
+            yield Finding.at(entry.mark, *details, topic=topic)
 
 
 def _entries(
@@ -579,46 +547,31 @@ def _entries(
     finding has.
     """
     chosen: dict[int, KnownFinding] = {}
-    fitting = [[entry for entry in accepted if _fits(entry, f)] for f in findings]
-    for number, entries in enumerate(fitting):
-        text = _plain(findings[number].text)
-        for entry in entries:
-            if number not in chosen and _matches(_plain(entry.says), text):
-                chosen[number] = entry
-    for number, entries in enumerate(fitting):
-        if entries and number not in chosen:
-            taken = set(chosen.values())
-            free = (entry for entry in entries if entry not in taken)
-            chosen[number] = next(free, entries[0])
+    for with_counts in (True, False):
+        for number, finding in enumerate(findings):
+            fitting = [e for e in accepted if _fits(e, finding, with_counts)]
+            if fitting and number not in chosen:
+                free = [e for e in fitting if e not in chosen.values()]
+                chosen[number] = (free or fitting)[0]
     return chosen
 
 
-def _fits(entry: KnownFinding, finding: Finding) -> bool:
+def _fits(entry: KnownFinding, finding: Finding, with_counts: bool = False) -> bool:
     """Tell whether an entry means a finding: its place and its text, whatever it counts.
 
     The whole text has to fit: a code that is new beside an accepted one is a new finding.
+    What is said of lines of a file, without an element, cannot be accepted.
     """
     both = f"{finding.element} ← {finding.source}"
     places = (finding.source, finding.element, both)
+    is_of_file = bool(finding.line) and not (finding.element or finding.source)
+    texts = (" ".join(text.split()) for text in (entry.says, finding.text))
+    words, text = texts if with_counts else (_COUNT.sub("#", text) for text in texts)
     is_here = any(_matches(entry.at, place) for place in places)
-    return is_here and not _is_of_file(finding) and _says(entry, finding)
-
-
-def _is_of_file(finding: Finding) -> bool:
-    """Tell whether lines of a file are meant, and no element: what it leaves open."""
-    return bool(finding.line) and not (finding.element or finding.source)
-
-
-def _says(entry: KnownFinding, finding: Finding) -> bool:
-    words, text = (_COUNT.sub("#", _plain(t)) for t in (entry.says, finding.text))
-    return _matches(words, text)
+    return is_here and not is_of_file and _matches(words, text)
 
 
 def _matches(words: str, text: str) -> bool:
     """Tell whether a text is these words, "…" standing for anything."""
     pattern = ".*".join(map(re.escape, words.split("…")))
     return re.fullmatch(pattern, text) is not None
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())

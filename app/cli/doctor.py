@@ -151,9 +151,13 @@ def checks_of(settings: Settings) -> Iterator[Check]:
     yield Check("redis", partial(_check_redis, settings))
     addresses = ProviderAddresses.of(settings, time.monotonic)
     if address := addresses.key_set:
-        yield Check("key set", partial(_check_key_set, settings, address))
+        ask = partial(_check_key_set, settings)
+        fault = "no token can be checked (503)", "ENCOUNTERS_KEY_SET_URL"
+        yield Check("key set", partial(_check_provider, address, ask, *fault))
     if address := addresses.introspection:
-        yield Check("introspection", partial(_check_introspection, settings, address))
+        ask = partial(_check_introspection, settings)
+        fault = "opaque tokens get 503", "ENCOUNTERS_INTROSPECTION_URL"
+        yield Check("introspection", partial(_check_provider, address, ask, *fault))
     if settings.explorer_bind and settings.explorer_client_id:
         yield Check("explorer", partial(_check_explorer, settings))
 
@@ -235,18 +239,6 @@ def _request(method: str, url: str, **options: Any) -> requests.Response:
         return session.request(method, url, **options)
 
 
-_PROXY_FINDINGS: Mapping[int, Finding] = {
-    400: _note(
-        "the proxy answers, and may require a client certificate (400)",
-        "test with curl --cert … --key …",
-    ),
-    403: _error(
-        "requests from the proxy are refused (403): they count as plain HTTP",
-        "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md, HTTPS",
-    ),
-}
-
-
 def _check_public_address(settings: Settings) -> Findings:
     """Request /metadata as a client does, through the proxy."""
     try:
@@ -255,18 +247,24 @@ def _check_public_address(settings: Settings) -> Findings:
         text = f"cannot be reached from here ({type(error).__name__})"
         yield _note(text, "fine before the start, or if this machine has no access")
     else:
-        if status == requests.codes.ok or (
-            status == requests.codes.unauthorized and not settings.open_metadata
-        ):
-            yield Finding("the service answers")
-        else:
-            other = _error(
-                f"only the proxy answers (status {status})",
-                "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the "
-                "paths of the proxy",
-            )
-            yield _PROXY_FINDINGS.get(status, other)
+        yield _of_status(status, is_open=settings.open_metadata)
     yield from check_certificate(settings.base_url, for_us=False)
+
+
+def _of_status(status: int, *, is_open: bool) -> Finding:
+    if status == requests.codes.ok or (status == 401 and not is_open):
+        return Finding("the service answers")
+    if status == 400:
+        text = "the proxy answers, and may require a client certificate (400)"
+        return _note(text, "test with curl --cert … --key …")
+    if status == 403:
+        text = "requests from the proxy are refused (403): they count as plain HTTP"
+        remedy = "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md"
+        return _error(text, f"{remedy}, HTTPS")
+    remedy = (
+        "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the paths"
+    )
+    return _error(f"only the proxy answers (status {status})", f"{remedy} of the proxy")
 
 
 def _check_operations(bind: str) -> Findings:
@@ -402,17 +400,18 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Findings:
 
 
 def _check_database(source: SourceConfig, settings: Settings) -> Findings:
-    started, now = time.monotonic(), time.time()
+    started = time.monotonic()
     try:
         with closing(Database(source.url, source.timeout_seconds, 1)) as database:
             status = database.server_status()
+            seconds, now = time.monotonic() - started, time.time()
     except AdapterError as error:
         yield _error(f"does not report its state: {error}", _MEND)
         return
     if status is None:
         yield _note("this kind of database reports no version, clock and limits")
         return
-    yield Finding(f"{status.version}, connects in {time.monotonic() - started:.2f} s")
+    yield Finding(f"{status.version}, connects in {seconds:.2f} s")
     if status.now is not None:
         yield _compare_clock(status.now.timestamp() - now)
     needed = settings.workers * (source.connections + COUNTS)
@@ -522,44 +521,59 @@ def _check_redis_info(info: Mapping[str, Any]) -> Findings:
 # Identity provider
 
 
-def _located(address: Address) -> str:
-    """Return the URL of an address of the provider. Raises IdentityError."""
-    return address if isinstance(address, str) else address()
-
-
-def _check_exposed(url: str) -> Findings:
-    if is_plain(url):
+def _check_provider(
+    address: Address, ask: Callable[[str], Findings], effect: str, setting: str
+) -> Findings:
+    """Yield what an address answers and how it is reached; `effect` is what a fault means."""
+    remedy = f"check {setting}, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
+    url = reason = ""
+    try:
+        url = address if isinstance(address, str) else address()
+        yield from ask(url)
+    except requests.HTTPError as error:
+        reason = f"status {error.response.status_code}"
+    except IdentityError as error:
+        reason = str(error)
+    except (requests.RequestException, ValueError, AttributeError) as error:
+        reason = type(error).__name__
+    if reason:
+        yield _error(f"does not answer ({reason}): {effect}", remedy)
+    if url and is_plain(url):
         text = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
         yield _warning(text, "use an https:// address")
     yield from check_certificate(url)
 
 
-def _check_key_set(settings: Settings, address: Address) -> Findings:
-    url = ""
-    try:
-        url = _located(address)
-        response = _request("GET", url, timeout=settings.identity_timeout_seconds)
-        response.raise_for_status()
-        keys = usable_keys(response.json())
-    except requests.HTTPError:
-        yield _no_keys(f"status {response.status_code}")
-    except IdentityError as error:
-        yield _no_keys(str(error))
-    except (requests.RequestException, ValueError, AttributeError) as error:
-        yield _no_keys(type(error).__name__)
+def _check_key_set(settings: Settings, url: str) -> Findings:
+    response = _request("GET", url, timeout=settings.identity_timeout_seconds)
+    response.raise_for_status()
+    keys = usable_keys(response.json())
+    yield Finding(f"{len(keys)} usable key{'s' * (len(keys) > 1)}")
+    if date := response.headers.get("Date"):
+        # The header has whole seconds.
+        ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
+        yield _compare_clock(ahead, settings.leeway_seconds)
+
+
+def _check_introspection(settings: Settings, url: str) -> Findings:
+    account = settings.introspection_client_id, settings.introspection_client_secret
+    response = _request(
+        "POST",
+        url,
+        data={"token": secrets.token_urlsafe(), "token_type_hint": "access_token"},
+        auth=(account[0] or "", account[1] or ""),
+        timeout=settings.identity_timeout_seconds,
+    )
+    if response.status_code in {401, 403}:
+        text = f"refuses the service (status {response.status_code})"
+        yield _error(text, "see ENCOUNTERS_INTROSPECTION_CLIENT_ID and …_SECRET")
+        return
+    response.raise_for_status()
+    if response.json().get("active") is False:
+        yield Finding("accepts the service, and rejects an invented token")
     else:
-        yield Finding(f"{len(keys)} usable key{'s' * (len(keys) > 1)}")
-        if date := response.headers.get("Date"):
-            # The header has whole seconds.
-            ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
-            yield _compare_clock(ahead, settings.leeway_seconds)
-    yield from _check_exposed(url) if url else ()
-
-
-def _no_keys(reason: str) -> Finding:
-    text = f"cannot be fetched ({reason}): no token can be checked (503)"
-    remedy = "check ENCOUNTERS_KEY_SET_URL, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
-    return _error(text, remedy)
+        text = "accepts an invented token"
+        yield _error(text, "do not use it: everybody would have access")
 
 
 def _check_explorer(settings: Settings) -> Findings:
@@ -574,41 +588,3 @@ def _check_explorer(settings: Settings) -> Findings:
             yield Finding(f"the provider names its {name}")
         except IdentityError as error:
             yield _error(f"{name}: {error}", "check ENCOUNTERS_ISSUER and its metadata")
-
-
-def _check_introspection(settings: Settings, address: Address) -> Findings:
-    url = ""
-    account = settings.introspection_client_id, settings.introspection_client_secret
-    try:
-        url = _located(address)
-        response = _request(
-            "POST",
-            url,
-            data={"token": secrets.token_urlsafe(), "token_type_hint": "access_token"},
-            auth=(account[0] or "", account[1] or ""),
-            timeout=settings.identity_timeout_seconds,
-        )
-        if response.status_code in {401, 403}:
-            text = f"refuses the service (status {response.status_code})"
-            yield _error(text, "see ENCOUNTERS_INTROSPECTION_CLIENT_ID and …_SECRET")
-        elif not response.ok:
-            yield _no_introspection(f"status {response.status_code}")
-        elif response.json().get("active") is False:
-            yield Finding("accepts the service, and rejects an invented token")
-        else:
-            text = "accepts an invented token"
-            yield _error(text, "do not use it: everybody would have access")
-    except IdentityError as error:
-        yield _no_introspection(str(error))
-    except (requests.RequestException, ValueError, AttributeError) as error:
-        yield _no_introspection(type(error).__name__)
-    yield from _check_exposed(url) if url else ()
-
-
-def _no_introspection(reason: str) -> Finding:
-    text = f"does not answer ({reason}): opaque tokens get 503"
-    remedy = (
-        "check ENCOUNTERS_INTROSPECTION_URL, or the metadata of ENCOUNTERS_ISSUER, and "
-        "firewalls"
-    )
-    return _error(text, remedy)

@@ -1,8 +1,8 @@
 """`encounters mapping explain`: what is offered and why, and what a search would send."""
 
 import os
-import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 
@@ -21,7 +21,7 @@ from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError, one_of
 from adapters.mapping.profile import Profile, profile_of
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
-from app.cli.check import CANNOT_RUN, FINDINGS, FINE, CannotRunError, print_json
+from app.cli.check import FINDINGS, FINE, CannotRunError, print_json
 from app.errors import LIMITS, ServiceError
 from app.offer import compute_offer
 from app.search.parser import Parameters, context_of, decode_form, parse_search
@@ -46,17 +46,12 @@ def run(options: SimpleNamespace) -> int:
         mapping = load_mapping(options.file, os.environ)
         profile = profile_of(mapping)
         adapter = open_adapter(mapping)
-    except MappingError as error:
-        print(error, file=sys.stderr)
-        return CANNOT_RUN
-    except AdapterError as error:
+    except (AdapterError, MappingError) as error:
         raise CannotRunError(str(error)) from error
-    try:
+    with closing(adapter):
         if options.search is None:
             return _show_table(tuple(_rows(mapping, profile, adapter)), options.json)
         return _show_search(mapping, profile, adapter, options)
-    finally:
-        adapter.close()
 
 
 def _rows(mapping: SourceMapping, profile: Profile, adapter: Adapter) -> Iterator[Row]:

@@ -1,7 +1,6 @@
 """`encounters mapping grants`: the privileges that the account of each source needs."""
 
 import os
-import sys
 from itertools import chain
 from types import SimpleNamespace
 
@@ -9,7 +8,7 @@ from adapters.contract import AdapterError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
-from app.cli.check import CANNOT_RUN, FINE, CannotRunError, print_json
+from app.cli.check import FINE, CannotRunError, print_json
 
 
 def run(options: SimpleNamespace) -> int:
@@ -17,10 +16,7 @@ def run(options: SimpleNamespace) -> int:
     try:
         mapping = load_mapping(options.file, os.environ)
         sources = _grants(mapping, options.account, options.schema)
-    except MappingError as error:
-        print(error, file=sys.stderr)
-        return CANNOT_RUN
-    except AdapterError as error:
+    except (AdapterError, MappingError) as error:
         raise CannotRunError(str(error)) from error
     if options.json:
         print_json({"sources": sources})

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.contract import SourceDataError
 from adapters.sql.catalog import (
+    MOST_CODES,
     CodeCount,
     ForeignKey,
     Holds,
@@ -112,9 +113,26 @@ def test_a_look_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
             "CREATE VIEW endless AS WITH RECURSIVE n(i) AS"
             " (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i % 3 AS code FROM n"
         )
-    with closing(Database(f"sqlite:///{file}", 0.1, 1)) as database:
-        (endless,) = read_catalogue(database).tables
-        assert code_counts(database, endless, "code") is None
+    url = f"sqlite:///{file}"
+    with (
+        closing(Database(url, 60, 1)) as patient,
+        closing(Database(url, 0.1, 1)) as short,
+    ):
+        (endless,) = read_catalogue(patient).tables
+        assert code_counts(short, endless, "code") is None
+
+
+@pytest.mark.parametrize("number", [MOST_CODES, MOST_CODES + 1])
+def test_rows_without_a_code_are_not_one_more_code(tmp_path: Path, number: int) -> None:
+    file = tmp_path / "codes.sqlite"
+    codes = [(str(n),) for n in range(number)]
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE TABLE wards (code VARCHAR(3))")
+        connection.executemany("INSERT INTO wards VALUES (?)", [*codes, (None,)])
+    with closing(Database(f"sqlite:///{file}", 60, 1)) as database:
+        (wards,) = read_catalogue(database).tables
+        counts = code_counts(database, wards, "code")
+    assert len(counts or ()) == (number if number <= MOST_CODES else 0)
 
 
 def test_codes_that_differ_in_case_are_two(database: Database) -> None:

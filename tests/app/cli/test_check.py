@@ -66,18 +66,6 @@ def test_json_has_the_same_findings(faulty: Path, capsys: Capture) -> None:
     assert faulty.read_text().splitlines()[first["line"] - 1] == "profile: ful"
 
 
-def test_a_parameter_of_the_profile_that_the_file_lacks_is_a_note(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    file = tmp_path / "narrow.yaml"
-    text = DEMO.read_text().replace("patient, date,", "patient,")
-    file.write_text(real(text))
-    assert main(["mapping", "check", "--verbose", str(file)]) == 0
-    note, _ = capsys.readouterr().out.splitlines()
-    assert ": note: " in note
-    assert "'date'" in note
-
-
 def test_open_questions_and_identifiers_of_examples_have_their_lines(
     tmp_path: Path, capsys: Capture
 ) -> None:

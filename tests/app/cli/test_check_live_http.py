@@ -1,5 +1,6 @@
 """`encounters mapping check --live` on an HTTP API: each planted defect is found."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -134,6 +135,19 @@ def test_a_filter_is_tried_with_a_value_that_can_be_searched(
         monkeypatch.setenv("PAS_URL", url)
         findings = check(("class: {send: types,", "class: {send: typ,"))
     assert [o["severity"] for o in findings if "'class'" in o["text"]] == ["error"]
+
+
+@pytest.mark.usefixtures("api")
+def test_the_rows_of_a_measured_order_are_those_of_its_page(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(Api(replace(SOUND, stays=SOUND.stays[:5]))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        file = written(tmp_path, text=http_mapping_text(SOUND))
+        main(["mapping", "check", "--live", "--json", str(file)])
+    costs = json.loads(capsys.readouterr().out)["measurements"]
+    rows = [each["rows"] for each in costs if "Encounter?_sort=" in each["search"]]
+    assert rows == [5] * 4
 
 
 @pytest.mark.usefixtures("api")
@@ -296,6 +310,17 @@ def test_a_read_that_is_refused_is_an_error_at_its_line(
     (one,) = [one for one in check() if one["severity"] == "error"]
     assert one["element"] == "Encounter.read"
     assert 'read: {path: "/sejours/{id}"}' in line_of(one, tmp_path)
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_row_of_the_list_that_cannot_be_read_is_an_error(
+    api: Api, check: Check, status: int
+) -> None:
+    api.strange = lambda request: (
+        answer({}, status) if request.path.startswith("/sejours/") else None
+    )
+    (one,) = [one for one in check() if one["severity"] == "error"]
+    assert one["element"] == "Encounter.id"
 
 
 @pytest.mark.parametrize("status", [401, 403])

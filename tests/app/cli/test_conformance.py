@@ -13,16 +13,13 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from werkzeug.serving import make_server
 
-from adapters.parameters import SEARCH_PARAMETERS
 from adapters.testing.hospital import EDGES, Hospital
 from app.cli import main
 from app.cli.conformance import (
     NOTHING,
-    VALUES,
     Check,
     Claim,
     page_of,
-    result_of,
     settled,
 )
 from tests.app import provider
@@ -50,6 +47,8 @@ class Deployment:
     directory: Path
     app: Any = None
     lie: Lie = field(default=_truth)
+    busy_at: str = ""
+    """The parameter at which the service says that it is busy."""
 
     @property
     def base_url(self) -> str:
@@ -69,6 +68,9 @@ class Deployment:
         form = environ["wsgi.input"].read(size).decode()
         for name, text in (("QUERY_STRING", environ["QUERY_STRING"]), ("", form)):
             pairs = parse_qsl(text, keep_blank_values=True)
+            if self.busy_at in dict(pairs):
+                start_response("429 Too Many Requests", [])
+                return []
             changed = urlencode(self.lie(path.removeprefix("/fhir/v3/"), pairs))
             if name:
                 environ[name] = changed
@@ -256,6 +258,19 @@ def test_a_false_claim_is_noticed(
     assert claim in capsys.readouterr().out
 
 
+def test_a_service_that_is_busy_refutes_nothing(
+    whole: Deployment,
+    settings: Callable[[Deployment], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings(whole)
+    monkeypatch.setattr(whole, "busy_at", NOTHING)
+    status, report = whole.report(tmp_path)
+    assert status == 0
+    assert "Encounter: others are refused" in _claims(report, "not proved")
+
+
 def test_another_mapping_than_the_one_that_is_served_is_noticed(
     every: Deployment, settings: Callable[[Deployment], None], tmp_path: Path
 ) -> None:
@@ -273,7 +288,7 @@ def test_an_answer_without_ids_is_a_false_claim() -> None:
     claims = [Claim("parts", lambda: iter([Check("ids", 1, len({}["id"]))]))]
     claims.append(Claim("number", lambda: iter([Check("ids", 1, 2)])))
     claims.append(Claim("nothing", lambda: iter([])))
-    verdicts = [result_of(claim).verdict for claim in claims]
+    verdicts = [settled(claim).verdict for claim in claims]
     assert verdicts == ["false", "false", "not proved"]
 
 
@@ -329,9 +344,3 @@ def test_it_cannot_run_without_a_token(
     command = ["doctor", "--conformance", "--token-file", str(token)]
     assert main([*command, "--out", str(tmp_path)]) == 2
     assert not (tmp_path / "conformance.json").exists()
-
-
-def test_the_report_knows_where_resources_show_every_parameter() -> None:
-    for kind, rows in SEARCH_PARAMETERS.items():
-        for name in rows:
-            assert {name, f"{kind}?{name}"} & VALUES.keys()
