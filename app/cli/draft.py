@@ -1,6 +1,6 @@
 """A first mapping file: which column fills which slot, and the text of the file.
 
-A part is a table or a list of an API, as `app.cli.tables` and `app.cli.new` read them.
+A part is a table with those that are joined to it, as `app.cli.tables` reads them.
 """
 
 import json
@@ -20,8 +20,6 @@ from app.cli.check import MARK
 from app.cli.names import Column, best, meanings_of
 
 PATIENT = ResourceType.PATIENT
-MOST_PATIENT_CODES = 12
-"""In a table of persons a column with more different values may hold names."""
 
 _MOST_CANDIDATES = 6
 
@@ -69,7 +67,6 @@ class Field:
         if column:
             is_day = column.holds is Holds.DATE and self.slot.kind is Kind.TIME
             options["from"] = _text(column.name)
-            options["format"] = json.dumps(column.format) if column.format else ""
             options["at"] = '"00:00"' if is_day else ""
             options["absent"] = json.dumps(column.absent) if column.absent else ""
         pairs = (f"{key}: {value}" for key, value in options.items() if value)
@@ -119,17 +116,15 @@ class Item(NamedTuple):
 class Part:
     """Rows: of a section, or (`children`) of a table whose rows may be items of a list.
 
-    `head` are the lines that say how an API is read, `tables` the FROM of a SELECT, `left`
-    further questions.
+    `tables` is what stands in a SELECT after its columns, `left` are further questions.
     """
 
     kind: ResourceType
     name: str
     columns: Sequence[Column]
     id: str
-    id_note: str = ""
-    head: Sequence[str] = ()
-    tables: Sequence[str] = ()
+    id_note: str
+    tables: Sequence[str]
     left: Sequence[str] = ()
     children: Sequence["Part"] = ()
     fields: Sequence[Field] = ()
@@ -138,7 +133,6 @@ class Part:
     def lines(self) -> Iterator[str]:
         """Yield the keys of the part."""
         yield from _comments(self.left)
-        yield from self.head
         own = chain.from_iterable(item.fields for item in self.items if not item.head)
         yield from self.select([f.column for f in (*self.fields, *own) if f.column])
         yield "fields:"
@@ -149,17 +143,16 @@ class Part:
             yield f"  {listed.name}:" if lines else f"  {question}"
             yield from _indented(chain.from_iterable(lines), 4)
 
-    def select(self, columns: Sequence[Column]) -> Iterator[str]:
-        """Yield `rows` with a SELECT of columns; an API has none."""
-        if self.tables:
-            whole = ", ".join(dict.fromkeys(column.selected for column in columns))
-            joins = dict.fromkeys(column.join for column in columns if column.join)
-            tables = sorted((*self.tables, *joins), key=lambda t: t.startswith("WHERE"))
-            whole = whole.replace(" ", "\0").replace(",\0", ", ")
-            lines = textwrap.wrap(whole, 80, break_long_words=False)
-            yield from ("rows: |", f"  SELECT {lines[0]}".replace("\0", " "))
-            yield from _indented((line.replace("\0", " ") for line in lines[1:]), 9)
-            yield from _indented(tables, 2)
+    def select(self, columns: Iterable[Column]) -> Iterator[str]:
+        """Yield `rows` with a SELECT of columns."""
+        columns = [*columns]
+        joins = dict.fromkeys(column.join for column in columns if column.join)
+        tables = sorted((*self.tables, *joins), key=lambda t: t.startswith("WHERE"))
+        whole = ", ".join(dict.fromkeys(column.selected for column in columns))
+        first, *others = textwrap.wrap(whole, 80, break_long_words=False)
+        yield from ("rows: |", f"  SELECT {first}")
+        yield from _indented(others, 9)
+        yield from _indented(tables, 2)
 
 
 # Which column fills which slot
@@ -236,7 +229,7 @@ def _derived(part: Part) -> str:
     times = [column for column in part.columns if column.holds in TIMES]
     start, _ = _start_or_end("start", times)
     end, _ = _start_or_end("end", [column for column in times if column != start])
-    if not part.tables or start is None or end is None:
+    if start is None or end is None:
         return ""
     return (
         "If none holds it, it follows from the times, once rows may use :now:"
@@ -365,14 +358,14 @@ _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
 
 _HEAD = """\
-# A first mapping, written from {source}.
+# A first mapping, written from the catalogue of the database.
 # "# ?" marks what is open: answer it, take the "# " from a line that you need, and remove the
 # mark. What `rows` lacks must be added there. `encounters mapping check` says what is still
 # missing. A line without a mark follows from names of slots, types and declared keys. Where a
 # time is by the clock of UTC, its field needs time_zone: UTC.
 mapping: 1
 name: {name}  # ? the name that clients see
-profile: {profile}  # ? full, group-a or group-b
+profile: full  # ? full, group-a or group-b
 time_zone: Europe/Paris  # ? the hospital's zone; times without a zone are read in it
 
 constants:
@@ -381,24 +374,13 @@ constants:
   functional_unit_extension: https://example.org/fhir/StructureDefinition/functional-unit
 
 source:
-  kind: {kind}
+  kind: sql
   url: {{env: {variable}}}"""
 
-_HTTP_QUESTIONS = """
-  # ? how does a client authenticate? By headers: {X-Api-Key: {env: PAS_KEY}}, or by auth
-  # ? does an error come with status 200? Then say by error where its code stands"""
 
-
-def text_of(sections: Sections, variable: str, name: str, *, is_sql: bool) -> str:
+def text_of(sections: Sections, variable: str, name: str) -> str:
     """Return the text of the file."""
-    head = _HEAD.format(
-        source="the catalogue of the database" if is_sql else "saved answers",
-        name=_text(name),
-        profile="full" if is_sql else "group-a",
-        kind="sql" if is_sql else "http",
-        variable=variable,
-    )
-    lines = [head + ("" if is_sql else _HTTP_QUESTIONS)]
+    lines = [_HEAD.format(name=_text(name), variable=variable)]
     parts = [part for of in sections.values() for part in of]
     fields = [
         f for p in parts for f in (*p.fields, *(f for i in p.items for f in i.fields))
@@ -407,7 +389,7 @@ def text_of(sections: Sections, variable: str, name: str, *, is_sql: bool) -> st
         lines += ["", "codes:", *_indented(tables, 2)]
     for kind, of in sections.items():
         lines += ["", f"{kind.lower()}:"]
-        offered = _offered(kind, of) if is_sql else []
+        offered = _offered(kind, of)
         if len(of) == 1:
             lines += _indented([*of[0].lines(), *offered], 2)
             continue

@@ -122,9 +122,8 @@ def _names(rest: Mapping[str, Any]) -> frozenset[str]:
 def _no_server(reason: str) -> CannotRunError:
     return CannotRunError(
         f"the address is no FHIR R4 server ({reason}), and another HTTP system has no"
-        " catalogue: save an answer of its list of stays, and name that file (--from"
-        " stays.json); mappings/guide.md shows the rest, under 'A hospital behind an HTTP"
-        " API'"
+        " catalogue: mappings/guide.md shows how to write its file, under 'A hospital"
+        " behind an HTTP API'"
     )
 
 

@@ -126,13 +126,12 @@ def prefix_of(table: Table) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the rows of a section, or a path in the rows of an API.
+    """A column of the rows of a section.
 
     `words` are the meanings of each word of its name, `select` is what a SELECT says for
     it, after a `join`. `refers` is the table.column that it leads to, `note` what is open.
-    `format` is how a text writes its times, `absent` are times that stand for none.
-    `counts` returns its codes, None where it holds something else; those that fewer than
-    `fewest` rows share are not written.
+    `absent` are times that stand for none. `counts` returns its codes, None where it holds
+    something else; those that fewer than `fewest` rows share are not written.
     """
 
     name: str
@@ -144,7 +143,6 @@ class Column:
     note: str = ""
     join: str = ""
     is_key: bool = False
-    format: str = ""
     absent: tuple[str, ...] = ()
     fewest: int = 5
 
