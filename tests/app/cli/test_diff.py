@@ -14,7 +14,7 @@ from adapters.testing.hospital import EDGES
 from app.cli.diff import Side, pairs
 from app.cli.stays import reading
 from tests.app.cli.conftest import Mapping, NewUrl
-from tests.app.cli.live_hospital import MAPPING, fill, run
+from tests.app.cli.live_hospital import MAPPING, MONTH, counted, run
 from tests.databases import writing
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
@@ -37,31 +37,6 @@ def write(tmp_path: Path) -> Write:
     return write
 
 
-@pytest.fixture
-def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of a hospital of 120 stays in each kind of database."""
-    url = new_url(kind)
-    fill(url, kind)
-    monkeypatch.setenv("PAS_URL", url)
-    return url
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    url = f"sqlite:///{tmp_path}/hospital.sqlite"
-    fill(url, "sqlite")
-    monkeypatch.setenv("PAS_URL", url)
-    return url
-
-
-def rows_of(url: str, query: str) -> list[tuple[Any, ...]]:
-    engine = writing(url)
-    with engine.connect() as connection:
-        rows = [tuple(row) for row in connection.execute(sa.text(query))]
-    engine.dispose()
-    return rows
-
-
 def counts(document: dict[str, Any], *names: str) -> Counter[Any]:
     """Return how many stays the cases of a document have, by some of their members."""
     result: Counter[Any] = Counter()
@@ -79,15 +54,13 @@ def test_stays_are_counted_by_event_code_and_month(
     run(url, "UPDATE stays SET state = 'A' WHERE stay_id IN (7, 8, 9)")
     printed = mapping("diff", write("old"), write("new", STATUS), "--live", "--json")
     assert (printed.status, printed.err) == (1, "")
-    month = "SUBSTR(CAST(began AS CHAR(10)), 1, 7)"
-    by_code = dict(rows_of(url, "SELECT state, COUNT(*) FROM stays GROUP BY state"))
+    by_code = counted(url, "state")
     assert counts(printed.told, "event", "before", "after", "code") == {
         ("appear", "", "", "A"): by_code["A"],
         ("change", "finished", "in-progress", "S"): by_code["S"],
     }
-    # Every stay begins far from midnight at the end of a month.
-    query = f"SELECT {month}, COUNT(*) FROM stays WHERE state <> 'E' GROUP BY {month}"
-    assert counts(printed.told, "month") == {(m,): n for m, n in rows_of(url, query)}
+    by_month = counted(url, MONTH, "state <> 'E'")
+    assert counts(printed.told, "month") == {(m,): n for m, n in by_month.items()}
     assert {case["column"] for case in printed.told["changes"]} == {"state"}
     assert printed.told["old"]["stays"] == 120 - by_code["A"]
     assert printed.told["new"]["stays"] == 120
@@ -212,6 +185,22 @@ def test_texts_that_are_no_codes_are_not_quoted(
     assert {case["code"] for case in printed.told["changes"]} == {
         "codes without an entry"
     }
+
+
+def test_a_code_is_quoted_where_any_table_of_its_column_names_it(
+    sqlite: str, write: Write, mapping: Mapping
+) -> None:
+    """The class changes, and the status names the text that both read."""
+    word = "in the ward of the north"
+    run(sqlite, f"UPDATE stays SET state = '{word}' WHERE stay_id < 20")
+    named = ("E: in-progress", f"'{word}': in-progress, E: in-progress")
+    kind = ("from: kind", "from: state")
+    files = (
+        write("old", named, kind),
+        write("new", named, kind, ("otherwise: UNK", "otherwise: AMB")),
+    )
+    printed = mapping("diff", *files, "--live", "--json")
+    assert counts(printed.told, "element", "code")["class", word] == 19
 
 
 # Order and memory
