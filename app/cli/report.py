@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 
 from adapters.contract import EncounterRecord, RowFault
 from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
@@ -198,32 +199,31 @@ def run(options: SimpleNamespace) -> int:
     return FINE
 
 
+_DOCUMENT = Schema.from_dict(
+    {
+        "format": fields.Integer(required=True, validate=validate.Equal(FORMAT)),
+        "hospital": fields.String(required=True),
+        "created": fields.String(required=True),
+        "tables": fields.Dict(
+            values=fields.Dict(values=fields.Integer(strict=True, allow_none=True)),
+            required=True,
+        ),
+    },
+    name="Document",
+)
+"""What a page reads of an earlier document."""
+
+
 def _previous(path: Path) -> Mapping[str, Any]:
     """Return an earlier document; raises CannotRunError."""
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise CannotRunError(f"{path} cannot be read: {error}") from error
-    if not _is_report(document):
+        document = _DOCUMENT(unknown=EXCLUDE).loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise CannotRunError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, ValidationError) as error:
         text = f"{path} is no report of format {FORMAT}: name what --json wrote"
-        raise CannotRunError(text)
+        raise CannotRunError(text) from error
     return cast(Mapping[str, Any], document)
-
-
-def _is_report(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.get("format") == FORMAT
-        and all(isinstance(value.get(name), str) for name in ("hospital", "created"))
-        and isinstance(value.get("tables"), dict)
-        and all(map(_are_counts, value["tables"].values()))
-    )
-
-
-def _are_counts(value: object) -> bool:
-    if not isinstance(value, dict):
-        return False
-    return all(count is None or type(count) is int for count in value.values())
 
 
 def _write(path: Path, text: str) -> None:
