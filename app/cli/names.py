@@ -6,10 +6,9 @@ All of it is a guess: `encounters mapping new` marks what it takes from here.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from adapters.sql.catalog import CodeCount, Holds, Table
 
@@ -63,27 +62,25 @@ _NOISE = frozenset(
 )
 """Words that tell what a type or a key tells."""
 
-_PATTERNS: Mapping[str, str] = MappingProxyType(
-    {
-        "visit_number": "stay number, =stay, number, =code, =name",
-        "patient_id": "patient",
-        "functional_unit": "unit",
-        "organization_id": "hospital",
-        "last_updated": "changed",
-        "gender": "sex",
-        "birth_date": "birth",
-        "deceased": "death",
-        "deceased_at": "death",
-        "name": "=name, hospital name, name",
-        "family": "family, name",
-        "given": "given, =name",
-        "identifiers": "identifiers, patient number, number",
-        "value": "=value, =identifiers, =number, =code",
-        "system": "class",
-        "code": "=code, unit code, =number",
-        "label": "=code, class code, =name, class name",
-    }
-)
+_PATTERNS = {
+    "visit_number": "stay number, =stay, number, =code, =name",
+    "patient_id": "patient",
+    "functional_unit": "unit",
+    "organization_id": "hospital",
+    "last_updated": "changed",
+    "gender": "sex",
+    "birth_date": "birth",
+    "deceased": "death",
+    "deceased_at": "death",
+    "name": "=name, hospital name, name",
+    "family": "family, name",
+    "given": "given, =name",
+    "identifiers": "identifiers, patient number, number",
+    "value": "=value, =identifiers, =number, =code",
+    "system": "class",
+    "code": "=code, unit code, =number",
+    "label": "=code, class code, =name, class name",
+}
 """By slot the meanings that the name of its column needs, the best first; `=` allows no other.
 
 A slot that is not here needs the meaning with its own name.

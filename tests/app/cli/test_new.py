@@ -325,6 +325,14 @@ def test_a_key_of_a_type_that_no_slot_takes_is_a_question(
     assert text.count("# ? id: which column?") == 2
 
 
+def test_a_table_whose_columns_fit_nothing_is_all_questions(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    status, text = new(made(new_url("sqlite"), "CREATE TABLE stays (k BLOB)"), tmp_path)
+    assert status == 1
+    assert "SELECT *\n    FROM stays s" in text
+
+
 def test_a_caller_says_what_to_do_next(
     url: str, tmp_path: Path, capsys: Capture
 ) -> None:
