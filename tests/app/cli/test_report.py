@@ -13,7 +13,7 @@ import pytest
 
 from adapters.inspection import SAMPLE
 from adapters.testing.hospital import EDGES, StayRow
-from app.cli.report import STEP, Numbers, page, rounded
+from app.cli.report import STEP, page, rounded
 from app.cli.stays import reading
 from tests.app.cli.conftest import Mapping
 from tests.app.cli.live_hospital import MONTH, counted, run, written
@@ -154,15 +154,21 @@ def test_an_api_without_further_pages_is_refused(
     assert not (tmp_path / "no.html").exists()
 
 
-def test_a_number_of_two_systems_is_no_repeated_one() -> None:
-    numbers = Numbers()
-    for system, number in (("a", "1"), ("b", "1"), ("a", "11"), ("a1", "1")):
-        numbers.add(system, number)
-    assert numbers.repeated == 0
-    for _ in range(2):
-        numbers.add("b", "1")
-    numbers.add("a", "11")
-    assert numbers.repeated == 2
+def test_a_number_is_repeated_within_its_system(
+    sqlite: str, tmp_path: Path, mapping: Mapping
+) -> None:
+    run(sqlite, "UPDATE stays SET visit = 'same'")
+    systems = ", ".join(f"U{n}: 'urn:oid:1.2.{n}'" for n in range(5))
+    file = written(
+        tmp_path,
+        ("codes:\n", f"codes:\n  systems: {{table: {{{systems}}}}}\n"),
+        (
+            "  fields:\n",
+            "  fields:\n    visit_number_system: {from: unit, codes: systems}\n",
+        ),
+    )
+    figures = report(file, mapping).table("figures")
+    assert figures["visit numbers of several stays"] == 5
 
 
 # What is hidden
@@ -325,10 +331,10 @@ def test_the_chart_ends_with_the_last_month_that_is_not_ahead() -> None:
     assert len(bars) == 36
     assert bars[0][1] == "2021-06"
     assert bars[-4:] == [
-        ("50.0", "2024-02", "10"),
-        ("0.0", "2024-03", "0"),
-        ("100.0", "2024-04", "20"),
-        ("0.0", "2024-05", "&lt; 5"),
+        ("10", "2024-02", "10"),
+        ("0", "2024-03", "0"),
+        ("20", "2024-04", "20"),
+        ("0", "2024-05", "&lt; 5"),
     ]
 
 
