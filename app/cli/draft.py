@@ -152,8 +152,11 @@ class Part:
         columns = [each.column for each in fields if each.column]
         joins = dict.fromkeys(column.join for column in columns if column.join)
         tables = sorted((*self.tables, *joins), key=lambda t: t.startswith("WHERE"))
-        whole = ", ".join(dict.fromkeys(column.selected for column in columns))
-        first, *others = textwrap.wrap(whole or "*", 80, break_long_words=False)
+        # No line ends inside of a name.
+        names = (c.selected.replace(" ", "\0") for c in columns)
+        whole = ", ".join(dict.fromkeys(names)) or "*"
+        lines = textwrap.wrap(whole, 80, break_long_words=False, break_on_hyphens=False)
+        first, *others = (line.replace("\0", " ") for line in lines)
         yield from ("rows: |", f"  SELECT {first}")
         yield from _indented(others, 9)
         yield from _indented(tables, 2)
@@ -303,7 +306,7 @@ def _items(part: Part) -> Mapping[str, Sequence[Item]]:
 def _items_of(child: Part, name: str) -> Iterator[Item]:
     key = next(column for column in child.columns if column.name == child.id)
     notes = filter(None, (f"rows of {child.name}", key.note, *child.left))
-    line = f"key: {key.name}  {MARK}{'; '.join(notes)}"
+    line = f"key: {_text(key.name)}  {MARK}{'; '.join(notes)}"
     for fields in _contents(name, child, is_child=True):
         rows = child.select(Field(SLOTS[PATIENT][0], key), *fields)
         yield Item(fields, (*rows, line))

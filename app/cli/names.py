@@ -126,16 +126,18 @@ class Column:
     """A column of the rows of a section.
 
     `words` are the meanings of each word of its name, `select` is what a SELECT says for
-    it, after a `join`. `refers` is the table.column that it leads to, `note` what is open.
-    `absent` are times that stand for none. `counts` returns its codes, None where it holds
-    something else; those that fewer than `fewest` rows share are not written.
+    it, after a `join`, and `written` its name there. `refers` is the table.column that it
+    leads to, `note` what is open. `absent` are times that stand for none. `counts` returns
+    its codes, None where it holds something else; those that fewer than `fewest` rows share
+    are not written.
     """
 
     name: str
     holds: Holds
     words: tuple[frozenset[str], ...]
     counts: Callable[[], Sequence[CodeCount] | None]
-    select: str = ""
+    select: str
+    written: str
     refers: str = ""
     note: str = ""
     join: str = ""
@@ -151,8 +153,8 @@ class Column:
     @property
     def selected(self) -> str:
         """What a SELECT lists for it."""
-        is_own = self.select.endswith(f".{self.name}")
-        return self.select if is_own else f"{self.select} AS {self.name}"
+        is_own = self.select.endswith(f".{self.written}")
+        return self.select if is_own else f"{self.select} AS {self.written}"
 
     @property
     def is_audit(self) -> bool:

@@ -95,9 +95,9 @@ class _TableReader:
             left += [f"{person.name}: {leads.note}"] if leads.note else []
             taken = {column.name.lower() for column in columns}
             for column in self._columns(kind, person, joined):
-                name, note = column.name, column.note or f"of {person.name}"
-                name = f"{person.bare}_{name}" if name.lower() in taken else name
-                columns.append(replace(column, name=name, note=note))
+                column = replace(column, note=column.note or f"of {person.name}")
+                is_taken = column.name.lower() in taken
+                columns.append(_named(column, person.bare) if is_taken else column)
         if kind is STAY:
             columns = [self._led_to(table, *each) for each in enumerate(columns)]
         tables += self._without_deleted(columns, left)
@@ -128,6 +128,7 @@ class _TableReader:
                 words,
                 cache(partial(self._counts, kind, table, column, meanings)),
                 self._without(zeros, f"{alias}.{column.written}"),
+                column.written,
                 f"{reference.table.name}.{reference.column}" if reference else "",
                 reference.note if reference else "",
                 is_key=table.is_unique(column.name),
@@ -264,8 +265,7 @@ class _TableReader:
             return replace(column, words=words, refers="", note=note)
         on = f"{alias}.{other.by_name[reference.column].written} = {column.select}"
         return replace(
-            label,
-            name=re.sub(r"(?i)_?id$", "", column.name) + f"_{label.name}",
+            _named(label, re.sub(r"(?i)_?id$", "", column.name)),
             words=words,
             counts=cache(partial(code_counts, self.database, other, label.name)),
             fewest=1,
@@ -327,6 +327,12 @@ def _alias(table: Table, taken: Iterable[str] = ()) -> str:
     first = re.sub(r"[^a-z]", "", table.bare.lower())[:1] or "t"
     number = sum(re.fullmatch(rf"{first}\d*", name) is not None for name in taken)
     return f"{first}{number + 1}" if number else first
+
+
+def _named(column: Column, before: str) -> Column:
+    """Return a column with a name that no statement has to quote."""
+    name = re.sub(r"\W", "_", f"{before}_{column.name}").lower()
+    return replace(column, name=name, written=name)
 
 
 def _from(table: Table) -> str:

@@ -333,6 +333,34 @@ def test_a_table_whose_columns_fit_nothing_is_all_questions(
     assert "SELECT *\n    FROM stays s" in text
 
 
+NAMED = """
+CREATE TABLE "Stays" ("Id" INTEGER PRIMARY KEY, "Patient-Id" INTEGER, "Visit Number" VARCHAR(9),
+  "The first start-time" {time}, "The last end-time" {time}, "Ward" INTEGER,
+  FOREIGN KEY ("Ward") REFERENCES "Ward 1" ("Id"));
+"""
+WARD = """
+CREATE TABLE "Ward 1" ("Id" INTEGER PRIMARY KEY, "Ward Code" VARCHAR(9));
+"""
+
+
+def test_names_of_any_form_are_quoted_whole(
+    kind: str, new_url: NewUrl, tmp_path: Path, capsys: Capture
+) -> None:
+    url, text = new_url(kind), WARD + NAMED
+    text = text.replace('"', "`") if kind in ("mariadb", "mysql") else text
+    new(made(url, text, kind), tmp_path, "--stay", "Stays")
+    capsys.readouterr()
+    file = tmp_path / "new.yaml"
+    rows = yaml.safe_load(file.read_text("utf-8"))["encounter"]["rows"]
+    engine = writing(url)
+    with engine.connect() as connection:
+        columns = connection.execute(sa.text(rows)).keys()
+    engine.dispose()
+    fields = yaml.safe_load(file.read_text("utf-8"))["encounter"]["fields"]
+    assert {"id", "visit_number", "start", "end", "functional_unit"} <= fields.keys()
+    assert {each["from"] for each in fields.values()} == {*columns}
+
+
 def test_a_caller_says_what_to_do_next(
     url: str, tmp_path: Path, capsys: Capture
 ) -> None:
