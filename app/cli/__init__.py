@@ -520,15 +520,13 @@ def _tables(command: Function) -> Function:
     required=True,
     metavar="URL",
     help="The address of the database, or env:NAME for the variable that contains it, "
-    "which hides its password; of a FHIR R4 server its base address. For another HTTP "
-    "system: a saved response of its list of stays, a file .json; --patient and "
-    "--organization are then such files, too.",
+    "which hides its password; of a FHIR R4 server its base address.",
 )
 @_tables
 @click.option("--out", type=_PATH, help="The file to write. Default: standard output.")
 @_json
 def mapping_new(**options: Any) -> int:
-    """Write a first mapping of a database, a FHIR R4 server or saved responses.
+    """Write a first mapping of a database or a FHIR R4 server.
 
     Reads tables, columns and keys, and how often codes occur; never names, birth dates,
     numbers and addresses of people. Declared keys come first, then words in names. Every

@@ -158,18 +158,10 @@ def pairs(old: Side, new: Side) -> Iterator[tuple[Row | None, Row | None]]:
             new.advance()
 
 
-_Both: TypeAlias = tuple[Stays | None, Stays | None]
-
-
-def _by_prefix(old: Iterable[Stays], new: Iterable[Stays]) -> Iterator[_Both]:
-    """Yield the stays of both files whose ids begin with the same prefix."""
-    before = {stays.prefix: stays for stays in old}
-    after = {stays.prefix: stays for stays in new}
-    for prefix in dict.fromkeys((*before, *after)):
-        yield before.get(prefix), after.get(prefix)
-
-
 # What changes
+
+_Both: TypeAlias = tuple[Stays | None, Stays | None]
+"""The stays of both files whose ids begin with the same prefix."""
 
 
 class Comparison:
@@ -182,7 +174,7 @@ class Comparison:
         self._cases: Counter[Case] = Counter()
         self._codes: dict[str, _Codes] = {}
         self.differing = 0
-        self.valid, self.invalid = [0, 0], [0, 0]
+        self._valid, self._invalid = [0, 0], [0, 0]
 
     @property
     def constants(self) -> Mapping[str, tuple[object, object]]:
@@ -205,7 +197,9 @@ class Comparison:
         self, old: Iterable[Stays], new: Iterable[Stays]
     ) -> Iterator[tuple[str, Sequence[Change]]]:
         """Count the changes of all stays; yield the id and the changes of each that differs."""
-        for stays in _by_prefix(old, new):
+        before, after = ({stays.prefix: stays for stays in of} for of in (old, new))
+        for prefix in dict.fromkeys((*before, *after)):
+            stays = before.get(prefix), after.get(prefix)
             sides = Side(stays[0]), Side(stays[1])
             for rows in pairs(*sides):
                 if changes := list(self._changes(stays, *rows)):
@@ -213,8 +207,12 @@ class Comparison:
                     self._cases.update(self._case(c, stays, *rows) for c in changes)
                     yield next(filter(None, rows)).outcome.id, changes
             for at, side in enumerate(sides):
-                self.valid[at] += side.valid
-                self.invalid[at] += side.invalid
+                self._valid[at] += side.valid
+                self._invalid[at] += side.invalid
+
+    def rows_of(self, files: Iterable[Path]) -> Iterable[tuple[Path, int, int]]:
+        """Return each file with the number of its stays and of its invalid rows."""
+        return zip(files, self._valid, self._invalid, strict=True)
 
     def _changes(
         self, both: _Both, old: Row | None, new: Row | None
@@ -254,21 +252,19 @@ class Comparison:
     ) -> Case:
         """Return what a change is counted by: the code of the new row, if there is one."""
         row, stays = (new, both[1]) if new else (old, both[0])
-        stay = (new and new.stay) or (old and old.stay)
-        assert row is not None, "a change is of a row"
-        assert stays is not None, "a row is of stays"
-        assert stay is not None, "one of the files serves the stay"
+        assert row, "a change is of a row"
+        assert stays, "a row is of stays"
+        month = month_of((new and new.stay) or (old and old.stay))
         element = change.element if change.element in stays.coded else "status"
         place = stays.coded.get(element)
         if place is None:
-            return Case(change, "", "", month_of(stay))
+            return Case(change, "", "", month)
         column = stays.column(place.field.columns[0])
         if column not in self._codes:
-            places = (each.coded.get(element) for each in both if each)
-            self._codes[column] = _Codes(place, filter(None, places))
+            self._codes[column] = _Codes(place, column, filter(None, both))
         code = code_of(place, row.cell(place.field))
         code = self._codes[column].add(code) if code else _NONE
-        return Case(change, column, code, month_of(stay))
+        return Case(change, column, code, month)
 
 
 def _shown(value: Any) -> Any:
@@ -278,14 +274,19 @@ def _shown(value: Any) -> Any:
 class _Codes:
     """The source codes of a column in rows that differ.
 
-    `places` are its fields in both files. A column may hold anything: a code is quoted
-    where a table names it, or where all its values look like codes.
+    A column may hold anything: a code is quoted where a table names it that reads the
+    column in either file, or where all its values look like codes.
     """
 
-    def __init__(self, place: Place, places: Iterable[Place]) -> None:
+    def __init__(self, place: Place, column: str, both: Iterable[Stays]) -> None:
         self._place = place
-        tables = (each.field.codes.table for each in places if each.field.codes)
-        self._named = {code for table in tables for code in table}
+        reading = [
+            each.field.codes
+            for stays in both
+            for each in stays.coded.values()
+            if stays.column(each.field.columns[0]) == column
+        ]
+        self._named = {code for codes in reading if codes for code in codes.table}
         self._counts: Counter[str] = Counter()
 
     def add(self, code: str) -> str:
@@ -338,11 +339,11 @@ def _stream_json(differing: Iterable[tuple[str, Sequence[Change]]]) -> None:
 
 
 def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
-    counts = zip(files, comparison.valid, comparison.invalid, strict=True)
     old, new = (
-        {"file": str(file), "stays": valid, "invalid_rows": invalid}
-        for file, valid, invalid in counts
+        {"file": str(file), "stays": stays, "invalid_rows": invalid}
+        for file, stays, invalid in comparison.rows_of(files)
     )
+    cases = sorted(comparison.cases.items())
     return {
         "old": old,
         "new": new,
@@ -350,22 +351,20 @@ def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
         "constants": comparison.constants,
         "changes": [
             {
-                **case.change._asdict(),
-                "column": case.column,
-                "code": case.code,
-                "month": case.month,
-                "stays": stays,
+                **change._asdict(),
+                "column": column,
+                "code": code,
+                "month": month,
+                "stays": n,
             }
-            for case, stays in sorted(comparison.cases.items())
+            for (change, column, code, month), n in cases
         ],
     }
 
 
 def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
-    for file, valid, invalid in zip(
-        files, comparison.valid, comparison.invalid, strict=True
-    ):
-        yield f"{file}: {valid:,} stays, {invalid:,} invalid rows"
+    for file, stays, invalid in comparison.rows_of(files):
+        yield f"{file}: {stays:,} stays, {invalid:,} invalid rows"
     for name, (before, after) in comparison.constants.items():
         yield f"constants.{name}: {before} → {after}, in every stay that shows it"
     yield f"{comparison.differing:,} stays differ"

@@ -1,15 +1,14 @@
 """A first mapping file: which column fills which slot, and the text of the file.
 
-A part is a table or a list of an API, as `app.cli.tables` and `app.cli.new` read them.
+A part is a table with those that are joined to it, as `app.cli.tables` reads them.
 """
 
 import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from types import MappingProxyType
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
@@ -20,19 +19,17 @@ from app.cli.check import MARK
 from app.cli.names import Column, best, meanings_of
 
 PATIENT = ResourceType.PATIENT
-MOST_PATIENT_CODES = 12
-"""In a table of persons a column with more different values may hold names."""
 
 _MOST_CANDIDATES = 6
 
 TIMES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
 TEXTS = frozenset({Holds.TEXT, Holds.INTEGER})
-_FITS: Mapping[Kind, frozenset[Holds]] = MappingProxyType(
-    dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS)
-    | dict.fromkeys((Kind.CODE, Kind.FLAG), TEXTS | {Holds.FLAG})
-    | dict.fromkeys((Kind.TIME, Kind.DATE), TIMES)
-    | dict.fromkeys((Kind.TEXT, Kind.PARTS), frozenset({Holds.TEXT}))
-)
+_FITS = {
+    **dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS),
+    **dict.fromkeys((Kind.CODE, Kind.FLAG), TEXTS | {Holds.FLAG}),
+    **dict.fromkeys((Kind.TIME, Kind.DATE), TIMES),
+    **dict.fromkeys((Kind.TEXT, Kind.PARTS), frozenset({Holds.TEXT})),
+}
 """What a column may hold to fill a slot of a kind."""
 
 
@@ -69,7 +66,6 @@ class Field:
         if column:
             is_day = column.holds is Holds.DATE and self.slot.kind is Kind.TIME
             options["from"] = _text(column.name)
-            options["format"] = json.dumps(column.format) if column.format else ""
             options["at"] = '"00:00"' if is_day else ""
             options["absent"] = json.dumps(column.absent) if column.absent else ""
         pairs = (f"{key}: {value}" for key, value in options.items() if value)
@@ -104,7 +100,6 @@ def _shared(column: Column) -> tuple[list[CodeCount], int]:
 class Item(NamedTuple):
     """An item of a list; `head` says which rows hold it, empty for the section's own."""
 
-    name: str
     fields: Sequence[Field]
     head: Sequence[str] = ()
 
@@ -119,47 +114,52 @@ class Item(NamedTuple):
 class Part:
     """Rows: of a section, or (`children`) of a table whose rows may be items of a list.
 
-    `head` are the lines that say how an API is read, `tables` the FROM of a SELECT, `left`
-    further questions.
+    `tables` is what stands in a SELECT after its columns, `left` are further questions.
     """
 
     kind: ResourceType
     name: str
     columns: Sequence[Column]
     id: str
-    id_note: str = ""
-    head: Sequence[str] = ()
-    tables: Sequence[str] = ()
+    id_note: str
+    tables: Sequence[str]
     left: Sequence[str] = ()
     children: Sequence["Part"] = ()
     fields: Sequence[Field] = ()
-    items: Sequence[Item] = ()
+    items: Mapping[str, Sequence[Item]] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """Yield the keys of the part."""
         yield from _comments(self.left)
-        yield from self.head
-        own = chain.from_iterable(item.fields for item in self.items if not item.head)
-        yield from self.select([f.column for f in (*self.fields, *own) if f.column])
+        items = chain.from_iterable(self.items.values())
+        own = chain.from_iterable(item.fields for item in items if not item.head)
+        yield from self.select(*self.fields, *own)
         yield "fields:"
         yield from _indented(chain.from_iterable(f.lines() for f in self.fields), 2)
-        for listed in LISTS[self.kind]:
-            lines = [item.lines() for item in self.items if item.name == listed.name]
-            question = f"{MARK}{listed.name}: which columns?"
-            yield f"  {listed.name}:" if lines else f"  {question}"
-            yield from _indented(chain.from_iterable(lines), 4)
+        for name, of in self.items.items():
+            yield f"  {name}:" if of else f"  {MARK}{name}: which columns?"
+            yield from _indented(chain.from_iterable(item.lines() for item in of), 4)
 
-    def select(self, columns: Sequence[Column]) -> Iterator[str]:
-        """Yield `rows` with a SELECT of columns; an API has none."""
-        if self.tables:
-            whole = ", ".join(dict.fromkeys(column.selected for column in columns))
-            joins = dict.fromkeys(column.join for column in columns if column.join)
-            tables = sorted((*self.tables, *joins), key=lambda t: t.startswith("WHERE"))
-            whole = whole.replace(" ", "\0").replace(",\0", ", ")
-            lines = textwrap.wrap(whole, 80, break_long_words=False)
-            yield from ("rows: |", f"  SELECT {lines[0]}".replace("\0", " "))
-            yield from _indented((line.replace("\0", " ") for line in lines[1:]), 9)
-            yield from _indented(tables, 2)
+    def named_fields(self) -> Iterator[tuple[str, Field]]:
+        """Yield each field with its name, as search parameters have it."""
+        yield from ((each.slot.name, each) for each in self.fields)
+        for name, of in self.items.items():
+            for each in chain.from_iterable(item.fields for item in of):
+                yield f"{name}.{each.slot.name}", each
+
+    def select(self, *fields: Field) -> Iterator[str]:
+        """Yield `rows` with a SELECT of the columns of fields."""
+        columns = [each.column for each in fields if each.column]
+        joins = dict.fromkeys(column.join for column in columns if column.join)
+        tables = sorted((*self.tables, *joins), key=lambda t: t.startswith("WHERE"))
+        # No line ends inside of a name.
+        names = (c.selected.replace(" ", "\0") for c in columns)
+        whole = ", ".join(dict.fromkeys(names)) or "*"
+        lines = textwrap.wrap(whole, 80, break_long_words=False, break_on_hyphens=False)
+        first, *others = (line.replace("\0", " ") for line in lines)
+        yield from ("rows: |", f"  SELECT {first}")
+        yield from _indented(others, 9)
+        yield from _indented(tables, 2)
 
 
 # Which column fills which slot
@@ -173,8 +173,8 @@ def with_fields(sections: Sections, hospital: str = "") -> Sections:
     ids = {kind: f"{parts[0].name}.{parts[0].id}" for kind, parts in sections.items()}
     return {
         kind: [
-            replace(p, fields=[*_fields(p, ids, hospital)], items=[*_items(p)])
-            for p in parts
+            replace(part, fields=[*_fields(part, ids, hospital)], items=_items(part))
+            for part in parts
         ]
         for kind, parts in sections.items()
     }
@@ -183,49 +183,48 @@ def with_fields(sections: Sections, hospital: str = "") -> Sections:
 def _fields(
     part: Part, ids: Mapping[ResourceType, str], hospital: str
 ) -> Iterator[Field]:
-    used: set[str] = set()
-    for slot in dict.fromkeys(SLOTS[part.kind]):
+    columns = [*part.columns]
+    for slot in SLOTS[part.kind]:
         if slot.kind is Kind.SYSTEM:
             continue
-        free = [c for c in part.columns if c.name not in used]
-        fitting = [c for c in free if c.holds in _FITS[slot.kind]]
+        fitting = [column for column in columns if column.holds in _FITS[slot.kind]]
         column, note = _column_of(part, slot, fitting, ids)
         is_led = column is not None and column.refers
         if slot.name == "organization_id" and hospital and not is_led:
             yield Field(slot, note="the only hospital", constant=hospital)
-            continue
-        yield _field(part, slot, column, note, fitting)
-        used |= {column.name} if column else set()
+        elif column is None:
+            note = _derived(part) if slot.name == "status" else note
+            table = _table_name(part, slot) if slot.takes else ""
+            candidates = [*islice(_candidates(slot, fitting), _MOST_CANDIDATES)]
+            yield Field(slot, None, note, candidates=candidates, table=table)
+        else:
+            yield _field(part, slot, column, note)
+            columns.remove(column)
 
 
-def _field(
-    part: Part, slot: Slot, column: Column | None, note: str, fitting: Sequence[Column]
-) -> Field:
-    is_flag = column is not None and column.holds is Holds.FLAG
-    is_coded = slot.kind is Kind.CODE or (slot.kind is Kind.FLAG and not is_flag)
-    table = re.sub(r"\W", "_", f"{slot.name}_{part.name}") if is_coded else ""
-    if column is None:
-        if slot.name == "status":
-            note = _derived(part)
-        candidates = [
-            *islice(_candidates(slot, fitting, is_coded=is_coded), _MOST_CANDIDATES)
-        ]
-        return Field(slot, None, note, candidates=candidates, table=table)
-    notes = [note, column.note]
-    if slot.kind is Kind.TIME:
-        notes.append(_TIME_QUESTIONS.get(column.holds, ""))
+def _field(part: Part, slot: Slot, column: Column, note: str) -> Field:
+    is_time = slot.kind is Kind.TIME
+    notes = [
+        note,
+        column.note,
+        _TIME_QUESTIONS.get(column.holds, "") if is_time else "",
+    ]
+    is_flag = slot.kind is Kind.FLAG and column.holds is Holds.FLAG
+    table = _table_name(part, slot) if slot.takes and not is_flag else ""
     return Field(slot, column, "; ".join(filter(None, notes)), table=table)
 
 
-def _candidates(
-    slot: Slot, fitting: Sequence[Column], *, is_coded: bool
-) -> Iterator[str]:
+def _table_name(part: Part, slot: Slot) -> str:
+    return re.sub(r"\W", "_", f"{slot.name}_{part.name}")
+
+
+def _candidates(slot: Slot, fitting: Sequence[Column]) -> Iterator[str]:
     """Yield columns that may fill a slot, those of codes with their codes."""
     for column in fitting:
         is_led = (column.refers or column.is_key) and slot.kind is not Kind.ID
         if is_led or column.is_audit or "other" in column.meanings:
             continue
-        if not is_coded:
+        if not slot.takes:
             yield column.name
         elif codes := [f"{c.code}: {c.rows}" for c in _shared(column)[0][:9]]:
             yield f"{column.name} ({', '.join(codes)})"
@@ -236,7 +235,7 @@ def _derived(part: Part) -> str:
     times = [column for column in part.columns if column.holds in TIMES]
     start, _ = _start_or_end("start", times)
     end, _ = _start_or_end("end", [column for column in times if column != start])
-    if not part.tables or start is None or end is None:
+    if start is None or end is None:
         return ""
     return (
         "If none holds it, it follows from the times, once rows may use :now:"
@@ -245,12 +244,10 @@ def _derived(part: Part) -> str:
     )
 
 
-_TIME_QUESTIONS: Mapping[Holds, str] = MappingProxyType(
-    {
-        Holds.DATE: "at which time of day?",
-        Holds.LOCAL_TIME: "by whose clock?",
-    }
-)
+_TIME_QUESTIONS = {
+    Holds.DATE: "at which time of day?",
+    Holds.LOCAL_TIME: "by whose clock?",
+}
 
 
 def _column_of(
@@ -290,30 +287,29 @@ def _start_or_end(name: str, fitting: Sequence[Column]) -> tuple[Column | None, 
 # Items of lists
 
 _EXAMPLE = "https://example.org/identifiers/patient"
-_SLOTS_OF_ITEMS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "names": ("family", "given", "prefix"),
-        "addresses": (LINES.name, "city", "postal_code", "country"),
-    }
-)
+_SLOTS_OF_ITEMS = {
+    "names": ("family", "given", "prefix"),
+    "addresses": (LINES.name, "city", "postal_code", "country"),
+}
 
 
-def _items(part: Part) -> Iterator[Item]:
-    """Yield items from the columns of a part, else from tables that refer to it."""
-    for listed in LISTS[part.kind]:
-        if listed.name == "identifiers" and part.kind is not PATIENT:
-            continue
-        own = [Item(listed.name, fields) for fields in _contents(listed.name, part)]
-        for child in () if own else part.children:
-            key = next(c for c in child.columns if c.name == child.id)
-            for fields in _contents(listed.name, child, is_child=True):
-                rows = child.select([key, *(f.column for f in fields if f.column)])
-                notes = filter(None, (f"rows of {child.name}", key.note, *child.left))
-                head = (*rows, f"key: {key.name}  {MARK}{'; '.join(notes)}")
-                own.append(Item(listed.name, fields, head))
-            if own:
-                break
-        yield from own
+def _items(part: Part) -> Mapping[str, Sequence[Item]]:
+    """Return items from the columns of a part, else from a table that refers to it."""
+    items = {}
+    for name in (listed.name for listed in LISTS[part.kind]):
+        own = [Item(fields) for fields in _contents(name, part)]
+        others = ([*_items_of(child, name)] for child in part.children)
+        items[name] = own or next(filter(None, others), [])
+    return items
+
+
+def _items_of(child: Part, name: str) -> Iterator[Item]:
+    key = next(column for column in child.columns if column.name == child.id)
+    notes = filter(None, (f"rows of {child.name}", key.note, *child.left))
+    line = f"key: {_text(key.name)}  {MARK}{'; '.join(notes)}"
+    for fields in _contents(name, child, is_child=True):
+        rows = child.select(Field(SLOTS[PATIENT][0], key), *fields)
+        yield Item(fields, (*rows, line))
 
 
 def _contents(
@@ -322,6 +318,7 @@ def _contents(
     """Yield the fields of each item of a list that columns of a part may fill."""
     slots = {s.name: s for of in LISTS[PATIENT] if of.name == name for s in of.slots}
     slots[LINES.name] = LINES
+    is_patient = part.kind is PATIENT
     columns = [c for c in part.columns if not c.is_key and not c.refers]
 
     def take(slot: str, pattern: str = "") -> list[Field]:
@@ -330,7 +327,7 @@ def _contents(
         if column is None:
             return []
         columns.remove(column)
-        return [_field(part, slots[slot], column, note, ())]
+        return [_field(part, slots[slot], column, note)]
 
     if name in _SLOTS_OF_ITEMS:
         wanted = _SLOTS_OF_ITEMS[name]
@@ -346,7 +343,7 @@ def _contents(
         phone = Field(slots["system"], None, "by the table's name", "phone")
         system = take("system") or [phone]
         yield from ([*system, value] for value in take("value"))
-    elif name == "identifiers" and (not is_child or _is_about(part, name)):
+    elif name == "identifiers" and (_is_about(part, name) if is_child else is_patient):
         constants = [
             Field(slots["type"], None, "PI, RRI, INS-NIR, …", "PI"),
             Field(slots["system"], None, "the system of these numbers", _EXAMPLE),
@@ -365,14 +362,14 @@ _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
 
 _HEAD = """\
-# A first mapping, written from {source}.
+# A first mapping, written from the catalogue of the database.
 # "# ?" marks what is open: answer it, take the "# " from a line that you need, and remove the
 # mark. What `rows` lacks must be added there. `encounters mapping check` says what is still
 # missing. A line without a mark follows from names of slots, types and declared keys. Where a
 # time is by the clock of UTC, its field needs time_zone: UTC.
 mapping: 1
 name: {name}  # ? the name that clients see
-profile: {profile}  # ? full, group-a or group-b
+profile: full  # ? full, group-a or group-b
 time_zone: Europe/Paris  # ? the hospital's zone; times without a zone are read in it
 
 constants:
@@ -381,33 +378,20 @@ constants:
   functional_unit_extension: https://example.org/fhir/StructureDefinition/functional-unit
 
 source:
-  kind: {kind}
+  kind: sql
   url: {{env: {variable}}}"""
 
-_HTTP_QUESTIONS = """
-  # ? how does a client authenticate? By headers: {X-Api-Key: {env: PAS_KEY}}, or by auth
-  # ? does an error come with status 200? Then say by error where its code stands"""
 
-
-def text_of(sections: Sections, variable: str, name: str, *, is_sql: bool) -> str:
+def text_of(sections: Sections, variable: str, name: str) -> str:
     """Return the text of the file."""
-    head = _HEAD.format(
-        source="the catalogue of the database" if is_sql else "saved answers",
-        name=_text(name),
-        profile="full" if is_sql else "group-a",
-        kind="sql" if is_sql else "http",
-        variable=variable,
-    )
-    lines = [head + ("" if is_sql else _HTTP_QUESTIONS)]
+    lines = [_HEAD.format(name=_text(name), variable=variable)]
     parts = [part for of in sections.values() for part in of]
-    fields = [
-        f for p in parts for f in (*p.fields, *(f for i in p.items for f in i.fields))
-    ]
+    fields = [each for part in parts for _, each in part.named_fields()]
     if tables := [line for f in fields for line in f.code_table()]:
         lines += ["", "codes:", *_indented(tables, 2)]
     for kind, of in sections.items():
         lines += ["", f"{kind.lower()}:"]
-        offered = _offered(kind, of) if is_sql else []
+        offered = _offered(kind, of)
         if len(of) == 1:
             lines += _indented([*of[0].lines(), *offered], 2)
             continue
@@ -423,11 +407,7 @@ def text_of(sections: Sections, variable: str, name: str, *, is_sql: bool) -> st
 
 def _offered(kind: ResourceType, parts: Sequence[Part]) -> list[str]:
     """Return the parameters and orders that every part can answer."""
-    slots = [
-        {f.slot.name for f in part.fields if f.column}
-        | {f"{item.name}.{f.slot.name}" for item in part.items for f in item.fields}
-        for part in parts
-    ]
+    slots = [{name for name, each in p.named_fields() if each.column} for p in parts]
     can = set.intersection(*slots)
     # Nothing says that a last change covers every joined table.
     rows = [row for row in SEARCH_PARAMETERS[kind].values() if can & {*row.slots}]

@@ -25,6 +25,11 @@ _SECONDS = 10.0
 _SAMPLE = 200
 _JSON = {"Accept": "application/fhir+json"}
 _VERSION = path_of("fhirVersion || 'none'")
+_TITLE = path_of("implementation.description || software.name")
+_TYPES = path_of(
+    "rest[?mode=='server'] | [0].{common: searchParam[].name, types:"
+    " resource[].{type: type, can: interaction[].code, names: searchParam[].name}}"
+)
 _SYSTEMS = path_of("entry[].resource.identifier[].system || `[]`")
 
 _HEAD = """\
@@ -100,31 +105,26 @@ def _statement(client: Client) -> Statement:
     version = str(at(answer, _VERSION))
     if not version.startswith("4."):
         raise _no_server("its /metadata is no CapabilityStatement of version 4")
-    rest = at(answer, path_of("rest[?mode=='server'] | [0]")) or {}
-    common = _names(rest)
-    types: dict[str, frozenset[str] | None] = {}
-    for each in rest.get("resource") or ():
-        codes = {one.get("code") for one in each.get("interaction") or ()}
-        types[each.get("type")] = (
-            common | _names(each) if "search-type" in codes else None
-        )
+    rest = at(answer, _TYPES) or {}
+    common = rest.get("common") or ()
+    types = {
+        each["type"]: frozenset((*common, *(each["names"] or ())))
+        if "search-type" in (each["can"] or ())
+        else None
+        for each in rest.get("types") or ()
+    }
     for kind in (STAY, PATIENT):
         if types.get(kind) is None:
             raise _no_server(f"the server does not search {kind}")
-    title = at(answer, path_of("implementation.description || software.name"))
+    title = at(answer, _TITLE)
     return Statement(title if isinstance(title, str) else "", types)
-
-
-def _names(rest: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(str(each.get("name")) for each in rest.get("searchParam") or ())
 
 
 def _no_server(reason: str) -> CannotRunError:
     return CannotRunError(
         f"the address is no FHIR R4 server ({reason}), and another HTTP system has no"
-        " catalogue: save an answer of its list of stays, and name that file (--from"
-        " stays.json); mappings/guide.md shows the rest, under 'A hospital behind an HTTP"
-        " API'"
+        " catalogue: mappings/guide.md shows how to write its file, under 'A hospital"
+        " behind an HTTP API'"
     )
 
 

@@ -5,21 +5,18 @@ or a search and what it finds. Rows go through the service's own mapping and sch
 Searches go through its own parser and its own SQL, in SQLite, over the written rows as the
 results of the SELECTs: codes and search columns are tried as the service filters by them.
 Of an HTTP system the request is compared.
-What no test touches is reported, with the test to write next.
+What no test touches is reported.
 """
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
-import yaml
 
 from adapters import open_adapter
 from adapters.contract import (
@@ -47,10 +44,8 @@ from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import (
     SECTIONS,
-    SLOTS,
     UNSERVED,
     Kind,
-    Slot,
     field_of,
     places_of,
 )
@@ -118,8 +113,7 @@ class Result:
     """The result of the tests of one mapping file.
 
     `faults` keep them from being run. `tests` are the cases, each with how it differs
-    from what is expected. `targets` is all that could be touched, `gaps` what was not, and
-    `next_test` the lines of a test for one of them.
+    from what is expected. `targets` is all that could be touched, `gaps` what was not.
     """
 
     file: Path
@@ -127,7 +121,6 @@ class Result:
     tests: Sequence[tuple["Case", Sequence[Finding]]] = ()
     targets: Sequence[Target] = ()
     gaps: Sequence[Target] = ()
-    next_test: Sequence[str] = ()
 
     @property
     def failed(self) -> int:
@@ -157,9 +150,6 @@ class Result:
             names = ", ".join(dict.fromkeys(gap.name for gap in gaps))
             what = f"{kind}{'s' * (len(gaps) > 1)} {names}"
             yield str(gaps[0].finding(severity, what))
-        if self.next_test and not self.failed:
-            yield f"{tests_beside(self.file).name}: next, when it is what the hospital says:"
-            yield from self.next_test
         tests = f"{len(self.tests)} test{'s' * (len(self.tests) != 1)}"
         verdict = (
             f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
@@ -214,7 +204,7 @@ def try_file(named: Path) -> Result:
     name = named.name.removesuffix(".test.yaml")
     path = named if name == named.name else named.with_name(f"{name}.yaml")
     beside, problems = tests_beside(path), list[MappingProblem]()
-    file, cases, ready = None, list[Case](), list[tuple[Case, Check]]()
+    file, cases, ready = None, list[Case](), list[RowCheck | SearchCheck]()
     with collected(problems):
         file = MappingFile.open(path)
     if beside.exists():
@@ -228,15 +218,15 @@ def try_file(named: Path) -> Result:
         with collected(problems):
             refuse(_faults(case))
             if file:
-                ready.append((case, _prepared(file, case)))
+                ready.append(_prepared(file, case))
     if file is None or problems:
         return Result(path, findings_of(MappingError(problems)))
     touched: set[object] = set()
-    tests = [(case, list(check(touched))) for case, check in ready]
+    tests = [(check.case, list(check.findings(touched))) for check in ready]
     every = targets(file)
     gaps = [target for target in every if target.key not in touched]
     gaps.sort(key=lambda gap: (gap.mark.file, gap.mark.line, gap.mark.column))
-    return Result(path, (), tests, every, gaps, next_test(file, gaps))
+    return Result(path, (), tests, every, gaps)
 
 
 def tests_beside(mapping: Path) -> Path:
@@ -298,10 +288,6 @@ class Case:
     def finding(self, key: str, text: str) -> Finding:
         """Return a finding at one of the keys."""
         return Finding.of(self.problem(key, text))
-
-
-Check: TypeAlias = Callable[[set[object]], Iterable[Finding]]
-"""Yields how a case differs from what is expected, and adds to what is touched."""
 
 
 def read_cases(path: Path, problems: list[MappingProblem]) -> list[Case]:
@@ -374,12 +360,11 @@ def _search_faults(case: Case, expected: list[str]) -> Iterator[MappingProblem]:
         yield case.problem(expected[1], f"one of '{expected[0]}' and this, not both")
 
 
-def _prepared(file: MappingFile, case: Case) -> Check:
+def _prepared(file: MappingFile, case: Case) -> "RowCheck | SearchCheck":
     """Return the check of a case; raises MappingError with all that is misspelt in it."""
     try:
-        if case.is_search:
-            return partial(check_search, file, case, read_search(file, case))
-        return RowCheck(case, read_case_row(file, case)).findings
+        read = read_search if case.is_search else read_case_row
+        return read(file, case)
     except NoSectionError as error:
         raise MappingError([case.problem("source", str(error))]) from error
 
@@ -438,7 +423,7 @@ def _described(actual: Any) -> str:
 # -------------------------------------------------------------------------------- rows
 
 
-def read_case_row(file: MappingFile, case: Case) -> MappedRow:
+def read_case_row(file: MappingFile, case: Case) -> "RowCheck":
     """Return the row of a case; raises MappingError with all that is wrong with it."""
     problems: list[MappingProblem] = []
     known = elements_of(case.kind)
@@ -453,7 +438,7 @@ def read_case_row(file: MappingFile, case: Case) -> MappedRow:
         given = case.table("given")
         row = read_row(file, section, given, case.parts.get("given_items"))
     refuse(problems)
-    return MappedRow.of(file, row)
+    return RowCheck(case, MappedRow.of(file, row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,24 +536,7 @@ Rows: TypeAlias = dict[Mark, Sequence[Cells]]
 """Rows by the place of the section or the item that they are of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What is searched for, as a form says it, and the written rows.
-
-    `sections` are those that are searched and have rows.
-    """
-
-    pairs: Parameters
-    rows: Rows
-    sections: Sequence[ResourceMapping]
-
-    @property
-    def is_sorted(self) -> bool:
-        """Whether the search says an order."""
-        return any(name == "_sort" for name, _ in self.pairs)
-
-
-def read_search(file: MappingFile, case: Case) -> Search:
+def read_search(file: MappingFile, case: Case) -> "SearchCheck":
     """Return the search of a case.
 
     Raises MappingError with all that is wrong with its rows, and NoSectionError.
@@ -578,8 +546,8 @@ def read_search(file: MappingFile, case: Case) -> Search:
     kind, source = case.kind, case.text("source")
     if not file.sections(kind):
         file.section(kind)
-    given = [*_lists(case, "given", kind, source)]
-    given += _lists(case, "given_patients", ResourceType.PATIENT, "")
+    given = [*_lists(file, case, "given", kind, source)]
+    given += _lists(file, case, "given_patients", ResourceType.PATIENT, "")
     for of, name, mark, node in given:
         with collected(problems):
             section = _section(file, of, name, mark)
@@ -597,15 +565,15 @@ def read_search(file: MappingFile, case: Case) -> Search:
                 text = f"expected a value of '{name}', or a list of values"
                 problems.append(MappingProblem(value.mark, "", text))
     refuse(problems)
-    return Search(pairs, rows, [s for s in file.sections(kind) if rows.get(s.mark)])
+    return SearchCheck(file, case, pairs, rows)
 
 
 def _lists(
-    case: Case, key: str, kind: ResourceType, source: str
+    file: MappingFile, case: Case, key: str, kind: ResourceType, source: str
 ) -> Iterator[tuple[ResourceType, str, Mark, Node]]:
     """Yield the lists of rows behind a key: one for each source, or that of the source."""
     node = case.parts.get(key)
-    if isinstance(node, Table):
+    if isinstance(node, Table) and len(file.sections(kind)) > 1:
         for name, below in node.entries.items():
             yield kind, name, node.keys[name], below
     elif node:
@@ -655,89 +623,150 @@ def _comparable(kind: Kind, rule: TimeRule, cell: str) -> object:
         return cell
 
 
-def check_search(
-    file: MappingFile, case: Case, search: Search, touched: set[object]
-) -> Iterator[Finding]:
-    """Yield how the search of a case differs from what is expected of it."""
-    try:
-        check = _check_request if _is_sent(file, case) else _check_rows
-        findings = list(check(file, case, search, touched))
-    except (ServiceError, NotAskableError) as error:
-        diagnostics = outcome_for(error).issues[0].diagnostics or ""
-        wanted = case.text("expect_refused")
-        if not wanted:
-            yield case.finding("search", f"it is refused: {diagnostics}")
-        elif wanted not in diagnostics:
-            text = f"expected the refusal '{wanted}', and it is '{diagnostics}'"
-            yield case.finding("expect_refused", text)
-        return
-    except NoSectionError as error:
-        yield case.finding("source", str(error))
-        return
-    if "expect_refused" in case.parts:
-        text = "expected a refusal, and the search is answered"
-        yield case.finding("expect_refused", text)
-    else:
-        yield from findings
+@dataclass(frozen=True, slots=True)
+class SearchCheck:
+    """What is expected of a search, held against what it finds, or what it sends.
+
+    `pairs` are the search as a form says it, `rows` the written rows.
+    """
+
+    file: MappingFile
+    case: Case
+    pairs: Parameters
+    rows: Rows
+
+    def findings(self, touched: set[object]) -> Iterator[Finding]:
+        """Yield how the search differs from what is expected of it."""
+        case, wanted = self.case, self.case.text("expect_refused")
+        try:
+            findings = [*(self._sent if self._is_sent() else self._found)(touched)]
+        except (ServiceError, NotAskableError) as error:
+            diagnostics = outcome_for(error).issues[0].diagnostics or ""
+            if not wanted:
+                yield case.finding("search", f"it is refused: {diagnostics}")
+            elif wanted not in diagnostics:
+                text = f"expected the refusal '{wanted}', and it is '{diagnostics}'"
+                yield case.finding("expect_refused", text)
+        except NoSectionError as error:
+            yield case.finding("source", str(error))
+        else:
+            if wanted:
+                text = "expected a refusal, and the search is answered"
+                findings = [case.finding("expect_refused", text)]
+            yield from findings
+
+    @property
+    def _sections(self) -> Sequence[ResourceMapping]:
+        """The sections that are searched and have rows."""
+        sections = self.file.sections(self.case.kind)
+        return [section for section in sections if self.rows.get(section.mark)]
+
+    def _is_sent(self) -> bool:
+        """Whether the search is tried as far as its request to an HTTP system."""
+        case, source = self.case, self.case.text("source")
+        if "expect_request" in case.parts or "expect_found" in case.parts:
+            return "expect_request" in case.parts
+        one = [self.file.section(case.kind, source)] if source else None
+        return any(s.http for s in one or self.file.sections(case.kind))
+
+    def _query(self, mapping: SourceMapping, adapter: Adapter) -> SearchQuery:
+        """Parse the search as the service would; raises ServiceError."""
+        profile, kind = profile_of(mapping), self.case.kind
+        offer = compute_offer(profile, adapter.capabilities)
+        if kind not in offer.resources:
+            raise NoSectionError(f"the profile {profile.name} does not offer it")
+        context = context_of(BASE_URL, mapping.constants, mapping.time_zone)
+        query = parse_search(self.pairs, offer.resources[kind], context).query
+        if any(name == "_count" for name, _ in self.pairs):
+            return query
+        rows = sum(len(self.rows[section.mark]) for section in self._sections)
+        return replace(query, count=max(query.count, rows))
+
+    def _found(self, touched: set[object]) -> Iterator[Finding]:
+        """Yield how the rows that are found differ."""
+        if not all(s.rows for s in self.file.sections(self.case.kind)):
+            text = "only the rows of a database can be searched in a test"
+            yield self.case.finding("search", text)
+            return
+        mapping = _stand_in(self.file.mapping, self.rows)
+        with closing(open_adapter(mapping)) as adapter:
+            query = self._query(mapping, adapter)
+            page = adapter.search(query)
+        self._touch(touched, query, self._sections)
+        yield from self._compare_page(page)
+
+    def _compare_page(self, page: Page) -> Iterator[Finding]:
+        case, expected = self.case, self.case.texts("expect_found")
+        ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
+        wanted = [scalar.text for scalar in expected]
+        for row in page.rows:
+            if isinstance(row, RowFault):
+                text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
+                yield case.finding("given", text)
+        extra = [id for id in ids if id not in wanted]
+        for scalar in (scalar for scalar in expected if scalar.text not in ids):
+            others = "" if extra else f"; found are {', '.join(ids) or 'none'}"
+            yield Finding.at(scalar.mark, f"'{scalar.text}' is not found{others}")
+        for id in extra:
+            yield case.finding("expect_found", f"'{id}' is found, and is not expected")
+        if sorted(ids) == sorted(wanted) and self._is_sorted and ids != wanted:
+            yield case.finding("expect_found", f"the order is {', '.join(ids)}")
+
+    @property
+    def _is_sorted(self) -> bool:
+        """Whether the search says an order."""
+        return any(name == "_sort" for name, _ in self.pairs)
+
+    def _sent(self, touched: set[object]) -> Iterator[Finding]:
+        """Yield how the request of a first page differs from `expect_request`."""
+        section = self.file.section(self.case.kind, self.case.text("source"))
+        if section.http is None:
+            text = "a database is sent no request: say expect_found"
+            yield self.case.finding("expect_request", text)
+            return
+        mapping = self.file.source_of(section)
+        with closing(open_adapter(mapping)) as adapter:
+            query = self._query(mapping, adapter)
+        questions = questions_of(open_section(mapping, query.resource_type), query)
+        question = next(iter(questions), None)
+        self._touch(touched, query, [section])
+        expected = self.case.parts.get("expect_request")
+        if isinstance(expected, Table) and question is not None:
+            yield from _compare_request(expected, question, query.count)
+        elif isinstance(expected, Table):
+            text = "nothing is sent: nothing can match this search"
+            yield Finding.at(expected.mark, text)
+        elif expected is not None and question is not None:
+            request = question.explained(query.count, hidden=False)
+            text = f"expected no request, and it is: {request}"
+            yield Finding.at(expected.mark, text)
+
+    def _touch(
+        self,
+        touched: set[object],
+        query: SearchQuery,
+        sections: Sequence[ResourceMapping],
+    ) -> None:
+        """Count the parameters and the order of a search, and the codes that it compares."""
+        parameters = {criterion.parameter for criterion in query.criteria}
+        for section in sections:
+            touched |= {(section.mark, name) for name in parameters}
+            if self._is_sorted:
+                touched.add((section.mark, "_sort", query.sort.key))
+        slots = {field_of(query.resource_type, name) for name in parameters}
+        tokens = [c.values for c in query.criteria if isinstance(c, TokenCriterion)]
+        if any(token.system for values in tokens for token in values):
+            slots.add("visit_number_system")
+        for section in self._sections:
+            for slot, field in section.fields.items():
+                for row in self.rows[section.mark] if field.columns else ():
+                    cell = row.get(field.columns[0])
+                    if slot in slots or _is_unserved(field, cell):
+                        _touch_code(touched, field, cell)
 
 
-def _is_sent(file: MappingFile, case: Case) -> bool:
-    """Whether the search is tried as far as its request to an HTTP system."""
-    if "expect_request" in case.parts or "expect_found" in case.parts:
-        return "expect_request" in case.parts
-    source = case.text("source")
-    sections = [file.section(case.kind, source)] if source else file.sections(case.kind)
-    return any(section.http is not None for section in sections)
-
-
-def _query(
-    case: Case, search: Search, mapping: SourceMapping, adapter: Adapter
-) -> SearchQuery:
-    """Parse the search as the service would; raises ServiceError."""
-    profile = profile_of(mapping)
-    offer = compute_offer(profile, adapter.capabilities)
-    if case.kind not in offer.resources:
-        raise NoSectionError(f"the profile {profile.name} does not offer it")
-    context = context_of(BASE_URL, mapping.constants, mapping.time_zone)
-    query = parse_search(search.pairs, offer.resources[case.kind], context).query
-    if any(name == "_count" for name, _ in search.pairs):
-        return query
-    rows = sum(len(search.rows[section.mark]) for section in search.sections)
-    return replace(query, count=max(query.count, rows))
-
-
-def _check_rows(
-    file: MappingFile, case: Case, search: Search, touched: set[object]
-) -> Iterator[Finding]:
-    """Yield how the rows that are found differ."""
-    if not all(s.rows for s in file.sections(case.kind)):
-        text = "only the rows of a database can be searched in a test"
-        yield case.finding("search", text)
-        return
-    mapping = _stand_in(file.mapping, search.rows)
-    with closing(open_adapter(mapping)) as adapter:
-        query = _query(case, search, mapping, adapter)
-        page = adapter.search(query)
-    _touch_search(touched, query, search, search.sections)
-    yield from _compare_page(case, search, page)
-
-
-def _compare_page(case: Case, search: Search, page: Page) -> Iterator[Finding]:
-    ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
-    expected = case.texts("expect_found")
-    wanted = [scalar.text for scalar in expected]
-    for row in page.rows:
-        if isinstance(row, RowFault):
-            text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
-            yield case.finding("given", text)
-    extra = [id for id in ids if id not in wanted]
-    for scalar in (scalar for scalar in expected if scalar.text not in ids):
-        others = "" if extra else f"; found are {', '.join(ids) or 'none'}"
-        yield Finding.at(scalar.mark, f"'{scalar.text}' is not found{others}")
-    for id in extra:
-        yield case.finding("expect_found", f"'{id}' is found, and is not expected")
-    if sorted(ids) == sorted(wanted) and search.is_sorted and ids != wanted:
-        yield case.finding("expect_found", f"the order is {', '.join(ids)}")
+def _is_unserved(field: FieldMapping, cell: object) -> bool:
+    return field.codes is not None and field.codes.table.get(str(cell)) in UNSERVED
 
 
 def _stand_in(mapping: SourceMapping, rows: Rows) -> SourceMapping:
@@ -780,33 +809,6 @@ def _select(columns: Sequence[str], rows: Sequence[Cells]) -> str:
     )
     literal = cells.decode().replace("'", "''")
     return f"SELECT {', '.join(selected)} FROM json_each('{literal}')"
-
-
-def _check_request(
-    file: MappingFile, case: Case, search: Search, touched: set[object]
-) -> Iterator[Finding]:
-    """Yield how the request of a first page differs from `expect_request`."""
-    section = file.section(case.kind, case.text("source"))
-    if section.http is None:
-        text = "a database is sent no request: say expect_found"
-        yield case.finding("expect_request", text)
-        return
-    mapping = file.source_of(section)
-    with closing(open_adapter(mapping)) as adapter:
-        query = _query(case, search, mapping, adapter)
-    questions = questions_of(open_section(mapping, query.resource_type), query)
-    question = next(iter(questions), None)
-    _touch_search(touched, query, search, [section])
-    expected = case.parts.get("expect_request")
-    if isinstance(expected, Table) and question is not None:
-        yield from _compare_request(expected, question, query.count)
-    elif isinstance(expected, Table):
-        text = "nothing is sent: nothing can match this search"
-        yield Finding.at(expected.mark, text)
-    elif expected is not None and question is not None:
-        request = question.explained(query.count, hidden=False)
-        text = f"expected no request, and it is: {request}"
-        yield Finding.at(expected.mark, text)
 
 
 def _compare_request(
@@ -887,108 +889,3 @@ def _touch_code(touched: set[object], each: FieldMapping, cell: object) -> None:
     if each.codes is not None:
         code = code_of(each, cell)
         touched.add((each.codes.name, code if code in each.codes.table else None))
-
-
-def _touch_search(
-    touched: set[object],
-    query: SearchQuery,
-    search: Search,
-    sections: Iterable[ResourceMapping],
-) -> None:
-    """Count the parameters and the order of a search, and the codes that it compares."""
-    parameters = {criterion.parameter for criterion in query.criteria}
-    for section in sections:
-        touched |= {(section.mark, name) for name in parameters}
-        if search.is_sorted:
-            touched.add((section.mark, "_sort", query.sort.key))
-    slots = {field_of(query.resource_type, name) for name in parameters}
-    tokens = [c.values for c in query.criteria if isinstance(c, TokenCriterion)]
-    if any(token.system for values in tokens for token in values):
-        slots.add("visit_number_system")
-    for section in search.sections:
-        for slot, each in section.fields.items():
-            for row in search.rows[section.mark] if each.codes and each.columns else ():
-                cell = row.get(each.columns[0])
-                traced = each.codes.table.get(str(cell)) if each.codes else None
-                if slot in slots or traced in UNSERVED:
-                    _touch_code(touched, each, cell)
-
-
-_SIMPLE = ("status", "class", "gender", "active")
-"""Elements that are a code, and nothing else with it."""
-
-
-def next_test(file: MappingFile, gaps: Sequence[Target]) -> Sequence[str]:
-    """Return the lines of a test for the first gap that is a code, () where there is none.
-
-    It expects what the file says now: whoever writes it compares that with the hospital's
-    word. Codes of items in lists are left to the reader.
-    """
-    for gap in (gap for gap in gaps if gap.kind == "code"):
-        for section in file.mapping.sections:
-            for slot in SLOTS[section.resource_type]:
-                each = section.fields.get(slot.record)
-                if each is None or each.codes is None or slot.element not in _SIMPLE:
-                    continue
-                if each.columns and gap.group == f"codes.{each.codes.name}":
-                    code = None if gap.name == "otherwise" else gap.name
-                    return tuple(_test_lines(file, section, slot, each, code))
-    return ()
-
-
-def _test_lines(
-    file: MappingFile,
-    section: ResourceMapping,
-    slot: Slot,
-    each: FieldMapping,
-    code: str | None,
-) -> Iterator[str]:
-    assert each.codes is not None, "only coded fields are suggested"
-    value = each.codes.otherwise if code is None else each.codes.table[code]
-    test: dict[str, object] = {"name": f"{slot.name} {code or 'that nobody named'}"}
-    if section.resource_type is not ResourceType.ENCOUNTER:
-        test["of"] = section.resource_type.lower()
-    if file.of_source(section):
-        test["source"] = file.names(section)[0]
-    cells = _required(section) | {each.columns[0]: code or "a code of no entry"}
-    test["given"] = _nested(cells) if section.http else cells
-    within = {"code": value} if slot.element == "class" else value
-    test["expect"] = value if value in UNSERVED else {slot.element: within}
-    for key, part in test.items():
-        (line,) = yaml.safe_dump({key: part}, **_ONE_LINE).splitlines()
-        yield f"{'  - ' if key == 'name' else '    '}{line[1:-1]}"
-
-
-_ONE_LINE: Mapping[str, Any] = {
-    "default_flow_style": True,
-    "allow_unicode": True,
-    "sort_keys": False,
-    "width": math.inf,
-}
-
-
-def _required(section: ResourceMapping) -> dict[str, str]:
-    """Return cells for the slots without which a row is a fault."""
-    cells: dict[str, str] = {}
-    for slot in SLOTS[section.resource_type]:
-        each = section.fields.get(slot.record)
-        # An organization needs a name or an identifier (FHIR org-1).
-        is_needed = slot.record in section.required or slot.name == "name"
-        if each is None or not is_needed:
-            continue
-        table = each.codes.table if each.codes else {}
-        served = (code for code, value in table.items() if value not in UNSERVED)
-        cells |= dict.fromkeys(each.columns, next(served, "a"))
-    return cells
-
-
-def _nested(cells: Mapping[str, str]) -> Mapping[str, object]:
-    """Return cells by path as the objects that an API returns."""
-    root: dict[str, Any] = {}
-    for path, cell in cells.items():
-        *above, last = path.split(".")
-        holder = root
-        for name in above:
-            holder = holder.setdefault(name, {})
-        holder[last] = cell
-    return root

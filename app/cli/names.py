@@ -6,10 +6,9 @@ All of it is a guess: `encounters mapping new` marks what it takes from here.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from adapters.sql.catalog import CodeCount, Holds, Table
 
@@ -63,27 +62,25 @@ _NOISE = frozenset(
 )
 """Words that tell what a type or a key tells."""
 
-_PATTERNS: Mapping[str, str] = MappingProxyType(
-    {
-        "visit_number": "stay number, =stay, number, =code, =name",
-        "patient_id": "patient",
-        "functional_unit": "unit",
-        "organization_id": "hospital",
-        "last_updated": "changed",
-        "gender": "sex",
-        "birth_date": "birth",
-        "deceased": "death",
-        "deceased_at": "death",
-        "name": "=name, hospital name, name",
-        "family": "family, name",
-        "given": "given, =name",
-        "identifiers": "identifiers, patient number, number",
-        "value": "=value, =identifiers, =number, =code",
-        "system": "class",
-        "code": "=code, unit code, =number",
-        "label": "=code, class code, =name, class name",
-    }
-)
+_PATTERNS = {
+    "visit_number": "stay number, =stay, number, =code, =name",
+    "patient_id": "patient",
+    "functional_unit": "unit",
+    "organization_id": "hospital",
+    "last_updated": "changed",
+    "gender": "sex",
+    "birth_date": "birth",
+    "deceased": "death",
+    "deceased_at": "death",
+    "name": "=name, hospital name, name",
+    "family": "family, name",
+    "given": "given, =name",
+    "identifiers": "identifiers, patient number, number",
+    "value": "=value, =identifiers, =number, =code",
+    "system": "class",
+    "code": "=code, unit code, =number",
+    "label": "=code, class code, =name, class name",
+}
 """By slot the meanings that the name of its column needs, the best first; `=` allows no other.
 
 A slot that is not here needs the meaning with its own name.
@@ -126,25 +123,25 @@ def prefix_of(table: Table) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the rows of a section, or a path in the rows of an API.
+    """A column of the rows of a section.
 
     `words` are the meanings of each word of its name, `select` is what a SELECT says for
-    it, after a `join`. `refers` is the table.column that it leads to, `note` what is open.
-    `format` is how a text writes its times, `absent` are times that stand for none.
-    `counts` returns its codes, None where it holds something else; those that fewer than
-    `fewest` rows share are not written.
+    it, after a `join`, and `written` its name there. `refers` is the table.column that it
+    leads to, `note` what is open. `absent` are times that stand for none. `counts` returns
+    its codes, None where it holds something else; those that fewer than `fewest` rows share
+    are not written.
     """
 
     name: str
     holds: Holds
     words: tuple[frozenset[str], ...]
     counts: Callable[[], Sequence[CodeCount] | None]
-    select: str = ""
+    select: str
+    written: str
     refers: str = ""
     note: str = ""
     join: str = ""
     is_key: bool = False
-    format: str = ""
     absent: tuple[str, ...] = ()
     fewest: int = 5
 
@@ -156,8 +153,8 @@ class Column:
     @property
     def selected(self) -> str:
         """What a SELECT lists for it."""
-        is_own = self.select.endswith(f".{self.name}")
-        return self.select if is_own else f"{self.select} AS {self.name}"
+        is_own = self.select.endswith(f".{self.written}")
+        return self.select if is_own else f"{self.select} AS {self.written}"
 
     @property
     def is_audit(self) -> bool:

@@ -9,10 +9,9 @@ neither a total nor an earlier report reveals what is hidden.
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -20,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 
 from adapters.contract import EncounterRecord, RowFault
 from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
@@ -79,12 +79,14 @@ class Tally:
         self._long_ago = now - _LONG
         self._figures = dict.fromkeys(_FIGURES, 0)
         self._counts: Mapping[str, Counter[str]] = {name: Counter() for name in _TITLES}
-        self._numbers = Numbers()
+        # Hashes, as there may be millions of numbers.
+        self._numbers = array("q")
 
     @property
     def tables(self) -> Mapping[str, Counts]:
         """The tables of the report, rounded; labels are in no order of their counts."""
-        self._figures[_REPEATED] = self._numbers.repeated
+        groups = (len([*same]) for _, same in groupby(sorted(self._numbers)))
+        self._figures[_REPEATED] = sum(length > 1 for length in groups)
         tables = {
             name: dict(sorted(each.items())) for name, each in self._counts.items()
         }
@@ -117,7 +119,7 @@ class Tally:
         if is_open and stay.start and stay.start < self._long_ago:
             self._figures[_OPEN] += 1
         if stay.visit_number:
-            self._numbers.add(stay.visit_number_system or "", stay.visit_number)
+            self._numbers.append(hash((stay.visit_number_system, stay.visit_number)))
 
     def _count_fault(self, fault: RowFault, stays: Stays) -> None:
         self._figures[_INVALID] += 1
@@ -149,26 +151,6 @@ def _count_codes(place: Place, counts: Counter[str], page: Iterable[Row]) -> Non
         counts[code] += rows
 
 
-class Numbers:
-    """Visit numbers within their systems, as digests of 8 bytes, to count repeated ones."""
-
-    def __init__(self) -> None:
-        # By first byte, so that few are sorted at once.
-        self._digests = [array("Q") for _ in range(256)]
-
-    def add(self, system: str, number: str) -> None:
-        """Add the number of a stay."""
-        text = f"{system}\0{number}".encode(errors="surrogatepass")
-        digest = int.from_bytes(blake2b(text, digest_size=8).digest())
-        self._digests[digest >> 56].append(digest)
-
-    @property
-    def repeated(self) -> int:
-        """How many numbers several stays have."""
-        groups = (groupby(sorted(digests)) for digests in self._digests)
-        return sum(len(list(same)) > 1 for group in groups for _, same in group)
-
-
 # What is written
 
 
@@ -198,32 +180,31 @@ def run(options: SimpleNamespace) -> int:
     return FINE
 
 
+_DOCUMENT = Schema.from_dict(
+    {
+        "format": fields.Integer(required=True, validate=validate.Equal(FORMAT)),
+        "hospital": fields.String(required=True),
+        "created": fields.String(required=True),
+        "tables": fields.Dict(
+            values=fields.Dict(values=fields.Integer(strict=True, allow_none=True)),
+            required=True,
+        ),
+    },
+    name="Document",
+)
+"""What a page reads of an earlier document."""
+
+
 def _previous(path: Path) -> Mapping[str, Any]:
     """Return an earlier document; raises CannotRunError."""
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise CannotRunError(f"{path} cannot be read: {error}") from error
-    if not _is_report(document):
+        document = _DOCUMENT(unknown=EXCLUDE).loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise CannotRunError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, ValidationError) as error:
         text = f"{path} is no report of format {FORMAT}: name what --json wrote"
-        raise CannotRunError(text)
+        raise CannotRunError(text) from error
     return cast(Mapping[str, Any], document)
-
-
-def _is_report(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.get("format") == FORMAT
-        and all(isinstance(value.get(name), str) for name in ("hospital", "created"))
-        and isinstance(value.get("tables"), dict)
-        and all(map(_are_counts, value["tables"].values()))
-    )
-
-
-def _are_counts(value: object) -> bool:
-    if not isinstance(value, dict):
-        return False
-    return all(count is None or type(count) is int for count in value.values())
 
 
 def _write(path: Path, text: str) -> None:
@@ -245,23 +226,6 @@ class Line:
     previous: str
     change: str
     share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A month of the chart; places are in percent of its width, the height of its height."""
-
-    month: str
-    count: str
-    left: float
-    width: float
-    height: float
-
-    @property
-    def year(self) -> str:
-        """The year, for the first month of one."""
-        year, _, month = self.month.partition("-")
-        return year if month == "01" else ""
 
 
 _RANKED = ("status", "class", "rules", "codes")
@@ -286,7 +250,7 @@ def page(document: Mapping[str, Any], previous: Mapping[str, Any] | None) -> str
         previous=previous,
         figures=lines["figures"],
         tables=[(name, *_TITLES[name], lines[name]) for name in _TITLES],
-        bars=bars_of(tables["month"], document["created"][:7]),
+        months=chart_of(tables["month"], document["created"][:7]),
     )
 
 
@@ -322,29 +286,12 @@ _MONTHS = 36
 """How many months the chart has."""
 
 
-def bars_of(counts: Counts, this_month: str) -> Sequence[Bar]:
-    """Return the bars of the last months with stays, none of them in the future."""
+def chart_of(counts: Counts, this_month: str) -> Sequence[tuple[str, int, str]]:
+    """Return the last months with stays, none in the future: each with its height and count."""
     past = [month for month in counts if month != NO_START and month <= this_month]
     if not past:
         return ()
-    months = list(_months_before(max(past)))[::-1]
-    largest = max(counts.get(month) or 0 for month in months) or 1
-    width = 100 / _MONTHS
-    return [
-        Bar(
-            month,
-            _text(counts.get(month, 0)),
-            round(at * width, 2),
-            round(0.8 * width, 2),
-            round(100 * (counts.get(month) or 0) / largest, 1),
-        )
-        for at, month in enumerate(months)
-    ]
-
-
-def _months_before(month: str) -> Iterator[str]:
-    """Yield a month and those before it, as many as the chart has."""
-    year, _, number = month.partition("-")
-    last = 12 * int(year) + int(number) - 1
-    for index in range(last, last - _MONTHS, -1):
-        yield f"{index // 12:04}-{index % 12 + 1:02}"
+    year, _, number = max(past).partition("-")
+    after = 12 * int(year) + int(number)
+    months = [f"{n // 12:04}-{n % 12 + 1:02}" for n in range(after - _MONTHS, after)]
+    return [(m, counts.get(m) or 0, _text(counts.get(m, 0))) for m in months]

@@ -7,7 +7,7 @@ is NULL, and one that the mapping does not name is refused.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import orjson
@@ -138,18 +138,14 @@ def known_item_columns(item: ItemMapping) -> Sequence[str]:
     return tuple(dict.fromkeys((*item_columns(item), *searched)))
 
 
-def flag_columns(section: ResourceMapping) -> frozenset[str]:
-    """Return the columns of true-or-false fields that no code table translates."""
-    return frozenset(
+def _with_flags(section: ResourceMapping, cells: Iterable[tuple[str, Any]]) -> Cells:
+    """Return cells by column; those of true-or-false fields without a code table are such."""
+    flags = {
         column
         for place in places_of(section)
         if place.kind is Kind.FLAG and place.field.codes is None
         for column in place.field.columns
-    )
-
-
-def _with_flags(section: ResourceMapping, cells: Iterable[tuple[str, Any]]) -> Cells:
-    flags = flag_columns(section)
+    }
     return {
         column: _TRUTH.get(cell, cell)
         if column in flags and isinstance(cell, str)
@@ -179,12 +175,7 @@ def _read_nested(
     if items is not None:
         text = "an HTTP row holds its own lists: write them in 'given'"
         raise _error(items.mark, text)
-    known = [*own_columns(section)]
-    for item in (item for of in section.items.values() for item in of if item.rows):
-        inner = (column for column in item_columns(item) if column != ".")
-        known += [item.rows or "", *(f"{item.rows}.{column}" for column in inner)]
-    checkable = _without(written, _below_expressions(section))
-    refuse(_unknown(checkable, known, is_nested=True))
+    refuse(_unknown(written, *_paths(section)))
     opened = open_section(file.source_of(section), section.resource_type)
     try:
         cells, below = opened.cells(plain(written))
@@ -194,53 +185,49 @@ def _read_nested(
     return _with_flags(section, zip(columns, cells, strict=True)), below
 
 
-def _without(node: Node, paths: Collection[str], path: str = "") -> Node:
-    """Return a written row without what stands at some paths."""
-    if isinstance(node, Items):
-        items = tuple(_without(item, paths, path) for item in node.items)
-        return replace(node, items=items)
-    if isinstance(node, Table):
-        inner = {key: f"{path}.{key}" if path else key for key in node.entries}
-        entries = {
-            key: _without(below, paths, inner[key])
-            for key, below in node.entries.items()
-            if inner[key] not in paths
-        }
-        return replace(node, entries=entries)
-    return node
-
-
-def _below_expressions(section: ResourceMapping) -> frozenset[str]:
-    """Return the paths below which an expression may read anything."""
+def _paths(section: ResourceMapping) -> tuple[Sequence[str], Collection[str]]:
+    """Return the paths that a section reads, and those below which an expression reads."""
     columns = [(column, "") for column in own_columns(section)]
     for item in (item for of in section.items.values() for item in of if item.rows):
-        rows = item.rows or ""
-        columns.append((rows, ""))
-        columns += [(column, f"{rows}.") for column in item_columns(item)]
-    paths = [(path_of(column), holder) for column, holder in columns]
-    expressions = [each for each in paths if isinstance(each[0], Expression)]
-    return frozenset(f"{h}{key}" for path, h in expressions for key in first_keys(path))
+        columns.append((item.rows or "", ""))
+        columns += [(column, f"{item.rows}.") for column in item_columns(item)]
+    read = [(path_of(column), above) for column, above in columns]
+    free = (
+        f"{above}{key}"
+        for path, above in read
+        if isinstance(path, Expression)
+        for key in first_keys(path)
+    )
+    return [f"{above}{column}" for column, above in columns if column != "."], {*free}
 
 
 def _unknown(
-    node: Node, known: Sequence[str], path: str = "", *, is_nested: bool = False
+    node: Node,
+    known: Sequence[str],
+    free: Collection[str] | None = None,
+    path: str = "",
 ) -> Iterator[MappingProblem]:
-    """Yield a problem for each value at a column or path that the mapping does not name."""
+    """Yield a problem for each value at a column or path that the mapping does not name.
+
+    `free` are paths of a nested row below which anything may stand, None for a flat row.
+    """
     if isinstance(node, Scalar):
-        if path not in known:
-            hint = ": leave out what the answer has as null" * (node.text == "null")
-            text = f"expected keys and values at '{path}'{hint}"
-            yield MappingProblem(node.mark, "", text)
-    elif path and not is_nested:
+        hint = ": leave out what the answer has as null" * (node.text == "null")
+        text = f"expected keys and values at '{path}'{hint}"
+        problem = MappingProblem(node.mark, "", text)
+        yield from () if path in known else (problem,)
+    elif path and free is None:
         yield MappingProblem(node.mark, "", f"expected one text for '{path}'")
     elif isinstance(node, Items):
         for item in node.items:
-            yield from _unknown(item, known, path, is_nested=True)
+            yield from _unknown(item, known, free, path)
     else:
         for key, below in node.entries.items():
             inner = f"{path}.{key}" if path else key
+            if inner in (free or ()):
+                continue
             if any(is_below(name, inner) for name in known):
-                yield from _unknown(below, known, inner, is_nested=is_nested)
+                yield from _unknown(below, known, free, inner)
             else:
                 near = did_you_mean(inner, known) or ": leave it out"
                 text = f"the mapping names no '{inner}'{near}"

@@ -111,16 +111,13 @@ def reading(*paths: Path) -> Iterator[list[tuple[MappingFile, list[Stays]]]]:
     """
     with ExitStack() as stack:
         try:
-            yield [(file, _open(file, stack)) for file in map(_file, paths)]
+            files = [MappingFile.open(path, os.environ) for path in paths]
+            yield [(file, _open(file, stack)) for file in files]
         except AdapterError as error:
             hint = "run encounters mapping check --live"
             raise CannotRunError(f"stays cannot be read: {error}; {hint}") from error
         except MappingError as error:
             raise CannotRunError(str(error)) from error
-
-
-def _file(path: Path) -> MappingFile:
-    return MappingFile.open(path, os.environ)
 
 
 def _open(file: MappingFile, stack: ExitStack) -> list[Stays]:
@@ -139,6 +136,6 @@ def _open(file: MappingFile, stack: ExitStack) -> list[Stays]:
     return every
 
 
-def month_of(stay: EncounterRecord) -> str:
+def month_of(stay: EncounterRecord | None) -> str:
     """Return the month in which a stay begins, in the zone of the hospital."""
-    return f"{stay.start:%Y-%m}" if stay.start else NO_START
+    return stay.start.isoformat()[:7] if stay and stay.start else NO_START

@@ -6,11 +6,10 @@ or name it has; that is a guess, and named as one.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, cached_property, partial
-from itertools import chain
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -29,27 +28,34 @@ from adapters.sql.catalog import (
 )
 from adapters.sql.engine import Database
 from app.cli.check import CannotRunError
-from app.cli.draft import MOST_PATIENT_CODES, TEXTS, TIMES, Part, Sections, with_fields
+from app.cli.draft import TEXTS, TIMES, Part, Sections, with_fields
 from app.cli.names import Column, best, meanings_of, prefix_of, words_of
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
-_TABLE_NAMES: Mapping[ResourceType, tuple[str, ...]] = MappingProxyType(
-    {
-        STAY: ("encounter", "encounters", "stay", "stays"),
-        PATIENT: ("patient", "patients"),
-        ORGANIZATION: ("organization", "organizations"),
-    }
-)
-"""The names of tables that are recognised without an option."""
+_NAMES = {
+    STAY: ("encounter", "stay"),
+    PATIENT: ("patient",),
+    ORGANIZATION: ("organization",),
+}
+"""The names of tables that are recognised without an option, also with an s."""
 
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 """An end that is not between these days stands for none."""
+
+_MOST_PATIENT_CODES = 12
+"""In a table of persons a column with more different values may hold names."""
 
 _LONGEST_DECLARED = 2 * LONGEST_CODE
 """A longer text is counted only if its name says that it holds codes."""
 
 _CODED_MEANINGS = frozenset({"status", "class", "sex", "active", "death"})
+
+_TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
+"""Databases in which a condition may say IS NOT TRUE."""
+
+_MOST_WORDS = 4
+"""How many words at the beginning of a table's name a column may leave out."""
 
 
 class Reference(NamedTuple):
@@ -62,79 +68,71 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True)
 class _TableReader:
-    """Reads tables into parts; `sections` are the tables that have a section of their own."""
+    """Reads tables into parts; `chosen` are the tables that have a section of their own.
+
+    `persons` are further tables of patients.
+    """
 
     database: Database
     catalogue: Catalogue
-    sections: Sequence[Table]
-    known: dict[str, Mapping[str, Reference]] = field(default_factory=dict)
+    chosen: Mapping[ResourceType, Sequence[Table]]
+    persons: Sequence[Table]
 
-    def part(
-        self, kind: ResourceType, table: Table, persons: Sequence[Table], id: str
-    ) -> Part:
-        """Return the part of a table; `id` is the column that other sections lead to."""
-        tables, left = [f"FROM {table.written} {_alias(table, ())}"], []
-        owners = {table: _alias(table, ())}
-        columns = [*self._columns(kind, table, owners[table])]
-        for person in self._persons(kind, table, persons):
-            if (link := self._link(table, person)) is None:
+    def part(self, kind: ResourceType, table: Table) -> Part:
+        """Return the part of a table."""
+        alias = _alias(table)
+        aliases, tables, left = {table: alias}, [_from(table)], list[str]()
+        columns = [*self._columns(kind, table, alias)]
+        for person in self._persons(kind, table):
+            own, leads = self._link(table, person)
+            if leads is None:
                 left.append(f"no key of {table.name} leads to {person.name}: join it")
                 continue
-            alias = _alias(person, owners.values())
-            own, other = table.by_name[link[0]].written, person.by_name[link[1]].written
-            on = f"{alias}.{other} = {owners[table]}.{own}"
-            tables.append(f"LEFT JOIN {person.written} {alias} ON {on}")
-            left += [f"{person.name}: {link[2]}"] if link[2] else []
-            owners[person] = alias
-            columns += self._columns(kind, person, alias, columns)
+            aliases[person] = joined = _alias(person, aliases.values())
+            on = f"{joined}.{person.by_name[leads.column].written}"
+            on += f" = {alias}.{table.by_name[own].written}"
+            tables.append(f"LEFT JOIN {person.written} {joined} ON {on}")
+            left += [f"{person.name}: {leads.note}"] if leads.note else []
+            taken = {column.name.lower() for column in columns}
+            for column in self._columns(kind, person, joined):
+                column = replace(column, note=column.note or f"of {person.name}")
+                is_taken = column.name.lower() in taken
+                columns.append(_named(column, person.bare) if is_taken else column)
         if kind is STAY:
-            columns = [
-                self._led_to(table, column, number)
-                for number, column in enumerate(columns)
-            ]
+            columns = [self._led_to(table, *each) for each in enumerate(columns)]
         tables += self._without_deleted(columns, left)
         key, question = _key_of(table)
-        id = id or key
-        question = question if id == key else "other tables lead to it"
-        same = [
-            o for o in owners if o == table or (self._link(table, o) or ("",))[0] == id
-        ]
-        children = self._children(same) if kind is PATIENT else ()
-        named = (kind, table.name, columns, id, question)
-        return Part(*named, tables=tables, left=left, children=[*children])
+        if (id := self._ids.get(table.name, key)) != key:
+            question = "other tables lead to it"
+        same = [o for o in aliases if o == table or self._link(table, o)[0] == id]
+        children = [*self._children(same)] if kind is PATIENT else ()
+        return Part(kind, table.name, columns, id, question, tables, left, children)
 
     def _columns(
-        self,
-        kind: ResourceType,
-        table: Table,
-        alias: str,
-        before: Sequence[Column] = (),
+        self, kind: ResourceType, table: Table, alias: str
     ) -> Iterator[Column]:
         prefix = prefix_of(table)
-        taken = {column.name.lower() for column in before}
         for column in table.columns:
             if column.holds is Holds.OTHER:
                 continue
-            reference = self.references(table).get(column.name)
-            name = f"{table.bare}_{column.name}" if column.name.lower() in taken else ""
-            note = f"of {table.name}" if before else ""
+            reference = self.references[table.name].get(column.name)
             words = meanings_of(column.name, prefix)
             meanings = frozenset[str]().union(*words)
-            ends = column.holds in TIMES and kind is STAY
-            absent = self._no_times(table, column) if ends else ()
+            is_time = column.holds in TIMES and kind is STAY
+            far = self._far_times(table, column) if is_time else ()
             # A date of zeros is no time that `absent` could name.
-            zeros = [text for text in absent if text.startswith("0000")]
-            select = self._without(zeros, f"{alias}.{column.written}")
+            zeros = [text for text in far if text.startswith("0000")]
             yield Column(
-                name or column.name,
+                column.name,
                 column.holds,
                 words,
                 cache(partial(self._counts, kind, table, column, meanings)),
-                select,
+                self._without(zeros, f"{alias}.{column.written}"),
+                column.written,
                 f"{reference.table.name}.{reference.column}" if reference else "",
-                (reference.note if reference else "") or note,
+                reference.note if reference else "",
                 is_key=table.is_unique(column.name),
-                absent=tuple(text for text in absent if text not in zeros),
+                absent=tuple(text for text in far if text not in zeros),
             )
 
     def _counts(
@@ -148,10 +146,10 @@ class _TableReader:
         if table.is_unique(column.name) or (is_long and not meanings & _CODED_MEANINGS):
             return None
         counts = code_counts(self.database, table, column.name, often=True)
-        most = MOST_PATIENT_CODES if kind is PATIENT else MOST_CODES
         if column.choices:
             rows = {count.code: count.rows for count in counts or ()}
             return [CodeCount(code, rows.get(code, 0)) for code in column.choices]
+        most = _MOST_PATIENT_CODES if kind is PATIENT else MOST_CODES
         return counts if counts is not None and len(counts) <= most else None
 
     def _without(self, zeros: Sequence[str], select: str) -> str:
@@ -162,141 +160,145 @@ class _TableReader:
             select = f"NULLIF({select}, '{zero}')"
         return select
 
-    def _no_times(self, table: Table, column: TableColumn) -> tuple[str, ...]:
+    def _far_times(self, table: Table, column: TableColumn) -> tuple[str, ...]:
         """Return the times of a column that are so far away that they stand for none."""
         type_ = sa.Date() if column.holds is Holds.DATE else sa.DateTime()
         cell: sa.ColumnElement[Any] = sa.column(column.name, type_)
         rows = sa.table(table.bare, schema=table.schema)
-        is_far = sa.or_(cell < _FIRST, cell > _LAST)
         # As the driver has it: SQLAlchemy makes no date of the zeros in a text of SQLite.
-        far = (
-            sa.select(sa.type_coerce(cell, sa.String())).select_from(rows).where(is_far)
-        )
+        far = sa.select(sa.type_coerce(cell, sa.String())).select_from(rows)
+        far = far.where(sa.or_(cell < _FIRST, cell > _LAST)).distinct().limit(3)
         try:
-            found = self.database.fetch(far.distinct().limit(3))
-            return tuple(sorted(str(value) for (value,) in found))
+            return tuple(sorted(str(value) for (value,) in self.database.fetch(far)))
         except (SourceDataError, SourceTimedOutError, ValueError):
             return ()
 
-    @cached_property
-    def _tables_by_name(self) -> Mapping[str, tuple[Table, str]]:
-        """Tables and their keys by the key's name, the table's, and the end of that."""
-        tables = [
-            t for t in (*self.sections, *self.catalogue.tables) if not _key_of(t)[1]
-        ]
-        result: dict[str, tuple[Table, str]] = {}
-        for table in tables:
-            result.setdefault(_key_of(table)[0].lower(), (table, _key_of(table)[0]))
-        for skipped in range(_MOST_WORDS):
-            for table in tables:
-                name = _singular(words_of(table.bare)[skipped:])
-                result.setdefault(name, (table, _key_of(table)[0]))
-        return {name: row for name, row in result.items() if name not in ("", "id")}
+    # Where columns lead to
 
-    def references(self, table: Table) -> Mapping[str, Reference]:
-        """Return where the columns of a table lead to, by declared keys or by names."""
-        if table.name not in self.known:
-            found = {
-                column.name: self._guess(table, column) for column in table.columns
-            }
+    @cached_property
+    def sections(self) -> Sequence[Table]:
+        """The tables that have a section of their own."""
+        return [table for of in self.chosen.values() for table in of]
+
+    @cached_property
+    def references(self) -> Mapping[str, Mapping[str, Reference]]:
+        """Where the columns of each table lead to, by declared keys or by names."""
+        every = {}
+        for table in self.catalogue.tables:
+            guesses = ((c.name, self._guess(table, c)) for c in table.columns)
+            leading = {name: guess for name, guess in guesses if guess}
             for key in table.foreign_keys:
                 other = self.catalogue.by_name.get(key.table)
                 if other is not None and len(key.columns) == 1:
-                    found[key.columns[0]] = Reference(other, key.referred[0])
-            self.known[table.name] = {n: r for n, r in found.items() if r}
-        return self.known[table.name]
+                    leading[key.columns[0]] = Reference(other, key.referred[0])
+            every[table.name] = leading
+        return every
+
+    @cached_property
+    def _ids(self) -> Mapping[str, str]:
+        """The columns that stays lead to, by their tables."""
+        leading = [
+            r for t in self.chosen[STAY] for r in self.references[t.name].values()
+        ]
+        return {reference.table.name: reference.column for reference in leading}
+
+    @cached_property
+    def _keys_by_name(self) -> Mapping[str, Reference]:
+        """Tables and their keys by the key's name, the table's, and the end of that."""
+        tables = (*self.sections, *self.catalogue.tables)
+        keys = [(t, _key_of(t)[0]) for t in tables if not _key_of(t)[1]]
+        names = [(key.lower(), Reference(table, key)) for table, key in keys]
+        for skipped in range(_MOST_WORDS):
+            for table, key in keys:
+                name = _singular(words_of(table.bare)[skipped:])
+                names.append((name, Reference(table, key)))
+        # The first with a name has it.
+        return {name: key for name, key in reversed(names) if name not in ("", "id")}
 
     def _guess(self, table: Table, column: TableColumn) -> Reference | None:
         words = _singular(words_of(column.name, prefix_of(table)))
         for name in (column.name.lower(), words):
-            other, key = self._tables_by_name.get(name, (table, ""))
-            if other != table and other.by_name[key].holds is column.holds:
-                return Reference(other, key, f"undeclared: is it {other.name}.{key}?")
+            guess = self._keys_by_name.get(name)
+            if guess is None or guess.table == table:
+                continue
+            if guess.table.by_name[guess.column].holds is column.holds:
+                note = f"undeclared: is it {guess.table.name}.{guess.column}?"
+                return guess._replace(note=note)
         return None
 
-    def _link(self, table: Table, person: Table) -> tuple[str, str, str] | None:
-        """Return the columns by which two tables are joined, and what is open about it."""
-        for name, reference in self.references(table).items():
-            if reference.table == person:
-                return name, reference.column, reference.note
-        for name, reference in self.references(person).items():
-            if reference.table == table and person.is_unique(name):
-                return reference.column, name, reference.note
-        return None
+    def _link(self, table: Table, other: Table) -> tuple[str, Reference | None]:
+        """Return the column by which another table is joined, and what it leads to there."""
+        for name, reference in self.references[table.name].items():
+            if reference.table == other:
+                return name, reference
+        for name, reference in self.references[other.name].items():
+            if reference.table == table and other.is_unique(name):
+                return reference.column, Reference(other, name, reference.note)
+        return "", None
 
-    def _persons(
-        self, kind: ResourceType, table: Table, persons: Sequence[Table]
-    ) -> Sequence[Table]:
+    def _persons(self, kind: ResourceType, table: Table) -> Sequence[Table]:
         """Return the tables that hold more of the same persons (or of the hospital)."""
         if kind is STAY:
             return ()
         if kind is ORGANIZATION:
-            return [person for person in persons if self._link(table, person)]
-        keys = {n: r.table for n, r in self.references(table).items()}
-        same = [keys[name] for name in keys if table.is_unique(name)]
-        return [*dict.fromkeys((*persons, *same))]
+            return [p for p in self.persons if self._link(table, p)[0]]
+        leading = self.references[table.name].items()
+        same = [reference.table for name, reference in leading if table.is_unique(name)]
+        return [*dict.fromkeys((*self.persons, *same))]
 
-    def _led_to(self, table: Table, column: Column, number: int) -> Column:
+    def _led_to(self, table: Table, number: int, column: Column) -> Column:
         """Return what a key says: the code of a unit, the name of a type of stay."""
-        name = column.select.partition(".")[2].strip('`"[]')
-        reference = self.references(table).get(name)
+        reference = self.references[table.name].get(column.name)
         if reference is None or reference.table in self.sections:
             return column
         other = reference.table
         words = (*column.words, *meanings_of(other.bare))
         meanings = frozenset[str]().union(*words)
-        wanted = "code" if "unit" in meanings else "label"
         if "other" in meanings or not meanings & {"unit", "class", "status"}:
             return column
-        alias = f"{_alias(other, ())}{number}"
+        alias = f"{_alias(other)}{number}"
         texts = [c for c in self._columns(STAY, other, alias) if c.holds is Holds.TEXT]
-        label, _ = best(texts, wanted)
-        note = reference.note or f"of {other.name}"
+        label, _ = best(texts, "code" if "unit" in meanings else "label")
         if label is None:
             note = f"the key of {other.name}, which has no column of codes"
+            note = reference.note or note
             return replace(column, words=words, refers="", note=note)
         on = f"{alias}.{other.by_name[reference.column].written} = {column.select}"
-        join = f"LEFT JOIN {other.written} {alias} ON {on}"
-        named = re.sub(r"(?i)_?id$", "", name) + f"_{label.name}"
-        counts = cache(partial(code_counts, self.database, other, label.name))
-        label = replace(label, name=named, words=words, counts=counts, fewest=1)
-        return replace(label, note=note, is_key=False, join=join)
+        return replace(
+            _named(label, re.sub(r"(?i)_?id$", "", column.name)),
+            words=words,
+            counts=cache(partial(code_counts, self.database, other, label.name)),
+            fewest=1,
+            note=reference.note or f"of {other.name}",
+            is_key=False,
+            join=f"LEFT JOIN {other.written} {alias} ON {on}",
+        )
 
     def _without_deleted(
         self, columns: Sequence[Column], left: list[str]
     ) -> Iterator[str]:
         """Yield the condition that leaves out deleted rows, and name it in `left`."""
         marks = [c for c in columns if "deleted" in c.meanings and len(c.words) == 1]
-        flags = [c for c in marks if c.holds is Holds.FLAG]
+        flags = [c.select for c in marks if c.holds is Holds.FLAG]
         if flags and self.catalogue.dialect in _TRUE_DIALECTS:
-            names = [column.select for column in flags]
-            left.append(
-                f"rows whose {' or '.join(names)} is true are left out: are they deleted?"
-            )
-            yield f"WHERE {' AND '.join(f'{name} IS NOT TRUE' for name in names)}"
-        elif names := [c.name for c in marks if c.holds in TEXTS]:
-            left.append(f"{', '.join(names)}: deleted rows? Leave them out by a WHERE")
+            names = " or ".join(flags)
+            left.append(f"rows whose {names} is true are left out: are they deleted?")
+            yield f"WHERE {' AND '.join(f'{flag} IS NOT TRUE' for flag in flags)}"
+        elif names := ", ".join(c.name for c in marks if c.holds in TEXTS):
+            left.append(f"{names}: deleted rows? Leave them out by a WHERE")
 
     def _children(self, owners: Sequence[Table]) -> Iterator[Part]:
         """Yield the tables whose rows refer to patients by their id."""
         for table in self.catalogue.tables:
             if table in (*owners, *self.sections) or table.is_view:
                 continue
-            columns = [*self._columns(PATIENT, table, _alias(table, ()))]
-            leading = [
-                n for n, r in self.references(table).items() if r.table in owners
-            ]
-            for key in [c for c in columns if c.name in leading][:1]:
-                left: list[str] = []
-                tables = [f"FROM {table.written} {_alias(table, ())}"]
-                tables += self._without_deleted(columns, left)
-                named = (PATIENT, table.name, columns, key.name)
-                yield Part(*named, tables=tables, left=left)
-
-
-_MOST_WORDS = 4
-_TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
-"""Databases in which a condition may say IS NOT TRUE."""
+            references, left = self.references[table.name], list[str]()
+            columns = [*self._columns(PATIENT, table, _alias(table))]
+            leading = (c for c in columns if c.name in references)
+            keys = (c for c in leading if references[c.name].table in owners)
+            if key := next(keys, None):
+                tables = [_from(table), *self._without_deleted(columns, left)]
+                yield Part(PATIENT, table.name, columns, key.name, "", tables, left)
 
 
 def _singular(words: Iterable[str]) -> str:
@@ -311,9 +313,8 @@ def _key_of(table: Table) -> tuple[str, str]:
         columns = ", ".join(table.primary_key)
         question = f"the key is {columns}: make one text of them in the SELECT"
         return table.primary_key[0], question
-    names = [c.name for c in table.columns if c.holds in TEXTS] or [
-        table.columns[0].name
-    ]
+    texts = [column.name for column in table.columns if column.holds in TEXTS]
+    names = texts or [table.columns[0].name]
     if unique := [name for name in names if table.is_unique(name)]:
         return unique[0], ""
     named_id = [name for name in names if name.lower() == "id"]
@@ -321,70 +322,90 @@ def _key_of(table: Table) -> tuple[str, str]:
     return (named_id or names)[0], question
 
 
-def _alias(table: Table, taken: Iterable[str]) -> str:
+def _alias(table: Table, taken: Iterable[str] = ()) -> str:
     """Return a short name for a table in a SELECT."""
     first = re.sub(r"[^a-z]", "", table.bare.lower())[:1] or "t"
     number = sum(re.fullmatch(rf"{first}\d*", name) is not None for name in taken)
     return f"{first}{number + 1}" if number else first
 
 
+def _named(column: Column, before: str) -> Column:
+    """Return a column with a name that no statement has to quote."""
+    name = re.sub(r"\W", "_", f"{before}_{column.name}").lower()
+    return replace(column, name=name, written=name)
+
+
+def _from(table: Table) -> str:
+    return f"FROM {table.written} {_alias(table)}"
+
+
+# Which tables are read
+
+
 def sections_of(
     options: SimpleNamespace, database: Database, catalogue: Catalogue
 ) -> tuple[Sections, str]:
-    """Return the sections, and the name of the hospital where there is one row of them."""
+    """Return the sections, and the name of the hospital where there is one row of them.
+
+    Raises CannotRunError where the tables of stays are not known.
+    """
     if not catalogue.tables:
         raise CannotRunError(
             "the account sees no table in the default schema; name another with --schema:"
             f" {_listed(catalogue.schemas)}"
         )
+    options_of = {STAY: options.stay, PATIENT: options.patient}
     tables = {
-        kind: _tables(
-            catalogue, kind, getattr(options, {STAY: "stay"}.get(kind, kind.lower()))
-        )
+        kind: _tables(catalogue, kind, options_of.get(kind, options.organization))
         for kind in ResourceType
     }
     if not tables[STAY]:
-        raise CannotRunError(
-            "no table is called stays: name the one or more that hold them with --stay. The"
-            f" tables are: {_listed(list(catalogue.by_name))}"
-        )
+        raise CannotRunError(_without_stays(catalogue))
     # Of patients the first table is theirs; others hold the same persons.
-    persons = tables[PATIENT][1:]
     chosen = {kind: of if kind is STAY else of[:1] for kind, of in tables.items() if of}
-    every = [table for of in chosen.values() for table in of]
-    reader = _TableReader(database, catalogue, every)
-    if ORGANIZATION not in chosen and (hospital := _hospital(reader, tables[STAY])):
-        chosen[ORGANIZATION] = [hospital]
-        reader = _TableReader(database, catalogue, [*every, hospital])
-    ids = {
-        r.table.name: r.column
-        for t in tables[STAY]
-        for r in reader.references(t).values()
-    }
+    reader = _TableReader(database, catalogue, chosen, tables[PATIENT][1:])
+    if ORGANIZATION not in chosen and (hospital := _hospital(reader)):
+        reader = replace(reader, chosen={**chosen, ORGANIZATION: [hospital]})
     parts = {
-        kind: [reader.part(kind, t, persons, ids.get(t.name, "")) for t in of]
-        for kind, of in chosen.items()
+        kind: [reader.part(kind, table) for table in of]
+        for kind, of in reader.chosen.items()
     }
-    id, name = "", ""
-    if ORGANIZATION in chosen:
-        id, name = _only_hospital(database, parts[ORGANIZATION][0])
+    hospitals = parts.get(ORGANIZATION)
+    id, name = _only_hospital(database, hospitals[0]) if hospitals else ("", "")
     return with_fields(parts, id), name or "My hospital"
 
 
-def _hospital(reader: _TableReader, stays: Sequence[Table]) -> Table | None:
+def _without_stays(catalogue: Catalogue) -> str:
+    """Return what to do where no table is known to hold stays."""
+    names = [t.name for t in catalogue.tables if _is_about(t, "stay")]
+    example = f", as in --stay {names[0]}" if names else ""
+    every = _listed([*names, *(n for n in catalogue.by_name if n not in names)])
+    return (
+        "which table holds the stays? Repeat the command with --stay TABLE, or several"
+        f" tables{example}. The tables are: {every}"
+    )
+
+
+def _is_about(table: Table, meaning: str) -> bool:
+    return any(meaning in word for word in meanings_of(table.bare)[-1:])
+
+
+def _hospital(reader: _TableReader) -> Table | None:
     """Return the table of hospitals that stays lead to, as far as names tell."""
-    for reference in chain.from_iterable(reader.references(t).values() for t in stays):
-        meanings = meanings_of(reference.table.bare)
-        if meanings and "hospital" in meanings[-1]:
-            return reference.table
+    for table in reader.chosen[STAY]:
+        for reference in reader.references[table.name].values():
+            if _is_about(reference.table, "hospital"):
+                return reference.table
     return None
 
 
 def _only_hospital(database: Database, part: Part) -> tuple[str, str]:
     """Return id and name of the hospital where the database has one, else ""."""
     texts = [column for column in part.columns if column.holds is Holds.TEXT]
-    id = next(column for column in part.columns if column.name == part.id)
+    id = next((c for c in part.columns if c.name == part.id), None)
     name = best(texts, "name")[0] or id
+    if id is None or name is None:
+        return "", ""
     select = sa.text(f"SELECT {id.select}, {name.select} {' '.join(part.tables)}")
     rows = database.run(lambda connection: connection.execute(select).fetchmany(2))
     return (as_text(rows[0][0]), as_text(rows[0][1])) if len(rows) == 1 else ("", "")
@@ -396,8 +417,8 @@ def _tables(
     """Return the tables of a type: those named, or else one with an obvious name."""
     by_name = {table.name.lower(): table for table in catalogue.tables}
     if not names:
-        obvious = [by_name[name] for name in _TABLE_NAMES[kind] if name in by_name]
-        return obvious[:1]
+        obvious = [f"{name}{s}" for name in _NAMES[kind] for s in ("", "s")]
+        return [by_name[name] for name in obvious if name in by_name][:1]
     tables = []
     for name in names:
         table = catalogue.by_name.get(name) or by_name.get(name.lower())

@@ -197,7 +197,8 @@ def run(options: SimpleNamespace) -> int:
 
 
 def _write_new(path: Path, options: SimpleNamespace) -> None:
-    write_first(SimpleNamespace(**{**vars(options), "out": path, "json": False}))
+    first = SimpleNamespace(**{**vars(options), "out": path, "json": False})
+    write_first(first, "answer them in the workbench, whose address follows")
     if not path.exists():
         raise CannotRunError(f"{path}: no first mapping could be written")
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from app.cli import main
+from tests.app.cli.live_hospital import fill
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
@@ -62,3 +63,21 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], s
         return server.new_database()
 
     return make
+
+
+@pytest.fixture
+def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of a hospital of 120 stays in each kind of database."""
+    url = new_url(kind)
+    fill(url, kind)
+    monkeypatch.setenv("PAS_URL", url)
+    return url
+
+
+@pytest.fixture
+def sqlite(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of the same hospital in SQLite."""
+    url = new_url("sqlite")
+    fill(url, "sqlite")
+    monkeypatch.setenv("PAS_URL", url)
+    return url

@@ -47,6 +47,9 @@ TIMES = {
     "mysql": "DATETIME(6)",
 }
 
+MONTH = "SUBSTR(CAST(began AS CHAR(10)), 1, 7)"
+"""The month of start, in SQL: every stay begins far from midnight at the end of one."""
+
 MAPPING = (HERE / "live_hospital.yaml").read_text("utf-8")
 FIRST = "mapping: 1\n"
 
@@ -79,6 +82,16 @@ def run(url: str, *statements: str) -> None:
         for statement in statements:
             connection.execute(sa.text(statement))
     engine.dispose()
+
+
+def counted(url: str, expression: str, where: str = "1 = 1") -> dict[str, int]:
+    """Return how many stays have each value of an expression."""
+    query = f"SELECT {expression}, COUNT(*) FROM stays WHERE {where} GROUP BY 1"
+    engine = writing(url)
+    with engine.connect() as connection:
+        rows = connection.execute(sa.text(query)).all()
+    engine.dispose()
+    return {str(value): number for value, number in rows}
 
 
 def _stay(number: int) -> dict[str, object]:

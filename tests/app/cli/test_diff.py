@@ -14,7 +14,7 @@ from adapters.testing.hospital import EDGES
 from app.cli.diff import Side, pairs
 from app.cli.stays import reading
 from tests.app.cli.conftest import Mapping, NewUrl
-from tests.app.cli.live_hospital import MAPPING, fill, run
+from tests.app.cli.live_hospital import MAPPING, MONTH, counted, run
 from tests.databases import writing
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
@@ -37,31 +37,6 @@ def write(tmp_path: Path) -> Write:
     return write
 
 
-@pytest.fixture
-def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of a hospital of 120 stays in each kind of database."""
-    url = new_url(kind)
-    fill(url, kind)
-    monkeypatch.setenv("PAS_URL", url)
-    return url
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    url = f"sqlite:///{tmp_path}/hospital.sqlite"
-    fill(url, "sqlite")
-    monkeypatch.setenv("PAS_URL", url)
-    return url
-
-
-def rows_of(url: str, query: str) -> list[tuple[Any, ...]]:
-    engine = writing(url)
-    with engine.connect() as connection:
-        rows = [tuple(row) for row in connection.execute(sa.text(query))]
-    engine.dispose()
-    return rows
-
-
 def counts(document: dict[str, Any], *names: str) -> Counter[Any]:
     """Return how many stays the cases of a document have, by some of their members."""
     result: Counter[Any] = Counter()
@@ -79,15 +54,13 @@ def test_stays_are_counted_by_event_code_and_month(
     run(url, "UPDATE stays SET state = 'A' WHERE stay_id IN (7, 8, 9)")
     printed = mapping("diff", write("old"), write("new", STATUS), "--live", "--json")
     assert (printed.status, printed.err) == (1, "")
-    month = "SUBSTR(CAST(began AS CHAR(10)), 1, 7)"
-    by_code = dict(rows_of(url, "SELECT state, COUNT(*) FROM stays GROUP BY state"))
+    by_code = counted(url, "state")
     assert counts(printed.told, "event", "before", "after", "code") == {
         ("appear", "", "", "A"): by_code["A"],
         ("change", "finished", "in-progress", "S"): by_code["S"],
     }
-    # Every stay begins far from midnight at the end of a month.
-    query = f"SELECT {month}, COUNT(*) FROM stays WHERE state <> 'E' GROUP BY {month}"
-    assert counts(printed.told, "month") == {(m,): n for m, n in rows_of(url, query)}
+    by_month = counted(url, MONTH, "state <> 'E'")
+    assert counts(printed.told, "month") == {(m,): n for m, n in by_month.items()}
     assert {case["column"] for case in printed.told["changes"]} == {"state"}
     assert printed.told["old"]["stays"] == 120 - by_code["A"]
     assert printed.told["new"]["stays"] == 120
@@ -214,6 +187,22 @@ def test_texts_that_are_no_codes_are_not_quoted(
     }
 
 
+def test_a_code_is_quoted_where_any_table_of_its_column_names_it(
+    sqlite: str, write: Write, mapping: Mapping
+) -> None:
+    """The class changes, and the status names the text that both read."""
+    word = "in the ward of the north"
+    run(sqlite, f"UPDATE stays SET state = '{word}' WHERE stay_id < 20")
+    named = ("E: in-progress", f"'{word}': in-progress, E: in-progress")
+    kind = ("from: kind", "from: state")
+    files = (
+        write("old", named, kind),
+        write("new", named, kind, ("otherwise: UNK", "otherwise: AMB")),
+    )
+    printed = mapping("diff", *files, "--live", "--json")
+    assert counts(printed.told, "element", "code")["class", word] == 19
+
+
 # Order and memory
 
 TYPES = {
@@ -222,14 +211,14 @@ TYPES = {
     "mariadb": ("BIGINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin"),
     "mysql": ("BIGINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin"),
 }
-SUBSETS: dict[str, tuple[str, str, Callable[[int], tuple[bool, bool]]]] = {
-    "the same": ("1 = 1", "1 = 1", lambda n: (True, True)),
-    "some": ("n % 7 <> 0", "n % 5 <> 0", lambda n: (n % 7 != 0, n % 5 != 0)),
-    "long runs": ("n > 2500", "n < 2700", lambda n: (n > 2500, n < 2700)),
-    "apart": ("n < 1500", "n > 2000", lambda n: (n < 1500, n > 2000)),
-    "one at each end": ("n = 0", "n = 3199", lambda n: (n == 0, n == 3199)),
-    "none": ("n < 0", "n % 2 = 0", lambda n: (False, n % 2 == 0)),
-}
+SUBSETS: list[tuple[str, str, Callable[[int], tuple[bool, bool]]]] = [
+    ("1 = 1", "1 = 1", lambda n: (True, True)),
+    ("n % 7 <> 0", "n % 5 <> 0", lambda n: (n % 7 != 0, n % 5 != 0)),
+    ("n > 2500", "n < 2700", lambda n: (n > 2500, n < 2700)),
+    ("n < 1500", "n > 2000", lambda n: (n < 1500, n > 2000)),
+    ("n = 0", "n = 3199", lambda n: (n == 0, n == 3199)),
+    ("n < 0", "n % 2 = 0", lambda n: (False, n % 2 == 0)),
+]
 """What the SELECTs of both files keep of the rows, and the same of a number."""
 
 FEW = """\
@@ -272,28 +261,26 @@ def many(
     return ids
 
 
-@pytest.mark.parametrize("subset", SUBSETS)
 def test_stays_are_paired_in_the_order_of_any_column_one_page_at_a_time(
-    many: list[str], subset: str, write: Write
+    many: list[str], write: Write
 ) -> None:
-    before, after, is_in = SUBSETS[subset]
-    old = write("old", ("TRUE", before), text=FEW)
-    new = write("new", ("TRUE", after), text=FEW)
-    ids: dict[tuple[bool, bool], list[str]] = {}
-    with reading(old, new) as ((_, (old_stays,)), (_, (new_stays,))):
-        sides = Side(old_stays), Side(new_stays)
-        for one, other in pairs(*sides):
-            assert all(len(side.rows) <= SAMPLE for side in sides)
-            of_both = {row.outcome.id for row in (one, other) if row}
-            assert len(of_both) == 1
-            ids.setdefault((one is not None, other is not None), []).extend(of_both)
-    expected: dict[tuple[bool, bool], list[str]] = {}
-    for number, id in enumerate(many):
-        if any(is_in(number)):
-            expected.setdefault(is_in(number), []).append(id)
-    assert {key: sorted(each) for key, each in ids.items()} == {
-        key: sorted(each) for key, each in expected.items()
-    }
+    for before, after, is_in in SUBSETS:
+        old = write("old", ("TRUE", before), text=FEW)
+        new = write("new", ("TRUE", after), text=FEW)
+        ids: dict[tuple[bool, bool], list[str]] = {}
+        with reading(old, new) as ((_, (old_stays,)), (_, (new_stays,))):
+            sides = Side(old_stays), Side(new_stays)
+            for one, other in pairs(*sides):
+                assert all(len(side.rows) <= SAMPLE for side in sides)
+                (id,) = {row.outcome.id for row in (one, other) if row}
+                ids.setdefault((one is not None, other is not None), []).append(id)
+        expected: dict[tuple[bool, bool], list[str]] = {}
+        for at, id in enumerate(many):
+            if any(is_in(at)):
+                expected.setdefault(is_in(at), []).append(id)
+        assert {key: sorted(each) for key, each in ids.items()} == {
+            key: sorted(each) for key, each in expected.items()
+        }, (before, after)
 
 
 def test_ids_of_two_types_are_refused(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from adapters.contract import EncounterRecord, ResourceType, SearchQuery, Sort, 
 from adapters.mapping.load import load_mapping
 from app.cli import main
 from app.cli.check import Finding, Severity, check
-from app.cli.new import read_answer
+from app.cli.new import run
 from tests.databases import writing
 
 Capture = pytest.CaptureFixture[str]
@@ -302,91 +302,73 @@ def test_what_cannot_be_read_is_an_error(
 def test_a_database_without_a_table_of_stays_lists_its_tables(
     new_url: NewUrl, capsys: Capture
 ) -> None:
-    url = made(new_url("sqlite"), SILENT)
+    """The tables whose names say stay come first, as the example of the option."""
+    visits = "CREATE TABLE zz_visit (nr INTEGER);\n"
+    url = made(new_url("sqlite"), SILENT + visits)
     assert main(["mapping", "new", "--from", url]) == 2
-    assert "mx, sx" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "--stay zz_visit" in error
+    assert "zz_visit, mx, sx" in error
 
 
-# ---------------------------------------------------------------------- saved answers
+def test_a_key_of_a_type_that_no_slot_takes_is_a_question(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url("postgresql")
+    engine = writing(url)
+    with engine.begin() as connection:
+        for table in ("encounter", "organization"):
+            columns = "id UUID PRIMARY KEY, name VARCHAR(20)"
+            connection.execute(sa.text(f"CREATE TABLE {table} ({columns})"))
+    engine.dispose()
+    _, text = new(url, tmp_path)
+    assert text.count("# ? id: which column?") == 2
 
-ROW = {"id": 1, "ipp": "7", "status": "finished", "entree": "31/01/2024 10:00"}
 
-
-def saved(folder: Path, answer: Any, name: str = "sejours") -> Path:
-    file = folder / f"{name}.json"
-    file.write_text(answer if isinstance(answer, str) else json.dumps(answer))
-    return file
-
-
-def test_answers_become_a_mapping_of_an_api(tmp_path: Path) -> None:
-    stays = [
-        {**ROW, "id": n, "uf": {"code": "0123"}, "start": "2024-01-31", "actes": [{}]}
-        for n in range(1, 20)
-    ]
-    stays[0]["uf"] = None
-    patients = [{"id": n, "birth_date": "19570124", "sexe": "F"} for n in range(1, 20)]
-    file = saved(tmp_path, {"total": 400, "data": {"rows": stays}})
-    people = saved(tmp_path, patients, "patients")
-    status, text = new(str(file), tmp_path, "--patient", str(people))
-    # Whose stays they are is not in the names of the fields.
+def test_a_table_whose_columns_fit_nothing_is_all_questions(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    status, text = new(made(new_url("sqlite"), "CREATE TABLE stays (k BLOB)"), tmp_path)
     assert status == 1
-    mapping = yaml.safe_load(text)
-    assert mapping["source"] == {"kind": "http", "url": {"env": "PAS_URL"}}
-    assert mapping["encounter"]["list"] == {
-        "path": "/sejours",
-        "rows": "data.rows",
-        "total": "total",
-        "count": "count",
-    }
-    fields = mapping["encounter"]["fields"]
-    assert fields["start"] == {"from": "start", "at": "00:00"}
-    assert fields["status"] == {"from": "status", "codes": "status_sejours"}
-    assert mapping["codes"]["status_sejours"]["table"] == {"finished": "finished"}
-    birth_date = mapping["patient"]["fields"]["birth_date"]
-    assert birth_date == {"from": "birth_date", "format": "%Y%m%d"}
-    assert re.search(r"patient_id: which column\? .*ipp", text)
-    assert re.search(r"functional_unit: \{from: uf.code\}  # \?", text)
-    assert "# ? actes is a list" in text
-    assert mapping["patient"]["fields"]["gender"]["from"] == "sexe"
-    assert "# ? F:  # 19 rows" in text
+    assert "SELECT *\n    FROM stays s" in text
 
 
-@pytest.mark.parametrize(
-    ("answer", "rows", "total"),
-    [
-        ({"total": 3, "data": {"rows": [ROW]}}, "data.rows", "total"),
-        ({"page": {"count": 9, "size": 0}, "items": [ROW]}, "items", "page.count"),
-        ([ROW], ".", ""),
-        ({"hits": [ROW, {**ROW, "id": 2}], "n": 1}, "hits", ""),
-    ],
-)
-def test_where_rows_and_total_are(
-    answer: Any, rows: str, total: str, tmp_path: Path
+NAMED = """
+CREATE TABLE "Stays" ("Id" INTEGER PRIMARY KEY, "Patient-Id" INTEGER, "Visit Number" VARCHAR(9),
+  "The first start-time" {time}, "The last end-time" {time}, "Ward" INTEGER,
+  FOREIGN KEY ("Ward") REFERENCES "Ward 1" ("Id"));
+"""
+WARD = """
+CREATE TABLE "Ward 1" ("Id" INTEGER PRIMARY KEY, "Ward Code" VARCHAR(9));
+"""
+
+
+def test_names_of_any_form_are_quoted_whole(
+    kind: str, new_url: NewUrl, tmp_path: Path, capsys: Capture
 ) -> None:
-    read = read_answer(saved(tmp_path, answer))
-    assert (read.rows_path, read.total) == (rows, total)
+    url, text = new_url(kind), WARD + NAMED
+    text = text.replace('"', "`") if kind in ("mariadb", "mysql") else text
+    new(made(url, text, kind), tmp_path, "--stay", "Stays")
+    capsys.readouterr()
+    file = tmp_path / "new.yaml"
+    rows = yaml.safe_load(file.read_text("utf-8"))["encounter"]["rows"]
+    engine = writing(url)
+    with engine.connect() as connection:
+        columns = connection.execute(sa.text(rows)).keys()
+    engine.dispose()
+    fields = yaml.safe_load(file.read_text("utf-8"))["encounter"]["fields"]
+    assert {"id", "visit_number", "start", "end", "functional_unit"} <= fields.keys()
+    assert {each["from"] for each in fields.values()} == {*columns}
 
 
-def test_the_total_of_a_bare_list_is_in_a_header(tmp_path: Path) -> None:
-    rows = [{**ROW, "id": n, "actes": [{}]} for n in range(3)]
-    _, text = new(str(saved(tmp_path, rows)), tmp_path)
-    listed = yaml.safe_load(text)["encounter"]["list"]
-    assert (listed["rows"], listed["total"]) == (".", {"header": "X-Total-Count"})
-
-
-@pytest.mark.parametrize(
-    ("text", "options"),
-    [
-        ("nonsense", ()),
-        ('{"id": 1}', ()),
-        ('{"ids": [1, 2]}', ()),
-        (json.dumps([ROW]), ("--stay", "sejour")),
-        (json.dumps([ROW]), ("--patient", "none.json")),
-    ],
-)
-def test_what_is_no_answer_is_an_error(
-    text: str, options: tuple[str, ...], tmp_path: Path, capsys: Capture
+def test_a_caller_says_what_to_do_next(
+    url: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    file = saved(tmp_path, text)
-    assert main(["mapping", "new", "--from", str(file), *options]) == 2
-    assert capsys.readouterr().out == ""
+    options = {"source": url, "out": tmp_path / "new.yaml", "json": False}
+    tables: dict[str, tuple[str, ...]] = dict.fromkeys(
+        ("stay", "patient", "organization", "schema"), ()
+    )
+    run(SimpleNamespace(**options, **tables), "open the page")
+    error = capsys.readouterr().err
+    assert "next: open the page\n" in error
+    assert "mapping check" not in error

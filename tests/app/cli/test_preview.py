@@ -314,7 +314,7 @@ def test_a_live_row_of_an_http_api(
     tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "mapping.yaml"
-    file.write_text(http_mapping_text(EDGES), "utf-8")
+    file.write_text(http_mapping_text(EDGES, source=", timeout_seconds: 60"), "utf-8")
     stay = next(stay for stay in EDGES.stays if stay.state == "S")
     with serving(Api(EDGES)) as url:
         for name, value in {"PAS_URL": url, **SECRETS}.items():

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from adapters.inspection import SAMPLE
 from adapters.testing.hospital import EDGES, StayRow
-from app.cli.report import STEP, Numbers, page, rounded
+from app.cli.report import STEP, page, rounded
 from app.cli.stays import reading
-from tests.app.cli.conftest import Mapping, NewUrl
-from tests.app.cli.live_hospital import fill, run, written
-from tests.databases import writing
+from tests.app.cli.conftest import Mapping
+from tests.app.cli.live_hospital import MONTH, counted, run, written
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
@@ -27,23 +25,6 @@ ALIKE = (
     "INSERT INTO stays SELECT {n} + stay_id, patient_id, state, kind, began, ended, "
 )
 ALIKE += "visit, unit, changed FROM stays WHERE stay_id <= {n}"
-
-
-@pytest.fixture
-def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of a hospital of 120 stays in each kind of database."""
-    url = new_url(kind)
-    fill(url, kind)
-    monkeypatch.setenv("PAS_URL", url)
-    return url
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    url = f"sqlite:///{tmp_path}/hospital.sqlite"
-    fill(url, "sqlite")
-    monkeypatch.setenv("PAS_URL", url)
-    return url
 
 
 class Report:
@@ -70,16 +51,6 @@ def report(file: Path, mapping: Mapping, *arguments: object) -> Report:
     return Report(directory)
 
 
-def grouped(url: str, expression: str, where: str) -> dict[str, int | None]:
-    """Return how many stays have each value of an expression, rounded."""
-    query = f"SELECT {expression}, COUNT(*) FROM stays WHERE {where} GROUP BY 1"
-    engine = writing(url)
-    with engine.connect() as connection:
-        rows = connection.execute(sa.text(query)).all()
-    engine.dispose()
-    return {str(value): rounded(number) for value, number in rows}
-
-
 # What is counted
 
 
@@ -90,12 +61,22 @@ def test_stays_are_counted_by_status_class_and_month(
     written_report = report(written(tmp_path), mapping)
     status = "CASE state WHEN 'E' THEN 'in-progress' ELSE 'finished' END"
     kind = "CASE kind WHEN 'HC' THEN 'IMP' ELSE 'UNK' END"
-    month = "SUBSTR(CAST(began AS CHAR(10)), 1, 7)"
-    for name, expression in (("status", status), ("class", kind), ("month", month)):
-        assert written_report.table(name) == grouped(url, expression, "state <> 'A'")
+    for name, expression in (("status", status), ("class", kind), ("month", MONTH)):
+        expected = counted(url, expression, "state <> 'A'")
+        assert written_report.table(name) == {
+            value: rounded(number) for value, number in expected.items()
+        }
     figures = written_report.table("figures")
     assert (figures["stays"], figures["invalid rows"]) == (120, 0)
     assert written_report.table("codes") == {"class ← kind: XX → UNK": 20}
+
+
+def test_a_year_before_1000_has_four_digits(
+    sqlite: str, tmp_path: Path, mapping: Mapping
+) -> None:
+    """Months are compared and sorted as texts."""
+    run(sqlite, "UPDATE stays SET began = '0999-05-01 10:00:00' WHERE stay_id < 30")
+    assert "0999-05" in report(written(tmp_path), mapping).table("month")
 
 
 def test_what_is_wrong_is_counted(url: str, tmp_path: Path, mapping: Mapping) -> None:
@@ -173,15 +154,21 @@ def test_an_api_without_further_pages_is_refused(
     assert not (tmp_path / "no.html").exists()
 
 
-def test_a_number_of_two_systems_is_no_repeated_one() -> None:
-    numbers = Numbers()
-    for system, number in (("a", "1"), ("b", "1"), ("a", "11"), ("a1", "1")):
-        numbers.add(system, number)
-    assert numbers.repeated == 0
-    for _ in range(2):
-        numbers.add("b", "1")
-    numbers.add("a", "11")
-    assert numbers.repeated == 2
+def test_a_number_is_repeated_within_its_system(
+    sqlite: str, tmp_path: Path, mapping: Mapping
+) -> None:
+    run(sqlite, "UPDATE stays SET visit = 'same'")
+    systems = ", ".join(f"U{n}: 'urn:oid:1.2.{n}'" for n in range(5))
+    file = written(
+        tmp_path,
+        ("codes:\n", f"codes:\n  systems: {{table: {{{systems}}}}}\n"),
+        (
+            "  fields:\n",
+            "  fields:\n    visit_number_system: {from: unit, codes: systems}\n",
+        ),
+    )
+    figures = report(file, mapping).table("figures")
+    assert figures["visit numbers of several stays"] == 5
 
 
 # What is hidden
@@ -344,10 +331,10 @@ def test_the_chart_ends_with_the_last_month_that_is_not_ahead() -> None:
     assert len(bars) == 36
     assert bars[0][1] == "2021-06"
     assert bars[-4:] == [
-        ("50.0", "2024-02", "10"),
-        ("0.0", "2024-03", "0"),
-        ("100.0", "2024-04", "20"),
-        ("0.0", "2024-05", "&lt; 5"),
+        ("10", "2024-02", "10"),
+        ("0", "2024-03", "0"),
+        ("20", "2024-04", "20"),
+        ("0", "2024-05", "&lt; 5"),
     ]
 
 
