@@ -1,7 +1,6 @@
-"""What applies to every request: HTTPS, content negotiation, error responses, headers.
+"""What applies to every request: HTTPS, error responses, headers.
 
 - Transport: only HTTPS is served, directly or as a trusted proxy reports it (decision 24).
-- Negotiation: JSON is the only format; `_format` wins over `Accept` (FHIR STU3 http).
 - Errors: every status from 400 up is an OperationOutcome, by the tables in `app.errors`
   (spec 7, decision 20).
 - Headers: no response is stored, framed or sniffed.
@@ -9,7 +8,7 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -18,7 +17,6 @@ from typing import NamedTuple, TypeAlias
 import orjson
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
-from werkzeug.http import parse_accept_header, parse_options_header
 
 from adapters.contract import AdapterError, NotAskableError, SourceDataError
 from app.config import Network, PlainHttp, Settings
@@ -29,12 +27,12 @@ from app.errors import (
     UNEXPECTED,
     Answer,
     Headers,
-    NotAcceptableError,
     SecurityError,
     ServiceError,
     answer_for_status,
 )
 from app.fhir.outcome import Issue, outcome_body
+from app.stages import Stage, enter
 
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
 
@@ -51,15 +49,6 @@ SECURITY_HEADERS: Headers = (
 
 STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
 """A year of HTTPS for this host; only sent over HTTPS (RFC 6797, 7.2)."""
-
-_FHIR_JSON = "application/fhir+json"
-_FHIR_VERSION = "3.0"
-_SERVED = f"Answers are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
-_JSON = frozenset(
-    {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
-)
-# A + that was not escaped arrives as a blank.
-_FORMATS = _JSON | {"json", "application/fhir json", "application/json fhir"}
 
 UNIX_SOCKET = ""
 """The REMOTE_ADDR of a peer on a unix socket: only the proxy can open its file."""
@@ -167,43 +156,6 @@ def _address(text: str) -> _Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def check_format(format: str | None, accept: str | None) -> None:
-    """Raise NotAcceptableError unless the client accepts JSON of STU3 (decision 27)."""
-    if format is not None:
-        name, options = parse_options_header(format)
-        if name.lower() not in _FORMATS or not _is_stu3(options):
-            raise NotAcceptableError(_SERVED, "http._format")
-    elif accept and accept not in _JSON and not _accepts_json(accept):
-        raise NotAcceptableError(_SERVED, "http.Accept")
-
-
-@lru_cache
-def _accepts_json(accept: str) -> bool:
-    """Say whether the media ranges accept JSON; the narrowest decides (RFC 9110, 12.5.1).
-
-    Other names of JSON count as ours, and so does `text/*`, which includes one. A range of
-    another version of FHIR is none of ours.
-    """
-    ranges = (
-        (*parse_options_header(text), weight)
-        for text, weight in parse_accept_header(accept)
-    )
-    accepted = {
-        name.lower(): weight > 0
-        for name, options, weight in ranges
-        if _is_stu3(options)
-    }
-    if _FHIR_JSON in accepted:
-        return accepted[_FHIR_JSON]
-    if any(accepted.get(kind) for kind in (*_JSON, "text/*")):
-        return True
-    return accepted.get("application/*", accepted.get("*/*", False))
-
-
-def _is_stu3(options: Mapping[str, str]) -> bool:
-    return options.get("fhirversion", _FHIR_VERSION) == _FHIR_VERSION
-
-
 def register_errors(app: Flask) -> None:
     """Answer every error of `app` with an OperationOutcome; log those from 500 up."""
 
@@ -221,6 +173,7 @@ def register_errors(app: Flask) -> None:
 
 def error_response(error: Exception) -> Response:
     """Return the response to any error."""
+    enter(Stage.WRITE)
     outcome = outcome_for(error)
     # A request that is refused before its parameters are read has none.
     pretty = ("_pretty", "true") in g.get("pairs", ())

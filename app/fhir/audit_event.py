@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from app.fhir.datatypes import Element, filled
+from app.fhir.resources import Element, filled
 
 _REST = {"system": "http://hl7.org/fhir/audit-event-type", "code": "rest"}
 _INTERACTIONS = "http://hl7.org/fhir/restful-interaction"

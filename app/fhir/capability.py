@@ -7,7 +7,7 @@ from importlib.metadata import version
 from adapters.contract import Limit
 from adapters.mapping.profile import MAX_VALUES
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from app.fhir.datatypes import Element, filled
+from app.fhir.resources import Element, filled
 from app.offer import Offer, OfferedParameter, ResourceOffer
 from app.search.parser import modifiers, prefix_list
 

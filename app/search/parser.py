@@ -39,7 +39,7 @@ from adapters.parameters import (
     SearchParameter,
 )
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
-from app.fhir.summary import ELEMENTS, Summary
+from app.fhir.summary import ELEMENTS, Presentation, Summary
 from app.offer import OfferedParameter, ResourceOffer
 from app.search.dates import FORMS, DateTextError, parse_date
 
@@ -69,7 +69,6 @@ MATCHES: Mapping[str, StringMatch] = MappingProxyType(
 )
 """How each modifier of a string compares."""
 
-_SINGLE = (*RESULT_PARAMETERS, *PRESENTATION)
 _LIMITED_BY_SPEC = ("_id", "date")
 """Parameters whose number of values the spec itself limits (spec 8)."""
 
@@ -109,19 +108,6 @@ def context_of(base_url: str, constants: Constants, zone: tzinfo) -> Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Presentation:
-    """Which part of a resource is returned; all of it by default."""
-
-    summary: Summary = Summary.FALSE
-    elements: tuple[str, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is cut."""
-        return self.summary is Summary.FALSE and not self.elements
-
-
-@dataclass(frozen=True, slots=True)
 class Search:
     """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`.
 
@@ -140,8 +126,6 @@ def decode_form(raw: bytes) -> Parameters:
 
     Raises BadRequestError for what is not UTF-8, BadValueError for too many parameters.
     """
-    if not raw:
-        return []
     try:
         return parse_qsl(
             raw.decode(),
@@ -170,8 +154,11 @@ def parse_search(
     and a `_count` that is too large is lowered. Raises BadRequestError, BadValueError,
     BusinessRuleError.
     """
-    _check_parameters(parameters)
-    single, filters, ignored = _sort_out(parameters, offer, lenient)
+    is_offered = {"_sort": offer.sortable, "_total": offer.uncounted}
+    results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
+    allowed = (*results, *PRESENTATION)
+    offered = (*offer.parameters, *allowed)
+    single, filters, ignored = _sort_out(parameters, allowed, offered, offer, lenient)
     criteria = tuple(_criteria(filters, offer, context))
     if not criteria and not offer.unfiltered:
         raise BusinessRuleError(
@@ -179,7 +166,6 @@ def parse_search(
             f"{', '.join(offer.parameters)}."
         )
     presentation = read_presentation(single, offer.resource_type)
-    _check_pretty(single)
     size = _page_size(single.get("_count"), offer, lenient)
     query = SearchQuery(
         offer.resource_type,
@@ -204,17 +190,7 @@ def read_single_values(
     modifier and, unless `lenient`, for a parameter that is not `allowed`, and
     BadValueError for an empty or repeated one.
     """
-    _check_parameters(parameters)
-    single: dict[str, str] = {}
-    for name, text in parameters:
-        if name in allowed:
-            _add_single(single, name, text)
-        elif name.partition(":")[0] in allowed:
-            raise _bad_modifier(name)
-        elif not lenient:
-            raise _not_supported(name, offered or allowed)
-    _check_pretty(single)
-    return single
+    return _sort_out(parameters, allowed, offered or allowed, None, lenient)[0]
 
 
 def _check_parameters(parameters: Parameters) -> None:
@@ -235,27 +211,41 @@ def _too_many_parameters() -> BadValueError:
 
 
 def _sort_out(
-    parameters: Parameters, offer: ResourceOffer, lenient: bool
+    parameters: Parameters,
+    allowed: Sequence[str],
+    offered: Sequence[str],
+    offer: ResourceOffer | None,
+    lenient: bool,
 ) -> tuple[Mapping[str, str], Mapping[str, list[str]], tuple[str, ...]]:
-    """Return single values, filters by name with modifier, and names to ignore."""
+    """Return values of `allowed`, filters by name with modifier, and names to ignore.
+
+    Without an `offer` there are no filters. Error texts list what is `offered`.
+    """
+    _check_parameters(parameters)
     single: dict[str, str] = {}
     filters: dict[str, list[str]] = {}
     ignored: dict[str, None] = {}
-    is_offered = {"_sort": offer.sortable, "_total": offer.uncounted}
-    results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
-    offered = (*offer.parameters, *results, *PRESENTATION)
     for name, text in parameters:
         base = name.partition(":")[0]
-        if base in offered and base != name:
-            _check_modifier(name, offer)
-        if name in _SINGLE and name in offered:
+        if name in allowed:
             _add_single(single, name, text)
-        elif base in offer.parameters:
+        elif offer and base in offer.parameters:
+            if base != name:
+                _check_modifier(name, offer)
             filters.setdefault(name, []).append(text)
+        elif base in allowed:
+            raise _bad_modifier(name)
         elif lenient:
             ignored[name] = None
         else:
-            raise _not_supported(name, offered)
+            raise BadRequestError(
+                f"Parameter '{name}' is not supported here. Offered are: "
+                f"{', '.join(offered)}.",
+                f"http.{name}",
+                code=IssueCode.NOT_SUPPORTED,
+            )
+    if single.get("_pretty", "true") not in ("true", "false"):
+        raise bad_value("_pretty", single["_pretty"], "use true or false")
     return single, filters, tuple(ignored)
 
 
@@ -273,11 +263,10 @@ def _add_single(single: dict[str, str], name: str, text: str) -> None:
 
 def _check_modifier(name: str, offer: ResourceOffer) -> None:
     base, _, modifier = name.partition(":")
-    matches: Collection[StringMatch] = ()
-    if base in offer.parameters:
-        row = SEARCH_PARAMETERS[offer.resource_type][base]
-        if row.type is ParameterType.STRING:
-            matches = offer.parameters[base].capability.matches
+    is_string = (
+        SEARCH_PARAMETERS[offer.resource_type][base].type is ParameterType.STRING
+    )
+    matches = offer.parameters[base].capability.matches if is_string else ()
     if not modifier or MATCHES.get(modifier) not in matches:
         raise _bad_modifier(name, matches)
 
@@ -297,14 +286,6 @@ def _bad_modifier(name: str, matches: Collection[StringMatch] = ()) -> BadReques
         f"Parameter '{base}' does not support the modifier ':{modifier}'{instead}.",
         f"http.{name}",
         code=IssueCode.CODE_INVALID,
-    )
-
-
-def _not_supported(name: str, offered: Sequence[str]) -> BadRequestError:
-    return BadRequestError(
-        f"Parameter '{name}' is not supported here. Offered are: {', '.join(offered)}.",
-        f"http.{name}",
-        code=IssueCode.NOT_SUPPORTED,
     )
 
 
@@ -582,8 +563,3 @@ def _elements(text: str | None, resource_type: ResourceType) -> tuple[str, ...]:
             allowed = f"name elements of {resource_type} (STU3): {known}"
             raise bad_value("_elements", name, allowed)
     return names
-
-
-def _check_pretty(single: Mapping[str, str]) -> None:
-    if single.get("_pretty", "true") not in ("true", "false"):
-        raise bad_value("_pretty", single["_pretty"], "use true or false")

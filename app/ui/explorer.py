@@ -38,7 +38,7 @@ from app.cli.rows import MappedRow
 from app.errors import ServiceError, UnauthenticatedError
 from app.logging import register_request_log
 from app.middleware import log_failure, outcome_for, register_transport, requester
-from app.paging.store import derived_key
+from app.paging import derived_key
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import parse_search

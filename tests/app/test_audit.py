@@ -397,9 +397,7 @@ def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
     for peer, told, _ in WAYS:
         _ask_from(audited.served, peer, told)
     networks = [event["agent"][0].get("network") for event in audited.events()]
-    assert networks == [
-        known and {"address": known} for _, _, known in WAYS
-    ]
+    assert networks == [known and {"address": known} for _, _, known in WAYS]
 
 
 def test_the_address_can_be_left_out(audit: Audit) -> None:

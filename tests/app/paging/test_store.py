@@ -20,12 +20,12 @@ import responses
 from cryptography.fernet import Fernet
 from prometheus_client import REGISTRY
 
+import app.paging as stored_format
 from adapters.contract import Group, Position, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
 from app.errors import UnavailableError
-from app.paging import store as stored_format
-from app.paging.store import (
+from app.paging import (
     READ,
     WRITTEN,
     DecryptionError,

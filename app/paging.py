@@ -1,4 +1,8 @@
-"""The pages of searches in Redis: signed ids, encryption, stored format, commands.
+"""Search sessions: a search, its total, and its pages linked by cursors (spec 4.3).
+
+`SearchSessions` begins a search and continues it; links depend on the rows of a page, not
+on numbers (decision 10). `PageStore` holds the pages in Redis: signed ids, encryption,
+stored format, commands.
 
 Redis holds the question and the positions, never an answer (decisions 11 and 12). The
 question is stored as the client sent it and parsed again for each page; a position is
@@ -23,7 +27,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -37,12 +41,29 @@ import redis
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from adapters.contract import Group, Key, Position, ResourceType
+from adapters.contract import (
+    Adapter,
+    Group,
+    Key,
+    Page,
+    Position,
+    ResourceType,
+    SearchQuery,
+)
 from adapters.instrumentation import Kind, observe
-from app.errors import GonePageError, UnavailableError, UnknownResourceError
+from app.errors import (
+    BadRequestError,
+    BadValueError,
+    BusinessRuleError,
+    GonePageError,
+    UnavailableError,
+    UnknownResourceError,
+)
+from app.fhir.summary import Summary
+from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
-from app.search.parser import Parameters
-from app.stages import Stage, stage
+from app.search.parser import Context, Parameters, Search, parse_search
+from app.stages import Stage, enter
 
 WRITTEN = 1
 """The format that this release writes."""
@@ -200,9 +221,9 @@ class PageStore:
                 target_id, start = values[0], _unpack_start(values[1])
                 if (start.direction, start.index) != (link.direction, link.index):
                     # Somebody has exchanged the links of a page in Redis.
-                    raise gone_page()
+                    raise _gone_page()
                 return StoredPage(target_id, page.search, start)
-        raise gone_page()
+        raise _gone_page()
 
     def _load(
         self, page_id: str, client: str
@@ -218,7 +239,7 @@ class PageStore:
                 raise redis.InvalidResponse
         content = fields.pop(_PAGE, None)
         if content is None:
-            raise gone_page()
+            raise _gone_page()
         page = _unpack_page(page_id, self._decrypt(page_id, _PAGE, content))
         if (life := self._remaining_life(page.search)) < self._idle:
             with self._calling_redis("load"):
@@ -228,7 +249,7 @@ class PageStore:
     def _remaining_life(self, search: StoredSearch) -> int:
         life = min(self._idle, search.created + self._life - self.now())
         if life <= 0:
-            raise gone_page()
+            raise _gone_page()
         return life
 
     def _new_link(self, page: StoredPage, target: Start) -> tuple[bytes, bytes]:
@@ -247,7 +268,7 @@ class PageStore:
         try:
             raw = self._encryption.decrypt(page_id, field, content)
         except DecryptionError as error:
-            raise gone_page() from error
+            raise _gone_page() from error
         values: list[Any]
         version, *values = orjson.loads(raw)
         if version not in READ:
@@ -261,7 +282,8 @@ class PageStore:
     @contextmanager
     def _calling_redis(self, step: str) -> Iterator[None]:
         try:
-            with stage(Stage.REDIS), observe(Kind.STORE, "redis", step):
+            enter(Stage.REDIS)
+            with observe(Kind.STORE, "redis", step):
                 yield
         except REDIS_ERRORS as error:
             raise UnavailableError(
@@ -269,7 +291,155 @@ class PageStore:
             ) from error
 
 
-def gone_page() -> GonePageError:
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    """One page of a search, ready to be written as a Bundle.
+
+    `total` is None for a search without a count; `cut_short` says that more matched than a
+    deployment without paging returns.
+    """
+
+    id: str
+    total: int | None
+    links: tuple[PageLink, ...]
+    page: Page
+    search: Search
+    cut_short: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSessions:
+    """Begins searches and returns their pages. Safe to share between threads."""
+
+    adapter: Adapter
+    offer: Offer
+    store: PageStore
+    context: Context
+
+    def begin(
+        self, search: Search, parameters: Parameters, client: str, *, lenient: bool
+    ) -> ResultPage:
+        """Run a new search and store it, so that its self and next links work.
+
+        Raises UnavailableError when it has a next page and Redis is away (decision 25),
+        and whatever the adapter raises.
+        """
+        page = self._rows(search, search.query)
+        stored = StoredSearch(
+            client,
+            search.query.resource_type,
+            parameters,
+            lenient,
+            self._total(search, page),
+            self.adapter.fingerprint,
+            self.store.now(),
+        )
+        first = StoredPage(self.store.new_id(client), stored, Start())
+        return self._result(first, search, page, is_new=True)
+
+    def find(self, page_id: str, client: str, link: PageLink | None) -> StoredPage:
+        """Return the page `page_id` of this client, or the one that its link leads to.
+
+        Raises UnknownResourceError, GonePageError, UnavailableError.
+        """
+        if link is None:
+            return self.store.load(page_id, client)
+        return self.store.follow(page_id, client, link)
+
+    def resume(self, stored: StoredPage, search: Search) -> ResultPage:
+        """Query the source for a stored page; raises whatever the adapter raises."""
+        page = self._rows(search, _starting_at(search.query, stored.start))
+        return self._result(stored, search, page, is_new=False)
+
+    def parse(self, stored: StoredSearch) -> Search:
+        """Parse a stored search again.
+
+        Raises GonePageError when the mapping or the offer has changed since.
+        """
+        offer = self.offer.resources.get(stored.resource_type)
+        if offer is None or stored.fingerprint != self.adapter.fingerprint:
+            raise _gone_page()
+        try:
+            return parse_search(
+                stored.parameters, offer, self.context, lenient=stored.lenient
+            )
+        except (BadRequestError, BadValueError, BusinessRuleError) as error:
+            # It was valid once: the deployment has come to offer less.
+            raise _gone_page() from error
+
+    def _rows(self, search: Search, query: SearchQuery) -> Page:
+        if search.presentation.summary is Summary.COUNT:
+            return Page(())
+        return self.adapter.search(query)
+
+    def _total(self, search: Search, page: Page) -> int | None:
+        """Count, unless the first page shows that it is all (decision 13)."""
+        if not search.counted:
+            return None
+        if search.presentation.summary is not Summary.COUNT:
+            if not page.more:
+                return len(page.rows)
+            if page.total is not None:
+                return page.total
+        total = self.adapter.count(search.query)
+        # Rows that were deleted between page and count were still returned.
+        return max(total, len(page.rows))
+
+    def _result(
+        self, stored: StoredPage, search: Search, page: Page, *, is_new: bool
+    ) -> ResultPage:
+        offer = self.offer.resources[search.query.resource_type]
+        targets = _targets(stored.start, page, offer) if self.offer.paging else ()
+        try:
+            links = self.store.save(stored, targets)
+        except UnavailableError:
+            if targets or not is_new:
+                raise
+            links = ()
+        can_continue = self.offer.paging and page.last is not None
+        cut_short = page.more and not can_continue
+        total = stored.search.total
+        if total is not None:
+            # Rows that were added after the count are on the page all the same.
+            total = max(total, len(page.rows))
+        return ResultPage(stored.id, total, links, page, search, cut_short)
+
+
+def _starting_at(query: SearchQuery, start: Start) -> SearchQuery:
+    if start.direction is Direction.AFTER:
+        return replace(query, after=start.position)
+    if start.position is None:
+        return replace(query, from_end=True)
+    return replace(query, before=start.position)
+
+
+def _targets(start: Start, page: Page, offer: ResourceOffer) -> tuple[Start, ...]:
+    """Return where the links of a page lead: `previous` first, where there is one."""
+    previous = _previous(start, page) if offer.backwards else None
+    targets = (previous, _next(start, page))
+    return tuple(target for target in targets if target is not None)
+
+
+def _previous(start: Start, page: Page) -> Start | None:
+    came_from_before = start.direction is Direction.AFTER and start.position is not None
+    cannot_go_back = page.rows and page.first is None
+    goes_back = start.direction is Direction.BEFORE and page.more
+    if cannot_go_back or not (came_from_before or goes_back):
+        return None
+    # A page that has lost its rows leads back to the end of what is left.
+    return Start(max(1, start.index - 1), Direction.BEFORE, page.first)
+
+
+def _next(start: Start, page: Page) -> Start | None:
+    came_from_after = start.direction is Direction.BEFORE and start.position is not None
+    goes_on = page.more and page.last is not None
+    if not (came_from_after or (start.direction is Direction.AFTER and goes_on)):
+        return None
+    # A page that has lost its rows leads on to the first rows that are left.
+    return Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)
+
+
+def _gone_page() -> GonePageError:
     """Return the answer to pages that are no longer stored (decision 14)."""
     return GonePageError("This page is no longer kept: search again.")
 
