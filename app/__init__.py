@@ -28,10 +28,10 @@ def create_app(
     from adapters.mapping.load import load_mapping
     from app.audit import open_trail
     from app.config import Settings
-    from app.logging import register_request_log
     from app.middleware import register_errors, register_transport
     from app.observability import open_tracing, register_metrics, register_tracing
     from app.service import EXTENSION, Service
+    from app.stages import register_request_log
     from app.tls import require_verified_tls
     from app.views import register_views
 

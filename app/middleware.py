@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import orjson
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from adapters.contract import AdapterError, NotAskableError, SourceDataError
+from adapters.contract import AdapterError, NotAskableError, RowFault, SourceDataError
 from app.config import Network, PlainHttp, Settings
 from app.errors import (
     FAULTY_ROW,
@@ -58,14 +58,6 @@ _SITE_BITS = 64
 
 _WITH_PORT = re.compile(r"\[([^]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 """An address as some proxies write it, with the port of the client."""
-
-
-class Outcome(NamedTuple):
-    """What a client gets for an error."""
-
-    status: int
-    issues: tuple[Issue, ...]
-    headers: Headers
 
 
 _Address: TypeAlias = IPv4Address | IPv6Address
@@ -174,26 +166,17 @@ def register_errors(app: Flask) -> None:
 def error_response(error: Exception) -> Response:
     """Return the response to any error."""
     enter(Stage.WRITE)
-    outcome = outcome_for(error)
-    # A request that is refused before its parameters are read has none.
-    pretty = ("_pretty", "true") in g.get("pairs", ())
-    option = orjson.OPT_INDENT_2 if pretty else 0
-    body = orjson.dumps(outcome_body(outcome.issues), option=option)
-    response = Response(body, outcome.status, content_type=CONTENT_TYPE)
-    for name, value in outcome.headers:
-        response.headers[name] = value
-    return response
-
-
-def outcome_for(error: Exception) -> Outcome:
-    """Return what a client gets for any error."""
-    answer = _answer(error)
+    answer = outcome_for(error)
     issue = Issue("error", answer.code, answer.text, answer.location)
-    return Outcome(answer.status, (issue,), answer.headers)
+    # A request that is refused before its parameters are read has none.
+    is_pretty = ("_pretty", "true") in g.get("pairs", ())
+    option = orjson.OPT_INDENT_2 if is_pretty else 0
+    body = orjson.dumps(outcome_body((issue,)), option=option)
+    return Response(body, answer.status, answer.headers, content_type=CONTENT_TYPE)
 
 
-def _answer(error: Exception) -> Answer:
-    """Return the answer to an error, by the tables of `app.errors`."""
+def outcome_for(error: Exception) -> Answer:
+    """Return how any error is answered, by the tables of `app.errors`."""
     if isinstance(error, HTTPException):
         return _http_answer(error)
     if isinstance(error, SourceDataError) and error.fault is not None:
@@ -228,15 +211,14 @@ def _http_answer(error: HTTPException) -> Answer:
 
 def log_failure(error: Exception, status: int) -> None:
     """Log an error that is the service's own, without its message."""
-    data: dict[str, object] = {"status": status}
-    if isinstance(error, ServiceError):
-        data["text"] = error.text
-    if isinstance(error, AdapterError) and error.source:
-        data["source"] = error.source
-    if isinstance(error, AdapterError) and error.reason:
-        data["reason"] = error.reason
-    if isinstance(error, SourceDataError) and error.fault is not None:
-        data["fault"] = error.fault.described()
+    fault = getattr(error, "fault", None)
+    details = {
+        "text": error.text if isinstance(error, ServiceError) else None,
+        "source": error.source if isinstance(error, AdapterError) else None,
+        "reason": error.reason if isinstance(error, AdapterError) else None,
+        "fault": fault.described() if isinstance(fault, RowFault) else None,
+    }
+    data = {"status": status, **{name: text for name, text in details.items() if text}}
     # The log formatter writes the type and places of `exc_info`, never the message: a
     # database driver quotes values of the row that it could not read.
     _log.error("request failed", exc_info=error, extra={"data": data})

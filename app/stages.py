@@ -1,14 +1,21 @@
-"""The request under way: its id, and the stages that its time is spent on.
+"""The request under way: its id, the stages that its time is spent on, its access line.
 
 `enter(Stage.SOURCE)` ends the stage before; the access line, a histogram and the span of
 the request report the time of each.
 """
 
+import logging
+import re
+import secrets
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import perf_counter
+
+from flask import Flask, Response, g, request
+
+REQUEST_ID_HEADER = "X-Request-Id"
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """The methods that are named; any other may hold anything."""
@@ -19,6 +26,10 @@ PERSON, REASON, TIMES = "encounters.person", "encounters.reason", "encounters.ti
 Who looks, why, and a dictionary for the milliseconds of each stage. No client can send
 them: every header is named HTTP_….
 """
+
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+_access = logging.getLogger("app.access")
 
 
 class Stage(StrEnum):
@@ -48,31 +59,31 @@ class _Request:
     since: float = field(default_factory=perf_counter)
 
 
-_request: ContextVar[_Request | None] = ContextVar("request", default=None)
+_current: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 
 def begin_request(id: str) -> None:
     """Begin a request in this context: its id is known, its time runs."""
-    _request.set(_Request(id))
+    _current.set(_Request(id))
 
 
-def end_request() -> None:
+def end_request(_: BaseException | None = None) -> None:
     """End the request of this context."""
-    _request.set(None)
+    _current.set(None)
 
 
 def request_id() -> str | None:
     """Return the id of the request of this context, None outside of one."""
-    request = _request.get()
-    return None if request is None else request.id
+    current = _current.get()
+    return None if current is None else current.id
 
 
 def enter(stage: Stage) -> None:
     """Charge what follows to a stage; outside of a request nothing is charged."""
-    if (request := _request.get()) is not None:
+    if (current := _current.get()) is not None:
         now = perf_counter()
-        request.seconds[request.stage] += now - request.since
-        request.stage, request.since = stage, now
+        current.seconds[current.stage] += now - current.since
+        current.stage, current.since = stage, now
 
 
 def stage_seconds() -> Mapping[Stage, float]:
@@ -80,8 +91,46 @@ def stage_seconds() -> Mapping[Stage, float]:
 
     Their sum is the whole time.
     """
-    request = _request.get()
-    if request is None:
+    current = _current.get()
+    if current is None:
         return {}
-    enter(request.stage)
-    return request.seconds
+    enter(current.stage)
+    return current.seconds
+
+
+def register_request_log(app: Flask) -> None:
+    """Give every request an id and every answer that id and one access line.
+
+    To be registered before everything else, so that the id is there for all of it.
+    A view that knows its client leaves it in `flask.g.client`; the line names its id.
+    """
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.teardown_request(end_request)
+
+
+def _begin() -> None:
+    sent = request.headers.get(REQUEST_ID_HEADER, "")
+    begin_request(sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16))
+
+
+def _end(response: Response) -> Response:
+    response.headers[REQUEST_ID_HEADER] = request_id() or ""
+    if (times := request.environ.get(TIMES)) is not None:
+        times.update({name: took * 1000 for name, took in stage_seconds().items()})
+    if _access.isEnabledFor(logging.INFO):
+        _access.info("request", extra={"data": _access_data(response)})
+    return response
+
+
+def _access_data(response: Response) -> dict[str, object]:
+    client = g.get("client")
+    seconds = stage_seconds()
+    return {
+        "method": request.method if request.method in METHODS else "other",
+        "route": request.url_rule.rule if request.url_rule else None,
+        "status": response.status_code,
+        "duration_ms": round(sum(seconds.values()) * 1000, 1),
+        **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
+        "client": None if client is None else client.id,
+    }

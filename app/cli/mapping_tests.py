@@ -663,7 +663,7 @@ def check_search(
         check = _check_request if _is_sent(file, case) else _check_rows
         findings = list(check(file, case, search, touched))
     except (ServiceError, NotAskableError) as error:
-        diagnostics = outcome_for(error).issues[0].diagnostics or ""
+        diagnostics = outcome_for(error).text or ""
         wanted = case.text("expect_refused")
         if not wanted:
             yield case.finding("search", f"it is refused: {diagnostics}")
