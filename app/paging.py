@@ -48,7 +48,6 @@ from adapters.contract import (
     Page,
     Position,
     ResourceType,
-    SearchQuery,
 )
 from adapters.instrumentation import Kind, observe
 from app.errors import (
@@ -197,39 +196,20 @@ class PageStore:
                 for target, cursor in zip(targets, cursors, strict=True)
             )
 
-    def load(self, page_id: str, client: str) -> StoredPage:
-        """Return a page of `client`, and count it as used.
+    def load(
+        self, page_id: str, client: str, link: PageLink | None = None
+    ) -> StoredPage:
+        """Return a page of `client`, or the one that its link leads to; count it as used.
 
-        Raises UnknownResourceError for an id that was not issued to this client,
-        GonePageError for one that is no longer stored, UnavailableError.
+        Raises UnknownResourceError (404) for an id or a cursor that was not issued to this
+        client, GonePageError (410) for one that is no longer stored, UnavailableError. The
+        view has refused text of another form before (412).
         """
-        return self._load(page_id, client)[0]
-
-    def follow(self, page_id: str, client: str, link: PageLink) -> StoredPage:
-        """Return the page that a link of the page `page_id` leads to.
-
-        Raises as `load` does: a forged cursor is unknown (404), one that is no longer
-        stored is gone (410). The view has refused text of another form before (412).
-        """
-        signed = client, page_id, link.direction, str(link.index)
-        if not self._signatures.is_valid(link.cursor, *signed):
-            raise _unknown_page()
-        page, links = self._load(page_id, client)
-        for field, value in links.items():
-            if value.startswith(link.cursor.encode()):
-                values = self._decrypt(page_id, field, value[CURSOR_LENGTH:])
-                target_id, start = values[0], _unpack_start(values[1])
-                if (start.direction, start.index) != (link.direction, link.index):
-                    # Somebody has exchanged the links of a page in Redis.
-                    raise _gone_page()
-                return StoredPage(target_id, page.search, start)
-        raise _gone_page()
-
-    def _load(
-        self, page_id: str, client: str
-    ) -> tuple[StoredPage, Mapping[bytes, bytes]]:
-        if not self._signatures.is_valid(page_id, "page", client):
-            raise _unknown_page()
+        signed = client, page_id, *((link.direction, str(link.index)) if link else ())
+        if not self._signatures.is_valid(page_id, "page", client) or (
+            link and not self._signatures.is_valid(link.cursor, *signed)
+        ):
+            raise UnknownResourceError("There is no such page of a search.")
         with self._calling_redis("load"):
             pipeline = self._redis.pipeline(transaction=False)
             pipeline.hgetall(_key(page_id))
@@ -244,7 +224,19 @@ class PageStore:
         if (life := self._remaining_life(page.search)) < self._idle:
             with self._calling_redis("load"):
                 self._redis.expire(_key(page_id), life)
-        return page, fields
+        return self._target(page, fields, link) if link else page
+
+    def _target(
+        self, page: StoredPage, links: Mapping[bytes, bytes], link: PageLink
+    ) -> StoredPage:
+        for field, value in links.items():
+            if value.startswith(link.cursor.encode()):
+                values = self._decrypt(page.id, field, value[CURSOR_LENGTH:])
+                target_id, start = values[0], _unpack_start(values[1])
+                # Else somebody has exchanged the links of a page in Redis.
+                if (start.direction, start.index) == (link.direction, link.index):
+                    return StoredPage(target_id, page.search, start)
+        raise _gone_page()
 
     def _remaining_life(self, search: StoredSearch) -> int:
         life = min(self._idle, search.created + self._life - self.now())
@@ -324,7 +316,7 @@ class SearchSessions:
         Raises UnavailableError when it has a next page and Redis is away (decision 25),
         and whatever the adapter raises.
         """
-        page = self._rows(search, search.query)
+        page = self._rows(search, Start())
         stored = StoredSearch(
             client,
             search.query.resource_type,
@@ -335,21 +327,12 @@ class SearchSessions:
             self.store.now(),
         )
         first = StoredPage(self.store.new_id(client), stored, Start())
-        return self._result(first, search, page, is_new=True)
-
-    def find(self, page_id: str, client: str, link: PageLink | None) -> StoredPage:
-        """Return the page `page_id` of this client, or the one that its link leads to.
-
-        Raises UnknownResourceError, GonePageError, UnavailableError.
-        """
-        if link is None:
-            return self.store.load(page_id, client)
-        return self.store.follow(page_id, client, link)
+        return self._result(first, search, page)
 
     def resume(self, stored: StoredPage, search: Search) -> ResultPage:
         """Query the source for a stored page; raises whatever the adapter raises."""
-        page = self._rows(search, _starting_at(search.query, stored.start))
-        return self._result(stored, search, page, is_new=False)
+        page = self._rows(search, stored.start)
+        return self._result(stored, search, page)
 
     def parse(self, stored: StoredSearch) -> Search:
         """Parse a stored search again.
@@ -367,9 +350,14 @@ class SearchSessions:
             # It was valid once: the deployment has come to offer less.
             raise _gone_page() from error
 
-    def _rows(self, search: Search, query: SearchQuery) -> Page:
+    def _rows(self, search: Search, start: Start) -> Page:
         if search.presentation.summary is Summary.COUNT:
             return Page(())
+        if start.direction is Direction.AFTER:
+            query = replace(search.query, after=start.position)
+        else:
+            is_end = start.position is None
+            query = replace(search.query, before=start.position, from_end=is_end)
         return self.adapter.search(query)
 
     def _total(self, search: Search, page: Page) -> int | None:
@@ -385,15 +373,15 @@ class SearchSessions:
         # Rows that were deleted between page and count were still returned.
         return max(total, len(page.rows))
 
-    def _result(
-        self, stored: StoredPage, search: Search, page: Page, *, is_new: bool
-    ) -> ResultPage:
+    def _result(self, stored: StoredPage, search: Search, page: Page) -> ResultPage:
         offer = self.offer.resources[search.query.resource_type]
-        targets = _targets(stored.start, page, offer) if self.offer.paging else ()
+        targets = (
+            tuple(_targets(stored.start, page, offer)) if self.offer.paging else ()
+        )
         try:
             links = self.store.save(stored, targets)
         except UnavailableError:
-            if targets or not is_new:
+            if targets:
                 raise
             links = ()
         can_continue = self.offer.paging and page.last is not None
@@ -405,48 +393,24 @@ class SearchSessions:
         return ResultPage(stored.id, total, links, page, search, cut_short)
 
 
-def _starting_at(query: SearchQuery, start: Start) -> SearchQuery:
-    if start.direction is Direction.AFTER:
-        return replace(query, after=start.position)
-    if start.position is None:
-        return replace(query, from_end=True)
-    return replace(query, before=start.position)
-
-
-def _targets(start: Start, page: Page, offer: ResourceOffer) -> tuple[Start, ...]:
-    """Return where the links of a page lead: `previous` first, where there is one."""
-    previous = _previous(start, page) if offer.backwards else None
-    targets = (previous, _next(start, page))
-    return tuple(target for target in targets if target is not None)
-
-
-def _previous(start: Start, page: Page) -> Start | None:
-    came_from_before = start.direction is Direction.AFTER and start.position is not None
-    cannot_go_back = page.rows and page.first is None
-    goes_back = start.direction is Direction.BEFORE and page.more
-    if cannot_go_back or not (came_from_before or goes_back):
-        return None
-    # A page that has lost its rows leads back to the end of what is left.
-    return Start(max(1, start.index - 1), Direction.BEFORE, page.first)
-
-
-def _next(start: Start, page: Page) -> Start | None:
-    came_from_after = start.direction is Direction.BEFORE and start.position is not None
+def _targets(start: Start, page: Page, offer: ResourceOffer) -> Iterator[Start]:
+    """Yield where the links of a page lead: `previous` first, where there is one."""
+    is_forward = start.direction is Direction.AFTER
+    came_from_other_side = start.position is not None
+    can_go_back = not page.rows or page.first is not None
+    has_previous = came_from_other_side if is_forward else page.more
+    if offer.backwards and can_go_back and has_previous:
+        # A page that has lost its rows leads back to the end of what is left.
+        yield Start(max(1, start.index - 1), Direction.BEFORE, page.first)
     goes_on = page.more and page.last is not None
-    if not (came_from_after or (start.direction is Direction.AFTER and goes_on)):
-        return None
-    # A page that has lost its rows leads on to the first rows that are left.
-    return Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)
+    if goes_on if is_forward else came_from_other_side:
+        # A page that has lost its rows leads on to the first rows that are left.
+        yield Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)
 
 
 def _gone_page() -> GonePageError:
     """Return the answer to pages that are no longer stored (decision 14)."""
     return GonePageError("This page is no longer kept: search again.")
-
-
-def _unknown_page() -> UnknownResourceError:
-    """Return the one answer to ids and cursors that are not this client's (decision 14)."""
-    return UnknownResourceError("There is no such page of a search.")
 
 
 def _key(page_id: str) -> str:

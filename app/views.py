@@ -205,7 +205,7 @@ def page(service: Service) -> Response:
     require(g.client, *dict.fromkeys(SEARCH_SCOPES.values()))
     single = _single_values(_PAGE, _PAGE if service.offer.paging else _WITHOUT_PAGING)
     link = _link(single)
-    stored = service.sessions.find(single["_id"], g.client.id, link)
+    stored = service.sessions.store.load(single["_id"], g.client.id, link)
     g.walked = stored.search
     require(g.client, SEARCH_SCOPES[stored.search.resource_type])
     enter(Stage.PARSE)

@@ -449,7 +449,7 @@ def _stored(bundle: Mapping[str, Any]) -> Any:
     person = g.session.person
     owner = f"{client.id}/{person}" if person else client.id
     id = _query(_links(bundle)["self"])["_id"]
-    return explorer.service.sessions.find(id, owner, None)
+    return explorer.service.sessions.store.load(id, owner)
 
 
 def _tabs(kind: str) -> list[str]:

@@ -345,7 +345,7 @@ def test_positions_are_stored_in_full_precision(
     page = StoredPage(store.new_id("client-1"), search, start)
     (target,) = store.save(page, [start])
     assert store.load(page.id, "client-1") == page
-    assert store.follow(page.id, "client-1", target).start == start
+    assert store.load(page.id, "client-1", target).start == start
 
 
 SAMPLES = sorted(Path(__file__).parent.glob("format-*.json"))
@@ -373,7 +373,7 @@ def test_pages_of_every_known_format_are_read(
     start = Start(2, Direction.AFTER, Position(Group.KEYED, AT, 42))
     (again,) = store.save(page, [start])
     assert again == PageLink(Direction.AFTER, 2, sample["cursor"])
-    target = store.follow(sample["page"], "client-1", again)
+    target = store.load(sample["page"], "client-1", again)
     assert (target.start, target.search) == (start, page.search)
 
 
