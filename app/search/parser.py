@@ -41,7 +41,7 @@ from adapters.parameters import (
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
 from app.fhir.summary import ELEMENTS, Presentation, Summary
 from app.offer import OfferedParameter, ResourceOffer
-from app.search.dates import FORMS, DateTextError, parse_date
+from app.search.dates import FORMS, DateTextError, parse_date, shortened
 
 Parameters: TypeAlias = Sequence[tuple[str, str]]
 """The parameters of a request as names and texts, in their order."""
@@ -75,7 +75,6 @@ _LIMITED_BY_SPEC = ("_id", "date")
 _DAY_SLOTS = frozenset(
     slot.name for slots in SLOTS.values() for slot in slots if slot.kind is Kind.DATE
 )
-_MOST_SHOWN = 120
 _ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
 _TYPE = re.compile(r"[A-Z][A-Za-z]+")
 _DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")
@@ -253,7 +252,7 @@ def _add_single(single: dict[str, str], name: str, text: str) -> None:
     if name in single:
         raise BadValueError(
             f"Parameter '{name}' is there more than once, again with "
-            f"'{_shortened(text)}': give it once.",
+            f"'{shortened(text)}': give it once.",
             f"http.{name}",
         )
     if not text:
@@ -294,7 +293,7 @@ class _Value:
     """One alternative of a parameter: its name, and the parts between unescaped bars."""
 
     name: str
-    parts: tuple[str, ...]
+    parts: Sequence[str]
 
     @property
     def text(self) -> str:
@@ -310,38 +309,28 @@ def bad_value(
     name: str, text: str, allowed: str, code: IssueCode | None = None
 ) -> BadValueError:
     """Return the error that refuses `text` as a value of the parameter `name`."""
-    problem = f"has no value '{_shortened(text)}'" if text else "must not be empty"
+    problem = f"has no value '{shortened(text)}'" if text else "must not be empty"
     return BadValueError(
         f"Parameter '{name}' {problem}: {allowed}.", f"http.{name}", code=code
     )
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
-
-
-def _split(name: str, text: str) -> tuple[_Value, ...]:
+def _split(name: str, text: str) -> Sequence[_Value]:
     """Return the alternatives in one repetition of a parameter (decision 4)."""
-    values = [_Value(name, parts) for parts in _alternatives(name, text)]
-    if not all(any(value.parts) for value in values):
-        raise bad_value(name, "", "give a value, and no comma without one beside it")
-    return tuple(values)
-
-
-def _alternatives(name: str, text: str) -> Iterator[tuple[str, ...]]:
-    parts = [""]
+    values = [[""]]
     for piece in _PIECES.findall(text):
         if piece == ",":
-            yield tuple(parts)
-            parts = [""]
+            values.append([""])
         elif piece == "|":
-            parts.append("")
+            values[-1].append("")
         elif piece == "\\":
             allowed = r"a backslash stands only before one of , | $ \ to escape it"
             raise bad_value(name, text, allowed)
         else:
-            parts[-1] += _ESCAPE.sub(r"\1", piece)
-    yield tuple(parts)
+            values[-1][-1] += _ESCAPE.sub(r"\1", piece)
+    if not all(any(parts) for parts in values):
+        raise bad_value(name, "", "give a value, and no comma without one beside it")
+    return [_Value(name, parts) for parts in values]
 
 
 def is_id(text: str) -> bool:
@@ -363,12 +352,6 @@ def _read_token(value: _Value) -> Token:
         raise value.bad("use code, system|code, system| or |code")
     system, code = value.parts
     return Token(system, code or None)
-
-
-def _read_string(value: _Value) -> str:
-    if not any(character.isalnum() for character in value.text):
-        raise value.bad("a text needs a letter or a digit")
-    return value.text
 
 
 def _read_reference(value: _Value, target: str, base_url: str) -> str | None:
@@ -404,17 +387,13 @@ def _criteria(
             values = _split(name, text)
             counts[base] = counts.get(base, 0) + len(values)
             if counts[base] > offered.values:
-                raise _too_many_values(offered)
+                raise BadValueError(
+                    f"Parameter '{base}' takes at most {offered.values} value"
+                    f"{'s' if offered.values > 1 else ''}, commas and repetitions counted.",
+                    f"http.{base}",
+                    code=None if base in _LIMITED_BY_SPEC else IssueCode.TOO_COSTLY,
+                )
             yield _criterion(row, values, MATCHES[modifier], offered, context)
-
-
-def _too_many_values(offered: OfferedParameter) -> BadValueError:
-    return BadValueError(
-        f"Parameter '{offered.name}' takes at most {offered.values} value"
-        f"{'s' if offered.values > 1 else ''}, commas and repetitions counted.",
-        f"http.{offered.name}",
-        code=None if offered.name in _LIMITED_BY_SPEC else IssueCode.TOO_COSTLY,
-    )
 
 
 def _criterion(
@@ -428,8 +407,10 @@ def _criterion(
     if row.type is ParameterType.DATE:
         return DateCriterion(row.name, tuple(_dates(row, values, offered, context)))
     if row.type is ParameterType.STRING:
-        strings = tuple(_read_string(value) for value in values)
-        return StringCriterion(row.name, strings, match)
+        for value in values:
+            if not any(character.isalnum() for character in value.text):
+                raise value.bad("a text needs a letter or a digit")
+        return StringCriterion(row.name, tuple(v.text for v in values), match)
     if row.type is ParameterType.REFERENCE:
         target = str(row.target)
         ids = (_read_reference(value, target, context.base_url) for value in values)
