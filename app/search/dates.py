@@ -28,7 +28,7 @@ _DATE = re.compile(
 _NOT_SUPPORTED = ("sa", "eb", "ap")
 _DIGITS = 6
 """The digits of a fraction of a second that an instant has; finer ones are cut off."""
-_MOST_SHOWN = 60
+_MOST_SHOWN = 100
 
 # People write 9999-12-31 for "no limit": a year at either end of the calendar becomes
 # an instant that any zone can still express, in four digits. It is a midnight, since
