@@ -69,6 +69,7 @@ def register_transport(
     app: Flask, settings: Settings, headers: Headers = SECURITY_HEADERS
 ) -> None:
     """Refuse plain HTTP before anything else is looked at; add the security headers."""
+    secure_headers = (*headers, STRICT_TRANSPORT)
 
     @app.before_request
     def refuse_plain_http() -> None:
@@ -82,10 +83,11 @@ def register_transport(
 
     @app.after_request
     def add_headers(response: Response) -> Response:
-        for name, value in headers:
-            response.headers.setdefault(name, value)
-        if g.get("https"):
-            response.headers.add(*STRICT_TRANSPORT)
+        added = secure_headers if g.get("https") else headers
+        if "Cache-Control" in response.headers:
+            # A file of the explorer: a browser may keep it.
+            added = tuple(each for each in added if each[0] != "Cache-Control")
+        response.headers.extend(added)
         if request.method == "OPTIONS" and not response.calculate_content_length():
             del response.headers["Content-Type"]
         return response

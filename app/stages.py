@@ -115,7 +115,7 @@ def _begin() -> None:
 
 
 def _end(response: Response) -> Response:
-    response.headers[REQUEST_ID_HEADER] = request_id() or ""
+    response.headers.add(REQUEST_ID_HEADER, request_id() or "")
     if (times := request.environ.get(TIMES)) is not None:
         times.update({name: took * 1000 for name, took in stage_seconds().items()})
     if _access.isEnabledFor(logging.INFO):

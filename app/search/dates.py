@@ -5,7 +5,7 @@ deployment's time zone (spec 4.1; decision 5; FHIR STU3 search, "date").
 """
 
 import re
-from calendar import monthrange
+from calendar import isleap, monthrange
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from adapters.contract import DateValue, Prefix
@@ -96,17 +96,13 @@ def _interval(match: re.Match[str], zone: tzinfo) -> tuple[datetime, datetime]:
     if part["time"]:
         return _of_time(part, first)
     if part["day"]:
-        low = datetime(year, month, day)  # noqa: DTZ001 - the zone comes with the bounds
-        return _local(low, zone), _local(low + timedelta(days=1), zone)
-    months = 1 if part["month"] else 12
-    low = datetime(year, month, 1)  # noqa: DTZ001
-    return _local(low, zone), _local(_later(low, months), zone)
-
-
-def _later(first: datetime, months: int) -> datetime:
-    if months == 12:
-        return first.replace(year=first.year + 1)
-    return first + timedelta(days=monthrange(first.year, first.month)[1])
+        days = 1
+    elif part["month"]:
+        days = monthrange(year, month)[1]
+    else:
+        days = 366 if isleap(year) else 365
+    low = datetime(year, month, day)  # noqa: DTZ001 - the zone comes with the bounds
+    return _local(low, zone), _local(low + timedelta(days=days), zone)
 
 
 def _local(wall: datetime, zone: tzinfo) -> datetime:
