@@ -47,14 +47,15 @@ class Stage(StrEnum):
     """The answer as bytes, its audit event, and what reports it."""
 
 
+_NO_SECONDS = dict.fromkeys(Stage, 0.0)
+
+
 @dataclass(slots=True)
 class _Request:
     """A request: its id, the seconds of each stage, and the stage it is in since when."""
 
     id: str
-    seconds: dict[Stage, float] = field(
-        default_factory=lambda: dict.fromkeys(Stage, 0.0)
-    )
+    seconds: dict[Stage, float] = field(default_factory=_NO_SECONDS.copy)
     stage: Stage = Stage.PARSE
     since: float = field(default_factory=perf_counter)
 
