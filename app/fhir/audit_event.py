@@ -104,6 +104,12 @@ class Link(NamedTuple):
 def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
     """Return an AuditEvent."""
     subtype = {"system": _INTERACTIONS, "code": response.interaction}
+    network = {"address": response.address}
+    agent = {
+        "userId": {"value": response.client} if response.client else None,
+        "requestor": True,
+        "network": network if response.address else None,
+    }
     return filled(
         {
             "resourceType": "AuditEvent",
@@ -114,7 +120,7 @@ def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
             "outcome": _outcome(response.status),
             "outcomeDesc": f"{response.status} {HTTPStatus(response.status).phrase}",
             "purposeOfEvent": [{"text": response.reason}] if response.reason else None,
-            "agent": [_agent(response.client, response.address)],
+            "agent": [filled(agent)],
             "source": {
                 "site": deployment.site,
                 "identifier": {"value": deployment.base_url},
@@ -217,16 +223,6 @@ def _detail(type: str, value: str) -> Element:
 
 def _referenced(reference: str) -> Element:
     return {"reference": {"reference": reference}}
-
-
-def _agent(client: str | None, address: str | None) -> Element:
-    return filled(
-        {
-            "userId": {"value": client} if client else None,
-            "requestor": True,
-            "network": {"address": address} if address else None,
-        }
-    )
 
 
 def _outcome(status: int) -> str:
