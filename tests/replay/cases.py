@@ -112,37 +112,10 @@ _MORE_DATES = (
     "date=2024-03-14T08:15-00:00",
     "date=2024-03-13T23:59:59.5",
 )
-_BAD_DATES = (
-    "date=2024-13-01",
-    "date=2023-02-29",
-    "date=2024-3-1",
-    "date=20240314",
-    "date=14/03/2024",
-    "date=2024-03-14T08",
-    "date=2024-03-14T25:00",
-    "date=2024-03-14T08:15:61",
-    "date=2024-03-14T08:15+25:00",
-    "date=2024-03-14 08:15",
-    "date=sa2024",
-    "date=eb2024",
-    "date=ap2024",
-    "date=xx2024",
-    "date=GE2024",
-    "date=",
-    "date=ge",
-    "date=2024,",
-    "date=0000-01-01",
-    "date=10000-01-01",
-    "date=" + ",".join(["2024"] * 11),
-    "&".join(["date=ge2024"] * 11),
-    "&".join(["date=ge2000,ge2001"] * 5),
-)
-
 ENCOUNTERS = (
     "_count=10",
     *(f"date={p}{d}&_count=100&_sort=date" for p, d in product(_PREFIXES, _DATES)),
     *(f"{text}&_count=50" for text in _MORE_DATES),
-    *_BAD_DATES,
     # patient
     *(
         f"patient={value}&_count=100"
@@ -343,103 +316,18 @@ ENCOUNTERS = (
         for value in ("date", "-date", "_lastUpdated", "-_lastUpdated")
     ),
     *(
-        f"_sort={value}"
-        for value in (
-            "",
-            "status",
-            "_id",
-            "date,_lastUpdated",
-            "--date",
-            "Date",
-            "-",
-            "+date",
-        )
-    ),
-    "_sort=date&_sort=-date",
-    "_sort:desc=date",
-    # count
-    *(
-        f"patient=20&_count={value}"
-        for value in (
-            *("1", "100", "101", "500", "0", "-1", "1.5", "ten", "", " 5", "+5", "05"),
-            *("1,2", "9" * 30, "٣"),
-        )
-    ),
-    "patient=20&_count=5&_count=6",
-    "patient=20&_count=5&_count=5",
-    # shape of the answer
-    *(
         f"patient=4&{text}"
         for text in (
             "_total=none",
-            "_total=accurate",
-            "_total=estimate",
-            "_total=x",
             "_summary=true",
-            "_summary=false",
             "_summary=data",
             "_summary=text",
             "_summary=count",
-            "_summary=x",
-            "_summary=",
-            "_summary=true&_summary=count",
-            "_elements=status",
             "_elements=status,period",
-            "_elements=Encounter.status",
-            "_elements=class,subject,nonsense",
-            "_elements=",
-            "_elements=id",
-            "_elements=status&_summary=true",
-            "_elements=serviceProvider&_elements=identifier",
             "_pretty=true",
-            "_pretty=false",
-            "_pretty=x",
-            "_format=json",
-            "_format=application/json",
-            "_format=application/fhir+json",
-            "_format=application/fhir+json;fhirVersion=3.0",
-            "_format=application/fhir+json; fhirVersion=4.0",
-            "_format=xml",
-            "_format=application/fhir+xml",
-            "_format=html",
-            "_format=",
-            "_format=json&_format=xml",
         )
     ),
-    # not offered
-    "length=3",
-    "nonsense=1",
-    "_lastUpdated=ge2024",
-    "_include=Encounter:patient",
-    "_tag=a",
-    "_text=a",
-    "_revinclude=x",
-    "_has:Patient=1",
-    "_content=x",
-    "_query=x",
-    "_filter=x",
-    "_contained=true",
-    "location=1",
-    "type=x",
-    "participant=1",
-    "practitioner=1",
-    "_index=1",
-    "_searchAfter=x",
-    "Date=2024",
-    "DATE=2024",
-    "subject=Patient/4",
-    "_getpages=x",
-    "_offset=1",
-    "_profile=x",
-    "_security=x",
-    "=x",
-    "access_token=secret-text",
-    "status=finished&access_token=secret-text",
-    "&".join(["status=planned"] * 51),
-    "&".join(["status=planned,finished"] * 40) + "&patient=1",
     "patient=" + ",".join(map(str, range(100))),
-    "patient=" + ",".join(map(str, range(101))),
-    "identifier=" + ",".join(map(str, range(101))),
 )
 
 PATIENTS = (
@@ -526,9 +414,6 @@ PATIENTS = (
             "9999-12-31",
             "1950-02-30",
             "1950-02-28T10:00",
-            "sa1950",
-            "ap1950",
-            "",
         )
     ),
     *(
@@ -670,60 +555,6 @@ READS = (
         f"Organization/{id}"
         for id in ("H1", "H2", "h2", "H-3.b", "042", "42", "43", "x")
     ),
-    "Encounter/1/",
-    "Encounter//1",
-    "/fhir/v3/encounter/1",
-    "Encounter/1/_history",
-    "Encounter/1/_history/1",
-    "Encounter/_history",
-    "_history",
-    "Observation",
-    "Observation/1",
-    "Practitioner/1",
-    "Nonsense/1",
-    "/fhir/v4/Encounter/1",
-    "/",
-    "/fhir",
-    "/fhir/v3",
-    "/fhir/v3/",
-    "/favicon.ico",
-    "/live",
-    "/ready",
-    "/metrics",
-    "metadata/",
-    "Metadata",
-    "Binary/1",
-    "Encounter/1?nonsense=1",
-    "Encounter/1?patient=4",
-    "Encounter/1?_pretty=true",
-    "Encounter/1?_pretty=x",
-    "Encounter/60?_summary=true",
-    "Encounter/60?_summary=data",
-    "Encounter/60?_summary=text",
-    "Encounter/60?_summary=count",
-    "Encounter/60?_summary=x",
-    "Encounter/60?_elements=status",
-    "Encounter/60?_elements=status,period",
-    "Encounter/60?_elements=",
-    "Encounter/60?_format=json",
-    "Encounter/60?_format=xml",
-    "Encounter/987654?_pretty=true",
-    "Encounter/60?access_token=abc",
-    "Encounter/60?_count=1",
-    "Patient/12?_elements=name",
-    "Patient/12?_summary=true",
-    "Patient/7?_summary=text",
-    "Organization/H1?_elements=name",
-    "Organization/H1?_summary=true",
-    "Bundle",
-    "Bundle/abc",
-    "Bundle?_id=",
-    "Bundle?_id=x",
-    "Bundle?_id=X_Y",
-    "Bundle?nonsense=1",
-    "Bundle?_id=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "Bundle?_id=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa&_index=2",
-    "Bundle?_index=2&_searchAfter=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 )
 
 
@@ -890,9 +721,6 @@ _ASKED = (
     *("_id", "name", "family", "given", "birthdate", "gender"),
     *("name:exact", "name:contains", "family:exact", "family:contains", "given:exact"),
 )
-_SHAPES = re.compile(
-    "^patient=4&_|^patient=20&_count=|^(date|birthdate)=(sa|ap|eb|$|&)"
-)
 
 
 def _reaching(texts: Iterable[str]) -> list[str]:
@@ -900,9 +728,7 @@ def _reaching(texts: Iterable[str]) -> list[str]:
     return [
         text
         for text in texts
-        if text.partition("=")[0] in _ASKED
-        and text not in _BAD_DATES
-        and not _SHAPES.match(text)
+        if text.partition("=")[0] in _ASKED and not text.startswith("patient=4&_")
     ]
 
 
