@@ -219,7 +219,7 @@ class PageStore:
                 raise redis.InvalidResponse
         content = fields.pop(_PAGE, None)
         if content is None:
-            raise _gone_page()
+            raise GonePageError
         page = _unpack_page(page_id, self._decrypt(page_id, _PAGE, content))
         if (life := self._remaining_life(page.search)) < self._idle:
             with self._calling_redis("load"):
@@ -236,12 +236,12 @@ class PageStore:
                 # Else somebody has exchanged the links of a page in Redis.
                 if (start.direction, start.index) == (link.direction, link.index):
                     return StoredPage(target_id, page.search, start)
-        raise _gone_page()
+        raise GonePageError
 
     def _remaining_life(self, search: StoredSearch) -> int:
         life = min(self._idle, search.created + self._life - self.now())
         if life <= 0:
-            raise _gone_page()
+            raise GonePageError
         return life
 
     def _new_link(self, page: StoredPage, target: Start) -> tuple[bytes, bytes]:
@@ -260,7 +260,7 @@ class PageStore:
         try:
             raw = self._encryption.decrypt(page_id, field, content)
         except DecryptionError as error:
-            raise _gone_page() from error
+            raise GonePageError from error
         values: list[Any]
         version, *values = orjson.loads(raw)
         if version not in READ:
@@ -341,14 +341,14 @@ class SearchSessions:
         """
         offer = self.offer.resources.get(stored.resource_type)
         if offer is None or stored.fingerprint != self.adapter.fingerprint:
-            raise _gone_page()
+            raise GonePageError
         try:
             return parse_search(
                 stored.parameters, offer, self.context, lenient=stored.lenient
             )
         except (BadRequestError, BadValueError, BusinessRuleError) as error:
             # It was valid once: the deployment has come to offer less.
-            raise _gone_page() from error
+            raise GonePageError from error
 
     def _rows(self, search: Search, start: Start) -> Page:
         if search.presentation.summary is Summary.COUNT:
@@ -406,11 +406,6 @@ def _targets(start: Start, page: Page, offer: ResourceOffer) -> Iterator[Start]:
     if goes_on if is_forward else came_from_other_side:
         # A page that has lost its rows leads on to the first rows that are left.
         yield Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)
-
-
-def _gone_page() -> GonePageError:
-    """Return the answer to pages that are no longer stored (decision 14)."""
-    return GonePageError("This page is no longer kept: search again.")
 
 
 def _key(page_id: str) -> str:

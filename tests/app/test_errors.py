@@ -237,7 +237,6 @@ OURS = [*subclasses(ServiceError)]
 TABLE: Mapping[type[Exception], tuple[int, str]] = {
     errors.BadRequestError: (400, "invalid"),
     errors.UnauthenticatedError: (401, "login"),
-    errors.ForbiddenError: (403, "forbidden"),
     errors.InsufficientScopeError: (403, "processing"),
     errors.SecurityError: (403, "security"),
     errors.UnknownResourceError: (404, "not-found"),
