@@ -28,12 +28,12 @@ def create_app(
     from adapters.mapping.load import load_mapping
     from app.audit import open_trail
     from app.config import Settings
-    from app.logging import register_request_log
     from app.middleware import register_errors, register_transport
     from app.observability import open_tracing, register_metrics, register_tracing
     from app.service import EXTENSION, Service
+    from app.stages import register_request_log
     from app.tls import require_verified_tls
-    from app.views import Segment, bundle, metadata, resources
+    from app.views import register_views
 
     settings = settings or Settings.from_environ(os.environ)
     mapping = load_mapping(settings.mapping, os.environ)
@@ -43,8 +43,6 @@ def create_app(
     # The package's name: the log tells Flask's own logger from ours by it.
     app = Flask("app", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
-    app.url_map.merge_slashes = False
-    app.url_map.converters["default"] = Segment
     app.extensions[EXTENSION] = Service.open(settings, mapping, adapter)
 
     # Flask calls what follows a view in reverse order. The audit trail comes first then:
@@ -59,6 +57,5 @@ def create_app(
     if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
         app.after_request(trail.record)
 
-    for blueprint in (*resources.blueprints(), bundle.blueprint, metadata.blueprint):
-        app.register_blueprint(blueprint, url_prefix=PATH)
+    register_views(app)
     return app

@@ -1,9 +1,10 @@
 """The audit trail: one AuditEvent for each response, written before the response leaves.
 
-Views note what was requested and what they return (`note_…`); the rest is read from the
-request and its response. Values that a client sent are written as keyed digests, and the
-names of unknown parameters not at all. Events go to stdout or to a file that several
-processes append to; logrotate may rename the file, without a signal to anybody.
+Views leave on `flask.g` what was requested and what they return (`app.views`); the rest is
+read from the request and its response. Values that a client sent are written as keyed
+digests, and the names of unknown parameters not at all. Events go to stdout or to a file
+that several processes append to; logrotate may rename the file, without a signal to
+anybody.
 """
 
 import base64
@@ -45,11 +46,11 @@ from app.fhir.audit_event import (
     audit_event,
     compact_event,
 )
-from app.fhir.datatypes import Element
+from app.fhir.resources import Element
 from app.middleware import error_response, requesting_address
 from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
-from app.stages import REASON, Stage, request_id, stage
+from app.stages import REASON, Stage, enter, request_id
 
 MOST_VALUES = 100
 """How many values of a request get a digest each; the rest of a list shares one."""
@@ -99,26 +100,6 @@ def audit_file(settings: Settings) -> "FileSink | None":
     if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
         return None
     return FileSink(Path(settings.audit))
-
-
-def note_pairs(pairs: Parameters) -> None:
-    """Note the parameters of a request, as they came."""
-    g.pairs = pairs
-
-
-def note_walk(kind: str, pairs: Parameters) -> None:
-    """Note the parameters of the search that a page belongs to."""
-    g.walked = _Requested(kind, pairs)
-
-
-def note_page(rows: Iterable[Record | RowFault], bundle: str) -> None:
-    """Note the content of a Bundle."""
-    g.shown = _Returned(rows, bundle)
-
-
-def note_record(record: Record) -> None:
-    """Note the one resource that is returned."""
-    g.shown = _Returned((record,))
 
 
 class _Requested(NamedTuple):
@@ -186,17 +167,17 @@ class Trail:
 
     def record(self, response: Response) -> Response:
         """Write the event of a response; return the response, or a refusal instead."""
-        with stage(Stage.WRITE):
-            described = self._described(response.status_code)
-            try:
-                self._write(self._event(described, self._deployment))
-                AUDIT_EVENTS.inc()
-            except OSError as error:
-                self._count_failure(error)
-                if self._refuse:
-                    return error_response(
-                        UnavailableError("No answer is given that cannot be audited.")
-                    )
+        enter(Stage.WRITE)
+        described = self._described(response.status_code)
+        try:
+            self._write(self._event(described, self._deployment))
+            AUDIT_EVENTS.inc()
+        except OSError as error:
+            self._count_failure(error)
+            if self._refuse:
+                return error_response(
+                    UnavailableError("No answer is given that cannot be audited.")
+                )
         return response
 
     def _write(self, event: Element) -> None:
@@ -215,8 +196,8 @@ class Trail:
     def _described(self, status: int) -> AuditedResponse:
         kind, view = _endpoint()
         returned = _Returned(())
-        if status < HTTPStatus.BAD_REQUEST:
-            returned = g.get("shown", returned)
+        if status < HTTPStatus.BAD_REQUEST and "shown" in g:
+            returned = _Returned(*g.shown)
         patients, others = returned.references()
         type_ = "Encounter" if any(patients.values()) else "Patient"
         if not self._clear:
@@ -247,7 +228,7 @@ class Trail:
         if id := (request.view_args or {}).get("id"):
             parts.append(_Requested(kind, (("_id", id),)))
         if walked := g.get("walked"):
-            parts.append(walked)
+            parts.append(_Requested(walked.resource_type, walked.parameters))
         left = MOST_VALUES
         for part in parts:
             for name, text in part.pairs:

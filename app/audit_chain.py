@@ -19,7 +19,7 @@ from itertools import groupby
 import orjson
 
 from app.fhir.audit_event import UNREADABLE, Link, link_event, read_link, recorded_time
-from app.fhir.datatypes import Element
+from app.fhir.resources import Element
 
 TURN_SECONDS = 1.0
 """How long a line waits for other writers, or for a reader of stdout that has stalled."""

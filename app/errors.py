@@ -77,15 +77,11 @@ class UnauthenticatedError(ServiceError):
     """The request carries no token, or one that is not valid here."""
 
 
-class ForbiddenError(ServiceError):
-    """The client is known and may not do this."""
-
-
-class InsufficientScopeError(ForbiddenError):
+class InsufficientScopeError(ServiceError):
     """The token lacks a scope (spec 5.3)."""
 
 
-class SecurityError(ForbiddenError):
+class SecurityError(ServiceError):
     """The request came over plain HTTP (decision 24)."""
 
 
@@ -99,6 +95,11 @@ class NotAcceptableError(ServiceError):
 
 class GonePageError(ServiceError):
     """The page was there and is no longer kept (decision 14)."""
+
+    def __init__(
+        self, text: str = "This page is no longer kept: search again."
+    ) -> None:
+        super().__init__(text)
 
 
 class BadValueError(ServiceError):
@@ -136,7 +137,6 @@ _I = IssueCode
 OUTCOMES: Mapping[type[Exception], Answer] = {
     BadRequestError: Answer(400, _I.INVALID),
     UnauthenticatedError: Answer(401, _I.LOGIN, headers=CHALLENGE),
-    ForbiddenError: Answer(403, _I.FORBIDDEN, headers=CHALLENGE),
     InsufficientScopeError: Answer(403, _I.PROCESSING, headers=CHALLENGE),
     SecurityError: Answer(403, _I.SECURITY, headers=CHALLENGE),
     UnknownResourceError: Answer(404, _I.NOT_FOUND),

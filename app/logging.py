@@ -14,24 +14,11 @@ What our own code adds goes into `extra={"data": {...}}`.
 import json
 import logging
 import logging.config
-import re
-import secrets
 import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Flask, Response, g, request
-
-from app.stages import (
-    METHODS,
-    TIMES,
-    begin_request,
-    end_request,
-    request_id,
-    stage_seconds,
-)
-
-REQUEST_ID_HEADER = "X-Request-Id"
+from app.stages import request_id
 
 _OURS = ("app.", "adapters.", "demo.")
 _SERVER_SAYS = (
@@ -53,10 +40,7 @@ _SERVER_SAYS = (
     "WORKER TIMEOUT",
 )
 """What gunicorn says of itself: addresses of ours, signals and processes, no request."""
-_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PLACES = 12
-
-_access = logging.getLogger("app.access")
 
 
 class RedactingFormatter(logging.Formatter):
@@ -125,48 +109,6 @@ def describe_error(error: BaseException) -> dict[str, object]:
     if cause is not None:
         described["cause"] = _type_name(cause)
     return described
-
-
-def register_request_log(app: Flask) -> None:
-    """Give every request an id and every answer that id and one access line.
-
-    To be registered before everything else, so that the id is there for all of it.
-    A view that knows its client leaves it in `flask.g.client`; the line names its id.
-    """
-    app.before_request(_begin)
-    app.after_request(_end)
-    app.teardown_request(_forget)
-
-
-def _begin() -> None:
-    sent = request.headers.get(REQUEST_ID_HEADER, "")
-    begin_request(sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16))
-
-
-def _end(response: Response) -> Response:
-    response.headers[REQUEST_ID_HEADER] = request_id() or ""
-    if (times := request.environ.get(TIMES)) is not None:
-        times.update({name: took * 1000 for name, took in stage_seconds().items()})
-    if _access.isEnabledFor(logging.INFO):
-        _access.info("request", extra={"data": _access_data(response)})
-    return response
-
-
-def _forget(_: BaseException | None) -> None:
-    end_request()
-
-
-def _access_data(response: Response) -> dict[str, object]:
-    client = g.get("client")
-    seconds = stage_seconds()
-    return {
-        "method": request.method if request.method in METHODS else "other",
-        "route": request.url_rule.rule if request.url_rule else None,
-        "status": response.status_code,
-        "duration_ms": round(sum(seconds.values()) * 1000, 1),
-        **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
-        "client": None if client is None else client.id,
-    }
 
 
 def _event(record: logging.LogRecord) -> str:

@@ -1,7 +1,6 @@
-"""What applies to every request: HTTPS, content negotiation, error responses, headers.
+"""What applies to every request: HTTPS, error responses, headers.
 
 - Transport: only HTTPS is served, directly or as a trusted proxy reports it (decision 24).
-- Negotiation: JSON is the only format; `_format` wins over `Accept` (FHIR STU3 http).
 - Errors: every status from 400 up is an OperationOutcome, by the tables in `app.errors`
   (spec 7, decision 20).
 - Headers: no response is stored, framed or sniffed.
@@ -9,18 +8,17 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import orjson
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
-from werkzeug.http import parse_accept_header, parse_options_header
 
-from adapters.contract import AdapterError, NotAskableError, SourceDataError
+from adapters.contract import AdapterError, NotAskableError, RowFault, SourceDataError
 from app.config import Network, PlainHttp, Settings
 from app.errors import (
     FAULTY_ROW,
@@ -29,12 +27,12 @@ from app.errors import (
     UNEXPECTED,
     Answer,
     Headers,
-    NotAcceptableError,
     SecurityError,
     ServiceError,
     answer_for_status,
 )
 from app.fhir.outcome import Issue, outcome_body
+from app.stages import Stage, enter
 
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
 
@@ -52,15 +50,6 @@ SECURITY_HEADERS: Headers = (
 STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
 """A year of HTTPS for this host; only sent over HTTPS (RFC 6797, 7.2)."""
 
-_FHIR_JSON = "application/fhir+json"
-_FHIR_VERSION = "3.0"
-_SERVED = f"Answers are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
-_JSON = frozenset(
-    {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
-)
-# A + that was not escaped arrives as a blank.
-_FORMATS = _JSON | {"json", "application/fhir json", "application/json fhir"}
-
 UNIX_SOCKET = ""
 """The REMOTE_ADDR of a peer on a unix socket: only the proxy can open its file."""
 
@@ -69,14 +58,6 @@ _SITE_BITS = 64
 
 _WITH_PORT = re.compile(r"\[([^]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 """An address as some proxies write it, with the port of the client."""
-
-
-class Outcome(NamedTuple):
-    """What a client gets for an error."""
-
-    status: int
-    issues: tuple[Issue, ...]
-    headers: Headers
 
 
 _Address: TypeAlias = IPv4Address | IPv6Address
@@ -88,6 +69,7 @@ def register_transport(
     app: Flask, settings: Settings, headers: Headers = SECURITY_HEADERS
 ) -> None:
     """Refuse plain HTTP before anything else is looked at; add the security headers."""
+    secure_headers = (*headers, STRICT_TRANSPORT)
 
     @app.before_request
     def refuse_plain_http() -> None:
@@ -101,10 +83,11 @@ def register_transport(
 
     @app.after_request
     def add_headers(response: Response) -> Response:
-        for name, value in headers:
-            response.headers.setdefault(name, value)
-        if g.get("https"):
-            response.headers.add(*STRICT_TRANSPORT)
+        added = secure_headers if g.get("https") else headers
+        if "Cache-Control" in response.headers:
+            # A file of the explorer: a browser may keep it.
+            added = tuple(each for each in added if each[0] != "Cache-Control")
+        response.headers.extend(added)
         if request.method == "OPTIONS" and not response.calculate_content_length():
             del response.headers["Content-Type"]
         return response
@@ -167,43 +150,6 @@ def _address(text: str) -> _Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def check_format(format: str | None, accept: str | None) -> None:
-    """Raise NotAcceptableError unless the client accepts JSON of STU3 (decision 27)."""
-    if format is not None:
-        name, options = parse_options_header(format)
-        if name.lower() not in _FORMATS or not _is_stu3(options):
-            raise NotAcceptableError(_SERVED, "http._format")
-    elif accept and accept not in _JSON and not _accepts_json(accept):
-        raise NotAcceptableError(_SERVED, "http.Accept")
-
-
-@lru_cache
-def _accepts_json(accept: str) -> bool:
-    """Say whether the media ranges accept JSON; the narrowest decides (RFC 9110, 12.5.1).
-
-    Other names of JSON count as ours, and so does `text/*`, which includes one. A range of
-    another version of FHIR is none of ours.
-    """
-    ranges = (
-        (*parse_options_header(text), weight)
-        for text, weight in parse_accept_header(accept)
-    )
-    accepted = {
-        name.lower(): weight > 0
-        for name, options, weight in ranges
-        if _is_stu3(options)
-    }
-    if _FHIR_JSON in accepted:
-        return accepted[_FHIR_JSON]
-    if any(accepted.get(kind) for kind in (*_JSON, "text/*")):
-        return True
-    return accepted.get("application/*", accepted.get("*/*", False))
-
-
-def _is_stu3(options: Mapping[str, str]) -> bool:
-    return options.get("fhirversion", _FHIR_VERSION) == _FHIR_VERSION
-
-
 def register_errors(app: Flask) -> None:
     """Answer every error of `app` with an OperationOutcome; log those from 500 up."""
 
@@ -221,26 +167,18 @@ def register_errors(app: Flask) -> None:
 
 def error_response(error: Exception) -> Response:
     """Return the response to any error."""
-    outcome = outcome_for(error)
-    # A request that is refused before its parameters are read has none.
-    pretty = ("_pretty", "true") in g.get("pairs", ())
-    option = orjson.OPT_INDENT_2 if pretty else 0
-    body = orjson.dumps(outcome_body(outcome.issues), option=option)
-    response = Response(body, outcome.status, content_type=CONTENT_TYPE)
-    for name, value in outcome.headers:
-        response.headers[name] = value
-    return response
-
-
-def outcome_for(error: Exception) -> Outcome:
-    """Return what a client gets for any error."""
-    answer = _answer(error)
+    enter(Stage.WRITE)
+    answer = outcome_for(error)
     issue = Issue("error", answer.code, answer.text, answer.location)
-    return Outcome(answer.status, (issue,), answer.headers)
+    # A request that is refused before its parameters are read has none.
+    is_pretty = ("_pretty", "true") in g.get("pairs", ())
+    option = orjson.OPT_INDENT_2 if is_pretty else 0
+    body = orjson.dumps(outcome_body((issue,)), option=option)
+    return Response(body, answer.status, answer.headers, content_type=CONTENT_TYPE)
 
 
-def _answer(error: Exception) -> Answer:
-    """Return the answer to an error, by the tables of `app.errors`."""
+def outcome_for(error: Exception) -> Answer:
+    """Return how any error is answered, by the tables of `app.errors`."""
     if isinstance(error, HTTPException):
         return _http_answer(error)
     if isinstance(error, SourceDataError) and error.fault is not None:
@@ -275,15 +213,14 @@ def _http_answer(error: HTTPException) -> Answer:
 
 def log_failure(error: Exception, status: int) -> None:
     """Log an error that is the service's own, without its message."""
-    data: dict[str, object] = {"status": status}
-    if isinstance(error, ServiceError):
-        data["text"] = error.text
-    if isinstance(error, AdapterError) and error.source:
-        data["source"] = error.source
-    if isinstance(error, AdapterError) and error.reason:
-        data["reason"] = error.reason
-    if isinstance(error, SourceDataError) and error.fault is not None:
-        data["fault"] = error.fault.described()
+    fault = getattr(error, "fault", None)
+    details = {
+        "text": error.text if isinstance(error, ServiceError) else None,
+        "source": error.source if isinstance(error, AdapterError) else None,
+        "reason": error.reason if isinstance(error, AdapterError) else None,
+        "fault": fault.described() if isinstance(fault, RowFault) else None,
+    }
+    data = {"status": status, **{name: text for name, text in details.items() if text}}
     # The log formatter writes the type and places of `exc_info`, never the message: a
     # database driver quotes values of the row that it could not read.
     _log.error("request failed", exc_info=error, extra={"data": data})

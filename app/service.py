@@ -3,20 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Self, cast
-
-from flask import current_app
+from typing import Self
 
 from adapters.contract import Adapter, ResourceType
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
 from app.config import Settings
-from app.fhir.datatypes import Writer, compiled
-from app.fhir.resources import resource_schemas
+from app.fhir.resources import Writer, compiled, resource_schemas
 from app.offer import Offer, compute_offer
-from app.paging.session import SearchSessions
-from app.paging.store import PageStore, derived_key
+from app.paging import PageStore, SearchSessions, derived_key
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import Context, context_of
@@ -77,8 +73,3 @@ class Service:
             title=mapping.name,
             offered_since=datetime.fromtimestamp(changed, UTC).date(),
         )
-
-
-def current_service() -> Service:
-    """Return the service of the application that handles this request."""
-    return cast("Service", current_app.extensions[EXTENSION])

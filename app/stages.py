@@ -1,14 +1,21 @@
-"""The request under way: its id, and the stages that its time is spent on.
+"""The request under way: its id, the stages that its time is spent on, its access line.
 
-`with stage(Stage.SOURCE): …` charges the time of a block to a stage; the access line, a
-histogram and the span of the request report them.
+`enter(Stage.SOURCE)` ends the stage before; the access line, a histogram and the span of
+the request report the time of each.
 """
 
+import logging
+import re
+import secrets
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from enum import StrEnum
 from time import perf_counter
-from types import TracebackType
+
+from flask import Flask, Response, g, request
+
+REQUEST_ID_HEADER = "X-Request-Id"
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """The methods that are named; any other may hold anything."""
@@ -20,12 +27,16 @@ Who looks, why, and a dictionary for the milliseconds of each stage. No client c
 them: every header is named HTTP_….
 """
 
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+_access = logging.getLogger("app.access")
+
 
 class Stage(StrEnum):
     """What a request spends its time on."""
 
     PARSE = "parse"
-    """The token, the parameters, and all that is none of the others."""
+    """The token and the parameters; every request begins here."""
     SOURCE = "source"
     """The hospital system: calls to it, its rows read as records."""
     REDIS = "redis"
@@ -33,82 +44,94 @@ class Stage(StrEnum):
     MAP = "map"
     """Records made into FHIR resources."""
     WRITE = "write"
-    """The answer as bytes, and its audit event."""
+    """The answer as bytes, its audit event, and what reports it."""
 
 
 _NO_SECONDS = dict.fromkeys(Stage, 0.0)
 
 
-class RequestTime:
-    """Charges the time of a request to one stage at a time, beginning with `parse`."""
+@dataclass(slots=True)
+class _Request:
+    """A request: its id, the seconds of each stage, and the stage it is in since when."""
 
-    __slots__ = ("_seconds", "_since", "_stage")
-
-    def __init__(self) -> None:
-        self._seconds = _NO_SECONDS.copy()
-        self._stage = Stage.PARSE
-        self._since = perf_counter()
-
-    def enter(self, stage: Stage) -> Stage:
-        """Charge what follows to `stage`; return the stage before."""
-        now, before = perf_counter(), self._stage
-        self._seconds[before] += now - self._since
-        self._stage, self._since = stage, now
-        return before
-
-    def seconds(self) -> Mapping[Stage, float]:
-        """Return the seconds of every stage so far; their sum is the whole time."""
-        self.enter(self._stage)
-        return self._seconds
+    id: str
+    seconds: dict[Stage, float] = field(default_factory=_NO_SECONDS.copy)
+    stage: Stage = Stage.PARSE
+    since: float = field(default_factory=perf_counter)
 
 
-_request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
-_request_time: ContextVar[RequestTime | None] = ContextVar("request_time", default=None)
+_current: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 
 def begin_request(id: str) -> None:
     """Begin a request in this context: its id is known, its time runs."""
-    _request_id.set(id)
-    _request_time.set(RequestTime())
+    _current.set(_Request(id))
 
 
-def end_request() -> None:
+def end_request(_: BaseException | None = None) -> None:
     """End the request of this context."""
-    _request_id.set(None)
-    _request_time.set(None)
+    _current.set(None)
 
 
 def request_id() -> str | None:
     """Return the id of the request of this context, None outside of one."""
-    return _request_id.get()
+    current = _current.get()
+    return None if current is None else current.id
+
+
+def enter(stage: Stage) -> None:
+    """Charge what follows to a stage; outside of a request nothing is charged."""
+    if (current := _current.get()) is not None:
+        now = perf_counter()
+        current.seconds[current.stage] += now - current.since
+        current.stage, current.since = stage, now
 
 
 def stage_seconds() -> Mapping[Stage, float]:
-    """Return the seconds of each stage of the request so far; empty outside of one."""
-    time = _request_time.get()
-    return {} if time is None else time.seconds()
+    """Return the seconds of each stage of the request so far; empty outside of one.
+
+    Their sum is the whole time.
+    """
+    current = _current.get()
+    if current is None:
+        return {}
+    enter(current.stage)
+    return current.seconds
 
 
-class stage:  # noqa: N801 - read as a word: `with stage(Stage.MAP):`
-    """Charge the time of a block to a stage; outside of a request nothing is charged."""
+def register_request_log(app: Flask) -> None:
+    """Give every request an id and every answer that id and one access line.
 
-    __slots__ = ("_before", "_stage", "_time")
+    To be registered before everything else, so that the id is there for all of it.
+    A view that knows its client leaves it in `flask.g.client`; the line names its id.
+    """
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.teardown_request(end_request)
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
 
-    def __enter__(self) -> None:
-        """Begin the block."""
-        self._time = _request_time.get()
-        if self._time is not None:
-            self._before = self._time.enter(self._stage)
+def _begin() -> None:
+    sent = request.headers.get(REQUEST_ID_HEADER, "")
+    begin_request(sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16))
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """End it; what goes on is charged as before."""
-        if self._time is not None:
-            self._time.enter(self._before)
+
+def _end(response: Response) -> Response:
+    response.headers.add(REQUEST_ID_HEADER, request_id() or "")
+    if (times := request.environ.get(TIMES)) is not None:
+        times.update({name: took * 1000 for name, took in stage_seconds().items()})
+    if _access.isEnabledFor(logging.INFO):
+        _access.info("request", extra={"data": _access_data(response)})
+    return response
+
+
+def _access_data(response: Response) -> dict[str, object]:
+    client = g.get("client")
+    seconds = stage_seconds()
+    return {
+        "method": request.method if request.method in METHODS else "other",
+        "route": request.url_rule.rule if request.url_rule else None,
+        "status": response.status_code,
+        "duration_ms": round(sum(seconds.values()) * 1000, 1),
+        **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
+        "client": None if client is None else client.id,
+    }

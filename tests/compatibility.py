@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.mapping.schema import mapping_schema
 from app.config import SETTINGS
-from app.paging.store import READ
+from app.paging import READ
 from tests.docs.pages import OPERATORS, section, table
 
 LISTS = Path(__file__).parent / "promised"

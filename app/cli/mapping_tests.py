@@ -641,7 +641,7 @@ class SearchCheck:
         try:
             findings = [*(self._sent if self._is_sent() else self._found)(touched)]
         except (ServiceError, NotAskableError) as error:
-            diagnostics = outcome_for(error).issues[0].diagnostics or ""
+            diagnostics = outcome_for(error).text or ""
             if not wanted:
                 yield case.finding("search", f"it is refused: {diagnostics}")
             elif wanted not in diagnostics:

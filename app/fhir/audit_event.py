@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from app.fhir.datatypes import Element, filled
+from app.fhir.resources import Element, filled
 
 _REST = {"system": "http://hl7.org/fhir/audit-event-type", "code": "rest"}
 _INTERACTIONS = "http://hl7.org/fhir/restful-interaction"
@@ -18,12 +18,7 @@ _TYPES = "http://hl7.org/fhir/resource-types"
 _ROLES = "http://hl7.org/fhir/object-role"
 _PATIENT = {"system": _ROLES, "code": "1"}
 _QUERY = {"system": _ROLES, "code": "24"}
-_IP_ADDRESS = "2"
-"""Of the codes of network-type."""
-
 _ACTIONS = {"read": "R", "search-type": "E", "capabilities": "R"}
-_MAPPING, _CHAIN = "mapping", "chain"
-"""Names of entities."""
 
 DIGEST_CHARACTERS = 24
 """No padding: a list of digests is base64, too."""
@@ -109,6 +104,12 @@ class Link(NamedTuple):
 def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
     """Return an AuditEvent."""
     subtype = {"system": _INTERACTIONS, "code": response.interaction}
+    network = {"address": response.address}
+    agent = {
+        "userId": {"value": response.client} if response.client else None,
+        "requestor": True,
+        "network": network if response.address else None,
+    }
     return filled(
         {
             "resourceType": "AuditEvent",
@@ -119,16 +120,12 @@ def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
             "outcome": _outcome(response.status),
             "outcomeDesc": f"{response.status} {HTTPStatus(response.status).phrase}",
             "purposeOfEvent": [{"text": response.reason}] if response.reason else None,
-            "agent": [_agent(response.client, response.address)],
+            "agent": [filled(agent)],
             "source": {
                 "site": deployment.site,
                 "identifier": {"value": deployment.base_url},
             },
-            "entity": [
-                _request(response),
-                {"identifier": {"value": deployment.mapping}, "name": _MAPPING},
-                *_content(response),
-            ],
+            "entity": [_request(response, deployment.mapping), *_content(response)],
         }
     )
 
@@ -148,8 +145,8 @@ def link_event(event: Element, link: Link) -> None:
         return
     entities = event["entity"]
     assert isinstance(entities, list)
-    previous = {"description": link.previous} if link.previous else {}
-    entities.append({"name": _CHAIN, **previous, "identifier": {"value": link.mac}})
+    previous = {"name": link.previous} if link.previous else {}
+    entities.append({**previous, "identifier": {"value": link.mac}})
     event["id"] = id
 
 
@@ -175,11 +172,11 @@ def read_link(event: Mapping[str, Any]) -> Link | None:
         previous, mac = event["prev"], event["mac"]
     else:
         chain = event["entity"][-1]
-        previous, mac = chain.get("description", ""), chain["identifier"]["value"]
+        previous, mac = chain.get("name", ""), chain["identifier"]["value"]
     return Link(writer, int(number), str(previous), str(mac))
 
 
-def _request(response: AuditedResponse) -> Element:
+def _request(response: AuditedResponse, mapping: str) -> Element:
     kind = response.resource_type
     return filled(
         {
@@ -187,6 +184,7 @@ def _request(response: AuditedResponse) -> Element:
             "type": {"system": _TYPES, "code": kind} if kind else None,
             "role": _QUERY,
             "name": response.key,
+            "description": mapping,
             "detail": [_detail(*each) for each in response.parameters],
         }
     )
@@ -227,17 +225,6 @@ def _referenced(reference: str) -> Element:
     return {"reference": {"reference": reference}}
 
 
-def _agent(client: str | None, address: str | None) -> Element:
-    network = {"address": address, "type": _IP_ADDRESS}
-    return filled(
-        {
-            "userId": {"value": client} if client else None,
-            "requestor": True,
-            "network": network if address else None,
-        }
-    )
-
-
 def _outcome(status: int) -> str:
     """Return 0 for success, 4 for an error of the client, 8 for one of the service."""
     if status < HTTPStatus.BAD_REQUEST:
@@ -247,7 +234,7 @@ def _outcome(status: int) -> str:
 
 def _read_fhir(event: Mapping[str, Any]) -> AuditedResponse:
     (agent,) = event["agent"]
-    request, _mapping, *content = event["entity"]
+    request, *content = event["entity"]
     returned: str | None = None
     patients: dict[str, str] = {}
     others: list[str] = []

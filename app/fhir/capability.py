@@ -7,7 +7,7 @@ from importlib.metadata import version
 from adapters.contract import Limit
 from adapters.mapping.profile import MAX_VALUES
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from app.fhir.datatypes import Element, filled
+from app.fhir.resources import Element, filled
 from app.offer import Offer, OfferedParameter, ResourceOffer
 from app.search.parser import modifiers, prefix_list
 
@@ -87,7 +87,7 @@ def _resource(offer: ResourceOffer, paging: bool) -> Element:
         offer.resource_type,
         interactions,
         conditional_read="full-support" if offer.dated else "not-match",
-        parameters=[_parameter(offer, each) for each in offer.parameters.values()],
+        parameters=list(_parameters(offer)),
     )
 
 
@@ -141,16 +141,12 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
     return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"
 
 
-def _parameter(offer: ResourceOffer, offered: OfferedParameter) -> Element:
-    row = SEARCH_PARAMETERS[offer.resource_type][offered.name]
-    return filled(
-        {
-            "name": row.name,
-            "definition": row.definition,
-            "type": row.type,
-            "documentation": parameter_text(row, offered),
-        }
-    )
+def _parameters(offer: ResourceOffer) -> Iterator[Element]:
+    for offered in offer.parameters.values():
+        row = SEARCH_PARAMETERS[offer.resource_type][offered.name]
+        text = parameter_text(row, offered)
+        element = {"name": row.name, "definition": row.definition, "type": row.type}
+        yield filled({**element, "documentation": text})
 
 
 def parameter_text(row: SearchParameter, offered: OfferedParameter) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.fhir.datatypes import Element, filled
+from app.fhir.resources import Element, filled
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """Characters that no FHIR string may hold (STU3, `string`)."""

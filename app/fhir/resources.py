@@ -1,30 +1,32 @@
-"""The schemas of the resources: Encounter (spec 2.1 to 2.4), Patient and Organization.
+"""The resources: Encounter (spec 2.1 to 2.4), Patient and Organization, as marshmallow schemas.
 
 Of Patient, the administrative profile. Spec 2 leaves the fields of Patient and Organization
-to STU3.
+to STU3. One field writes a whole element from the whole record, so a resource needs no
+nested schema. Where the record holds nothing it returns `missing`, and the element is left
+out: FHIR has no empty elements. Times stay aware datetimes and dates stay dates, which
+orjson writes as FHIR requires.
 """
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from marshmallow import Schema, fields, missing
 
-from adapters.contract import EncounterRecord, PatientRecord, ResourceType
-from adapters.mapping.model import Constants
-from app.fhir.datatypes import (
-    Element,
-    address,
-    constant_field,
-    contact_point,
-    filled,
-    human_name,
-    identifiers_field,
-    list_field,
-    meta_field,
-    reference,
-    reference_field,
-    value_field,
+from adapters.contract import (
+    AddressRecord,
+    EncounterRecord,
+    IdentifierRecord,
+    NameRecord,
+    PatientRecord,
+    ResourceType,
+    TelecomRecord,
 )
+from adapters.mapping.model import Constants
+
+Element: TypeAlias = dict[str, object]
+Writer: TypeAlias = Callable[[Any], Element]
 
 CLASS_LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -48,13 +50,33 @@ def resource_schemas(constants: Constants) -> Mapping[ResourceType, Schema]:
     }
 
 
+def compiled(schema: Schema) -> Writer:
+    """Return a function that writes one record as `schema.dump` does, in half the time."""
+    writers = tuple(
+        (name, field.serialize_func)
+        for name, field in schema.dump_fields.items()
+        if isinstance(field, fields.Function) and field.serialize_func is not None
+    )
+    # The function would silently leave out a field of another kind.
+    assert len(writers) == len(schema.dump_fields)
+
+    def write(record: Any) -> Element:
+        return {
+            name: element
+            for name, write_element in writers
+            if (element := write_element(record)) is not missing
+        }
+
+    return write
+
+
 def _encounter_schema(constants: Constants) -> Schema:
     """Return the schema of an STU3 Encounter, in the order of spec 2.1."""
     return Schema.from_dict(
         {
-            "resourceType": constant_field("Encounter"),
+            "resourceType": fields.Function(lambda _: "Encounter"),
             "id": value_field("id"),
-            "meta": meta_field(),
+            "meta": fields.Function(_meta),
             "identifier": fields.Function(_visit_number(constants)),
             "status": value_field("status"),
             "subject": reference_field(ResourceType.PATIENT, "patient_id"),
@@ -79,13 +101,13 @@ def _visit_number(constants: Constants) -> Callable[[EncounterRecord], object]:
     def write(record: EncounterRecord) -> object:
         if not record.visit_number:
             return missing
+        # Written out, as `_period` is: `filled` would cost a page 5 % of its time.
         identifier: Element = {"use": "official", "type": type_of_identifier}
         if record.visit_number_system:
             identifier["system"] = record.visit_number_system
         identifier["value"] = record.visit_number
-        if record.organization_id:
-            hospital = reference(ResourceType.ORGANIZATION, record.organization_id)
-            identifier["assigner"] = hospital
+        if id := record.organization_id:
+            identifier["assigner"] = {"reference": f"Organization/{id}"}
         return [identifier]
 
     return write
@@ -93,7 +115,12 @@ def _visit_number(constants: Constants) -> Callable[[EncounterRecord], object]:
 
 def _period(record: EncounterRecord) -> object:
     """Write `period`; an open stay has no end."""
-    return filled({"start": record.start, "end": record.end}) or missing
+    period: Element = {}
+    if record.start:
+        period["start"] = record.start
+    if record.end:
+        period["end"] = record.end
+    return period or missing
 
 
 def _service_provider(constants: Constants) -> Callable[[EncounterRecord], object]:
@@ -101,9 +128,11 @@ def _service_provider(constants: Constants) -> Callable[[EncounterRecord], objec
     url = constants.functional_unit_extension
 
     def write(record: EncounterRecord) -> object:
-        provider = reference(ResourceType.ORGANIZATION, record.organization_id)
+        provider: Element = {}
         if url and (unit := record.functional_unit):
-            provider = {"extension": [{"url": url, "valueString": unit}], **provider}
+            provider["extension"] = [{"url": url, "valueString": unit}]
+        if id := record.organization_id:
+            provider["reference"] = f"Organization/{id}"
         return provider or missing
 
     return write
@@ -126,21 +155,22 @@ def _class(constants: Constants) -> Callable[[EncounterRecord], object]:
 
 def _patient_schema(constants: Constants) -> Schema:
     """Return the schema of an STU3 Patient, in the order of its definition."""
+    type_system = constants.patient_identifier_type_system
     organization = reference_field(ResourceType.ORGANIZATION, "organization_id")
     return Schema.from_dict(
         {
-            "resourceType": constant_field("Patient"),
+            "resourceType": fields.Function(lambda _: "Patient"),
             "id": value_field("id"),
-            "meta": meta_field(),
-            "identifier": identifiers_field(constants.patient_identifier_type_system),
+            "meta": fields.Function(_meta),
+            "identifier": list_field("identifiers", _identifier(type_system)),
             "active": fields.Function(_active),
-            "name": list_field("names", human_name),
-            "telecom": list_field("telecoms", contact_point),
+            "name": list_field("names", _human_name),
+            "telecom": list_field("telecoms", _contact_point),
             "gender": value_field("gender"),
             "birthDate": value_field("birth_date"),
             "deceasedBoolean": fields.Function(_deceased),
             "deceasedDateTime": value_field("deceased_at"),
-            "address": list_field("addresses", address),
+            "address": list_field("addresses", _address),
             "managingOrganization": organization,
             "link": fields.Function(_link),
         }
@@ -165,7 +195,7 @@ def _link(record: PatientRecord) -> object:
     """Write `link`: the patient into which this one was merged."""
     if not record.replaced_by:
         return missing
-    survivor = reference(ResourceType.PATIENT, record.replaced_by)
+    survivor = _reference(ResourceType.PATIENT, record.replaced_by)
     return [{"other": survivor, "type": "replaced-by"}]
 
 
@@ -174,14 +204,111 @@ def _organization_schema(constants: Constants) -> Schema:
     type_system = constants.organization_identifier_type_system
     return Schema.from_dict(
         {
-            "resourceType": constant_field("Organization"),
+            "resourceType": fields.Function(lambda _: "Organization"),
             "id": value_field("id"),
-            "meta": meta_field(),
-            "identifier": identifiers_field(type_system),
+            "meta": fields.Function(_meta),
+            "identifier": list_field("identifiers", _identifier(type_system)),
             "active": value_field("active"),
             "name": value_field("name"),
-            "telecom": list_field("telecoms", contact_point),
-            "address": list_field("addresses", address),
+            "telecom": list_field("telecoms", _contact_point),
+            "address": list_field("addresses", _address),
             "partOf": reference_field(ResourceType.ORGANIZATION, "part_of"),
         }
     )()
+
+
+# The elements of several resources, and the FHIR data types that they are made of
+
+
+def filled(element: Mapping[str, object]) -> Element:
+    """Return the element without its empty children; False and 0 are not empty."""
+    return {name: child for name, child in element.items() if child or child == 0}
+
+
+def value_field(attribute: str) -> fields.Function:
+    """Return the field of a plain value; None and the empty text are left out."""
+    value_of = attrgetter(attribute)
+
+    def write(record: object) -> object:
+        value = value_of(record)
+        return missing if value is None or value == "" else value
+
+    return fields.Function(write)
+
+
+def list_field(attribute: str, item: Callable[[Any], Element]) -> fields.Function:
+    """Return the field of a list with an item for each of a tuple in the record."""
+    values_of = attrgetter(attribute)
+
+    def write(record: object) -> object:
+        items = [element for each in values_of(record) if (element := item(each))]
+        return items or missing
+
+    return fields.Function(write)
+
+
+def reference_field(target: ResourceType, attribute: str) -> fields.Function:
+    """Return the field of a reference to another resource of this service."""
+    id_of = attrgetter(attribute)
+    return fields.Function(lambda record: _reference(target, id_of(record)) or missing)
+
+
+def _meta(record: Any) -> object:
+    """Write `meta`: the last change; there is no versionId (decision 19)."""
+    changed = record.last_updated
+    return missing if changed is None else {"lastUpdated": changed}
+
+
+def _reference(target: ResourceType, id: str | None) -> Element:
+    """Return a Reference to a resource of this service, empty without an id."""
+    return {"reference": f"{target}/{id}"} if id else {}
+
+
+def _identifier(type_system: str) -> Callable[[IdentifierRecord], Element]:
+    """Return what writes an Identifier, its type coded in `type_system`."""
+
+    def write(record: IdentifierRecord) -> Element:
+        coding = {"system": type_system, "code": record.type}
+        return filled(
+            {
+                "use": record.use,
+                "type": {"coding": [coding]} if record.type else None,
+                "system": record.system,
+                "value": record.value,
+                "assigner": _reference(ResourceType.ORGANIZATION, record.assigner_id),
+            }
+        )
+
+    return write
+
+
+def _human_name(record: NameRecord) -> Element:
+    return filled(
+        {
+            "use": record.use,
+            "text": record.text,
+            "family": record.family,
+            "given": [given for given in record.given if given],
+            "prefix": [record.prefix] if record.prefix else None,
+        }
+    )
+
+
+def _contact_point(record: TelecomRecord) -> Element:
+    if not record.value:
+        return {}
+    # STU3 requires a system beside a value (cpt-2).
+    system = record.system or "other"
+    return filled({"system": system, "value": record.value, "use": record.use})
+
+
+def _address(record: AddressRecord) -> Element:
+    return filled(
+        {
+            "use": record.use,
+            "line": [line for line in record.lines if line],
+            "city": record.city,
+            "postalCode": record.postal_code,
+            "country": record.country,
+        }
+    )

@@ -1,12 +1,13 @@
 """The part of a resource that `_summary` and `_elements` select (decision 19)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
-from app.fhir.datatypes import Element
+from app.fhir.resources import Element
 
 
 class Summary(StrEnum):
@@ -17,6 +18,17 @@ class Summary(StrEnum):
     DATA = "data"
     COUNT = "count"
     FALSE = "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """Which part of a resource is returned; `elements` are names of `ELEMENTS`."""
+
+    summary: Summary = Summary.FALSE
+    elements: tuple[str, ...] = ()
+
+
+WHOLE = Presentation()
 
 
 class ElementTable(NamedTuple):
@@ -91,9 +103,7 @@ ELEMENTS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 _CHOICES = {"deceasedBoolean": "deceased", "deceasedDateTime": "deceased"}
 _ALWAYS = ("resourceType", "id", "meta")
-_NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"Organization": ("identifier", "name")}
-)
+_NEEDED = {"Organization": ("identifier", "name")}
 """Elements of which an invariant requires one (org-1): every part has them."""
 _SUBSETTED = {
     "system": "http://hl7.org/fhir/v3/ObservationValue",
@@ -101,15 +111,10 @@ _SUBSETTED = {
 }
 
 
-def cut(
-    resource: Element,
-    summary: Summary = Summary.FALSE,
-    elements: Collection[str] = (),
-) -> Element:
+def cut(resource: Element, presentation: Presentation) -> Element:
     """Return the part of a resource that `_summary` and `_elements` select.
 
-    `elements` are names of `ELEMENTS`; with both, an element has to be in both. What
-    STU3 makes mandatory stays, by an invariant too, and with `_elements` the modifiers
+    What STU3 makes mandatory stays, by an invariant too, and with `_elements` the modifiers
     as well: a patient who is no longer active is never shown without saying so. A resource
     that lost an element carries the tag SUBSETTED. The argument is not changed.
     """
@@ -118,20 +123,17 @@ def cut(
     part = {
         name: value
         for name, value in resource.items()
-        if name in needed
-        or _is_selected(_CHOICES.get(name, name), table, summary, elements)
+        if name in needed or _is_selected(_CHOICES.get(name, name), table, presentation)
     }
     return part if len(part) == len(resource) else _tagged(part)
 
 
-def _is_selected(
-    name: str, table: ElementTable, summary: Summary, elements: Collection[str]
-) -> bool:
+def _is_selected(name: str, table: ElementTable, presentation: Presentation) -> bool:
     if name in _ALWAYS or name in table.mandatory:
         return True
-    if elements and name not in elements and not _within(name, table.modifier):
-        return False
-    match summary:
+    if presentation.elements:
+        return name in presentation.elements or _within(name, table.modifier)
+    match presentation.summary:
         case Summary.FALSE:
             return True
         case Summary.TRUE:

@@ -5,7 +5,7 @@ deployment's time zone (spec 4.1; decision 5; FHIR STU3 search, "date").
 """
 
 import re
-from calendar import monthrange
+from calendar import isleap, monthrange
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from adapters.contract import DateValue, Prefix
@@ -28,7 +28,7 @@ _DATE = re.compile(
 _NOT_SUPPORTED = ("sa", "eb", "ap")
 _DIGITS = 6
 """The digits of a fraction of a second that an instant has; finer ones are cut off."""
-_MOST_SHOWN = 40
+_MOST_SHOWN = 100
 
 # People write 9999-12-31 for "no limit": a year at either end of the calendar becomes
 # an instant that any zone can still express, in four digits. It is a midnight, since
@@ -56,7 +56,7 @@ def parse_date(text: str, zone: tzinfo) -> DateValue:
     try:
         low, high = _interval(match, zone)
     except (ValueError, OverflowError) as error:
-        text = f"'{_shortened(value)}' is no day or time of the calendar"
+        text = f"'{shortened(value)}' is no day or time of the calendar"
         raise DateTextError(text) from error
     return DateValue(prefix, low, high)
 
@@ -66,7 +66,7 @@ def _prefix(text: str) -> Prefix:
         return Prefix(text)
     except ValueError:
         known = "not supported here" if text in _NOT_SUPPORTED else "not known"
-        raise DateTextError(f"the prefix '{_shortened(text)}' is {known}") from None
+        raise DateTextError(f"the prefix '{shortened(text)}' is {known}") from None
 
 
 def _hint(value: str) -> str:
@@ -74,13 +74,14 @@ def _hint(value: str) -> str:
         return "no date stands after the prefix"
     if _DATE.fullmatch(value.replace(" ", "+")):
         return (
-            f"'{_shortened(value)}' holds a blank where the + of the offset was: "
+            f"'{shortened(value)}' holds a blank where the + of the offset was: "
             "send + as %2B"
         )
-    return f"'{_shortened(value)}' is not a date"
+    return f"'{shortened(value)}' is not a date"
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return a client's text as far as a message quotes it."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
@@ -95,17 +96,13 @@ def _interval(match: re.Match[str], zone: tzinfo) -> tuple[datetime, datetime]:
     if part["time"]:
         return _of_time(part, first)
     if part["day"]:
-        low = datetime(year, month, day)  # noqa: DTZ001 - the zone comes with the bounds
-        return _local(low, zone), _local(low + timedelta(days=1), zone)
-    months = 1 if part["month"] else 12
-    low = datetime(year, month, 1)  # noqa: DTZ001
-    return _local(low, zone), _local(_later(low, months), zone)
-
-
-def _later(first: datetime, months: int) -> datetime:
-    if months == 12:
-        return first.replace(year=first.year + 1)
-    return first + timedelta(days=monthrange(first.year, first.month)[1])
+        days = 1
+    elif part["month"]:
+        days = monthrange(year, month)[1]
+    else:
+        days = 366 if isleap(year) else 365
+    low = datetime(year, month, day)  # noqa: DTZ001 - the zone comes with the bounds
+    return _local(low, zone), _local(low + timedelta(days=days), zone)
 
 
 def _local(wall: datetime, zone: tzinfo) -> datetime:

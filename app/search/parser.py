@@ -39,9 +39,9 @@ from adapters.parameters import (
     SearchParameter,
 )
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
-from app.fhir.summary import ELEMENTS, Summary
+from app.fhir.summary import ELEMENTS, Presentation, Summary
 from app.offer import OfferedParameter, ResourceOffer
-from app.search.dates import FORMS, DateTextError, parse_date
+from app.search.dates import FORMS, DateTextError, parse_date, shortened
 
 Parameters: TypeAlias = Sequence[tuple[str, str]]
 """The parameters of a request as names and texts, in their order."""
@@ -69,14 +69,12 @@ MATCHES: Mapping[str, StringMatch] = MappingProxyType(
 )
 """How each modifier of a string compares."""
 
-_SINGLE = (*RESULT_PARAMETERS, *PRESENTATION)
 _LIMITED_BY_SPEC = ("_id", "date")
 """Parameters whose number of values the spec itself limits (spec 8)."""
 
 _DAY_SLOTS = frozenset(
     slot.name for slots in SLOTS.values() for slot in slots if slot.kind is Kind.DATE
 )
-_MOST_SHOWN = 120
 _ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
 _TYPE = re.compile(r"[A-Z][A-Za-z]+")
 _DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")
@@ -109,19 +107,6 @@ def context_of(base_url: str, constants: Constants, zone: tzinfo) -> Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Presentation:
-    """Which part of a resource is returned; all of it by default."""
-
-    summary: Summary = Summary.FALSE
-    elements: tuple[str, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is cut."""
-        return self.summary is Summary.FALSE and not self.elements
-
-
-@dataclass(frozen=True, slots=True)
 class Search:
     """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`.
 
@@ -140,8 +125,6 @@ def decode_form(raw: bytes) -> Parameters:
 
     Raises BadRequestError for what is not UTF-8, BadValueError for too many parameters.
     """
-    if not raw:
-        return []
     try:
         return parse_qsl(
             raw.decode(),
@@ -170,8 +153,11 @@ def parse_search(
     and a `_count` that is too large is lowered. Raises BadRequestError, BadValueError,
     BusinessRuleError.
     """
-    _check_parameters(parameters)
-    single, filters, ignored = _sort_out(parameters, offer, lenient)
+    is_offered = {"_sort": offer.sortable, "_total": offer.uncounted}
+    results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
+    allowed = (*results, *PRESENTATION)
+    offered = (*offer.parameters, *allowed)
+    single, filters, ignored = _sort_out(parameters, allowed, offered, offer, lenient)
     criteria = tuple(_criteria(filters, offer, context))
     if not criteria and not offer.unfiltered:
         raise BusinessRuleError(
@@ -179,7 +165,6 @@ def parse_search(
             f"{', '.join(offer.parameters)}."
         )
     presentation = read_presentation(single, offer.resource_type)
-    _check_pretty(single)
     size = _page_size(single.get("_count"), offer, lenient)
     query = SearchQuery(
         offer.resource_type,
@@ -204,17 +189,7 @@ def read_single_values(
     modifier and, unless `lenient`, for a parameter that is not `allowed`, and
     BadValueError for an empty or repeated one.
     """
-    _check_parameters(parameters)
-    single: dict[str, str] = {}
-    for name, text in parameters:
-        if name in allowed:
-            _add_single(single, name, text)
-        elif name.partition(":")[0] in allowed:
-            raise _bad_modifier(name)
-        elif not lenient:
-            raise _not_supported(name, offered or allowed)
-    _check_pretty(single)
-    return single
+    return _sort_out(parameters, allowed, offered or allowed, None, lenient)[0]
 
 
 def _check_parameters(parameters: Parameters) -> None:
@@ -235,27 +210,41 @@ def _too_many_parameters() -> BadValueError:
 
 
 def _sort_out(
-    parameters: Parameters, offer: ResourceOffer, lenient: bool
+    parameters: Parameters,
+    allowed: Sequence[str],
+    offered: Sequence[str],
+    offer: ResourceOffer | None,
+    lenient: bool,
 ) -> tuple[Mapping[str, str], Mapping[str, list[str]], tuple[str, ...]]:
-    """Return single values, filters by name with modifier, and names to ignore."""
+    """Return values of `allowed`, filters by name with modifier, and names to ignore.
+
+    Without an `offer` there are no filters. Error texts list what is `offered`.
+    """
+    _check_parameters(parameters)
     single: dict[str, str] = {}
     filters: dict[str, list[str]] = {}
     ignored: dict[str, None] = {}
-    is_offered = {"_sort": offer.sortable, "_total": offer.uncounted}
-    results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
-    offered = (*offer.parameters, *results, *PRESENTATION)
     for name, text in parameters:
         base = name.partition(":")[0]
-        if base in offered and base != name:
-            _check_modifier(name, offer)
-        if name in _SINGLE and name in offered:
+        if name in allowed:
             _add_single(single, name, text)
-        elif base in offer.parameters:
+        elif offer and base in offer.parameters:
+            if base != name:
+                _check_modifier(name, offer)
             filters.setdefault(name, []).append(text)
+        elif base in allowed:
+            raise _bad_modifier(name)
         elif lenient:
             ignored[name] = None
         else:
-            raise _not_supported(name, offered)
+            raise BadRequestError(
+                f"Parameter '{name}' is not supported here. Offered are: "
+                f"{', '.join(offered)}.",
+                f"http.{name}",
+                code=IssueCode.NOT_SUPPORTED,
+            )
+    if single.get("_pretty", "true") not in ("true", "false"):
+        raise bad_value("_pretty", single["_pretty"], "use true or false")
     return single, filters, tuple(ignored)
 
 
@@ -263,7 +252,7 @@ def _add_single(single: dict[str, str], name: str, text: str) -> None:
     if name in single:
         raise BadValueError(
             f"Parameter '{name}' is there more than once, again with "
-            f"'{_shortened(text)}': give it once.",
+            f"'{shortened(text)}': give it once.",
             f"http.{name}",
         )
     if not text:
@@ -273,11 +262,10 @@ def _add_single(single: dict[str, str], name: str, text: str) -> None:
 
 def _check_modifier(name: str, offer: ResourceOffer) -> None:
     base, _, modifier = name.partition(":")
-    matches: Collection[StringMatch] = ()
-    if base in offer.parameters:
-        row = SEARCH_PARAMETERS[offer.resource_type][base]
-        if row.type is ParameterType.STRING:
-            matches = offer.parameters[base].capability.matches
+    is_string = (
+        SEARCH_PARAMETERS[offer.resource_type][base].type is ParameterType.STRING
+    )
+    matches = offer.parameters[base].capability.matches if is_string else ()
     if not modifier or MATCHES.get(modifier) not in matches:
         raise _bad_modifier(name, matches)
 
@@ -300,20 +288,12 @@ def _bad_modifier(name: str, matches: Collection[StringMatch] = ()) -> BadReques
     )
 
 
-def _not_supported(name: str, offered: Sequence[str]) -> BadRequestError:
-    return BadRequestError(
-        f"Parameter '{name}' is not supported here. Offered are: {', '.join(offered)}.",
-        f"http.{name}",
-        code=IssueCode.NOT_SUPPORTED,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Value:
     """One alternative of a parameter: its name, and the parts between unescaped bars."""
 
     name: str
-    parts: tuple[str, ...]
+    parts: Sequence[str]
 
     @property
     def text(self) -> str:
@@ -329,38 +309,28 @@ def bad_value(
     name: str, text: str, allowed: str, code: IssueCode | None = None
 ) -> BadValueError:
     """Return the error that refuses `text` as a value of the parameter `name`."""
-    problem = f"has no value '{_shortened(text)}'" if text else "must not be empty"
+    problem = f"has no value '{shortened(text)}'" if text else "must not be empty"
     return BadValueError(
         f"Parameter '{name}' {problem}: {allowed}.", f"http.{name}", code=code
     )
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
-
-
-def _split(name: str, text: str) -> tuple[_Value, ...]:
+def _split(name: str, text: str) -> Sequence[_Value]:
     """Return the alternatives in one repetition of a parameter (decision 4)."""
-    values = [_Value(name, parts) for parts in _alternatives(name, text)]
-    if not all(any(value.parts) for value in values):
-        raise bad_value(name, "", "give a value, and no comma without one beside it")
-    return tuple(values)
-
-
-def _alternatives(name: str, text: str) -> Iterator[tuple[str, ...]]:
-    parts = [""]
+    values = [[""]]
     for piece in _PIECES.findall(text):
         if piece == ",":
-            yield tuple(parts)
-            parts = [""]
+            values.append([""])
         elif piece == "|":
-            parts.append("")
+            values[-1].append("")
         elif piece == "\\":
             allowed = r"a backslash stands only before one of , | $ \ to escape it"
             raise bad_value(name, text, allowed)
         else:
-            parts[-1] += _ESCAPE.sub(r"\1", piece)
-    yield tuple(parts)
+            values[-1][-1] += _ESCAPE.sub(r"\1", piece)
+    if not all(any(parts) for parts in values):
+        raise bad_value(name, "", "give a value, and no comma without one beside it")
+    return [_Value(name, parts) for parts in values]
 
 
 def is_id(text: str) -> bool:
@@ -382,12 +352,6 @@ def _read_token(value: _Value) -> Token:
         raise value.bad("use code, system|code, system| or |code")
     system, code = value.parts
     return Token(system, code or None)
-
-
-def _read_string(value: _Value) -> str:
-    if not any(character.isalnum() for character in value.text):
-        raise value.bad("a text needs a letter or a digit")
-    return value.text
 
 
 def _read_reference(value: _Value, target: str, base_url: str) -> str | None:
@@ -423,17 +387,13 @@ def _criteria(
             values = _split(name, text)
             counts[base] = counts.get(base, 0) + len(values)
             if counts[base] > offered.values:
-                raise _too_many_values(offered)
+                raise BadValueError(
+                    f"Parameter '{base}' takes at most {offered.values} value"
+                    f"{'s' if offered.values > 1 else ''}, commas and repetitions counted.",
+                    f"http.{base}",
+                    code=None if base in _LIMITED_BY_SPEC else IssueCode.TOO_COSTLY,
+                )
             yield _criterion(row, values, MATCHES[modifier], offered, context)
-
-
-def _too_many_values(offered: OfferedParameter) -> BadValueError:
-    return BadValueError(
-        f"Parameter '{offered.name}' takes at most {offered.values} value"
-        f"{'s' if offered.values > 1 else ''}, commas and repetitions counted.",
-        f"http.{offered.name}",
-        code=None if offered.name in _LIMITED_BY_SPEC else IssueCode.TOO_COSTLY,
-    )
 
 
 def _criterion(
@@ -447,8 +407,10 @@ def _criterion(
     if row.type is ParameterType.DATE:
         return DateCriterion(row.name, tuple(_dates(row, values, offered, context)))
     if row.type is ParameterType.STRING:
-        strings = tuple(_read_string(value) for value in values)
-        return StringCriterion(row.name, strings, match)
+        for value in values:
+            if not any(character.isalnum() for character in value.text):
+                raise value.bad("a text needs a letter or a digit")
+        return StringCriterion(row.name, tuple(v.text for v in values), match)
     if row.type is ParameterType.REFERENCE:
         target = str(row.target)
         ids = (_read_reference(value, target, context.base_url) for value in values)
@@ -582,8 +544,3 @@ def _elements(text: str | None, resource_type: ResourceType) -> tuple[str, ...]:
             allowed = f"name elements of {resource_type} (STU3): {known}"
             raise bad_value("_elements", name, allowed)
     return names
-
-
-def _check_pretty(single: Mapping[str, str]) -> None:
-    if single.get("_pretty", "true") not in ("true", "false"):
-        raise bad_value("_pretty", single["_pretty"], "use true or false")

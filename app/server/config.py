@@ -32,7 +32,7 @@ except (SettingsError, RefusedError) as error:
 
 # Workers are forked with the code that they need: they share its memory.
 import app.audit
-import app.views.resources  # noqa: F401 - once PROMETHEUS_MULTIPROC_DIR is set
+import app.views  # noqa: F401 - once PROMETHEUS_MULTIPROC_DIR is set
 
 read_in(load_mapping(_reload.state.mapping, os.environ))
 

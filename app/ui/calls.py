@@ -17,8 +17,7 @@ from flask import Flask, request
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from app import PATH
-from app.logging import REQUEST_ID_HEADER
-from app.stages import PERSON, REASON, TIMES, request_id
+from app.stages import PERSON, REASON, REQUEST_ID_HEADER, TIMES, request_id
 from app.ui.sessions import Session
 
 Pairs = Sequence[tuple[str, str]]

@@ -36,15 +36,14 @@ from app.cli.check import MappingFile
 from app.cli.preview import Preview
 from app.cli.rows import MappedRow
 from app.errors import ServiceError, UnauthenticatedError
-from app.logging import register_request_log
 from app.middleware import log_failure, outcome_for, register_transport, requester
-from app.paging.store import derived_key
+from app.paging import derived_key
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import parse_search
 from app.service import EXTENSION, Service
 from app.snippets import snippets
-from app.stages import Stage
+from app.stages import Stage, register_request_log
 from app.ui import calls, create_pages
 from app.ui.calls import Pairs, Reply
 from app.ui.forms import PARAMETERS, filled, form_of, parameters_of, title_of
@@ -192,8 +191,7 @@ def _show_error(error: Exception) -> tuple[str, int] | HTTPException:
     outcome = outcome_for(error)
     if outcome.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log_failure(error, outcome.status)
-    text = outcome.issues[0].diagnostics or ""
-    return _error_page(outcome.status, text), outcome.status
+    return _error_page(outcome.status, outcome.text or ""), outcome.status
 
 
 def _error_page(status: int, text: str) -> str:
@@ -451,7 +449,7 @@ def _stored(bundle: Mapping[str, Any]) -> Any:
     person = g.session.person
     owner = f"{client.id}/{person}" if person else client.id
     id = _query(_links(bundle)["self"])["_id"]
-    return explorer.service.sessions.find(id, owner, None)
+    return explorer.service.sessions.store.load(id, owner)
 
 
 def _tabs(kind: str) -> list[str]:

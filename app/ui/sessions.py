@@ -20,7 +20,7 @@ from flask import request
 from werkzeug.wrappers import Response
 
 from app.errors import UnavailableError
-from app.paging.store import DecryptionError, Encryption
+from app.paging import DecryptionError, Encryption
 from app.redis_client import REDIS_ERRORS
 
 LOGIN_SECONDS = 600

@@ -520,7 +520,7 @@ def _try(bench: Workbench, arguments: Mapping[str, str]) -> str:
             explain = with_values(adapter) if unmasked else adapter.explain
             sent = explain(query) or "Nothing: nothing can match."
         except (ServiceError, AdapterError) as error:
-            raise SourceError(outcome_for(error).issues[0].diagnostics or "") from error
+            raise SourceError(outcome_for(error).text or "") from error
     schema = resource_schemas(mapping.constants)[kind]
     resources = [schema.dump(row) for row in page.rows if not isinstance(row, RowFault)]
     return render_template(

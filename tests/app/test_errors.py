@@ -19,10 +19,10 @@ from adapters.memory import MemoryAdapter
 from adapters.testing.hospital import EDGES, PARIS
 from app import create_app, errors
 from app.errors import OUTCOMES, IssueCode, ServiceError
-from app.fhir.outcome import Issue
-from app.logging import RedactingFormatter, register_request_log
+from app.logging import RedactingFormatter
 from app.middleware import CONTENT_TYPE, outcome_for, register_errors
 from app.service import EXTENSION
+from app.stages import register_request_log
 from tests.app import provider
 from tests.app.answers import body, raw, refused
 from tests.app.conftest import Mapped
@@ -237,7 +237,6 @@ OURS = [*subclasses(ServiceError)]
 TABLE: Mapping[type[Exception], tuple[int, str]] = {
     errors.BadRequestError: (400, "invalid"),
     errors.UnauthenticatedError: (401, "login"),
-    errors.ForbiddenError: (403, "forbidden"),
     errors.InsufficientScopeError: (403, "processing"),
     errors.SecurityError: (403, "security"),
     errors.UnknownResourceError: (404, "not-found"),
@@ -304,9 +303,9 @@ def test_code_location_and_headers_of_an_error_win(answer_to: Raising) -> None:
         code=IssueCode.TOO_COSTLY,
         headers=(("X-A", "b"),),
     )
-    outcome = outcome_for(error)
-    issue = Issue("error", "too-costly", "date: no such day.", ("http.date",))
-    assert outcome == (412, (issue,), (("X-A", "b"),))
+    assert outcome_for(error) == errors.Answer(
+        412, IssueCode.TOO_COSTLY, error.text, error.headers, ("http.date",)
+    )
     challenge = 'Bearer realm="encounters", error="invalid_token"'
     own = (("WWW-Authenticate", challenge),)
     answer = answer_to(errors.UnauthenticatedError("Bad.", headers=own))
@@ -407,7 +406,7 @@ def test_a_status_that_no_table_names_is_an_outcome(status: int) -> None:
     error.code = status
     outcome = outcome_for(error)
     assert outcome.status == status
-    assert outcome.issues[0].code == ("invalid" if status < 500 else "exception")
+    assert outcome.code == ("invalid" if status < 500 else "exception")
 
 
 def test_a_redirect_is_no_error(app: Flask) -> None:

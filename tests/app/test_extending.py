@@ -20,8 +20,7 @@ from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParamete
 from adapters.testing.harness import ids_of
 from adapters.testing.hospital import EDGES, PARIS
 from app.fhir.capability import capability_statement
-from app.fhir.datatypes import compiled, value_field
-from app.fhir.resources import resource_schemas
+from app.fhir.resources import compiled, resource_schemas, value_field
 from app.offer import Offer, compute_offer
 from app.openapi import openapi
 from app.search.parser import context_of, parse_search

@@ -15,10 +15,9 @@ from app.logging import (
     RedactingFormatter,
     describe_error,
     logging_config,
-    register_request_log,
 )
 from app.middleware import register_errors
-from app.stages import request_id
+from app.stages import register_request_log, request_id
 
 CANARY = "Canari"
 

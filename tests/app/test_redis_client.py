@@ -17,7 +17,7 @@ from cryptography.fernet import Fernet
 from adapters.contract import Group, Position, ResourceType
 from adapters.testing.hospital import EDGES
 from app.errors import GonePageError, UnavailableError
-from app.paging.store import PageStore, Start, StoredPage, StoredSearch
+from app.paging import PageStore, Start, StoredPage, StoredSearch
 from app.rate_limit import Throttle
 from app.redis_client import SentinelAddress, connect
 from tests.live import HOST, free_ports, listens

@@ -17,7 +17,7 @@ from app.fhir.audit_event import (
     audit_event,
     compact_event,
 )
-from app.fhir.datatypes import Element
+from app.fhir.resources import Element
 from tests.live import ROOT
 
 FAULTY_MAPPING = """\

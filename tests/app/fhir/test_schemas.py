@@ -1,10 +1,8 @@
 """Schemas: records as STU3 resources, from a whole record down to the barest one."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -23,10 +21,8 @@ from adapters.contract import (
     TelecomRecord,
 )
 from adapters.mapping.model import Constants
-from app.fhir.bundle import Link, match_entries, outcome_entry, searchset
-from app.fhir.datatypes import compiled
 from app.fhir.outcome import Issue, outcome_body
-from app.fhir.resources import CLASS_LABELS, resource_schemas
+from app.fhir.resources import CLASS_LABELS, compiled, resource_schemas
 from tests.validity import validate
 from tests.validity.schema import codes
 
@@ -337,46 +333,6 @@ def _blanked(record: Any) -> Iterator[Any]:
 def test_whatever_a_record_lacks_it_is_valid(record: Any) -> None:
     for blanked in _blanked(record):
         assert written(blanked)["id"] == record.id
-
-
-BASE = "https://example.org/fhir/v3"
-SELF = Link("self", f"{BASE}/Bundle?_id=abc2")
-STAY: dict[str, object] = json.loads(
-    '{"resourceType": "Encounter", "id": "e-1", "status": "finished",'
-    ' "subject": {"reference": "Patient/p-1"}}'
-)
-WARNING = Issue("warning", "not-supported", "foo was ignored", ("http.foo",))
-
-
-def test_a_page_in_the_order_of_the_spec() -> None:
-    """Spec 2.5."""
-    links = (SELF, Link("next", f"{BASE}/Bundle?_id=abc2&_index=2&_searchAfter=x"))
-    uuid = UUID("6f1d0a52-2f7b-4c36-9a1f-5d9b6c1e8f10")
-    entries = [*match_entries(BASE, [STAY]), outcome_entry(uuid, [WARNING])]
-    body: Any = searchset("abc2", 11, links, entries)
-    validate(body)
-    assert [*body.items()] == [
-        ("resourceType", "Bundle"),
-        ("id", "abc2"),
-        ("type", "searchset"),
-        ("total", 11),
-        ("link", [{"relation": each.relation, "url": each.url} for each in links]),
-        (
-            "entry",
-            [
-                {
-                    "fullUrl": f"{BASE}/Encounter/e-1",
-                    "resource": STAY,
-                    "search": {"mode": "match"},
-                },
-                {
-                    "fullUrl": f"urn:uuid:{uuid}",
-                    "resource": outcome_body([WARNING]),
-                    "search": {"mode": "outcome"},
-                },
-            ],
-        ),
-    ]
 
 
 def test_an_outcome_in_the_order_of_the_spec() -> None:

@@ -13,9 +13,8 @@ from adapters.contract import (
     PatientRecord,
     ResourceType,
 )
-from app.fhir.datatypes import Element
-from app.fhir.resources import resource_schemas
-from app.fhir.summary import TABLES, Summary, cut
+from app.fhir.resources import Element, resource_schemas
+from app.fhir.summary import TABLES, Presentation, Summary, cut
 from tests.app.fhir.test_schemas import CONSTANTS, ENCOUNTER
 from tests.validity import validate
 
@@ -39,7 +38,7 @@ def cut_and_checked(
 ) -> set[str]:
     """The elements that are left; all else about the part is checked here."""
     before = orjson.dumps(resource)
-    part = orjson.loads(orjson.dumps(cut(resource, summary, elements)))
+    part = orjson.loads(orjson.dumps(cut(resource, Presentation(summary, elements))))
     validate(part)
     assert orjson.dumps(resource) == before
     assert part["id"] == resource["id"]
@@ -66,7 +65,7 @@ def test_each_summary_of_a_stay(summary: Summary, kept: set[str]) -> None:
 def test_a_summary_that_loses_nothing_is_whole() -> None:
     schema = SCHEMAS[ResourceType.ORGANIZATION]
     hospital = schema.dump(OrganizationRecord("1", name="CHU"))
-    assert cut(hospital, Summary.TRUE) == hospital
+    assert cut(hospital, Presentation(Summary.TRUE)) == hospital
 
 
 def test_elements_come_with_what_is_mandatory() -> None:
@@ -79,8 +78,8 @@ def test_elements_never_hide_that_a_patient_is_merged_or_dead() -> None:
 
 
 def test_a_choice_is_named_without_its_type() -> None:
-    assert "deceasedDateTime" in cut(MERGED, elements=("deceased",))
-    assert "deceasedDateTime" in cut(MERGED, Summary.TRUE)
+    assert "deceasedDateTime" in cut(MERGED, Presentation(elements=("deceased",)))
+    assert "deceasedDateTime" in cut(MERGED, Presentation(Summary.TRUE))
 
 
 def test_a_narrative_is_what_text_keeps_and_data_drops() -> None:

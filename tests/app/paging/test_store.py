@@ -20,12 +20,12 @@ import responses
 from cryptography.fernet import Fernet
 from prometheus_client import REGISTRY
 
+import app.paging as stored_format
 from adapters.contract import Group, Position, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
 from app.errors import UnavailableError
-from app.paging import store as stored_format
-from app.paging.store import (
+from app.paging import (
     READ,
     WRITTEN,
     DecryptionError,
@@ -345,7 +345,7 @@ def test_positions_are_stored_in_full_precision(
     page = StoredPage(store.new_id("client-1"), search, start)
     (target,) = store.save(page, [start])
     assert store.load(page.id, "client-1") == page
-    assert store.follow(page.id, "client-1", target).start == start
+    assert store.load(page.id, "client-1", target).start == start
 
 
 SAMPLES = sorted(Path(__file__).parent.glob("format-*.json"))
@@ -373,7 +373,7 @@ def test_pages_of_every_known_format_are_read(
     start = Start(2, Direction.AFTER, Position(Group.KEYED, AT, 42))
     (again,) = store.save(page, [start])
     assert again == PageLink(Direction.AFTER, 2, sample["cursor"])
-    target = store.follow(sample["page"], "client-1", again)
+    target = store.load(sample["page"], "client-1", again)
     assert (target.start, target.search) == (start, page.search)
 
 

@@ -1,4 +1,8 @@
-"""The pages of searches in Redis: signed ids, encryption, stored format, commands.
+"""Search sessions: a search, its total, and its pages linked by cursors (spec 4.3).
+
+`SearchSessions` begins a search and continues it; links depend on the rows of a page, not
+on numbers (decision 10). `PageStore` holds the pages in Redis: signed ids, encryption,
+stored format, commands.
 
 Redis holds the question and the positions, never an answer (decisions 11 and 12). The
 question is stored as the client sent it and parsed again for each page; a position is
@@ -23,7 +27,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -37,12 +41,28 @@ import redis
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from adapters.contract import Group, Key, Position, ResourceType
+from adapters.contract import (
+    Adapter,
+    Group,
+    Key,
+    Page,
+    Position,
+    ResourceType,
+)
 from adapters.instrumentation import Kind, observe
-from app.errors import GonePageError, UnavailableError, UnknownResourceError
+from app.errors import (
+    BadRequestError,
+    BadValueError,
+    BusinessRuleError,
+    GonePageError,
+    UnavailableError,
+    UnknownResourceError,
+)
+from app.fhir.summary import Summary
+from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
-from app.search.parser import Parameters
-from app.stages import Stage, stage
+from app.search.parser import Context, Parameters, Search, parse_search
+from app.stages import Stage, enter
 
 WRITTEN = 1
 """The format that this release writes."""
@@ -176,39 +196,20 @@ class PageStore:
                 for target, cursor in zip(targets, cursors, strict=True)
             )
 
-    def load(self, page_id: str, client: str) -> StoredPage:
-        """Return a page of `client`, and count it as used.
+    def load(
+        self, page_id: str, client: str, link: PageLink | None = None
+    ) -> StoredPage:
+        """Return a page of `client`, or the one that its link leads to; count it as used.
 
-        Raises UnknownResourceError for an id that was not issued to this client,
-        GonePageError for one that is no longer stored, UnavailableError.
+        Raises UnknownResourceError (404) for an id or a cursor that was not issued to this
+        client, GonePageError (410) for one that is no longer stored, UnavailableError. The
+        view has refused text of another form before (412).
         """
-        return self._load(page_id, client)[0]
-
-    def follow(self, page_id: str, client: str, link: PageLink) -> StoredPage:
-        """Return the page that a link of the page `page_id` leads to.
-
-        Raises as `load` does: a forged cursor is unknown (404), one that is no longer
-        stored is gone (410). The view has refused text of another form before (412).
-        """
-        signed = client, page_id, link.direction, str(link.index)
-        if not self._signatures.is_valid(link.cursor, *signed):
-            raise _unknown_page()
-        page, links = self._load(page_id, client)
-        for field, value in links.items():
-            if value.startswith(link.cursor.encode()):
-                values = self._decrypt(page_id, field, value[CURSOR_LENGTH:])
-                target_id, start = values[0], _unpack_start(values[1])
-                if (start.direction, start.index) != (link.direction, link.index):
-                    # Somebody has exchanged the links of a page in Redis.
-                    raise gone_page()
-                return StoredPage(target_id, page.search, start)
-        raise gone_page()
-
-    def _load(
-        self, page_id: str, client: str
-    ) -> tuple[StoredPage, Mapping[bytes, bytes]]:
-        if not self._signatures.is_valid(page_id, "page", client):
-            raise _unknown_page()
+        signed = client, page_id, *((link.direction, str(link.index)) if link else ())
+        if not self._signatures.is_valid(page_id, "page", client) or (
+            link and not self._signatures.is_valid(link.cursor, *signed)
+        ):
+            raise UnknownResourceError("There is no such page of a search.")
         with self._calling_redis("load"):
             pipeline = self._redis.pipeline(transaction=False)
             pipeline.hgetall(_key(page_id))
@@ -218,17 +219,29 @@ class PageStore:
                 raise redis.InvalidResponse
         content = fields.pop(_PAGE, None)
         if content is None:
-            raise gone_page()
+            raise GonePageError
         page = _unpack_page(page_id, self._decrypt(page_id, _PAGE, content))
         if (life := self._remaining_life(page.search)) < self._idle:
             with self._calling_redis("load"):
                 self._redis.expire(_key(page_id), life)
-        return page, fields
+        return self._target(page, fields, link) if link else page
+
+    def _target(
+        self, page: StoredPage, links: Mapping[bytes, bytes], link: PageLink
+    ) -> StoredPage:
+        for field, value in links.items():
+            if value.startswith(link.cursor.encode()):
+                values = self._decrypt(page.id, field, value[CURSOR_LENGTH:])
+                target_id, start = values[0], _unpack_start(values[1])
+                # Else somebody has exchanged the links of a page in Redis.
+                if (start.direction, start.index) == (link.direction, link.index):
+                    return StoredPage(target_id, page.search, start)
+        raise GonePageError
 
     def _remaining_life(self, search: StoredSearch) -> int:
         life = min(self._idle, search.created + self._life - self.now())
         if life <= 0:
-            raise gone_page()
+            raise GonePageError
         return life
 
     def _new_link(self, page: StoredPage, target: Start) -> tuple[bytes, bytes]:
@@ -247,7 +260,7 @@ class PageStore:
         try:
             raw = self._encryption.decrypt(page_id, field, content)
         except DecryptionError as error:
-            raise gone_page() from error
+            raise GonePageError from error
         values: list[Any]
         version, *values = orjson.loads(raw)
         if version not in READ:
@@ -261,7 +274,8 @@ class PageStore:
     @contextmanager
     def _calling_redis(self, step: str) -> Iterator[None]:
         try:
-            with stage(Stage.REDIS), observe(Kind.STORE, "redis", step):
+            enter(Stage.REDIS)
+            with observe(Kind.STORE, "redis", step):
                 yield
         except REDIS_ERRORS as error:
             raise UnavailableError(
@@ -269,14 +283,129 @@ class PageStore:
             ) from error
 
 
-def gone_page() -> GonePageError:
-    """Return the answer to pages that are no longer stored (decision 14)."""
-    return GonePageError("This page is no longer kept: search again.")
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    """One page of a search, ready to be written as a Bundle.
+
+    `total` is None for a search without a count; `cut_short` says that more matched than a
+    deployment without paging returns.
+    """
+
+    id: str
+    total: int | None
+    links: tuple[PageLink, ...]
+    page: Page
+    search: Search
+    cut_short: bool
 
 
-def _unknown_page() -> UnknownResourceError:
-    """Return the one answer to ids and cursors that are not this client's (decision 14)."""
-    return UnknownResourceError("There is no such page of a search.")
+@dataclass(frozen=True, slots=True)
+class SearchSessions:
+    """Begins searches and returns their pages. Safe to share between threads."""
+
+    adapter: Adapter
+    offer: Offer
+    store: PageStore
+    context: Context
+
+    def begin(
+        self, search: Search, parameters: Parameters, client: str, *, lenient: bool
+    ) -> ResultPage:
+        """Run a new search and store it, so that its self and next links work.
+
+        Raises UnavailableError when it has a next page and Redis is away (decision 25),
+        and whatever the adapter raises.
+        """
+        page = self._rows(search, Start())
+        stored = StoredSearch(
+            client,
+            search.query.resource_type,
+            parameters,
+            lenient,
+            self._total(search, page),
+            self.adapter.fingerprint,
+            self.store.now(),
+        )
+        first = StoredPage(self.store.new_id(client), stored, Start())
+        return self._result(first, search, page)
+
+    def resume(self, stored: StoredPage, search: Search) -> ResultPage:
+        """Query the source for a stored page; raises whatever the adapter raises."""
+        page = self._rows(search, stored.start)
+        return self._result(stored, search, page)
+
+    def parse(self, stored: StoredSearch) -> Search:
+        """Parse a stored search again.
+
+        Raises GonePageError when the mapping or the offer has changed since.
+        """
+        offer = self.offer.resources.get(stored.resource_type)
+        if offer is None or stored.fingerprint != self.adapter.fingerprint:
+            raise GonePageError
+        try:
+            return parse_search(
+                stored.parameters, offer, self.context, lenient=stored.lenient
+            )
+        except (BadRequestError, BadValueError, BusinessRuleError) as error:
+            # It was valid once: the deployment has come to offer less.
+            raise GonePageError from error
+
+    def _rows(self, search: Search, start: Start) -> Page:
+        if search.presentation.summary is Summary.COUNT:
+            return Page(())
+        if start.direction is Direction.AFTER:
+            query = replace(search.query, after=start.position)
+        else:
+            is_end = start.position is None
+            query = replace(search.query, before=start.position, from_end=is_end)
+        return self.adapter.search(query)
+
+    def _total(self, search: Search, page: Page) -> int | None:
+        """Count, unless the first page shows that it is all (decision 13)."""
+        if not search.counted:
+            return None
+        if search.presentation.summary is not Summary.COUNT:
+            if not page.more:
+                return len(page.rows)
+            if page.total is not None:
+                return page.total
+        total = self.adapter.count(search.query)
+        # Rows that were deleted between page and count were still returned.
+        return max(total, len(page.rows))
+
+    def _result(self, stored: StoredPage, search: Search, page: Page) -> ResultPage:
+        offer = self.offer.resources[search.query.resource_type]
+        targets = (
+            tuple(_targets(stored.start, page, offer)) if self.offer.paging else ()
+        )
+        try:
+            links = self.store.save(stored, targets)
+        except UnavailableError:
+            if targets:
+                raise
+            links = ()
+        can_continue = self.offer.paging and page.last is not None
+        cut_short = page.more and not can_continue
+        total = stored.search.total
+        if total is not None:
+            # Rows that were added after the count are on the page all the same.
+            total = max(total, len(page.rows))
+        return ResultPage(stored.id, total, links, page, search, cut_short)
+
+
+def _targets(start: Start, page: Page, offer: ResourceOffer) -> Iterator[Start]:
+    """Yield where the links of a page lead: `previous` first, where there is one."""
+    is_forward = start.direction is Direction.AFTER
+    came_from_other_side = start.position is not None
+    can_go_back = not page.rows or page.first is not None
+    has_previous = came_from_other_side if is_forward else page.more
+    if offer.backwards and can_go_back and has_previous:
+        # A page that has lost its rows leads back to the end of what is left.
+        yield Start(max(1, start.index - 1), Direction.BEFORE, page.first)
+    goes_on = page.more and page.last is not None
+    if goes_on if is_forward else came_from_other_side:
+        # A page that has lost its rows leads on to the first rows that are left.
+        yield Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)
 
 
 def _key(page_id: str) -> str:

@@ -1,0 +1,547 @@
+"""The requests of the interface: search, page, read, and what the deployment offers.
+
+A view shows its stages in order: parse, source, redis, map, write. For the audit trail it
+leaves on `flask.g` the parameters as they came (`pairs`), the search of a page (`walked`),
+and the rows that are returned with the id of their Bundle (`shown`).
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from email.utils import formatdate
+from functools import lru_cache, partial, wraps
+from hashlib import blake2b, sha256
+from http import HTTPStatus
+from typing import Concatenate, ParamSpec
+from uuid import NAMESPACE_URL, uuid5
+
+import orjson
+from flask import Flask, Response, current_app, g, request
+from werkzeug.exceptions import NotImplemented as TransferCodingError
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.http import parse_accept_header, parse_options_header
+from werkzeug.routing import BaseConverter
+from werkzeug.sansio.http import is_resource_modified
+
+from adapters.contract import ResourceType, RowFault, SourceDataError
+from app import PATH
+from app.auth import require
+from app.errors import (
+    BadRequestError,
+    BadValueError,
+    IssueCode,
+    NotAcceptableError,
+    UnknownResourceError,
+    UnsupportedMediaTypeError,
+)
+from app.fhir.capability import capability_statement
+from app.fhir.outcome import Issue, outcome_body
+from app.fhir.resources import Element
+from app.fhir.summary import WHOLE, cut
+from app.middleware import CONTENT_TYPE, requester
+from app.observability import count_row_fault
+from app.openapi import openapi
+from app.paging import Direction, PageLink, ResultPage, is_well_formed
+from app.search.parser import (
+    ID_FORM,
+    PRESENTATION,
+    Parameters,
+    bad_value,
+    decode_form,
+    is_id,
+    parse_search,
+    read_presentation,
+    read_single_values,
+    read_summary,
+)
+from app.service import EXTENSION, Service
+from app.stages import PERSON, Stage, enter
+
+READ_SCOPES: Mapping[ResourceType, str] = {
+    ResourceType.ENCOUNTER: "ENCOUNTER_READ",
+    ResourceType.PATIENT: "PATIENT_READ",
+    ResourceType.ORGANIZATION: "ORGANIZATION_READ",
+}
+"""The scope that reading requires (spec 5.2)."""
+
+SEARCH_SCOPES: Mapping[ResourceType, str] = {
+    ResourceType.ENCOUNTER: "ENCOUNTER_SEARCH",
+    ResourceType.PATIENT: "PATIENT_SEARCH",
+    ResourceType.ORGANIZATION: "ORGANIZATION_READ",
+}
+"""The scope that searching requires (spec 5.2; decision 9 for Organization)."""
+
+_FORM = "application/x-www-form-urlencoded"
+_FHIR_JSON = "application/fhir+json"
+_FHIR_VERSION = "3.0"
+_JSON = frozenset(
+    {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
+)
+# A + that was not escaped arrives as a blank.
+_FORMATS = _JSON | {"json", "application/fhir json", "application/json fhir"}
+
+_LINKS = {
+    Direction.BEFORE: ("previous", "_searchBefore"),
+    Direction.AFTER: ("next", "_searchAfter"),
+}
+"""Relation and cursor of each link of a page (spec 4.3)."""
+_CURSORS = {cursor: direction for direction, (_, cursor) in _LINKS.items()}
+_WITHOUT_PAGING = ("_id", "_format", "_pretty")
+"""What a deployment without paging lists as offered. It reads cursors all the same: they
+are invented, or from the time before.
+"""
+_PAGE = ("_id", "_index", "_searchAfter", "_searchBefore", "_format", "_pretty")
+_INDEX = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+
+_CONDITIONS = frozenset(
+    f"HTTP_IF_{name}"
+    for name in ("MATCH", "NONE_MATCH", "MODIFIED_SINCE", "UNMODIFIED_SINCE")
+)
+"""The headers of a conditional request (RFC 9110, 13.1), as WSGI names them."""
+
+_P = ParamSpec("_P")
+
+_log = logging.getLogger(__name__)
+
+
+class Segment(BaseConverter):
+    """A part of a path that may be an id: any but `_search`, which is only for POST.
+
+    Other methods on `_search` get 405, and `Allow` says so.
+    """
+
+    regex = r"(?!_search\Z)[^/]+"
+    part_isolating = True
+
+
+def register_views(app: Flask) -> None:
+    """Add the routes; logs and metrics name requests by them, the audit by endpoints."""
+    app.url_map.merge_slashes = False
+    app.url_map.converters["default"] = Segment
+    for kind in ResourceType:
+        searching, reading = partial(search, kind), partial(read, kind)
+        name = kind.lower()
+        app.get(f"{PATH}/{kind}", endpoint=f"{name}.search")(searching)
+        app.post(f"{PATH}/{kind}/_search", endpoint=f"{name}.search")(searching)
+        app.get(f"{PATH}/{kind}/<id>", endpoint=f"{name}.read")(reading)
+    app.get(f"{PATH}/Bundle", endpoint="bundle.page")(page)
+    app.get(f"{PATH}/metadata", endpoint="metadata.metadata")(metadata)
+    app.get(f"{PATH}/openapi.json", endpoint="metadata.description")(description)
+    versions = f"{PATH}/<resource_type>/<id>/_history"
+    app.get(versions, endpoint="metadata.history")(history)
+    app.get(f"{versions}/<version>", endpoint="metadata.history")(history)
+
+
+def authenticated(
+    view: Callable[Concatenate[Service, _P], Response],
+) -> Callable[_P, Response]:
+    """Run a view only for a client with a valid token, which becomes `g.client`.
+
+    The rate limit counts each request once: for its client if the token was verified
+    before, else, before anything is verified, for the address that it comes from.
+    """
+
+    @wraps(view)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> Response:
+        service: Service = current_app.extensions[EXTENSION]
+        header = request.headers.get("Authorization")
+        client = service.authenticator.recall(header)
+        if client is not None:
+            g.client = client
+            service.throttle.count_client(client.id)
+        else:
+            address = requester(service.settings.trusted_proxies)
+            service.throttle.count_address(address)
+            g.client = service.authenticator.authenticate(header)
+        if person := request.environ.get(PERSON):
+            # Pages belong to the person, and the audit trail names them.
+            g.client = replace(g.client, id=f"{g.client.id}/{person}")
+        return view(service, *args, **kwargs)
+
+    return wrapped
+
+
+def authenticated_unless_open(
+    view: Callable[[Service], Response],
+) -> Callable[[], Response]:
+    """Run a view that shows no patient data for everybody, if a setting says so.
+
+    Else as `authenticated` does (decision 22).
+    """
+
+    @wraps(view)
+    def wrapped() -> Response:
+        service: Service = current_app.extensions[EXTENSION]
+        is_open = service.settings.open_metadata
+        return view(service) if is_open else authenticated(view)()
+
+    return wrapped
+
+
+@authenticated
+def search(service: Service, kind: ResourceType) -> Response:
+    """Answer a new search, in either form (spec 4.1, decision 1)."""
+    require(g.client, SEARCH_SCOPES[kind])
+    offer = service.offer.resources.get(kind)
+    if offer is None or not offer.searchable:
+        raise UnknownResourceError(f"{kind} is not searched here.")
+    parameters, lenient = _parameters(), _is_lenient()
+    query = parse_search(parameters, offer, service.context, lenient=lenient)
+    single = dict(parameters)
+    _check_format(single)
+    enter(Stage.SOURCE)
+    result = service.sessions.begin(query, parameters, g.client.id, lenient=lenient)
+    enter(Stage.MAP)
+    bundle = _searchset(service, result)
+    enter(Stage.WRITE)
+    return Response(_json(bundle, single), content_type=CONTENT_TYPE)
+
+
+@authenticated
+def page(service: Service) -> Response:
+    """Answer the page `_id`, or the page that its link leads to (decisions 10 and 14)."""
+    # Before any lookup: which of them is known only once the page is (decision 32).
+    require(g.client, *dict.fromkeys(SEARCH_SCOPES.values()))
+    single = _single_values(_PAGE, _PAGE if service.offer.paging else _WITHOUT_PAGING)
+    link = _link(single)
+    stored = service.sessions.store.load(single["_id"], g.client.id, link)
+    g.walked = stored.search
+    require(g.client, SEARCH_SCOPES[stored.search.resource_type])
+    enter(Stage.PARSE)
+    query = service.sessions.parse(stored.search)
+    enter(Stage.SOURCE)
+    result = service.sessions.resume(stored, query)
+    enter(Stage.MAP)
+    bundle = _searchset(service, result, [n for n, _ in g.pairs if n not in single])
+    enter(Stage.WRITE)
+    return Response(_json(bundle, single), content_type=CONTENT_TYPE)
+
+
+@authenticated
+def read(service: Service, kind: ResourceType, id: str) -> Response:
+    """Answer a read, or 304 where nothing has changed (spec 4.2, decision 19)."""
+    require(g.client, READ_SCOPES[kind])
+    single = _single_values(PRESENTATION)
+    presentation = read_presentation(single, kind)
+    if kind not in service.offer.resources:
+        raise UnknownResourceError(f"There is no such {kind}.")
+    if not is_id(id):
+        raise UnknownResourceError(f"There is no such {kind}: {ID_FORM}.")
+    enter(Stage.SOURCE)
+    try:
+        record = service.adapter.read(kind, id)
+    except SourceDataError as error:
+        if error.fault is not None:
+            count_row_fault(kind, error.fault)
+        raise
+    g.shown = (record,), None
+    enter(Stage.MAP)
+    resource = service.writers[kind](record)
+    if presentation != WHOLE:
+        resource = cut(resource, presentation)
+    enter(Stage.WRITE)
+    body = _json(resource, single)
+    response = Response(body, content_type=CONTENT_TYPE)
+    changed = record.last_updated if service.offer.resources[kind].dated else None
+    if changed is not None:
+        response.headers["Last-Modified"] = formatdate(changed.timestamp(), usegmt=True)
+    response.set_etag(sha256(body).hexdigest()[:32], weak=True)
+    if not _CONDITIONS.isdisjoint(request.environ):
+        _apply_conditions(response)
+    return response
+
+
+@authenticated_unless_open
+def metadata(service: Service) -> Response:
+    """Return the CapabilityStatement."""
+    single = _single_values(PRESENTATION)
+    # A statement is returned whole, whatever the value.
+    read_summary(single)
+    statement = capability_statement(
+        service.offer, service.settings.base_url, service.title, service.offered_since
+    )
+    return Response(_json(statement, single), content_type=CONTENT_TYPE)
+
+
+@authenticated_unless_open
+def description(service: Service) -> Response:
+    """Return the OpenAPI description."""
+    single = read_single_values(_parameters(), ("_pretty",))
+    settings = service.settings
+    body = openapi(service.offer, settings.base_url, service.title, settings.token_url)
+    content_type = "application/json;charset=UTF-8"
+    return Response(_json(body, single), content_type=content_type)
+
+
+def history(resource_type: str, id: str, version: str = "") -> Response:  # noqa: ARG001
+    """Refuse: versions are not stored (FHIR STU3 http, vread)."""
+    raise UnknownResourceError("History is not supported: versions are not kept.")
+
+
+# Parse
+
+
+def _parameters() -> Parameters:
+    """Return the parameters of the query string and, for a POST, of the form after them.
+
+    Raises UnsupportedMediaTypeError for a body that is not a form, BadRequestError for a
+    GET with a body: a filter in it would be ignored. A compressed body gets 501
+    (RFC 9112, 6.1).
+    """
+    query = request.query_string
+    g.pairs = parameters = decode_form(query) if query else []
+    if request.method != "POST":
+        if request.content_length or "Transfer-Encoding" in request.headers:
+            raise BadRequestError(
+                "A GET has no body: its parameters are in the address."
+            )
+        return parameters
+    if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
+        # The server undoes chunks and no compression: what is left is no form.
+        raise TransferCodingError
+    body = request.get_data(cache=False)
+    # Flask silently cuts a body without a length at the limit: filters would be ignored.
+    stream = request.environ["wsgi.input"]
+    if len(body) == request.max_content_length and stream.read(1):
+        raise RequestEntityTooLarge
+    if body or request.mimetype:
+        _check_form()
+    g.pairs = parameters = [*parameters, *decode_form(body)]
+    return parameters
+
+
+def _check_form() -> None:
+    charset = request.mimetype_params.get("charset", "utf-8").lower()
+    if (request.mimetype, charset) != (_FORM, "utf-8"):
+        raise UnsupportedMediaTypeError(
+            f"A search is posted as {_FORM} in UTF-8.", "http.Content-Type"
+        )
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaTypeError(
+            "A search is posted as it is, without a Content-Encoding.",
+            "http.Content-Encoding",
+        )
+
+
+def _single_values(
+    allowed: Sequence[str], offered: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Return the parameters of a request that takes no filters, once JSON is accepted."""
+    single = read_single_values(
+        _parameters(), allowed, lenient=_is_lenient(), offered=offered
+    )
+    _check_format(single)
+    return single
+
+
+def _is_lenient() -> bool:
+    """Whether the client wants unknown parameters ignored (decision 2)."""
+    header = request.headers.get("Prefer")
+    if header is None:
+        return False
+    preferences = re.split("[,;]", re.sub('[ "]', "", header).lower())
+    handling = [each for each in preferences if each.startswith("handling=")]
+    # The first one counts (RFC 7240, 2).
+    return handling[:1] == ["handling=lenient"]
+
+
+def _check_format(single: Mapping[str, str]) -> None:
+    """Raise NotAcceptableError unless the client accepts JSON of STU3 (decision 27).
+
+    `_format` wins over `Accept` (FHIR STU3 http).
+    """
+    if "_format" in single:
+        name, options = parse_options_header(single["_format"])
+        is_accepted, place = name.lower() in _FORMATS and _is_stu3(options), "_format"
+    else:
+        accept = request.headers.get("Accept")
+        is_accepted, place = not accept or _accepts_json(accept), "Accept"
+    if not is_accepted:
+        served = f"Answers are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
+        raise NotAcceptableError(served, f"http.{place}")
+
+
+@lru_cache
+def _accepts_json(accept: str) -> bool:
+    """Say whether the media ranges accept JSON; the narrowest decides (RFC 9110, 12.5.1).
+
+    Other names of JSON count as ours, and so does `text/*`, which includes one. A range of
+    another version of FHIR is none of ours.
+    """
+    ranges = (
+        (*parse_options_header(text), weight)
+        for text, weight in parse_accept_header(accept)
+    )
+    accepted = {
+        name.lower(): weight > 0
+        for name, options, weight in ranges
+        if _is_stu3(options)
+    }
+    if _FHIR_JSON in accepted:
+        return accepted[_FHIR_JSON]
+    if any(accepted.get(kind) for kind in (*_JSON, "text/*")):
+        return True
+    return accepted.get("application/*", accepted.get("*/*", False))
+
+
+def _is_stu3(options: Mapping[str, str]) -> bool:
+    return options.get("fhirversion", _FHIR_VERSION) == _FHIR_VERSION
+
+
+def _link(single: Mapping[str, str]) -> PageLink | None:
+    """Check the page id and the link of a page; return the link that is to be followed."""
+    cursors = [name for name in _CURSORS if name in single]
+    if len(cursors) == 2 and "_id" in single:
+        text = "use _searchAfter or _searchBefore, not both"
+        raise bad_value("_searchBefore", single["_searchBefore"], text)
+    is_link = bool(cursors) or "_index" in single
+    cursor = cursors[0] if cursors else "_searchAfter"
+    for name in ("_id", "_index", cursor) if is_link else ("_id",):
+        if name not in single:
+            raise BadRequestError(
+                f"Parameter '{name}' is required here.",
+                f"http.{name}",
+                code=IssueCode.REQUIRED,
+            )
+    for name in ("_id", *cursors):
+        if not is_well_formed(single[name]):
+            text = "take it from a link of a search, as it stands"
+            raise bad_value(name, single[name], text)
+    if not is_link:
+        return None
+    if not _INDEX.fullmatch(single["_index"]):
+        text = "it is the number of a page, from 1 on"
+        raise bad_value("_index", single["_index"], text)
+    return PageLink(_CURSORS[cursor], int(single["_index"]), single[cursor])
+
+
+# Map and write
+
+
+def _searchset(
+    service: Service, result: ResultPage, ignored: Sequence[str] = ()
+) -> Element:
+    """Return the Bundle of a page: links, resources and messages (spec 2.5, 4.3).
+
+    `ignored` names parameters of this request, besides those of the search.
+    """
+    rows, base_url = result.page.rows, service.settings.base_url
+    g.shown = rows, result.id
+    kind = result.search.query.resource_type
+    write = service.writers[kind]
+    resources = [write(row) for row in rows if not isinstance(row, RowFault)]
+    if (presentation := result.search.presentation) != WHOLE:
+        resources = [cut(resource, presentation) for resource in resources]
+    entries: list[Element] = [
+        {
+            "fullUrl": f"{base_url}/{kind}/{resource['id']}",
+            "resource": resource,
+            "search": {"mode": "match"},
+        }
+        for resource in resources
+    ]
+    if issues := tuple(_issues(service, result, ignored)):
+        entries.append(
+            {
+                # Named by the page's own id: its self link returns the same Bundle, and
+                # two entries never share a name (bdl-7).
+                "fullUrl": uuid5(NAMESPACE_URL, result.id).urn,
+                "resource": outcome_body(issues),
+                "search": {"mode": "outcome"},
+            }
+        )
+    address = f"{base_url}/Bundle?_id={result.id}"
+    links = [{"relation": "self", "url": address}]
+    for link in result.links:
+        relation, cursor = _LINKS[link.direction]
+        url = f"{address}&_index={link.index}&{cursor}={link.cursor}"
+        links.append({"relation": relation, "url": url})
+    return {
+        "resourceType": "Bundle",
+        "id": result.id,
+        "type": "searchset",
+        **({} if result.total is None else {"total": result.total}),
+        "link": links,
+        # FHIR has no empty lists.
+        **({"entry": entries} if entries else {}),
+    }
+
+
+def _issues(
+    service: Service, result: ResultPage, ignored: Sequence[str]
+) -> Iterator[Issue]:
+    """Yield messages about a page, none of which is an error (decision 2)."""
+    for name in dict.fromkeys((*result.search.ignored, *ignored)):
+        yield Issue(
+            "warning",
+            IssueCode.NOT_SUPPORTED,
+            f"Parameter '{name}' is not supported here and was ignored.",
+            (f"http.{name}",),
+        )
+    if result.search.capped:
+        size = result.search.query.count
+        text = f"Parameter '_count' was lowered to {size}, the most there is."
+        yield Issue("warning", IssueCode.VALUE, text, ("http._count",))
+    for row in result.page.rows:
+        if isinstance(row, RowFault):
+            yield _invalid_row(service, result.search.query.resource_type, row)
+    if result.cut_short:
+        yield Issue(
+            "information",
+            IssueCode.INCOMPLETE,
+            "More matched than is returned here, and this deployment has no further "
+            "pages: narrow the search.",
+        )
+
+
+def _invalid_row(service: Service, kind: ResourceType, fault: RowFault) -> Issue:
+    """Count and log an invalid row; return the issue with its reference (decision 16).
+
+    The reference of a resource and its fault is the same each time.
+    """
+    count_row_fault(kind, fault)
+    name = f"{kind}/{fault.id}" if fault.id else ""
+    place = f"{name} {fault.field} {fault.column}".encode()
+    reference = blake2b(place, key=service.reference_key, digest_size=6).hexdigest()
+    data = {"reference": reference, **fault.described()}
+    _log.warning("row cannot be mapped", extra={"data": data})
+    return Issue(
+        "warning",
+        IssueCode.EXCEPTION,
+        f"{name or 'One match'} cannot be shown. The operator finds why by reference "
+        f"{reference}.",
+    )
+
+
+def _json(resource: Element, single: Mapping[str, str]) -> bytes:
+    """Return a resource as JSON, indented where `_pretty` is true."""
+    is_pretty = single.get("_pretty") == "true"
+    return orjson.dumps(resource, option=orjson.OPT_INDENT_2 if is_pretty else 0)
+
+
+def _apply_conditions(response: Response) -> None:
+    """Make the response to a conditional request 304 where nothing has changed.
+
+    Raises BadValueError as RFC 9110 says (13.1.1, 13.1.4). If-Match compares strong ETags,
+    and ours are weak: only `*` holds, for what is there.
+    """
+    if_match = request.headers.get("If-Match")
+    since, changed = request.if_unmodified_since, response.last_modified
+    if if_match is not None:
+        if if_match.strip() != "*":
+            raise _precondition("If-Match", ": an ETag is weak here, only * holds")
+    elif since and changed and changed > since:
+        raise _precondition("If-Unmodified-Since")
+    if not is_resource_modified(
+        http_if_none_match=request.headers.get("If-None-Match"),
+        http_if_modified_since=request.headers.get("If-Modified-Since"),
+        etag=response.headers["ETag"],
+        last_modified=response.headers.get("Last-Modified"),
+    ):
+        response.status_code = HTTPStatus.NOT_MODIFIED
+
+
+def _precondition(name: str, hint: str = "") -> BadValueError:
+    text = f"The precondition {name} does not hold{hint}."
+    return BadValueError(text, f"http.{name}", code=IssueCode.CONFLICT)
