@@ -169,8 +169,16 @@ def clock():
 
 
 @pytest.fixture
-def keys(clock):
-    return KeySource(Provider(KEY_SET_URL, 2), fresh=300, retry=10, clock=clock)
+def given(tmp_path):
+    """The settings: a key set is fresh for 300 seconds, and fetched again after 10."""
+    mapping = tmp_path / "mapping.yaml"
+    mapping.touch()
+    return provider.settings(mapping)
+
+
+@pytest.fixture
+def keys(clock, given):
+    return KeySource(given, KEY_SET_URL, clock=clock)
 
 
 def test_a_key_set_is_fetched_once_while_it_is_fresh(keys, mock, clock):
@@ -317,13 +325,12 @@ def test_a_name_that_does_not_fit_costs_no_fetch(keys, mock, clock):
 
 
 @pytest.fixture
-def another(clock, tmp_path):
+def another(clock, given, tmp_path):
     """Return a function that makes the key source of another process."""
 
     def begun():
         kept = tmp_path / "keys"
-        source = Provider(KEY_SET_URL, 2)
-        return KeySource(source, fresh=300, retry=10, clock=clock, saved=kept)
+        return KeySource(given, KEY_SET_URL, clock=clock, saved=kept)
 
     return begun
 
@@ -371,7 +378,7 @@ def test_no_private_part_of_a_key_is_kept(another, mock, tmp_path):
     another().find("rsa-1", "RS256")
     (kept,) = json.loads((tmp_path / "keys").read_bytes())["keys"]
     assert open_handed["keys"][0].keys() - kept.keys() >= {"d", "p", "q"}
-    assert [each.name for each in tmp_path.iterdir()] == ["keys"]
+    assert {each.name for each in tmp_path.iterdir()} == {"keys", "mapping.yaml"}
 
 
 BAD_ANSWERS = {

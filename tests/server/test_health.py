@@ -21,7 +21,7 @@ from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
 from app import create_app
 from app.audit import FileSink
-from app.auth import key_source
+from app.jwks import KeySource
 from app.middleware import register_errors
 from app.observability import SOURCE_HELD_BACK
 from app.redis_client import connect
@@ -128,8 +128,7 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
 def test_keys_once_fetched_are_enough(hospital: Path) -> None:
     clock = provider.Clock()
     settings = provider.settings(hospital, KEY_SET_SECONDS="10")
-    keys = key_source(settings, settings.key_set_url, clock)
-    assert keys is not None
+    keys = KeySource(settings, provider.KEY_SET_URL, clock=clock)
     with responses.RequestsMock() as mock:
         mock.get(provider.KEY_SET_URL, status=503)
         assert health.check_keys(keys)
