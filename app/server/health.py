@@ -32,13 +32,13 @@ from prometheus_client import (
     multiprocess,
 )
 
-from adapters.contract import Adapter
+from adapters.contract import Adapter, AdapterError
 from app.audit import FileSink, audit_file
 from app.config import AuditFailure, Settings
 from app.errors import UnavailableError
 from app.jwks import KeySource
 from app.observability import PART_READY, SOURCE_HELD_BACK
-from app.redis_client import connect
+from app.redis_client import REDIS_ERRORS, connect
 from app.server import WAITING_PER_THREAD
 from app.server.reload import StateDirectory
 from app.service import EXTENSION, Service
@@ -274,7 +274,10 @@ def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
 
 def check_source(adapter: Adapter) -> tuple[str, ...]:
     """Check that the source answers and still has what the mapping names."""
-    texts = (problem.text for problem in adapter.check() if problem.serious)
+    try:
+        texts = [problem.text for problem in adapter.check() if problem.serious]
+    except AdapterError as error:
+        texts = [str(error)]
     # Where nobody answers, each section reports the same.
     return tuple(dict.fromkeys(texts))
 
@@ -292,9 +295,12 @@ def check_breakers() -> tuple[str, ...]:
 def check_refused(file: Path) -> tuple[str, ...]:
     """Check whether the last mapping that was to be served has been refused."""
     try:
-        problems = file.read_text("utf-8").splitlines()
+        # The master may be about to write it.
+        problems = file.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return ()
+    except OSError as error:
+        return (f"what was refused cannot be read ({error.strerror})",)
     return ("refused; the one before is served", *problems)
 
 
@@ -315,7 +321,7 @@ def check_redis(client: redis.Redis) -> tuple[str, ...]:
     """Check that Redis answers."""
     try:
         client.ping()
-    except redis.RedisError as error:
+    except REDIS_ERRORS as error:
         return (f"does not answer ({type(error).__name__})",)
     return ()
 

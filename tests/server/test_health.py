@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import responses
@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from werkzeug.test import Client
 
 from adapters import open_adapter
-from adapters.contract import Problem
+from adapters.contract import Problem, SourceUnavailableError
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
 from app import create_app
@@ -91,6 +91,15 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     adapter.close()
 
 
+def test_an_adapter_that_raises_is_a_problem_and_ends_no_check() -> None:
+    class Raises:
+        def check(self) -> NoReturn:
+            raise SourceUnavailableError("The source does not answer.")
+
+    watch = Watch({"source": lambda: health.check_source(Raises())})  # type: ignore[arg-type]
+    assert watch.look().problems == {"source": ("The source does not answer.",)}
+
+
 @pytest.mark.parametrize("part", ["redis", "mapping", "guard", "counts"])
 def test_parts_that_are_optional_are_reported_alone(part: str) -> None:
     readiness = Readiness({"source": (), part: ("away",)})
@@ -110,6 +119,12 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
     assert health.check_refused(file) == ()
     file.write_text("a.yaml:1:1: wrong\nb", "utf-8")
     assert health.check_refused(file)[1:] == ("a.yaml:1:1: wrong", "b")
+    # In the middle of being written, and where it cannot be read at all.
+    file.write_bytes("é".encode()[:1])
+    assert len(health.check_refused(file)) == 2
+    file.unlink()
+    file.mkdir()
+    assert health.check_refused(file)
     assert health.check_room(tmp_path) == ()
     assert health.check_room(tmp_path / "nowhere")
     folder = tmp_path / "audit"
