@@ -47,7 +47,7 @@ def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
     settings = {"REDIS_URL": redis_server.url, "SEAL_KEYS": ""}
     with running(tmp_path, edges(tmp_path), environ, command, **settings) as service:
         assert service.get(READ).status == 200
-        assert service.get("Encounter?_count=1").status == 200
+        assert service.page("Encounter?_count=1").status == 200
         service.until(lambda: len(service.workers()) == 2)
         assert (tmp_path / "state" / "mapping.kept").is_file()
         assert psutil.Process(service.process.pid).name() == psutil.Process().name()
