@@ -16,7 +16,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, NoReturn
@@ -103,8 +102,8 @@ class Worker:
                 is_live = not self._limit.is_stuck
                 return _json({"live": is_live}, 200 if is_live else 503)
             case "/ready":
-                readiness = self.watch.readiness
-                return _json(readiness.body(), 200 if readiness.ready else 503)
+                body = self.watch.body()
+                return _json(body, 200 if body["ready"] else 503)
             case "/metrics":
                 return Response(metrics(), content_type=CONTENT_TYPE_LATEST)
         return _json({"paths": PATHS}, 404)
@@ -199,42 +198,34 @@ class RequestLimit:
             self.leave()
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """The results of the last checks: the problems of each part, none where it is fine."""
+class Watch:
+    """Runs the checks again and again, and logs what changes.
 
-    problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    `problems` are those of each part at the last look, none where it is fine.
+    """
 
-    @property
-    def ready(self) -> bool:
-        """Whether every part that is required has been checked and is fine."""
-        required = self.problems.keys() - OPTIONAL
-        return bool(required) and not any(self.problems[name] for name in required)
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = checks
+        self.problems: Mapping[str, tuple[str, ...]] = {}
 
-    def body(self) -> dict[str, object]:
-        """Return the body of `/ready`."""
+    def body(self) -> dict[str, Any]:
+        """Return the body of `/ready`: ready is where every required part is fine."""
         parts = {
             name: {"ready": not problems, "problems": list(problems)}
             for name, problems in self.problems.items()
         }
-        return {"ready": self.ready, "parts": parts}
+        required = parts.keys() - OPTIONAL
+        is_ready = bool(required) and all(parts[name]["ready"] for name in required)
+        return {"ready": is_ready, "parts": parts}
 
-
-class Watch:
-    """Runs the checks again and again, and logs what changes."""
-
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = checks
-        self.readiness = Readiness()
-
-    def look(self) -> Readiness:
-        """Run every check now."""
+    def look(self) -> bool:
+        """Run every check now; return whether all that is required is fine."""
         problems = {name: check() for name, check in self._checks.items()}
         for name, now in problems.items():
-            _log_change(name, self.readiness.problems.get(name, ()), now)
+            _log_change(name, self.problems.get(name, ()), now)
             PART_READY.labels(name).set(not now)
-        self.readiness = Readiness(problems)
-        return self.readiness
+        self.problems = problems
+        return bool(self.body()["ready"])
 
     def run(self, seconds: float) -> NoReturn:
         """Run every check each so many seconds."""

@@ -26,7 +26,7 @@ from app.middleware import register_errors
 from app.observability import SOURCE_HELD_BACK
 from app.redis_client import connect
 from app.server import health
-from app.server.health import Readiness, RequestLimit, Watch, Worker
+from app.server.health import RequestLimit, Watch, Worker
 from app.server.reload import (
     RefusedError,
     StateDirectory,
@@ -70,17 +70,17 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
 ) -> None:
     adapter = open_adapter(load_mapping(hospital, os.environ))
     watch = Watch({"source": lambda: health.check_source(adapter)})
-    assert not watch.readiness.ready, "nothing has been checked"
-    assert watch.look().ready
+    assert not watch.body()["ready"], "nothing has been checked"
+    assert watch.look()
     change("ALTER TABLE stays RENAME COLUMN visit TO venue")
-    assert not watch.look().ready
-    assert not watch.look().ready
+    assert not watch.look()
+    assert not watch.look()
     events = [r for r in caplog.records if r.getMessage() == "not ready"]
     (problem,) = [r.data["problem"] for r in events]  # type: ignore[attr-defined]
     assert "visit" in problem
     assert str(hospital) in problem
     change("ALTER TABLE stays RENAME COLUMN venue TO visit")
-    assert watch.look().ready
+    assert watch.look()
     assert caplog.records[-1].getMessage() == "ready again"
     assert REGISTRY.get_sample_value("encounters_part_ready", {"part": "source"}) == 1
     adapter.close()
@@ -97,19 +97,22 @@ def test_an_adapter_that_raises_is_a_problem_and_ends_no_check() -> None:
             raise SourceUnavailableError("The source does not answer.")
 
     watch = Watch({"source": lambda: health.check_source(Raises())})  # type: ignore[arg-type]
-    assert watch.look().problems == {"source": ("The source does not answer.",)}
+    assert not watch.look()
+    assert watch.problems == {"source": ("The source does not answer.",)}
 
 
 @pytest.mark.parametrize("part", ["redis", "mapping", "guard", "counts"])
 def test_parts_that_are_optional_are_reported_alone(part: str) -> None:
-    readiness = Readiness({"source": (), part: ("away",)})
-    assert readiness.ready
-    assert readiness.body()["parts"][part] == {  # type: ignore[index]
-        "ready": False,
-        "problems": ["away"],
-    }
-    assert not Readiness({part: ()}).ready
-    assert not Readiness({"source": (), "audit": ("full",)}).ready
+    def looked(**problems: tuple[str, ...]) -> Watch:
+        watch = Watch({name: lambda p=p: p for name, p in problems.items()})  # type: ignore[misc]
+        watch.look()
+        return watch
+
+    watch = looked(source=(), **{part: ("away",)})
+    assert watch.body()["ready"]
+    assert watch.body()["parts"][part] == {"ready": False, "problems": ["away"]}
+    assert not looked(**{part: ()}).body()["ready"]
+    assert not looked(source=(), audit=("full",)).body()["ready"]
 
 
 def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
