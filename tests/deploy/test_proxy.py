@@ -209,8 +209,10 @@ def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) ->
         slow = [stack.enter_context(stalled(proxy, n)) for n in range(SLOW_CLIENTS)]
         for _ in range(3):
             for client in slow:
-                # They drip: nothing but blanks, a byte at a time.
-                client.send(b" ")
+                # They drip: nothing but blanks, a byte at a time. On a busy machine the
+                # first of them have had their ten seconds.
+                with suppress(OSError):
+                    client.send(b" ")
             token = {"Authorization": provider.bearer(provider.sign())}
             assert proxy.ask(STAY, token).status == 200
             assert service.operations("/live").status == 200
