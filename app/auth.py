@@ -14,9 +14,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 from authlib.integrations.requests_client.oauth2_session import OAuth2ClientAuth
 from authlib.oauth2.rfc6749 import (
@@ -42,7 +41,7 @@ from app.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from app.jwks import Address, IdentityError, KeySource, Metadata, Provider
+from app.jwks import Address, IdentityError, KeySource, Provider, ProviderAddresses
 
 ALGORITHMS = frozenset(
     {
@@ -109,32 +108,23 @@ class Authenticator:
 
     def __init__(
         self,
-        signed: "SignedTokens | None",
-        opaque: "IntrospectedTokens | None",
-        clock: Callable[[], float],
-    ) -> None:
-        self.keys = signed.keys if signed else None
-        self._signed = signed
-        self._opaque = opaque
-        self._cache = TokenCache(clock)
-
-    @classmethod
-    def from_settings(
-        cls,
         settings: Settings,
         *,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
-    ) -> Self:
-        """Return the authenticator of a deployment; it does not call the provider yet."""
-        claims = ClaimsReader(settings, clock)
+    ) -> None:
+        """Prepare for the tokens of a deployment; the provider is not called yet."""
         addresses = ProviderAddresses.of(settings, monotonic)
-        keys = key_source(settings, addresses.key_set, monotonic)
-        signed = SignedTokens(keys, claims) if keys else None
-        opaque = None
+        directory = settings.state_directory
+        self._claims = ClaimsReader(settings, clock)
+        self._cache = TokenCache(clock)
+        self.keys: KeySource | None = None
+        self._opaque: IntrospectedTokens | None = None
+        if address := addresses.key_set:
+            saved = directory / "keys" if directory else None
+            self.keys = KeySource(settings, address, clock=monotonic, saved=saved)
         if address := addresses.introspection:
-            opaque = IntrospectedTokens(address, settings, claims, clock)
-        return cls(signed, opaque, clock)
+            self._opaque = IntrospectedTokens(address, settings, self._claims, clock)
 
     def recall(self, authorization: str | None) -> Client | None:
         """Return the client of a token that was verified before, None of any other."""
@@ -165,21 +155,22 @@ class Authenticator:
         version = self._key_version(token)
         if client := self._cache.get(token, version):
             return client
-        verifier = self._verifier(token)
-        assert verifier is not None  # the settings require one
-        verified = verifier.verify(token)
+        if self.keys and self._is_signed(token):
+            claims = signed_claims(token, self.keys)
+            client = self._claims.read(claims, required=True)
+            verified = Verified(client, claims["exp"])
+        else:
+            assert self._opaque is not None  # the settings require one of both
+            verified = self._opaque.verify(token)
         self._cache.put(token, verified, version)
         return verified.client
 
-    def _verifier(self, token: str) -> "SignedTokens | IntrospectedTokens | None":
+    def _is_signed(self, token: str) -> bool:
         # Three parts are a signed token's, wherever signed tokens are accepted at all.
-        if self._signed and (token.count(".") == 2 or self._opaque is None):
-            return self._signed
-        return self._opaque
+        return token.count(".") == 2 or self._opaque is None
 
     def _key_version(self, token: str) -> int:
-        is_signed = self._verifier(token) is self._signed
-        return self.keys.freshen() if self.keys and is_signed else 0
+        return self.keys.freshen() if self.keys and self._is_signed(token) else 0
 
 
 def _bearer_token(authorization: str | None) -> str | None:
@@ -320,22 +311,6 @@ def _bad_token(error: JoseError) -> BadTokenError:
     return BadTokenError(type(error).__name__)
 
 
-class SignedTokens:
-    """Verifies JSON Web Tokens against a key set. Safe to share between threads."""
-
-    def __init__(self, keys: KeySource, claims: ClaimsReader) -> None:
-        self.keys = keys
-        self._claims = claims
-
-    def verify(self, token: str) -> Verified:
-        """Return the client of a signed token.
-
-        Raises BadTokenError, UnavailableError if there is no key to check it with.
-        """
-        claims = signed_claims(token, self.keys)
-        return Verified(self._claims.read(claims, required=True), claims["exp"])
-
-
 def signed_claims(token: str, keys: KeySource) -> dict[str, Any]:
     """Return the claims of a token that one of the keys signed; they are not checked.
 
@@ -425,51 +400,3 @@ class IntrospectedTokens:
             raise UnavailableError(
                 "The token cannot be checked at the moment. Try again later."
             ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderAddresses:
-    """Where the provider's keys are, and where tokens are introspected; None for nowhere.
-
-    A setting wins. Else the metadata of the issuer says it, once it is needed.
-    """
-
-    key_set: Address | None
-    introspection: Address | None
-
-    @classmethod
-    def of(cls, settings: Settings, monotonic: Callable[[], float]) -> Self:
-        """Return the addresses of a deployment."""
-        key_set: Address | None = settings.key_set_url
-        introspection: Address | None = settings.introspection_url
-        if introspection is not None or (
-            key_set is not None and not settings.introspection_client_id
-        ):
-            return cls(key_set, introspection)
-        metadata = Metadata(
-            settings.issuer,
-            settings.identity_timeout_seconds,
-            settings.allows_provider,
-            fresh=settings.key_set_seconds,
-            retry=settings.key_set_retry_seconds,
-            clock=monotonic,
-        )
-        if settings.introspection_client_id:
-            introspection = partial(metadata.address, "introspection_endpoint")
-        return cls(key_set or partial(metadata.address, "jwks_uri"), introspection)
-
-
-def key_source(
-    settings: Settings, address: Address | None, monotonic: Callable[[], float]
-) -> KeySource | None:
-    """Return the provider's keys; None if all tokens are introspected."""
-    if address is None:
-        return None
-    directory = settings.state_directory
-    return KeySource(
-        Provider(address, settings.identity_timeout_seconds),
-        fresh=settings.key_set_seconds,
-        retry=settings.key_set_retry_seconds,
-        clock=monotonic,
-        saved=directory / "keys" if directory else None,
-    )

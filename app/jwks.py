@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from threading import Lock, local
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import orjson
@@ -29,6 +30,7 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
 from adapters.instrumentation import Kind, observe
+from app.config import Settings
 from app.errors import UnavailableError
 
 MAX_RESPONSE_BYTES = 262144
@@ -93,10 +95,6 @@ class Provider:
         except (requests.RequestException, HTTPError, OSError) as error:
             raise IdentityError(type(error).__name__) from error
 
-    def close(self) -> None:
-        """Close the connections of this thread."""
-        self._session().close()
-
     def _session(self) -> requests.Session:
         session: requests.Session | None = getattr(self._threads, "session", None)
         if session is None:
@@ -135,28 +133,19 @@ def _object(body: bytes) -> dict[str, object]:
 
 
 class Metadata:
-    """What an issuer publishes about itself: its addresses. Safe to share between threads.
+    """What the issuer publishes about itself: its addresses. Safe to share between threads.
 
-    `fresh` and `retry` are in seconds, `clock` is monotonic; `is_allowed` accepts an address
-    that is published. Addresses that were read once are used while the issuer is away.
+    `clock` is monotonic. Addresses that were read once are used while the issuer is away.
     Source: OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3.
     """
 
     def __init__(
-        self,
-        issuer: str,
-        timeout: float,
-        is_allowed: Callable[[str], bool],
-        *,
-        fresh: float,
-        retry: float,
-        clock: Callable[[], float] = time.monotonic,
+        self, settings: Settings, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._issuer = issuer
-        self._providers = [Provider(url, timeout) for url in metadata_urls(issuer)]
-        self._is_allowed = is_allowed
-        self._fresh = fresh
-        self._retry = retry
+        urls = metadata_urls(settings.issuer)
+        timeout = settings.identity_timeout_seconds
+        self._providers = [Provider(url, timeout) for url in urls]
+        self._settings = settings
         self._clock = clock
         self._content: dict[str, object] = {}
         self._next_at = -math.inf
@@ -175,7 +164,7 @@ class Metadata:
         url = self._content.get(name)
         if not isinstance(url, str):
             raise IdentityError(f"no metadata that names {name}")
-        if not self._is_allowed(url):
+        if not self._settings.allows_provider(url):
             raise IdentityError(f"{name} of the metadata is not an https address")
         return url
 
@@ -186,7 +175,7 @@ class Metadata:
         for provider in self._providers:
             try:
                 content = provider.fetch()
-                if content.get("issuer") != self._issuer:
+                if content.get("issuer") != self._settings.issuer:
                     raise IdentityError("metadata of another issuer")
             except IdentityError as error:
                 _log.warning(
@@ -194,9 +183,9 @@ class Metadata:
                 )
             else:
                 self._content = content
-                self._next_at = self._clock() + self._fresh
+                self._next_at = self._clock() + self._settings.key_set_seconds
                 return
-        self._next_at = self._clock() + self._retry
+        self._next_at = self._clock() + self._settings.key_set_retry_seconds
 
 
 def metadata_urls(issuer: str) -> tuple[str, str]:
@@ -205,6 +194,32 @@ def metadata_urls(issuer: str) -> tuple[str, str]:
     parts = urlsplit(issuer)
     path = f"/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
     return openid, parts._replace(path=path).geturl()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAddresses:
+    """Where the provider's keys are, and where tokens are introspected; None for nowhere.
+
+    A setting wins. Else the metadata of the issuer says it, once it is needed.
+    """
+
+    key_set: Address | None
+    introspection: Address | None
+
+    @classmethod
+    def of(
+        cls, settings: Settings, clock: Callable[[], float] = time.monotonic
+    ) -> Self:
+        """Return the addresses of a deployment."""
+        key_set, introspection = settings.key_set_url, settings.introspection_url
+        introspects = settings.introspection_client_id is not None
+        if introspection or (key_set and not introspects):
+            return cls(key_set, introspection)
+        address = Metadata(settings, clock).address
+        return cls(
+            key_set or partial(address, "jwks_uri"),
+            partial(address, "introspection_endpoint") if introspects else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,25 +232,24 @@ class KeySet:
 
 
 class KeySource:
-    """The keys behind one URL. Safe to share between threads.
+    """The keys at one address. Safe to share between threads.
 
-    `fresh` and `retry` are in seconds, `clock` is monotonic. `saved` is a file for the key
-    set that was fetched last; it holds public keys only.
+    `clock` is monotonic. `saved` is a file for the key set that was fetched last; it holds
+    public keys only.
     """
 
     def __init__(
         self,
-        provider: Provider,
+        settings: Settings,
+        address: Address,
         *,
-        fresh: float,
-        retry: float,
         clock: Callable[[], float] = time.monotonic,
         saved: Path | None = None,
     ) -> None:
-        self._provider = provider
+        self._provider = Provider(address, settings.identity_timeout_seconds)
         self._saved = saved
-        self._fresh = fresh
-        self._retry = retry
+        self._fresh = settings.key_set_seconds
+        self._retry = settings.key_set_retry_seconds
         self._clock = clock
         self._keys: KeySet | None = None
         self._paused_at = -math.inf

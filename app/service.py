@@ -65,7 +65,7 @@ class Service:
             adapter=adapter,
             offer=offer,
             context=context,
-            authenticator=Authenticator.from_settings(settings),
+            authenticator=Authenticator(settings),
             throttle=throttle,
             sessions=SearchSessions(adapter, offer, store, context),
             writers={kind: compiled(schema) for kind, schema in schemas.items()},

@@ -57,7 +57,6 @@ SYSTEM = (
     "server/test_reload.py",
     "server/test_rotation.py",
     "server/test_start.py",
-    "server/test_stop.py",
     "test_release.py",
     "clients/test_walkers.py",
     "docs/test_guide.py",

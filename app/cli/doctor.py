@@ -36,7 +36,6 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceConfig, SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.engine import COUNTS, Database
-from app.auth import ProviderAddresses
 from app.cli.check import (
     FINDINGS,
     FINE,
@@ -53,7 +52,13 @@ from app.config import (
     Settings,
     SettingsError,
 )
-from app.jwks import Address, IdentityError, Metadata, usable_keys
+from app.jwks import (
+    Address,
+    IdentityError,
+    Metadata,
+    ProviderAddresses,
+    usable_keys,
+)
 from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
 from app.tls import refused_sources, remedy_of
 
@@ -149,7 +154,7 @@ def checks_of(settings: Settings) -> Iterator[Check]:
         yield Check("operations port", partial(_check_operations, bind))
     yield from _mapping_checks(settings)
     yield Check("redis", partial(_check_redis, settings))
-    addresses = ProviderAddresses.of(settings, time.monotonic)
+    addresses = ProviderAddresses.of(settings)
     if address := addresses.key_set:
         ask = partial(_check_key_set, settings)
         fault = "no token can be checked (503)", "ENCOUNTERS_KEY_SET_URL"
@@ -578,10 +583,7 @@ def _check_introspection(settings: Settings, url: str) -> Findings:
 
 def _check_explorer(settings: Settings) -> Findings:
     """Check that people can log in: the metadata of the issuer has to name where."""
-    seconds = settings.identity_timeout_seconds
-    metadata = Metadata(
-        settings.issuer, seconds, settings.allows_provider, fresh=seconds, retry=seconds
-    )
+    metadata = Metadata(settings)
     for name in ("authorization_endpoint", "token_endpoint"):
         try:
             metadata.address(name)

@@ -16,7 +16,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, NoReturn
@@ -32,13 +31,13 @@ from prometheus_client import (
     multiprocess,
 )
 
-from adapters.contract import Adapter
+from adapters.contract import Adapter, AdapterError
 from app.audit import FileSink, audit_file
 from app.config import AuditFailure, Settings
 from app.errors import UnavailableError
 from app.jwks import KeySource
 from app.observability import PART_READY, SOURCE_HELD_BACK
-from app.redis_client import connect
+from app.redis_client import REDIS_ERRORS, connect
 from app.server import WAITING_PER_THREAD
 from app.server.reload import StateDirectory
 from app.service import EXTENSION, Service
@@ -106,8 +105,8 @@ class Worker:
                 is_live = not self._limit.is_stuck
                 return _json({"live": is_live}, 200 if is_live else 503)
             case "/ready":
-                readiness = self.watch.readiness
-                return _json(readiness.body(), 200 if readiness.ready else 503)
+                body = self.watch.body()
+                return _json(body, 200 if body["ready"] else 503)
             case "/metrics":
                 return Response(metrics(), content_type=CONTENT_TYPE_LATEST)
         return _json({"paths": PATHS}, 404)
@@ -202,42 +201,34 @@ class RequestLimit:
             self.leave()
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """The results of the last checks: the problems of each part, none where it is fine."""
+class Watch:
+    """Runs the checks again and again, and logs what changes.
 
-    problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    `problems` are those of each part at the last look, none where it is fine.
+    """
 
-    @property
-    def ready(self) -> bool:
-        """Whether every part that is required has been checked and is fine."""
-        required = self.problems.keys() - OPTIONAL
-        return bool(required) and not any(self.problems[name] for name in required)
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = checks
+        self.problems: Mapping[str, tuple[str, ...]] = {}
 
-    def body(self) -> dict[str, object]:
-        """Return the body of `/ready`."""
+    def body(self) -> dict[str, Any]:
+        """Return the body of `/ready`: ready is where every required part is fine."""
         parts = {
             name: {"ready": not problems, "problems": list(problems)}
             for name, problems in self.problems.items()
         }
-        return {"ready": self.ready, "parts": parts}
+        required = parts.keys() - OPTIONAL
+        is_ready = bool(required) and all(parts[name]["ready"] for name in required)
+        return {"ready": is_ready, "parts": parts}
 
-
-class Watch:
-    """Runs the checks again and again, and logs what changes."""
-
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = checks
-        self.readiness = Readiness()
-
-    def look(self) -> Readiness:
-        """Run every check now."""
+    def look(self) -> bool:
+        """Run every check now; return whether all that is required is fine."""
         problems = {name: check() for name, check in self._checks.items()}
         for name, now in problems.items():
-            _log_change(name, self.readiness.problems.get(name, ()), now)
+            _log_change(name, self.problems.get(name, ()), now)
             PART_READY.labels(name).set(not now)
-        self.readiness = Readiness(problems)
-        return self.readiness
+        self.problems = problems
+        return bool(self.body()["ready"])
 
     def run(self, seconds: float) -> NoReturn:
         """Run every check each so many seconds."""
@@ -277,7 +268,10 @@ def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
 
 def check_source(adapter: Adapter) -> tuple[str, ...]:
     """Check that the source answers and still has what the mapping names."""
-    texts = (problem.text for problem in adapter.check() if problem.serious)
+    try:
+        texts = [problem.text for problem in adapter.check() if problem.serious]
+    except AdapterError as error:
+        texts = [str(error)]
     # Where nobody answers, each section reports the same.
     return tuple(dict.fromkeys(texts))
 
@@ -295,9 +289,12 @@ def check_breakers() -> tuple[str, ...]:
 def check_refused(file: Path) -> tuple[str, ...]:
     """Check whether the last mapping that was to be served has been refused."""
     try:
-        problems = file.read_text("utf-8").splitlines()
+        # The master may be about to write it.
+        problems = file.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return ()
+    except OSError as error:
+        return (f"what was refused cannot be read ({error.strerror})",)
     return ("refused; the one before is served", *problems)
 
 
@@ -318,7 +315,7 @@ def check_redis(client: redis.Redis) -> tuple[str, ...]:
     """Check that Redis answers."""
     try:
         client.ping()
-    except redis.RedisError as error:
+    except REDIS_ERRORS as error:
         return (f"does not answer ({type(error).__name__})",)
     return ()
 

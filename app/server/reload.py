@@ -89,19 +89,20 @@ class Reload:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._file = settings.mapping
-        self._temporary: list[str] = []
-        configured = settings.state_directory or _of_systemd()
         try:
-            path = configured or Path(self._new_temporary("state"))
+            self._temporary = Path(tempfile.mkdtemp(prefix="encounters-"))
+            path = (
+                settings.state_directory or _of_systemd() or self._temporary / "state"
+            )
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            metrics = self._new_temporary("metrics")
+            metrics = self._temporary / "metrics"
+            metrics.mkdir()
         except OSError as error:
             fault = f"{PREFIX}STATE_DIRECTORY cannot be created ({error.strerror})."
             raise SettingsError((fault,)) from error
         self.state = StateDirectory(path)
         os.environ[f"{PREFIX}STATE_DIRECTORY"] = str(path)
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
 
     def start(self) -> None:
         """Check the mapping. Raises RefusedError where there is none to serve."""
@@ -121,25 +122,19 @@ class Reload:
         findings = self._run_check()
         self._report(findings)
         if not findings:
-            data = {"file": str(self._file)}
+            data = {"file": str(self._settings.mapping)}
             _log.warning("mapping passed", extra={"data": data})
             # Workers that are forked later know the secrets of files as they are now.
             with suppress(MappingError):
                 load_mapping(self.state.mapping, os.environ)
 
     def remove_temporary(self) -> None:
-        """Remove the directories that end with the service."""
-        for path in self._temporary:
-            shutil.rmtree(path, ignore_errors=True)
-
-    def _new_temporary(self, name: str) -> str:
-        path = tempfile.mkdtemp(prefix=f"encounters-{name}-")
-        self._temporary.append(path)
-        return path
+        """Remove the directory that ends with the service."""
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _run_check(self) -> str:
         """Return the findings, none for a mapping that passes."""
-        environ = {**os.environ, f"{PREFIX}MAPPING": str(self._file)}
+        environ = {**os.environ, f"{PREFIX}MAPPING": str(self._settings.mapping)}
         # What the check counts was not served.
         del environ["PROMETHEUS_MULTIPROC_DIR"]
         try:

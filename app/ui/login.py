@@ -22,7 +22,7 @@ from joserfc.errors import JoseError
 from app.auth import BadTokenError, signed_claims
 from app.config import Settings
 from app.errors import UnavailableError
-from app.jwks import IdentityError, KeySource, Metadata, Provider
+from app.jwks import IdentityError, KeySource, Metadata
 
 MOST_NAME = 80
 
@@ -64,19 +64,9 @@ class Login:
         self._settings = settings
         self._redirect_uri = redirect_uri
         self._clock = clock
-        self._metadata = Metadata(
-            settings.issuer,
-            settings.identity_timeout_seconds,
-            settings.allows_provider,
-            fresh=settings.key_set_seconds,
-            retry=settings.key_set_retry_seconds,
-        )
+        self._metadata = Metadata(settings)
         address = settings.key_set_url or partial(self._metadata.address, "jwks_uri")
-        self._keys = KeySource(
-            Provider(address, settings.identity_timeout_seconds),
-            fresh=settings.key_set_seconds,
-            retry=settings.key_set_retry_seconds,
-        )
+        self._keys = KeySource(settings, address)
 
     def start(self) -> Started:
         """Begin a login. Raises UnavailableError."""

@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
 CHART = ROOT / "deploy" / "chart"
 
+EXPLORER = "explorer.example.org"
+"""The host name of the explorer in the manifests, which are examples."""
+
 HEAD = "# Rendered from ../chart by `make manifests`: change the chart.\n"
 
 _VERSIONS = (
@@ -56,12 +59,24 @@ def versioned() -> dict[Path, str]:
 
 def manifests(program: str) -> Iterator[tuple[Path, str]]:
     """Yield each plain manifest; settings, mapping and image are for kustomize to fill in."""
-    values = f"image.repository=encounters,image.tag={version()},configMaps=false"
+    for name, text in _rendered(program):
+        yield FOLDER / name, text
+    # Of the explorer its Ingress alone: the rest are patches of the others.
+    ingress = dict(_rendered(program, f"explorer.host={EXPLORER}"))["explorer.yaml"]
+    yield FOLDER / "explorer" / "ingress.yaml", ingress
+
+
+def _rendered(program: str, *values: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file of the chart."""
+    values = (
+        *("image.repository=encounters", f"image.tag={version()}", "configMaps=false"),
+        *values,
+    )
     rendered = subprocess.run(  # noqa: S603 - helm, with arguments of ours
         [
             *(program, "template", "encounters", str(CHART)),
             *("--namespace", "encounters"),
-            *("--values", str(CHART / "example.yaml"), "--set", values),
+            *("--values", str(CHART / "example.yaml"), "--set", ",".join(values)),
         ],
         capture_output=True,
         text=True,
@@ -70,7 +85,7 @@ def manifests(program: str) -> Iterator[tuple[Path, str]]:
     )
     _, *parts = _SOURCE.split(rendered.stdout)
     for name, text in zip(parts[::2], parts[1::2], strict=True):
-        yield FOLDER / name, HEAD + text
+        yield name, HEAD + text
 
 
 def main(arguments: list[str]) -> int:

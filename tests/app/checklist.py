@@ -161,7 +161,7 @@ OO-03    errors:every_error_is_an_outcome_with_the_code_of_its_status
 OO-04    errors:every_error_is_an_outcome_with_the_code_of_its_status
          authorization:without_a_token_401_requests_one
          errors:insufficient_scope_is_processing
-         authorization:issuer_audience_and_expiry_are_checked
+         authorization:a_bad_token_is_401
          errors:a_bare_status_has_the_issue_code_of_the_list
 OO-05    errors:an_unexpected_error_is_500_and_reveals_nothing
          errors:an_outage_is_503_never_404_and_never_empty
@@ -200,7 +200,8 @@ ENC-11   resources:extensions_have_an_address_and_one_value
 ENC-12   resources:a_stay_is_the_same_read_and_found
 SEC-01   authorization:without_a_token_401_requests_one
 SEC-02   authorization:a_bad_token_is_401
-         authorization:issuer_audience_and_expiry_are_checked
+         auth:a_bad_token_is_401_invalid_token
+         auth:an_expired_token_is_told_apart
 SEC-03   authorization:a_missing_scope_is_named
          errors:insufficient_scope_is_processing
 SEC-04   authorization:a_client_that_may_not_read_learns_nothing

@@ -75,7 +75,7 @@ def monotonic():
 @pytest.fixture
 def auth(mapping_file, key_set, clock, monotonic):
     settings = provider.settings(mapping_file)
-    return Authenticator.from_settings(settings, clock=clock, monotonic=monotonic)
+    return Authenticator(settings, clock=clock, monotonic=monotonic)
 
 
 def test_a_good_token_is_its_client_with_the_scopes_it_stands_for(auth):
@@ -450,7 +450,7 @@ def introspecting(mapping_file, key_set, clock):
             INTROSPECTION_CLIENT_SECRET="hush",
             **changed,
         )
-        return Authenticator.from_settings(settings, clock=clock)
+        return Authenticator(settings, clock=clock)
 
     return make
 
@@ -680,7 +680,7 @@ def discovering(mapping_file, key_set, clock, monotonic):
 
     def make(**changed):
         settings = provider.settings(mapping_file, KEY_SET_URL=None, **changed)
-        return Authenticator.from_settings(settings, clock=clock, monotonic=monotonic)
+        return Authenticator(settings, clock=clock, monotonic=monotonic)
 
     return make
 

@@ -1,8 +1,5 @@
 """Decisions 21 and 22: tokens, scopes, clients, and the challenges of 401 and 403."""
 
-import base64
-import hmac
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,55 +47,14 @@ def test_without_a_token_401_requests_one(
 
 
 @pytest.mark.parametrize(
-    ("claims", "code"),
-    [
-        ({"iss": "https://evil.example.org/"}, "unknown"),
-        ({"iss": None}, "unknown"),
-        ({"aud": "https://other.example.org/"}, "unknown"),
-        ({"aud": None}, "unknown"),
-        ({"exp": None}, "unknown"),
-        ({"exp": 1_700_000_000}, "expired"),
-        ({"nbf": 4_000_000_000, "exp": 4_000_000_600}, "unknown"),
-    ],
-    ids=str,
+    ("claims", "code"), [({"iss": None}, "unknown"), ({"exp": 1}, "expired")], ids=str
 )
-def test_issuer_audience_and_expiry_are_checked(
+def test_a_bad_token_is_401(
     served: Served, claims: Mapping[str, Any], code: str
 ) -> None:
-    """Decision 22."""
+    """Decision 21; which tokens are bad: test_auth.py."""
     answer = _claiming(served, **claims).get("Encounter/1")
     refused(answer, 401, code, "Authorization")
-
-
-def _signed(alg: str) -> str:
-    """Return a token signed with what everybody knows: the public key."""
-    parts = {"alg": alg, "kid": "rsa-1"}, provider.claims()
-    encoded = ".".join(
-        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
-        for part in parts
-    )
-    digest = {"HS256": "sha256", "HS512": "sha512"}.get(alg)
-    secret = provider.rsa().as_pem(private=False)
-    signature = hmac.digest(secret, encoded.encode(), digest) if digest else b""
-    return f"{encoded}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
-
-
-@pytest.mark.parametrize(
-    "token",
-    [
-        "x.y.z",
-        *(_signed(alg) for alg in ("none", "HS256", "HS512")),
-        *(
-            provider.sign(provider.rsa("another"), header={"kid": kid})
-            for kid in ("another", "rsa-1")
-        ),
-    ],
-    ids=["malformed", "none", "HS256", "HS512", "unknown key", "another key"],
-)
-def test_a_bad_token_is_401(served: Served, token: str) -> None:
-    """Decisions 21 and 22: asymmetric algorithms only, keys of the provider only."""
-    answer = _with(served, token).get("Encounter/1")
-    refused(answer, 401, "unknown", "Authorization")
     assert 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
 
 

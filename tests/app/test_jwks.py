@@ -169,8 +169,16 @@ def clock():
 
 
 @pytest.fixture
-def keys(clock):
-    return KeySource(Provider(KEY_SET_URL, 2), fresh=300, retry=10, clock=clock)
+def given(tmp_path):
+    """The settings: a key set is fresh for 300 seconds, and fetched again after 10."""
+    mapping = tmp_path / "mapping.yaml"
+    mapping.touch()
+    return provider.settings(mapping)
+
+
+@pytest.fixture
+def keys(clock, given):
+    return KeySource(given, KEY_SET_URL, clock=clock)
 
 
 def test_a_key_set_is_fetched_once_while_it_is_fresh(keys, mock, clock):
@@ -264,48 +272,33 @@ def test_a_flood_of_forged_names_costs_one_fetch_a_pause(keys, mock, clock):
     assert len(mock.calls) == 1 + 10
 
 
-def test_a_flood_from_many_threads_costs_no_more(keys, mock, clock):
-    keys.find("rsa-1", "RS256")
+def together(keys, *names):
+    """Look for keys from as many threads at once; return those that were there."""
+    barrier = threading.Barrier(len(names))
+
+    def ask(name):
+        barrier.wait(60)
+        with contextlib.suppress(InvalidKeyIdError):
+            return keys.find(name, "RS256").kid
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        return list(pool.map(ask, names))
+
+
+def test_threads_that_meet_cost_one_fetch_before_there_are_keys_and_for_unknown_names(
+    keys, mock, clock
+):
+    publish_to_all(mock, clock, rsa())
+    assert together(keys, *["rsa-1"] * THREADS) == ["rsa-1"] * THREADS
+    assert len(mock.calls) == 1
     publish_to_all(mock, clock, rsa())
     clock.now += 10
-    barrier = threading.Barrier(THREADS)
-
-    def ask(number):
-        barrier.wait()
-        with pytest.raises(InvalidKeyIdError):
-            keys.find(f"forged-{number}", "RS256")
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(ask, range(THREADS)))
+    assert set(together(keys, *(f"forged-{n}" for n in range(THREADS)))) == {None}
     assert len(mock.calls) == 2
-
-
-def test_threads_that_meet_a_new_key_together_all_find_it(keys, mock, clock):
-    keys.find("rsa-1", "RS256")
     publish_to_all(mock, clock, rsa("rsa-2"))
     clock.now += 10
-    barrier = threading.Barrier(THREADS)
-
-    def ask(_):
-        barrier.wait()
-        return keys.find("rsa-2", "RS256").kid
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert set(pool.map(ask, range(THREADS))) == {"rsa-2"}
-    assert len(mock.calls) == 2
-
-
-def test_threads_that_meet_before_there_are_keys_cost_one_fetch(keys, mock, clock):
-    publish_to_all(mock, clock, rsa())
-    barrier = threading.Barrier(THREADS)
-
-    def ask(_):
-        barrier.wait()
-        return keys.find("rsa-1", "RS256").kid
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert set(pool.map(ask, range(THREADS))) == {"rsa-1"}
-    assert len(mock.calls) == 1
+    assert together(keys, *["rsa-2"] * THREADS) == ["rsa-2"] * THREADS
+    assert len(mock.calls) == 3
 
 
 def test_a_name_that_does_not_fit_costs_no_fetch(keys, mock, clock):
@@ -317,13 +310,12 @@ def test_a_name_that_does_not_fit_costs_no_fetch(keys, mock, clock):
 
 
 @pytest.fixture
-def another(clock, tmp_path):
+def another(clock, given, tmp_path):
     """Return a function that makes the key source of another process."""
 
     def begun():
         kept = tmp_path / "keys"
-        source = Provider(KEY_SET_URL, 2)
-        return KeySource(source, fresh=300, retry=10, clock=clock, saved=kept)
+        return KeySource(given, KEY_SET_URL, clock=clock, saved=kept)
 
     return begun
 
@@ -371,7 +363,7 @@ def test_no_private_part_of_a_key_is_kept(another, mock, tmp_path):
     another().find("rsa-1", "RS256")
     (kept,) = json.loads((tmp_path / "keys").read_bytes())["keys"]
     assert open_handed["keys"][0].keys() - kept.keys() >= {"d", "p", "q"}
-    assert [each.name for each in tmp_path.iterdir()] == ["keys"]
+    assert {each.name for each in tmp_path.iterdir()} == {"keys", "mapping.yaml"}
 
 
 BAD_ANSWERS = {

@@ -20,6 +20,7 @@ from app.errors import GonePageError, UnavailableError
 from app.paging import PageStore, Start, StoredPage, StoredSearch
 from app.rate_limit import Throttle
 from app.redis_client import SentinelAddress, connect
+from app.server.health import check_redis
 from tests.live import HOST, free_ports, listens
 from tests.sentinels import PATIENCE, Watched, begin, until
 from tests.serving import Served, ids, link, serve
@@ -197,14 +198,8 @@ def test_a_redis_that_makes_no_sense_is_away(server: _Server, nonsense: bytes) -
             store.load(page, "client")
         with pytest.raises(UnavailableError):
             store.save(StoredPage(page, SEARCH, Start()), [LATER])
-
-
-@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
-def test_a_redis_that_makes_no_sense_counts_nothing(
-    server: _Server, nonsense: bytes
-) -> None:
-    server.nonsense = nonsense
-    with connect(f"redis://{HOST}:{server.server_address[1]}/0") as client:
         throttle = Throttle(client, clients=60, addresses=None, key=b"k" * 32)
         throttle.count_client("client")
         throttle.count_client("client")
+        # Whatever it is, the watch goes on.
+        assert len(check_redis(client)) <= 1

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -24,6 +25,7 @@ FRONT = "172.30.0"
 """The network in which the compose file puts the instances, from .11 on."""
 
 SHIPPED = ROOT / "deploy" / "compose" / "nginx.conf"
+SHIPPED_EXPLORER = SHIPPED.with_name("explorer.conf")
 
 
 class Answer(NamedTuple):
@@ -35,14 +37,16 @@ class Answer(NamedTuple):
 
 
 class Proxy(NamedTuple):
-    """The port of a running nginx, and where its files are."""
+    """A port of a running nginx, where its files are, and the name of its certificate."""
 
     port: int
     directory: Path
+    certificate: str = "encounters"
 
     def trust(self, client: str | None = "clients") -> ssl.SSLContext:
         """Return what a client trusts, and shows where it has a certificate."""
-        trusted = ssl.create_default_context(cafile=self.directory / "encounters.pem")
+        file = self.directory / f"{self.certificate}.pem"
+        trusted = ssl.create_default_context(cafile=file)
         if client is not None:
             files = (self.directory / f"{client}.{kind}" for kind in ("pem", "key"))
             trusted.load_cert_chain(*files)
@@ -76,15 +80,21 @@ def nginx_conf(
     port: int,
     upstreams: Sequence[int | str],
     *changes: tuple[str, str],
+    explorer: tuple[int, int] | None = None,
 ) -> str:
     """Return the shipped configuration, on loopback ports and with files in a directory.
 
-    `changes` are texts and what stands in their place.
+    `changes` are texts and what stands in their place; `explorer` is the port of the
+    explorer's server, and that of the explorer behind it.
     """
     text = SHIPPED.read_text("utf-8")
     for before, after in changes:
         assert before in text
         text = text.replace(before, after)
+    if explorer:
+        more, (before, behind) = SHIPPED_EXPLORER.read_text("utf-8"), explorer
+        more = more.replace("listen 8443 ssl", f"listen {HOST}:{before} ssl")
+        text += re.sub(rf"{re.escape(FRONT)}.\d+:8003", f"{HOST}:{behind}", more)
     text = text.replace("/etc/nginx/tls", str(directory))
     text = text.replace("/var/log/nginx", str(directory))
     text = text.replace("listen 443 ssl", f"listen {HOST}:{port} ssl")
@@ -114,13 +124,15 @@ def nginx(
     upstreams: Sequence[int | str],
     *changes: tuple[str, str],
     port: int = 0,
+    explorer: tuple[int, int] | None = None,
 ) -> Iterator[Proxy]:
     """Run the nginx of the compose file, its files and ports moved."""
     port = port or free_ports()
-    for name in ("encounters", "clients"):
+    for name in ("encounters", "clients", "explorer"):
         certify(directory, name)
     file = directory / "nginx.conf"
-    file.write_text(nginx_conf(directory, port, upstreams, *changes))
+    text = nginx_conf(directory, port, upstreams, *changes, explorer=explorer)
+    file.write_text(text)
     command = [str(NGINX), "-c", str(file), "-e", str(directory / "error.log")]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr

@@ -15,7 +15,7 @@ import yaml
 from app.config import PREFIX, Settings
 from tests.app.changing import SEAL_KEYS
 from tests.deploy.test_compose import env_file
-from tests.deploy.test_kubernetes import VERSIONS
+from tests.deploy.test_kubernetes import VERSIONS, check_explorer
 from tests.live import ROOT
 
 CHART = ROOT / "deploy" / "chart"
@@ -94,8 +94,22 @@ def test_the_plain_settings_are_those_of_the_example() -> None:
     assert env_file(ROOT / "deploy" / "kubernetes" / "settings.env") == settings
 
 
-def test_the_settings_start(tmp_path: Path) -> None:
-    settings = one("ConfigMap", name="pas-settings")["data"]
+EXPLORER = ("--set", "explorer.host=explorer.example.org")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_explorer_is_rendered_where_it_has_a_host(version: str) -> None:
+    objects = list(rendered(*EXPLORER))
+    for each in objects:
+        assert kubernetes_validate.validate(each, version, strict=True) == version
+    (settings,) = [e for e in objects if e["metadata"]["name"] == "pas-settings"]
+    check_explorer(objects, settings["data"], "pas")
+    assert not [e for e in rendered() if "explorer" in str(e).lower()]
+
+
+@pytest.mark.parametrize("more", [(), EXPLORER], ids=len)
+def test_the_settings_start(tmp_path: Path, more: tuple[str, ...]) -> None:
+    settings = one("ConfigMap", *more, name="pas-settings")["data"]
     mapping = one("ConfigMap", name="pas-mapping")["data"]["hospital.yaml"]
     assert mapping == MAPPING.read_text("utf-8")
     settings |= {
@@ -147,6 +161,14 @@ REFUSED = {
     "a secret among the settings": (
         "ENCOUNTERS_AUDIT_KEY",
         ["--set-string", "settings.ENCOUNTERS_AUDIT_KEY=k"],
+    ),
+    "an address of the explorer among the settings": (
+        "ENCOUNTERS_EXPLORER_BIND",
+        ["--set-string", "settings.ENCOUNTERS_EXPLORER_BIND=0.0.0.0:8003"],
+    ),
+    "a secret of the explorer among the settings": (
+        "ENCOUNTERS_EXPLORER_CLIENT_SECRET",
+        ["--set-string", "settings.ENCOUNTERS_EXPLORER_CLIENT_SECRET=s"],
     ),
     "any connection without TLS": (
         "/unverifiedTls/0",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import redis
@@ -50,13 +51,10 @@ def env_file(file: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if line and line[0] != "#")
 
 
-def test_it_fits_the_schema_of_compose_files() -> None:
+@pytest.mark.parametrize("name", ["compose.yaml", "explorer.yaml"])
+def test_it_fits_the_schema_of_compose_files(name: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema"]
-    command += [
-        "--builtin-schema",
-        "vendor.compose-spec",
-        str(COMPOSE / "compose.yaml"),
-    ]
+    command += ["--builtin-schema", "vendor.compose-spec", str(COMPOSE / name)]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
@@ -239,6 +237,14 @@ def test_docker_compose_reads_it(tmp_path: Path, secrets: Path) -> None:
     services = yaml.safe_load(done.stdout)["services"]
     assert services["redis"]["image"] == f"redis:7.2@{digest_of('redis:7.2')}"
     assert set(services) == set(composed()["services"])
+    both = os.environ | {"COMPOSE_FILE": f"compose.yaml{os.pathsep}explorer.yaml"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=copy, env=both
+    )
+    assert done.returncode == 0, done.stderr
+    services = yaml.safe_load(done.stdout)["services"]
+    assert len(services["proxy"]["ports"]) == 2
+    assert f"{PREFIX}EXPLORER_BIND" in services["encounters-1"]["environment"]
 
 
 @pytest.fixture
@@ -275,17 +281,25 @@ def test_grafana_has_no_default_password(secrets: Path) -> None:
     assert len((secrets / "grafana_password").read_text()) == 64
 
 
-def test_the_settings_start(tmp_path: Path, secrets: Path) -> None:
+def start(tmp_path: Path, secrets: Path, more: dict[str, str]) -> dict[str, str]:
+    """Return the environment of an instance, with files of this machine."""
     service = composed()["services"]["encounters-1"]
-    given = env_file(COMPOSE / "settings.env") | service["environment"]
+    given = env_file(COMPOSE / "settings.env") | service["environment"] | more
     known = {s.name for s in SETTINGS} | {
         f"{s.name}_FILE" for s in SETTINGS if s.secret
     }
     assert {name for name in given if name.startswith(PREFIX)} == set(given) <= known
     mounted = {f"/run/secrets/{name}": secrets / name for name in service["secrets"]}
     given = {name: str(mounted.get(value, value)) for name, value in given.items()}
-    given |= {f"{PREFIX}MAPPING": __file__, f"{PREFIX}AUDIT": str(tmp_path / "audit")}
-    settings = Settings.from_environ(given)
+    return given | {
+        f"{PREFIX}MAPPING": __file__,
+        f"{PREFIX}AUDIT": str(tmp_path / "audit"),
+    }
+
+
+def test_the_settings_start(tmp_path: Path, secrets: Path) -> None:
+    settings = Settings.from_environ(start(tmp_path, secrets, {}))
+    assert settings.explorer_bind is None
     front = composed()["services"]["proxy"]["networks"]["front"]
     assert [str(n) for n in settings.trusted_proxies] == [f"{front['ipv4_address']}/32"]
 
@@ -300,6 +314,65 @@ def test_the_proxy_knows_every_instance() -> None:
     assert len(re.findall(r"^ *server .*:8000", text, re.MULTILINE)) == 4
     keepalive = re.findall(r"keepalive_timeout (\d+)s", text)
     assert keepalive == ["60"], "less than the 75 of app/server/config.py"
+
+
+def explorer() -> Any:
+    """Return what explorer.yaml adds to each service."""
+    return yaml.safe_load((COMPOSE / "explorer.yaml").read_text("utf-8"))["services"]
+
+
+def test_the_explorer_is_off_unless_its_file_is_named() -> None:
+    for name in ("compose.yaml", "settings.env"):
+        lines = (COMPOSE / name).read_text("utf-8").splitlines()
+        assert not [each for each in lines if "explorer" in each.lower()], name
+    assert "COMPOSE_FILE" not in env_file(COMPOSE / ".env")
+    added = explorer()
+    assert set(added) == {*INSTANCES, "proxy"}
+    for name in INSTANCES:
+        assert added[name] == {"env_file": ["explorer.env"]}
+    (mounted,) = added["proxy"]["volumes"]
+    # Read after that of clients, which remains the default and defines what both use.
+    assert mounted == "./explorer.conf:/etc/nginx/conf.d/explorer.conf:ro"
+    assert (
+        "./nginx.conf:/etc/nginx/conf.d/default.conf:ro"
+        in (composed()["services"]["proxy"]["volumes"])
+    )
+
+
+def test_the_proxy_serves_the_explorer_that_the_settings_start(
+    tmp_path: Path, secrets: Path
+) -> None:
+    settings = Settings.from_environ(
+        start(tmp_path, secrets, env_file(COMPOSE / "explorer.env"))
+    )
+    address = urlsplit(str(settings.explorer_url))
+    assert settings.explorer_client_id
+    text = (COMPOSE / "explorer.conf").read_text("utf-8")
+    assert f"listen {address.port} ssl;" in text
+    assert f"server_name {address.hostname};" in text
+    assert explorer()["proxy"]["ports"] == [f"{address.port}:{address.port}"]
+    upstreams = re.findall(r"server ([\d.]+:\d+) (?:max_fails=1|backup)", text)
+    services = composed()["services"]
+    fronts = [services[name]["networks"]["front"] for name in INSTANCES]
+    port = str(settings.explorer_bind).rpartition(":")[2]
+    assert upstreams == [f"{front['ipv4_address']}:{port}" for front in fronts] * 2
+
+
+def test_people_meet_the_same_tls_and_limits_as_clients() -> None:
+    words = ("ssl_c", "ssl_p", "ssl_s", "_time", "_log", "limit_", "client_", "large_")
+    directive = re.compile(
+        rf"^    (?!ssl_client|ssl_cert)\w*(?:{'|'.join(words)}).*$", re.M
+    )
+    clients, people = (
+        directive.findall(
+            (COMPOSE / name).read_text("utf-8").partition("\nserver {")[2]
+        )
+        for name in ("nginx.conf", "explorer.conf")
+    )
+    # Of a session that began without a certificate the other server knows nothing.
+    assert people.count("    ssl_session_cache shared:explorer:10m;") == 1
+    assert [each.replace(":explorer:", ":tls:") for each in people] == clients
+    assert len(people) > 15
 
 
 def test_prometheus_looks_at_every_instance() -> None:

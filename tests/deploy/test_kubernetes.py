@@ -5,6 +5,7 @@ import json
 import runpy
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.deploy.test_compose import env_file
 from tests.live import ROOT
 
 FOLDER = ROOT / "deploy" / "kubernetes"
-FILES = sorted(set(FOLDER.glob("*.yaml")) - {FOLDER / "kustomization.yaml"})
+FILES = sorted(each for each in FOLDER.rglob("*.yaml") if each.stem != "kustomization")
 VERSIONS = ("1.27", "1.32")
 KUBECTL = shutil.which("kubectl")
 GENERATE = runpy.run_path(str(FOLDER / "generate.py"))
@@ -42,14 +43,15 @@ def container() -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+@pytest.mark.parametrize("file", FILES, ids=[str(f.relative_to(FOLDER)) for f in FILES])
 def test_each_manifest_fits_its_schema(file: Path, version: str) -> None:
     told = yaml.safe_load(file.read_text("utf-8"))
     assert kubernetes_validate.validate(told, version, strict=True) == version
 
 
 def test_the_kustomization_has_every_manifest() -> None:
-    assert set(manifest("kustomization")["resources"]) == {f.name for f in FILES}
+    plain = {file.name for file in FILES if file.parent == FOLDER}
+    assert set(manifest("kustomization")["resources"]) == plain
 
 
 def test_chart_and_image_have_the_version_of_the_product() -> None:
@@ -155,8 +157,11 @@ def test_secrets_are_named_and_not_there() -> None:
         assert given["value"].startswith("/run/secrets/")
 
 
-def test_the_settings_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("explorer/explorer.env",)], ids=len)
+def test_the_settings_start(tmp_path: Path, more: tuple[str, ...]) -> None:
     given = env_file(FOLDER / "settings.env")
+    for name in more:
+        given |= env_file(FOLDER / name)
     files = {
         e["name"]: Path(e["value"]).name for e in container()["env"] if "value" in e
     }
@@ -182,14 +187,57 @@ def test_the_settings_start(tmp_path: Path) -> None:
     given[f"{PREFIX}AUDIT"] = str(tmp_path / "audit.jsonl")
     settings = Settings.from_environ(given)
     assert settings.base_url.endswith("/fhir/v3")
+    assert (settings.explorer_bind is not None) is bool(more)
     # Pods of the ingress alone, not the network of all pods.
     assert all(n.num_addresses <= 256 for n in settings.trusted_proxies)
 
 
+def check_explorer(
+    objects: Iterable[Any], settings: dict[str, str], name: str = NAME
+) -> None:
+    """Check that the proxy reaches the explorer where its settings say that it is."""
+    by_name = {(each["kind"], each["metadata"]["name"]): each for each in objects}
+    port = int(settings[f"{PREFIX}EXPLORER_BIND"].rpartition(":")[2])
+    (only,) = by_name["StatefulSet", name]["spec"]["template"]["spec"]["containers"]
+    ports = {each["name"]: each["containerPort"] for each in only["ports"]}
+    assert ports == {"http": 8000, "operations": 9000, "explorer": port}
+    (target,) = [
+        each["targetPort"]
+        for each in by_name["Service", name]["spec"]["ports"]
+        if each["name"] == "explorer"
+    ]
+    assert target == "explorer"
+    proxy, monitoring = by_name["NetworkPolicy", name]["spec"]["ingress"]
+    assert [each["port"] for each in proxy["ports"]] == [8000, port]
+    assert [each["port"] for each in monitoring["ports"]] == [9000]
+    ingress = by_name["Ingress", f"{name}-explorer"]
+    assert not [a for a in ingress["metadata"]["annotations"] if "auth-tls" in a]
+    (rule,) = ingress["spec"]["rules"]
+    assert f"https://{rule['host']}" == settings[f"{PREFIX}EXPLORER_URL"]
+    assert ingress["spec"]["tls"][0]["hosts"] == [rule["host"]]
+    (path,) = rule["http"]["paths"]
+    service = path["backend"]["service"]
+    assert service == {"name": name, "port": {"name": "explorer"}}
+
+
+def test_the_explorer_is_off() -> None:
+    for file in FILES:
+        if file.parent == FOLDER:
+            assert "explorer" not in file.read_text("utf-8").lower(), file
+    assert "EXPLORER" not in (FOLDER / "settings.env").read_text("utf-8")
+    assert "components" not in manifest("kustomization")
+
+
 @pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed here")
-def test_what_is_applied_is_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("explorer", [False, True], ids=["", "with the explorer"])
+def test_what_is_applied_is_whole(tmp_path: Path, explorer: bool) -> None:
     folder = tmp_path / "kubernetes"
     shutil.copytree(FOLDER, folder)
+    if explorer:
+        file = folder / "kustomization.yaml"
+        off = file.read_text("utf-8")
+        assert "\n# components: [explorer]\n" in off
+        file.write_text(off.replace("# components:", "components:"), "utf-8")
     mapping = ROOT / "mappings" / "group-a" / "group-a.yaml"
     shutil.copy(mapping, folder / "hospital.yaml")
     built = subprocess.run(
@@ -215,3 +263,9 @@ def test_what_is_applied_is_whole(tmp_path: Path) -> None:
     ]
     assert text == mapping.read_text("utf-8")
     assert f"registry.example.org/encounters:{VERSION}" in told
+    (settings,) = [
+        d["data"] for d in applied.values() if f"{PREFIX}BASE_URL" in d.get("data", ())
+    ]
+    assert (f"{PREFIX}EXPLORER_BIND" in settings) is explorer
+    if explorer:
+        check_explorer(applied.values(), settings)

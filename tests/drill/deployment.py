@@ -276,9 +276,12 @@ class Deployment:
             stack.callback(instance.remove)
             instance.start()
         # All clients of a drill have one address.
-        more = ("limit_conn connections 256", "limit_conn connections 10000")
+        more = (
+            ("limit_conn connections 256", "limit_conn connections 10000"),
+            ("rate=1000r/s", "rate=100000r/s"),
+        )
         ports = [instance.port for instance in self.instances]
-        changed = nginx(directory, ports, more, *changes, port=self.port)
+        changed = nginx(directory, ports, *more, *changes, port=self.port)
         self.proxy = stack.enter_context(changed)
         self.trusted = self.proxy.trust()
 

@@ -1,6 +1,8 @@
 """Hostile requests through the proxy: none may be answered with 5xx, none may tell anything.
 
 What is sent is drawn from the texts of tests/attacks, with a seed of its own for each client.
+Before, between and after them each client reads the canaries: that they stand nowhere else says
+something about all of the requests.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.hospital import EDGES
+from adapters.testing.hospital import CANARIES, EDGES
 from tests.app import provider
 from tests.attacks.made_up import PLAUSIBLE, SQL
 from tests.canaries import canaries_in
@@ -40,6 +42,19 @@ ACCEPTS = (
     ",,;",
     "a" * 5000,
 )
+
+
+CONTROL_EVERY = 250
+"""After how many hostile requests a client reads the canaries again."""
+
+CONTROL_READS = (
+    "Patient?family=Serincanari",
+    "Encounter?identifier=CANARI-V-1,CANARI-V-2",
+)
+"""Searches with canaries in the address, and in the responses together those below."""
+
+SERVED_CANARIES = frozenset(each.lower() for each in CANARIES) - {"canari-v-2"}
+"""That one is in a row that cannot be mapped: it is read, and never part of a response."""
 
 
 class Hostile(NamedTuple):
@@ -67,9 +82,9 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
         for status, count in sorted(statuses.items()):
             print(f"| {status} | {count} |")
         print(f"| all | {statuses.total()} |")
+        reads = sum(each.controls for each in attackers)
+        print(f"\nBetween them canaries were read {reads} times.")
         yield from (fault for each in attackers for fault in each.faults)
-        if not any(each.has_read_canaries for each in attackers):
-            yield "no response had a canary: that none stands elsewhere says nothing"
         places = _places(deployment, redis)
         print(f"\nCanaries were looked for in errors, {', '.join(places)}.")
         for name, text in places.items():
@@ -110,38 +125,48 @@ class Attacker:
         )
         self.statuses = Counter[str]()
         self.faults: list[str] = []
-        self.has_read_canaries = False
+        self.controls = 0
 
     def attack(self, requests: int) -> None:
-        """Read every patient and stay, canaries too; then send so many requests."""
-        good = {"Authorization": provider.bearer(self._good)}
-        for kind in ("Patient", "Encounter"):
-            self._send(Hostile("GET", f"/fhir/v3/{kind}?_count=100", good, None))
-        for _ in range(requests):
-            self._send(self._made_up())
+        """Send so many requests; read the canaries before, between and after them."""
+        for sent in range(requests):
+            if sent % CONTROL_EVERY == 0:
+                self._read_canaries()
+            self.statuses[self._send(self._made_up())[0]] += 1
+        self._read_canaries()
         self._connection.close()
 
-    def _send(self, sent: Hostile) -> None:
+    def _read_canaries(self) -> None:
+        """Search the patient who is a canary, and her stays; a fault if any is missing."""
+        self.controls += 1
+        good = {"Authorization": provider.bearer(self._good)}
+        bodies = ""
+        for search in CONTROL_READS:
+            path = f"/fhir/v3/{search}"
+            bodies += self._send(Hostile("GET", path, good, None))[1]
+        if missing := SERVED_CANARIES.difference(canaries_in(bodies)):
+            self.faults.append(f"control: {len(missing)} canaries were not served")
+
+    def _send(self, sent: Hostile) -> tuple[str, str]:
+        """Send a request; return the status of its response, "lost" for none, and the body."""
         try:
             self._connection.request(sent.method, sent.path, sent.body, sent.headers)
             response = self._connection.getresponse()
             status, body = response.status, response.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException, ssl.SSLError) as error:
             self._connection.close()
-            self.statuses["lost"] += 1
             self.faults.append(f"lost ({type(error).__name__}): {sent.method}")
-            return
-        self.statuses[str(status)] += 1
+            return "lost", ""
         self._links += NEXT.findall(body)
         if status >= 500:
             self.faults.append(
                 f"{status}: {sent.method} {sent.path[:200]} {body[:200]}"
             )
-        self.has_read_canaries |= status == 200 and bool(canaries_in(body))
         if status >= 400 and canaries_in(body):
             self.faults.append(
                 f"{status} with a canary: {sent.method} {sent.path[:200]}"
             )
+        return str(status), body
 
     def _made_up(self) -> Hostile:
         chance = self._random

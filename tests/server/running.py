@@ -61,6 +61,17 @@ class Running:
         url = f"http://{HOST}:{self.port}/fhir/v3/{path}"
         return fetch(url, headers, 2 * PATIENCE)
 
+    def page(self, path: str) -> Answered:
+        """Return a page of a search, whenever a busy machine has Redis answer in time."""
+        answers: list[Answered] = []
+
+        def is_answered() -> bool:
+            answers.append(self.get(path))
+            return answers[-1].status != 503
+
+        self.until(is_answered)
+        return answers[-1]
+
     def operations(self, path: str, seconds: float = PATIENCE) -> Answered:
         """Send a request to the operations port."""
         answered = fetch(f"http://{HOST}:{self.port + 1}{path}", {}, seconds)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import responses
@@ -16,17 +16,17 @@ from prometheus_client import REGISTRY
 from werkzeug.test import Client
 
 from adapters import open_adapter
-from adapters.contract import Problem
+from adapters.contract import Problem, SourceUnavailableError
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
 from app import create_app
 from app.audit import FileSink
-from app.auth import key_source
+from app.jwks import KeySource
 from app.middleware import register_errors
 from app.observability import SOURCE_HELD_BACK
 from app.redis_client import connect
 from app.server import health
-from app.server.health import Readiness, RequestLimit, Watch, Worker
+from app.server.health import RequestLimit, Watch, Worker
 from app.server.reload import (
     RefusedError,
     StateDirectory,
@@ -70,17 +70,17 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
 ) -> None:
     adapter = open_adapter(load_mapping(hospital, os.environ))
     watch = Watch({"source": lambda: health.check_source(adapter)})
-    assert not watch.readiness.ready, "nothing has been checked"
-    assert watch.look().ready
+    assert not watch.body()["ready"], "nothing has been checked"
+    assert watch.look()
     change("ALTER TABLE stays RENAME COLUMN visit TO venue")
-    assert not watch.look().ready
-    assert not watch.look().ready
+    assert not watch.look()
+    assert not watch.look()
     events = [r for r in caplog.records if r.getMessage() == "not ready"]
     (problem,) = [r.data["problem"] for r in events]  # type: ignore[attr-defined]
     assert "visit" in problem
     assert str(hospital) in problem
     change("ALTER TABLE stays RENAME COLUMN venue TO visit")
-    assert watch.look().ready
+    assert watch.look()
     assert caplog.records[-1].getMessage() == "ready again"
     assert REGISTRY.get_sample_value("encounters_part_ready", {"part": "source"}) == 1
     adapter.close()
@@ -91,16 +91,28 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     adapter.close()
 
 
+def test_an_adapter_that_raises_is_a_problem_and_ends_no_check() -> None:
+    class Raises:
+        def check(self) -> NoReturn:
+            raise SourceUnavailableError("The source does not answer.")
+
+    watch = Watch({"source": lambda: health.check_source(Raises())})  # type: ignore[arg-type]
+    assert not watch.look()
+    assert watch.problems == {"source": ("The source does not answer.",)}
+
+
 @pytest.mark.parametrize("part", ["redis", "mapping", "guard", "counts"])
 def test_parts_that_are_optional_are_reported_alone(part: str) -> None:
-    readiness = Readiness({"source": (), part: ("away",)})
-    assert readiness.ready
-    assert readiness.body()["parts"][part] == {  # type: ignore[index]
-        "ready": False,
-        "problems": ["away"],
-    }
-    assert not Readiness({part: ()}).ready
-    assert not Readiness({"source": (), "audit": ("full",)}).ready
+    def looked(**problems: tuple[str, ...]) -> Watch:
+        watch = Watch({name: lambda p=p: p for name, p in problems.items()})  # type: ignore[misc]
+        watch.look()
+        return watch
+
+    watch = looked(source=(), **{part: ("away",)})
+    assert watch.body()["ready"]
+    assert watch.body()["parts"][part] == {"ready": False, "problems": ["away"]}
+    assert not looked(**{part: ()}).body()["ready"]
+    assert not looked(source=(), audit=("full",)).body()["ready"]
 
 
 def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
@@ -110,6 +122,12 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
     assert health.check_refused(file) == ()
     file.write_text("a.yaml:1:1: wrong\nb", "utf-8")
     assert health.check_refused(file)[1:] == ("a.yaml:1:1: wrong", "b")
+    # In the middle of being written, and where it cannot be read at all.
+    file.write_bytes("é".encode()[:1])
+    assert len(health.check_refused(file)) == 2
+    file.unlink()
+    file.mkdir()
+    assert health.check_refused(file)
     assert health.check_room(tmp_path) == ()
     assert health.check_room(tmp_path / "nowhere")
     folder = tmp_path / "audit"
@@ -128,8 +146,7 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
 def test_keys_once_fetched_are_enough(hospital: Path) -> None:
     clock = provider.Clock()
     settings = provider.settings(hospital, KEY_SET_SECONDS="10")
-    keys = key_source(settings, settings.key_set_url, clock)
-    assert keys is not None
+    keys = KeySource(settings, provider.KEY_SET_URL, clock=clock)
     with responses.RequestsMock() as mock:
         mock.get(provider.KEY_SET_URL, status=503)
         assert health.check_keys(keys)

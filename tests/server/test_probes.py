@@ -98,7 +98,8 @@ def test_busy_workers_answer_probes_and_refuse_what_finds_no_room(
             assert int(each.headers["Retry-After"]) > 0
             assert each.json["issue"][0]["code"] == "transient"
             assert "busy" in each.json["issue"][0]["diagnostics"]
-        assert source.held == THREADS
+        # They come to the source later than the others are refused.
+        service.until(lambda: source.held == THREADS)
         for path in PROBES:
             assert service.operations(path).status == 200
         source.goes_on.set()

@@ -66,7 +66,7 @@ def name(service: Running) -> str:
 
 def next_page(service: Running) -> str:
     """Begin a search and return the link to its second page."""
-    bundle: Any = service.get("Encounter?_count=1").json
+    bundle: Any = service.page("Encounter?_count=1").json
     (link,) = [each["url"] for each in bundle["link"] if each["relation"] == "next"]
     return str(link)
 
@@ -105,10 +105,10 @@ def test_a_mapping_that_passes_is_loaded_and_searches_go_on(
     hang_up(service)
     assert name(service) == "Second"
     assert service.events("mapping passed")[0]["file"] == str(mapping)
-    assert service.get(link).status == 200
+    assert service.page(link).status == 200
     change(mapping.with_name("base.yaml"), "FROM stays s LEFT", "FROM stays s  LEFT")
     hang_up(service)
-    assert service.get(link).status == 410
+    assert service.page(link).status == 410
     assert next_page(service)
 
 
@@ -130,7 +130,7 @@ def test_a_mapping_that_is_refused_changes_nothing(
     problems = refusal(service)
     assert any(problem in text and str(mapping.parent) in text for text in problems)
     assert service.events("mapping refused")[0]["problems"] == problems
-    assert service.get(link).status == 200
+    assert service.page(link).status == 200
     # A worker that starts later loads what passed last, too.
     (worker,) = service.workers()
     worker.kill()
@@ -261,5 +261,5 @@ def test_nothing_is_left_where_no_state_is_wanted(
     temporary.mkdir()
     environ = {"TMPDIR": str(temporary)}
     with running(mapping.parent, mapping, environ, REDIS_URL=redis_server.url):
-        assert len(os.listdir(temporary)) == 2
+        assert len(os.listdir(temporary)) == 1
     assert os.listdir(temporary) == []

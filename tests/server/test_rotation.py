@@ -80,12 +80,12 @@ class Deployed:
 
     def first_page(self) -> Any:
         """Search, and return the first of several pages."""
-        return self.service.get("Encounter?_count=2").json
+        return self.service.page("Encounter?_count=2").json
 
     def follow(self, page: Any, relation: str = "next") -> Any:
         """Follow a link; return the answer."""
         (url,) = [e["url"] for e in page["link"] if e["relation"] == relation]
-        return self.service.get(url)
+        return self.service.page(url)
 
 
 @contextmanager
@@ -205,7 +205,7 @@ def test_the_address_of_the_database(deployment: Deployed) -> None:
     deployment.reload()
     (deployment.directory / "pas.db").unlink()
     assert deployment.service.get("Patient/1").status == 200
-    assert deployment.service.get("Encounter?_count=1").json["total"] == 0
+    assert deployment.service.page("Encounter?_count=1").json["total"] == 0
 
 
 def test_the_secret_of_the_introspection(deployment: Deployed) -> None:
