@@ -74,6 +74,7 @@ def _made(
 
 
 _SQLITE = Surroundings.sqlite
+_AWAY = "unix:///nonexistent/redis.sock"
 
 DEPLOYMENTS: Mapping[str, Deployment] = {
     "sqlite": _made("sql.yaml", _SQLITE),
@@ -83,6 +84,23 @@ DEPLOYMENTS: Mapping[str, Deployment] = {
     "group-a": _made("group-a.yaml", _api(upstream.COARSE)),
     "group-b": _made("group-b.yaml", _SQLITE),
     "period": _made("period.yaml", _SQLITE),
+    "limited": _made("sql.yaml", _SQLITE, CLIENT_REQUESTS_PER_MINUTE="2"),
+    "strict": _made(
+        "sql.yaml",
+        _SQLITE,
+        OPEN_METADATA="false",
+        MAX_BODY_BYTES="1024",
+        TRUSTED_PROXIES="10.1.0.0/16",
+        PLAIN_HTTP="loopback",
+        SCOPES="READER=ENCOUNTER_READ PATIENT_READ",
+    ),
+    "redis-away": _made("sql.yaml", _SQLITE, REDIS_URL=_AWAY),
+    "keys-away": _made("sql.yaml", _SQLITE, KEY_SET_URL="http://127.0.0.1:9/keys"),
+    "database-away": _made(
+        "sql.yaml", lambda around: f"sqlite:///{around.directory / 'empty.db'}"
+    ),
+    "http-failing": _made("http.yaml", _api(upstream.FAILING)),
+    "http-nonsense": _made("http.yaml", _api(upstream.NONSENSE)),
 }
 
 

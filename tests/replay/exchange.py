@@ -6,7 +6,8 @@ Ids of pages, cursors and of requests become placeholders, prose is kept as pres
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeAlias
@@ -21,6 +22,7 @@ Json: TypeAlias = Any
 RESOURCES = ("Encounter", "Patient", "Organization")
 _FORM = "application/x-www-form-urlencoded"
 _PAGE = re.compile(r"(?<=Bundle\?)[^\s\"]*")
+_LATE = 55
 _MATCH = "match "
 _UUID = "urn:uuid:"
 _RANDOM = re.compile(r"[A-Za-z0-9.-]{16,64}")
@@ -99,6 +101,9 @@ class Placeholders:
 
 def replayed(application: Any, case: Case, tables: Tables) -> list[Json]:
     """Send the requests of a case, and return what was told of each."""
+    if case.is_counted and time.time() % 60 > _LATE:
+        # What is counted within one minute of the clock does not begin at its end.
+        time.sleep(61 - time.time() % 60)
     return list(_Sending(application, tables).told(case))
 
 
@@ -139,7 +144,7 @@ class _Sending:
             if target is None:
                 self._answers.append(None)
                 return {"without": ask.follow}
-            target = target.removeprefix(f"{HOST}{BASE_PATH}/")
+            target = _EDITS[ask.edit](target).removeprefix(f"{HOST}{BASE_PATH}/")
         headers = [(name, self._header(text, ask.of)) for name, text in ask.headers]
         answer = self._send(ask, str(target), headers)
         self._answers.append(answer)
@@ -167,7 +172,8 @@ class _Sending:
             headers=headers,
             data=ask.form,
             content_type=_FORM if is_form else None,
-            base_url=HOST,
+            base_url=ask.base or HOST,
+            environ_overrides={"REMOTE_ADDR": ask.peer} if ask.peer else None,
         )
 
     def _request(self, ask: Ask, target: str) -> str:
@@ -208,6 +214,8 @@ class _Sending:
                 text = re.sub('".*"', '"<digest>"', text)
             elif name == "allow":
                 text = ", ".join(sorted(text.split(", ")))
+            elif name == "retry-after" and answer.status_code == 429:
+                text = "<seconds>" if 1 <= int(text) <= 60 else text
             told.append(f"{name}: {text}")
         return told
 
@@ -263,3 +271,71 @@ def _layout(text: str, body: Json) -> str:
 
 def _digest(body: Json) -> str:
     return hashlib.sha256(json.dumps(body).encode()).hexdigest()[:10]
+
+
+# -------------------------------------------------------------------- changed links
+
+
+def _changed(name: str, change: Callable[[str], str]) -> Callable[[str], str]:
+    def edit(url: str) -> str:
+        return re.sub(
+            rf"([?&]{name}=)([^&]*)", lambda found: found[1] + change(found[2]), url
+        )
+
+    return edit
+
+
+def _flip(at: int) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        sign = "b" if text[at] == "a" else "a"
+        place = at % len(text)
+        return text[:place] + sign + text[place + 1 :]
+
+    return change
+
+
+_AFTER = "_search(?:After|Before)"
+_EDITS: Mapping[str, Callable[[str], str]] = {
+    "": lambda url: url,
+    "cursor flipped at the start": _changed(_AFTER, _flip(0)),
+    "cursor flipped in the middle": _changed(_AFTER, _flip(16)),
+    "cursor truncated": _changed(_AFTER, lambda text: text[:-1]),
+    "cursor lengthened": _changed(_AFTER, lambda text: text + "a"),
+    "cursor in capitals": _changed(_AFTER, str.upper),
+    "cursor of no alphabet": _changed(_AFTER, lambda text: "_" * len(text)),
+    "cursor empty": _changed(_AFTER, lambda _: ""),
+    "cursor made up": _changed(_AFTER, lambda text: "a" * len(text)),
+    "id flipped at the start": _changed("_id", _flip(0)),
+    "id truncated": _changed("_id", lambda text: text[:-1]),
+    "id in capitals": _changed("_id", str.upper),
+    "id empty": _changed("_id", lambda _: ""),
+    "id made up": _changed("_id", lambda text: "a" * len(text)),
+    "id gone": lambda url: re.sub(r"_id=[^&]*&?", "", url),
+    "index of another page": _changed("_index", lambda _: "7"),
+    "index zero": _changed("_index", lambda _: "0"),
+    "index no number": _changed("_index", lambda _: "x"),
+    "index gone": lambda url: re.sub(r"&_index=[^&]*", "", url),
+    "index twice": lambda url: re.sub(r"(&_index=[^&]*)", r"\1\1", url),
+    "cursor the other way": lambda url: url.replace("_searchAfter", "_searchBefore"),
+    "both cursors": lambda url: re.sub(
+        r"_searchAfter=([^&]*)", r"_searchAfter=\1&_searchBefore=\1", url
+    ),
+    "cursor twice": lambda url: re.sub(r"(&_searchAfter=[^&]*)", r"\1\1", url),
+    "cursor without index": lambda url: re.sub(r"&_index=[^&]*", "", url),
+    "cursor for id": lambda url: re.sub(
+        r"_id=[^&]*(.*_searchAfter=)([^&]*)", r"_id=\2\1\2", url
+    ),
+    "another parameter": lambda url: f"{url}&status=finished",
+    "count": lambda url: f"{url}&_count=3",
+    "pretty": lambda url: f"{url}&_pretty=true",
+    "format json": lambda url: f"{url}&_format=json",
+    "format xml": lambda url: f"{url}&_format=xml",
+    "summary": lambda url: f"{url}&_summary=true",
+    "elements": lambda url: f"{url}&_elements=status",
+    "token": lambda url: f"{url}&access_token=abc",
+    "parameters swapped": lambda url: re.sub(
+        r"\?(_id=[^&]*)&(_index=[^&]*)&(.*)", r"?\3&\2&\1", url
+    ),
+}
+EDITS = tuple(_EDITS)
+"""The names of what can be done to a link."""

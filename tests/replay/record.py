@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.replay.cases import cases
 from tests.replay.deployments import DEPLOYMENTS, Running, running
-from tests.replay.exchange import Tables, replayed
+from tests.replay.exchange import EDITS, Tables, replayed
 from tests.replay.recorded import keep
 from tests.replay.servers import own_servers
 
@@ -28,7 +28,9 @@ def main(names: list[str]) -> None:
 def _record(deployments: Running, name: str) -> None:
     began, tables = time.monotonic(), Tables()
     application = deployments.application(name)
-    exchanges = {case.name: replayed(application, case, tables) for case in cases(name)}
+    exchanges = {
+        case.name: replayed(application, case, tables) for case in cases(name, EDITS)
+    }
     keep(name, tables, exchanges)
     took, count = time.monotonic() - began, sum(map(len, exchanges.values()))
     print(f"{name}: {len(exchanges)} cases, {count} exchanges, {took:.1f} s")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.replay.cases import cases
 from tests.replay.deployments import DEPLOYMENTS, Running, running
-from tests.replay.exchange import Tables, replayed
+from tests.replay.exchange import EDITS, Tables, replayed
 from tests.replay.recorded import Exchanges, is_same, recorded
 from tests.replay.servers import servers_of_session
 
@@ -19,7 +19,7 @@ _GROUPS = {
     (name, group): [*found]
     for name in DEPLOYMENTS
     for group, found in groupby(
-        sorted(cases(name), key=lambda case: case.group),
+        sorted(cases(name, EDITS), key=lambda case: case.group),
         lambda case: case.group,
     )
 }
@@ -38,7 +38,7 @@ def deployments(
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
 def test_every_case_is_recorded(deployment: str) -> None:
     exchanges, _ = _recorded(deployment)
-    assert {*exchanges} == {case.name for case in cases(deployment)}
+    assert {*exchanges} == {case.name for case in cases(deployment, EDITS)}
 
 
 @pytest.mark.parametrize(("deployment", "group"), _GROUPS)

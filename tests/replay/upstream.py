@@ -23,7 +23,7 @@ from tests.replay.hospital import (
 
 Row: TypeAlias = dict[str, Any]
 Test: TypeAlias = Callable[[Row], bool]
-KEYS, FULL, COARSE = "keys", "full", "coarse"
+KEYS, FULL, COARSE, FAILING, NONSENSE = "keys", "full", "coarse", "failing", "nonsense"
 """The first segments of the paths that are served."""
 
 _EARLIEST = datetime(1, 1, 1)  # noqa: DTZ001 - local, as all times of the hospital
@@ -238,6 +238,10 @@ def serving(key_set: object) -> Iterator[str]:
         _, what, *path = request.path.split("/")
         if what == KEYS:
             return _json(key_set)
+        if what == FAILING:
+            return _json({"erreur": {"code": "PANNE"}}, 500)
+        if what == NONSENSE:
+            return Response("<html>", content_type="text/html")
         return hospitals[what].answer(path, request.args.to_dict())
 
     with serving_application(application) as address:
