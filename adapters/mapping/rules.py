@@ -38,7 +38,7 @@ from adapters.mapping.times import (
     zone_names,
 )
 from adapters.mapping.yaml import KeyPath
-from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
 
 # ------------------------------------------------------------------------------- codes
 
@@ -343,7 +343,7 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
 
 
 def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
-    """Refuse to search or sort by two columns, or by texts that do not sort as times."""
+    """Refuse to compare two columns, texts that do not sort as times, or ids in code."""
     paths: set[KeyPath] = set()
     for use in _uses(doc):
         for site in use.sites:
@@ -363,6 +363,19 @@ def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
                     "in the SELECT, or name a column of dates with search:"
                 )
                 yield Fault((*site.path, "format"), text)
+            if "codes" in site.options and not _compares_codes(use, site):
+                text = (
+                    f"'{use.word}' cannot compare what a code table makes: decode it in "
+                    "the SELECT, or name a column that holds the result with search:"
+                )
+                yield Fault((*site.path, "codes"), text)
+
+
+def _compares_codes(use: Use, site: Site) -> bool:
+    """Tell whether a database is asked for the codes that stand for a value."""
+    row = SEARCH_PARAMETERS[site.section.kind].get(use.word)
+    is_number = row is not None and (row.is_id or row.system_slot is not None)
+    return row is None or (row.type is ParameterType.TOKEN and not is_number)
 
 
 def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:

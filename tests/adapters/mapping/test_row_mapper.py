@@ -99,8 +99,6 @@ CELLS: tuple[tuple[str, object, str, object], ...] = (
     ("id", -7, "id", "-7"),
     ("id", 10**20, "id", "1" + "0" * 20),
     ("id", 42.0, "id", "42"),
-    ("id", 1e3, "id", "1000"),
-    ("id", Decimal("42"), "id", "42"),
     ("id", Decimal("42.00"), "id", "42"),
     ("id", Decimal("42.50"), "id", "42.5"),
     ("id", Decimal("4.2E+2"), "id", "420"),
@@ -108,10 +106,8 @@ CELLS: tuple[tuple[str, object, str, object], ...] = (
     ("id", UUID(A_UUID), "id", A_UUID),
     ("id", date(2024, 3, 30), "id", "2024-03-30"),
     # absence
-    ("visit", None, "visit_number", None),
     ("visit", "", "visit_number", None),
     ("visit", "  ", "visit_number", None),
-    ("ended", None, "end", None),
     ("ended", " ", "end", None),
     ("ended", "999912312359  ", "end", None),
     ("ended", 999912312359, "end", None),
@@ -119,7 +115,6 @@ CELLS: tuple[tuple[str, object, str, object], ...] = (
     ("visit", " 7 ", "visit_number", " 7"),
     ("kind", "URG ", "class_code", "EMER"),
     ("kind", "NEW", "class_code", "UNK"),
-    ("kind", None, "class_code", "UNK"),
     ("kind", "", "class_code", "UNK"),
     # a date without its time of day has the `at` of the file, read in the source's zone
     ("hour", None, "start", datetime(2024, 3, 30, 8, 0, tzinfo=UTC)),
@@ -147,12 +142,9 @@ AN_OBJECT = (
 )
 FAULTS: tuple[tuple[str, object, str, str], ...] = (
     ("id", None, "id", EMPTY),
-    ("id", " ", "id", EMPTY),
-    ("patient", None, "patient_id", EMPTY),
     ("state", None, "status", EMPTY),
     ("day", None, "start", EMPTY),
     ("state", "Z", "status", "no entry for 'Z' in codes.status"),
-    ("state", 7, "status", "no entry for '7' in codes.status"),
     (
         "state",
         "Marie Dupont, née Martin",
@@ -249,7 +241,6 @@ def test_a_patient(patient: MapRow) -> None:
 
 ITEMS: tuple[tuple[dict[str, object], str, object], ...] = (
     ({"ins_state": "PROV"}, "identifiers", ["8000"]),
-    ({"ins_state": None}, "identifiers", ["8000"]),
     ({"ins_state": 0}, "identifiers", ["8000", "190027512345678"]),
     ({"ins": ""}, "identifiers", ["8000"]),
     ({"ipp": None, "ins": None}, "identifiers", []),

@@ -87,6 +87,7 @@ CASES = (
     (HTTP, ("{offset: from}", "{next: n}", "by: {date: d", "nulls: high, by: {date: d"), ("29 encounter.sort.nulls offset",)),
     (HTTP, (HTTP[HTTP.index("  list:"):HTTP.index("  fields:")], ""), ("18 encounter.search list",)),
     (HTTP, ("  sort: {send: by, by: {date: d, -date: -d}}\n", NUMBERS), ("29 patient searches", "32 Patient.identifier databases")),
+    (MINIMAL, ("{from: b}", "{from: b, codes: people}", "codes:\n", "codes:\n  people: {table: {A: p-1}}\n", "[_id, date]", "[_id, date, patient]"), ("13 Encounter.subject patient",)),
     (MINIMAL, ("{from: b}", "{from: b, merges: follow}"), ("12 Encounter.subject replaced_by",)),
     (TWO, ("rows: SELECT a, b, d FROM v", "read: {path: '/v/{id}'}"), ("25 encounter.read database",)),
     (TWO, ("patient_id: {from: b, source: north}", f"patient_id: {{value: {'x' * 63}, source: north}}"), ("19 Encounter.subject 64",)),
