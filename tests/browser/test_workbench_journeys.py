@@ -206,9 +206,12 @@ def test_tests_are_run_and_one_is_made_from_a_row(
     expect(result).to_contain_text("passed", timeout=SLOW)
     look(page)
     # A test that expects something else shows the difference.
-    beside.write_text(before.replace("status: planned", "status: finished"))
-    page.get_by_role("button", name="Save and run the tests").click()
+    page.get_by_text("Edit demo.test.yaml").click()
+    edited = before.replace("status: planned", "status: finished")
+    page.get_by_role("textbox", name="Tests", exact=True).fill(edited)
+    page.get_by_role("button", name="Write and run the tests").click()
     expect(page.locator("#panel-tests li.error").first).to_be_visible(timeout=SLOW)
+    assert beside.read_text("utf-8") == edited
     look(page)
 
 
