@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import responses
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from adapters.testing.hospital import EDGES
 from app.ui.explorer import ADVICE, create_explorer
@@ -26,7 +26,15 @@ from tests.browser.visits import (
     overflow,
     search_emergencies,
 )
-from tests.browser.watching import DARK, NARROW, NO_SCRIPT, WIDE, tab_to
+from tests.browser.watching import (
+    DARK,
+    NARROW,
+    NO_SCRIPT,
+    WIDE,
+    Kind,
+    tab_to,
+    visiting,
+)
 from tests.docs.running import Demo
 from tests.redis_server import RedisServer
 
@@ -447,6 +455,20 @@ def test_a_source_that_is_away_says_to_try_again(
         search(page)
         expect(page.get_by_role("alert")).to_contain_text(ADVICE[503], timeout=60_000)
         look(page, view)
+
+
+def test_attributes_hold_no_javascript(browser: Browser, local: str) -> None:
+    """htmx would make a function of a filter: it refuses before the policy is needed."""
+    with visiting(browser, local) as (page, findings):
+        page.goto("/login")
+        page.evaluate(
+            "document.body.insertAdjacentHTML('beforeend',"
+            " '<p hx-get=/login hx-trigger=click[true]>Filtered</p>');"
+            "htmx.process(document.body)"
+        )
+        with page.expect_event("pageerror"):
+            page.get_by_text("Filtered").click()
+    assert {finding.kind for finding in findings} == {Kind.SCRIPT}
 
 
 def test_an_explorer_that_is_away_says_so(open_page: OpenPage, local: str) -> None:

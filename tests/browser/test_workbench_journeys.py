@@ -163,6 +163,9 @@ def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
     status.hover()
     line.click()
     expect(status).to_have_class("of-line")
+    # SQL within `rows`, above the line of the id, has its colours.
+    element(page, "id").hover()
+    expect(page.locator(".tok-keyword").first).to_have_text("SELECT")
 
 
 @EVERY_VIEW
