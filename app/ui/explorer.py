@@ -48,7 +48,7 @@ from app.search.parser import parse_search
 from app.service import EXTENSION, Service
 from app.snippets import snippets
 from app.stages import Stage, request_id
-from app.ui import create_pages
+from app.ui import POLICY, create_pages
 from app.ui.calls import Pairs, RefusedError, Reply, call
 from app.ui.forms import TITLES, filled, form_of, parameters_of
 from app.ui.login import Login, LoginError
@@ -66,11 +66,7 @@ from app.ui.sessions import Sessions
 HEADERS = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    ),
+    ("Content-Security-Policy", POLICY.format("")),
     ("Referrer-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),

@@ -88,6 +88,18 @@ def test_the_token_works_once(file: Path) -> None:
     assert other.get(f"/?token={token}").status_code == 403
 
 
+def test_nobody_else_learns_the_session(page: Page) -> None:
+    """The nonce of the policy is of one response, and tells nothing of the cookie."""
+    refused = Page(page.bench).get("/")
+    assert refused.status_code == 403
+    shown = [page.get("/") for _ in range(2)]
+    for response in (refused, *shown):
+        assert page.bench.session not in f"{response.headers} {response.text}"
+    first, second = (r.headers["Content-Security-Policy"] for r in shown)
+    assert "'nonce-" in first
+    assert first != second
+
+
 def test_a_form_of_another_site_changes_nothing(page: Page, file: Path) -> None:
     before = file.read_text()
     for path in ("/save", "/draft", "/tests"):
