@@ -385,44 +385,38 @@ def application(
     access: Access,
     *,
     paging: bool = True,
-    errors_as_200: bool = False,
 ) -> Flask:
     """Return the API; `current` gives the hospital of a name, "" for the only one.
 
-    A hospital with a name is below /NAME/. `paging=False` makes the older release,
-    `errors_as_200` one that answers every error with status 200, as some do.
+    A hospital with a name is below /NAME/. `paging=False` makes the older release.
     """
     app = Flask("demo.http", static_folder=None)
     api = Blueprint("hospital", __name__)
 
-    def refuse(code: str, status: int) -> ResponseReturnValue:
-        body = jsonify({"erreur": {"code": code}})
-        return body, 200 if errors_as_200 else status
-
-    _guard(app, access, refuse)
+    _guard(app, access)
 
     @app.errorhandler(HospitalFileError)
     def fail(error: HospitalFileError) -> ResponseReturnValue:
         app.logger.error("%s: %s", request.path, error)
-        return refuse("PANNE", 503)
+        return _refusal("PANNE", 503)
 
     @api.get("/<any(sejours, patients, etablissements):kind>/<id>")
     def read(kind: str, id: str, name: str = "") -> ResponseReturnValue:
         row = (current(name) or {}).get(kind, {}).get(id)
-        return refuse("ABSENT", 404) if row is None else jsonify(row)
+        return _refusal("ABSENT", 404) if row is None else jsonify(row)
 
     @api.get("/<any(sejours, patients, etablissements):kind>")
     def find(kind: str, name: str = "") -> ResponseReturnValue:
         pas = current(name)
         if pas is None:
-            return refuse("ABSENT", 404)
+            return _refusal("ABSENT", 404)
         newer = () if paging else ("debut", "tri")
         args = {k: v for k, v in request.args.items() if k not in newer}
         try:
             rows = search(pas, kind, args)
             size, start = int(args.get("nb", "")), int(args.get("debut", 0))
         except ValueError:
-            return refuse("DEMANDE", 400)
+            return _refusal("DEMANDE", 400)
         page = rows[start : start + size]
         return jsonify({"nombre": len(rows), "resultats": page})
 
@@ -431,20 +425,22 @@ def application(
     return app
 
 
-def _guard(
-    app: Flask, access: Access, refuse: Callable[[str, int], ResponseReturnValue]
-) -> None:
+def _refusal(code: str, status: int) -> ResponseReturnValue:
+    return {"erreur": {"code": code}}, status
+
+
+def _guard(app: Flask, access: Access) -> None:
     @app.before_request
     def authenticate() -> ResponseReturnValue | None:
         known = request.path == LOGIN or access.allows(request.headers)
-        return None if known else refuse("CLE_REFUSEE", 401)
+        return None if known else _refusal("CLE_REFUSEE", 401)
 
     @app.post(LOGIN)
     def log_in() -> ResponseReturnValue:
         body = request.get_json(silent=True)
         body = body if isinstance(body, dict) else {}
         token = access.log_in(body.get("utilisateur"), body.get("motDePasse"))
-        return refuse("CONNEXION", 403) if token is None else {"jeton": token}
+        return _refusal("CONNEXION", 403) if token is None else {"jeton": token}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -19,6 +19,7 @@ SYSTEM = (
     "app/test_audit.py::test_long_lines_of_several_processes_stay_whole",
     "app/test_audit.py::test_long_lines_of_several_processes_stay_whole_in_a_pipe",
     "app/test_audit.py::test_of_a_line_that_has_no_room_nothing_stays",
+    "app/test_cli.py::test_ctrl_c_stops_a_command_without_a_traceback",
     "app/test_cli.py::test_serve_becomes_the_service",
     "app/test_cli.py::test_serve_names_every_fault_of_the_mapping_and_its_line",
     "app/test_cli.py::test_serve_names_every_setting_that_is_missing",

@@ -1,8 +1,8 @@
 """The console script `encounters`: its commands and their options.
 
 Exit status: 0 fine, 1 something was found or it could not go on, 2 the command or the
-settings are invalid. A command imports what it needs when it runs, so that no command
-pays for another.
+settings are invalid, 130 it was stopped by Ctrl-C. A command imports what it needs when
+it runs, so that no command pays for another.
 """
 
 import os
@@ -28,6 +28,9 @@ STAYS = (1_000, 10_000_000)
 """The fewest that contain every special case, and the most that are of any use."""
 
 LONGEST_CHECK_SECONDS = 600
+STOPPED = 130
+"""The exit status after Ctrl-C: 128 and the number of the signal, as shells have it."""
+
 _STATUSES = "Exit status: 0 fine, 1 something was found, 2 it could not run."
 _PATH = click.Path(path_type=Path)
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -40,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.Abort:
+        # click has printed the end of the line.
+        return STOPPED
     return int(status or 0)
 
 

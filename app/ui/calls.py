@@ -6,7 +6,7 @@ what a client would get, to the byte.
 
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import orjson
 from flask import Flask, request
-from werkzeug.test import EnvironBuilder, run_wsgi_app
+from werkzeug.test import Client
 
 from app import PATH
 from app.stages import PERSON, REASON, REQUEST_ID_HEADER, TIMES, request_id
@@ -35,58 +35,59 @@ _PASSED_ON = (
 class Reply:
     """What the service answered; `times` has the milliseconds of each of its stages."""
 
-    status: int
-    headers: Mapping[str, str]
+    resource: dict[str, Any]
     body: bytes
     milliseconds: float
-    times: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def resource(self) -> dict[str, Any]:
-        """The resource of the body."""
-        content: dict[str, Any] = orjson.loads(self.body)
-        return content
-
-    @property
-    def is_ok(self) -> bool:
-        """Whether it is what was requested."""
-        return self.status == HTTPStatus.OK
+    times: Mapping[str, float]
 
 
-def get(app: Flask, session: Session, path: str, query: Pairs = ()) -> Reply:
-    """Read what is at a path below the base of the service."""
-    return _call(app, session, path, method="GET", query_string=urlencode(query))
+class RefusedError(Exception):
+    """The service has refused a call, as the issue of its OperationOutcome says."""
+
+    def __init__(self, status: int, issue: Mapping[str, Any], request_id: str) -> None:
+        self.status, self.request_id = status, request_id
+        self.text = issue.get("diagnostics", "")
+        self.parameter = "".join(issue.get("location", ())).removeprefix("http.")
 
 
-def search(app: Flask, session: Session, kind: str, form: Pairs) -> Reply:
-    """Search a resource type."""
-    path, content_type = f"{kind}/_search", "application/x-www-form-urlencoded"
-    data = urlencode(form)
-    return _call(
-        app, session, path, method="POST", data=data, content_type=content_type
-    )
+def call(
+    app: Flask,
+    session: Session,
+    path: str,
+    *,
+    query: Pairs = (),
+    form: Pairs | None = None,
+) -> Reply:
+    """Read what is at a path below the base of the service; a form is posted.
 
-
-def _call(app: Flask, session: Session, path: str, **request_of: str) -> Reply:
+    Raises RefusedError.
+    """
     times: dict[str, float] = {}
     overrides: dict[str, Any] = {
         name: request.environ[name] for name in _PASSED_ON if name in request.environ
     }
     overrides |= {PERSON: session.person, REASON: session.reason or None, TIMES: times}
-    builder = EnvironBuilder(
+    sent: dict[str, Any] = {"query_string": urlencode(query)}
+    if form is not None:
+        content_type = "application/x-www-form-urlencoded"
+        sent = {"method": "POST", "data": urlencode(form), "content_type": content_type}
+    started = perf_counter()
+    # In a context of its own: the service has its own request id and times.
+    response = copy_context().run(
+        Client(app).open,
         f"{PATH}/{path}",
         headers=[
             ("Authorization", f"Bearer {session.token}"),
             (REQUEST_ID_HEADER, request_id() or ""),
         ],
         environ_overrides=overrides,
-        **request_of,  # type: ignore[arg-type]
-    )
-    started = perf_counter()
-    # In a context of its own: the service has its own request id and times.
-    body, status, headers = copy_context().run(
-        run_wsgi_app, app, builder.get_environ(), buffered=True
+        buffered=True,
+        **sent,
     )
     took = (perf_counter() - started) * 1000
-    code = int(status.split()[0])
-    return Reply(code, dict(headers), b"".join(body), took, times)
+    body = response.get_data()
+    resource = orjson.loads(body)
+    if response.status_code != HTTPStatus.OK:
+        id = response.headers.get(REQUEST_ID_HEADER, "")
+        raise RefusedError(response.status_code, resource["issue"][0], id)
+    return Reply(resource, body, took, times)

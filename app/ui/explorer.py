@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -19,14 +20,15 @@ from flask import (
     Blueprint,
     Flask,
     Response,
-    abort,
     current_app,
     g,
     redirect,
     render_template,
     request,
+    url_for,
 )
-from werkzeug.exceptions import Forbidden, HTTPException, NotFound
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from adapters.contract import AdapterError, ResourceType
@@ -34,40 +36,36 @@ from adapters.inspection import find_row
 from adapters.mapping.problems import MappingError
 from app.cli.check import MappingFile
 from app.cli.preview import Preview
-from app.cli.rows import MappedRow
-from app.errors import ServiceError, UnauthenticatedError
+from app.cli.rows import MappedRow, in_words, leaves
+from app.errors import ServiceError
 from app.middleware import log_failure, outcome_for, register_transport, requester
-from app.paging import derived_key
+from app.offer import ResourceOffer
+from app.paging import StoredSearch, derived_key
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import parse_search
 from app.service import EXTENSION, Service
 from app.snippets import snippets
-from app.stages import Stage, register_request_log
-from app.ui import calls, create_pages
-from app.ui.calls import Pairs, Reply
-from app.ui.forms import PARAMETERS, filled, form_of, parameters_of, title_of
+from app.stages import Stage, register_request_log, request_id
+from app.ui import POLICY, create_pages
+from app.ui.calls import Pairs, RefusedError, Reply, call
+from app.ui.forms import TITLES, filled, form_of, parameters_of
 from app.ui.login import Login, LoginError
 from app.ui.results import (
     COLUMNS,
     Results,
     as_csv,
     chosen_columns,
-    elements,
+    hint,
     reference_in,
     timeline,
-    tree,
 )
 from app.ui.sessions import Sessions
 
 HEADERS = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    ),
+    ("Content-Security-Policy", POLICY.format("")),
     ("Referrer-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -80,6 +78,13 @@ LOGINS_PER_MINUTE = 30
 MOST_REASON = 200
 PASTED_SECONDS = 3600
 """How long a pasted access token is used at most: it says itself when it ends earlier."""
+
+WORDS: Mapping[str, tuple[str, str]] = {
+    "Encounter": ("stay", "stays"),
+    "Patient": ("patient", "patients"),
+    "Organization": ("hospital", "hospitals"),
+}
+"""What people call one and several of a resource type."""
 
 TABS = {
     "table": "Table",
@@ -123,8 +128,7 @@ class Explorer:
     def __init__(self, app: Flask) -> None:
         self.app = app
         self.service: Service = app.extensions[EXTENSION]
-        settings = self.service.settings
-        self.settings = settings
+        settings = self.settings = self.service.settings
         self.url = settings.explorer_url or f"http://{settings.explorer_bind}"
         client = connect(settings.redis_url)
         self.sessions = Sessions(
@@ -143,18 +147,33 @@ class Explorer:
         has_provider = settings.explorer_client_id is not None
         self.login = Login(settings, redirect_uri) if has_provider else None
 
-    def begin(self, token: str, response: BaseResponse, **values: Any) -> None:
+    def count_login(self) -> None:
+        """Count a login of the requesting address. Raises TooManyRequestsError."""
+        self.throttle.count_address(requester(self.settings.trusted_proxies))
+
+    def begin(self, token: str, **values: Any) -> BaseResponse:
         """Begin the session of somebody whose access token the service accepts.
 
         Raises UnauthenticatedError, UnavailableError.
         """
+        response = redirect("/", HTTPStatus.SEE_OTHER)
+        self.sessions.end(g.session, response)
         client = self.service.authenticator.authenticate(f"Bearer {token}")
-        scope = self.settings.explorer_integrator_scope
-        values.setdefault("name", client.id)
-        is_integrator = scope in client.scopes
-        self.sessions.begin(
-            response, token=token, is_integrator=is_integrator, **values
-        )
+        is_integrator = self.settings.explorer_integrator_scope in client.scopes
+        values = {"name": client.id, "is_integrator": is_integrator, **values}
+        self.sessions.begin(response, token=token, **values)
+        return response
+
+    def call(self, path: str, *, query: Pairs = (), form: Pairs | None = None) -> Reply:
+        """Call the service as the person who is logged in. Raises RefusedError."""
+        return call(self.app, g.session, path, query=query, form=form)
+
+    def offer(self, kind: str) -> ResourceOffer:
+        """Return what is offered of a resource type that is searched, else NotFound."""
+        for each in self.service.offer.resources.values():
+            if each.resource_type == kind and each.searchable:
+                return each
+        raise NotFound
 
 
 blueprint = Blueprint("explorer", __name__)
@@ -171,7 +190,11 @@ def create_explorer(app: Flask) -> Flask:
     pages.jinja_env.globals.update(
         title=explorer.service.title,
         offer=explorer.service.offer.resources,
-        seal=lambda reference: explorer.sessions.seal(g.session, reference),
+        words=WORDS,
+        see=_see,
+        follow=_follow,
+        hint=hint,
+        encode=partial(json.dumps, ensure_ascii=False),
     )
     register_request_log(pages)
     register_transport(pages, explorer.settings, HEADERS)
@@ -185,38 +208,75 @@ def _explorer() -> Explorer:
     return explorer
 
 
-def _show_error(error: Exception) -> tuple[str, int] | HTTPException:
-    if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
-        return error
-    outcome = outcome_for(error)
-    if outcome.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log_failure(error, outcome.status)
-    return _error_page(outcome.status, outcome.text or ""), outcome.status
-
-
-def _error_page(status: int, text: str) -> str:
-    return render_template(
-        "error.html", status=status, text=text, advice=ADVICE.get(status, "")
-    )
+def _see(reference: str) -> str:
+    """Return the address of the page of a resource, for this session alone."""
+    sealed = _explorer().sessions.seal(g.session, reference)
+    return url_for("explorer.see", sealed=sealed)
 
 
 @blueprint.before_app_request
 def _require_login() -> BaseResponse | None:
-    """Find the session; who is not logged in comes to the login."""
+    """Find the session; lead to the login, then to the question for a reason."""
     explorer = _explorer()
     g.session = None
     if request.endpoint in {None, "static"}:
         # Another host, or no page of ours: Flask refuses it next.
         return None
-    g.session = explorer.sessions.current()
-    if request.method == "POST":
-        token = request.form.get("csrf", "")
-        if g.session is None or not g.session.accepts(token):
-            raise Forbidden
-    is_login = (request.endpoint or "").startswith("explorer.login")
-    if not is_login and (g.session is None or not g.session.token):
+    g.session = session = explorer.sessions.current()
+    page = (request.endpoint or "").removeprefix("explorer.")
+    is_login = page.startswith("login")
+    is_post = request.method == "POST"
+    # A form of a session that has ended in the meantime leads to the login, too.
+    if session is None and (is_post or not is_login):
         return redirect("/login", HTTPStatus.SEE_OTHER)
+    if session is None or (is_login and not is_post):
+        return None
+    if is_post and not session.accepts(request.form.get("csrf", "")):
+        raise LoginError("This form is of another login: it is not accepted.")
+    if not session.token and not is_login:
+        return redirect("/login", HTTPStatus.SEE_OTHER)
+    lacks_reason = explorer.settings.explorer_reason and not session.reason
+    if lacks_reason and page not in {"login_token", "reason", "logout"}:
+        return redirect("/reason", HTTPStatus.SEE_OTHER)
     return None
+
+
+# ------------------------------------------------------------------------------ errors
+
+
+def _show_error(error: Exception) -> Response | HTTPException:
+    if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
+        return error
+    failure = _failure(error)
+    response = Response(status=failure["status"])
+    if failure["status"] == HTTPStatus.UNAUTHORIZED and g.get("session"):
+        # The token has ended, or was withdrawn: so has the session.
+        _explorer().sessions.end(g.session, response)
+        g.session = None
+    response.set_data(render_template("error.html", failure=failure))
+    return response
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    """Return what a page shows of an error: the parameter, the text, and what to do."""
+    if isinstance(error, RefusedError):
+        return {
+            "status": error.status,
+            "field": TITLES.get(error.parameter, ""),
+            "text": error.text,
+            "advice": ADVICE.get(error.status, ""),
+            "request_id": error.request_id,
+        }
+    failure: dict[str, Any] = {"request_id": request_id()}
+    if isinstance(error, LoginError):
+        text = str(error)
+        return failure | {"status": 403, "text": text, "advice": "Log in again."}
+    outcome = outcome_for(error)
+    if outcome.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log_failure(error, outcome.status)
+    status, advice = outcome.status, ADVICE.get(outcome.status, "")
+    text = outcome.text or ""
+    return failure | {"status": status, "text": text, "advice": advice}
 
 
 # ------------------------------------------------------------------------------- login
@@ -226,7 +286,7 @@ def _require_login() -> BaseResponse | None:
 def login() -> Response:
     """Show how to log in."""
     explorer = _explorer()
-    response = Response(status=HTTPStatus.OK, content_type="text/html; charset=utf-8")
+    response = Response()
     if explorer.login is None and g.session is None:
         # The form for a token needs a session, which its submission ends.
         g.session = explorer.sessions.begin(response)
@@ -241,7 +301,7 @@ def login_start() -> BaseResponse:
     explorer = _explorer()
     if explorer.login is None:
         raise NotFound
-    explorer.throttle.count_address(requester(explorer.settings.trusted_proxies))
+    explorer.count_login()
     started = explorer.login.start()
     response = redirect(started.url)
     explorer.sessions.begin(
@@ -251,46 +311,28 @@ def login_start() -> BaseResponse:
 
 
 @blueprint.get("/login/done")
-def login_done() -> BaseResponse | tuple[str, int]:
+def login_done() -> BaseResponse:
     """Take the browser back from the identity provider."""
     explorer, session = _explorer(), g.session
-    state = request.args.get("state", "")
     if explorer.login is None or session is None or not session.state:
         raise NotFound
-    if state != session.state:
-        return _error_page(403, "This login was not begun in this browser."), 403
-    try:
-        person = explorer.login.finish(request.args, session.nonce, session.verifier)
-    except LoginError as error:
-        return _error_page(403, str(error)), 403
-    response = redirect("/", HTTPStatus.SEE_OTHER)
-    explorer.sessions.end(session, response)
-    explorer.begin(
-        person.token,
-        response,
-        person=person.subject,
-        name=person.name,
-        expires=person.expires,
+    if request.args.get("state", "") != session.state:
+        raise LoginError("This login was not begun in this browser.")
+    person = explorer.login.finish(request.args, session.nonce, session.verifier)
+    return explorer.begin(
+        person.token, person=person.subject, name=person.name, expires=person.expires
     )
-    return response
 
 
 @blueprint.post("/login/token")
-def login_token() -> BaseResponse | tuple[str, int]:
+def login_token() -> BaseResponse:
     """Begin a session with an access token: on loopback, without a provider."""
     explorer = _explorer()
     if explorer.login is not None:
         raise NotFound
-    explorer.throttle.count_address(requester(explorer.settings.trusted_proxies))
-    response = redirect("/", HTTPStatus.SEE_OTHER)
-    explorer.sessions.end(g.session, response)
-    token = request.form.get("token", "").strip()
+    explorer.count_login()
     expires = datetime.now(UTC).timestamp() + PASTED_SECONDS
-    try:
-        explorer.begin(token, response, expires=expires)
-    except UnauthenticatedError as error:
-        return _error_page(401, error.text), 401
-    return response
+    return explorer.begin(request.form.get("token", "").strip(), expires=expires)
 
 
 @blueprint.post("/logout")
@@ -311,10 +353,6 @@ def reason() -> BaseResponse | str:
     return redirect("/", HTTPStatus.SEE_OTHER)
 
 
-def _lacks_reason() -> bool:
-    return _explorer().settings.explorer_reason and not g.session.reason
-
-
 # ------------------------------------------------------------------------------ search
 
 
@@ -330,170 +368,113 @@ def home() -> BaseResponse:
 def search(kind: str) -> BaseResponse | str | tuple[str, int]:
     """Show the form of a resource type, or run a search and lead to its result."""
     explorer = _explorer()
-    if _lacks_reason():
-        return redirect("/reason", HTTPStatus.SEE_OTHER)
-    offer = explorer.service.offer.resources.get(_kind(kind))
-    if offer is None or not offer.searchable:
-        raise NotFound
+    offer = explorer.offer(kind)
     if request.method == "GET":
-        return render_template("search.html", form=form_of(offer, request.form))
+        return render_template("search.html", **form_of(offer, request.form))
     extension = explorer.service.context.functional_unit_extension
     pairs = parameters_of(offer, request.form, extension)
-    return _run(kind, pairs, request.form)
-
-
-def _kind(name: str) -> ResourceType:
-    if name not in COLUMNS:
-        raise NotFound
-    return ResourceType(name)
+    return _run(offer, pairs, request.form)
 
 
 def _run(
-    kind: str, pairs: Pairs, sent: Any, tab: str = "table"
+    offer: ResourceOffer, pairs: Pairs, sent: MultiDict[str, str], tab: str = "table"
 ) -> BaseResponse | tuple[str, int]:
-    explorer = _explorer()
-    reply = calls.search(explorer.app, g.session, kind, pairs)
-    if reply.status == HTTPStatus.UNAUTHORIZED:
-        return _show_failure(reply)
-    if not reply.is_ok:
-        offer = explorer.service.offer.resources[ResourceType(kind)]
+    """Lead to the result of a search; one that is refused shows its form again."""
+    try:
+        reply = _explorer().call(f"{offer.resource_type}/_search", form=pairs)
+    except RefusedError as error:
+        if error.status == HTTPStatus.UNAUTHORIZED:
+            raise
         form = form_of(offer, sent)
-        page = render_template("search.html", form=form, failure=_failure(reply))
-        return page, reply.status
-    link = _links(reply.resource)["self"]
-    id = dict(parse_qsl(urlsplit(link).query))["_id"]
-    return redirect(f"/results/{id}?tab={tab}", HTTPStatus.SEE_OTHER)
+        page = render_template("search.html", failure=_failure(error), **form)
+        return page, error.status
+    id = _place(_links(reply.resource)["self"])["id"]
+    return redirect(url_for(".results", id=id, tab=tab), HTTPStatus.SEE_OTHER)
 
 
 def _links(bundle: Mapping[str, Any]) -> Mapping[str, str]:
     return {link["relation"]: link["url"] for link in bundle["link"]}
 
 
-def _failure(reply: Reply) -> Mapping[str, str | int]:
-    issue = reply.resource["issue"][0]
-    name = "".join(issue.get("location", ())).removeprefix("http.")
-    return {
-        "field": title_of(name) if name in PARAMETERS else "",
-        "status": reply.status,
-        "text": issue.get("diagnostics", ""),
-        "advice": ADVICE.get(reply.status, ""),
-        "request_id": reply.headers.get("X-Request-Id", ""),
-    }
-
-
-def _show_failure(reply: Reply) -> Response:
-    response = Response(content_type="text/html; charset=utf-8")
-    if reply.status == HTTPStatus.UNAUTHORIZED:
-        # The token has ended, or was withdrawn: so has the session.
-        _explorer().sessions.end(g.session, response)
-        g.session = None
-    response.set_data(render_template("error.html", **_failure(reply)))
-    response.status_code = reply.status
-    return response
+def _place(url: str) -> dict[str, Any]:
+    """Return the query of a link of the service, as the address of a page here has it."""
+    query = dict(parse_qsl(urlsplit(url).query))
+    return {"id": query.pop("_id"), **query}
 
 
 @blueprint.get("/results/<id>")
-def results(id: str) -> Response | str:
+def results(id: str) -> str:
     """Show a page of a result, in one of the tabs."""
-    reply = _page(id)
-    if not reply.is_ok:
-        return _show_failure(reply)
-    bundle = reply.resource
-    stored = _stored(bundle)
-    kind = stored.search.resource_type
-    tab = request.args.get("tab", "table")
-    if tab not in _tabs(kind):
-        abort(HTTPStatus.NOT_FOUND)
-    shown = Results.of(bundle, kind)
+    reply, search = _page(id)
+    kind, links = search.resource_type, _links(reply.resource)
+    tabs, tab = _tabs(kind), request.args.get("tab", "table")
+    if tab not in tabs:
+        raise NotFound
+    shown = Results.of(reply.resource)
     columns = request.args.getlist("column")
+    places = {name: _place(url) | {"column": columns} for name, url in links.items()}
     return render_template(
         "results.html",
-        id=id,
         kind=kind,
         tab=tab,
-        tabs={name: TABS[name] for name in _tabs(kind)},
+        tabs=tabs,
         results=shown,
-        criteria=stored.search.parameters,
+        criteria=search.parameters,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
-        kept={"column": columns} if columns else {},
-        here=_query(_links(bundle)["self"]),
-        steps={
-            name: _query(url)
-            for name, url in shown.links.items()
-            if name in {"previous", "next"}
-        },
+        here=places.pop("self"),
+        steps=places,
         reply=reply,
         stages=STAGES,
-        **_tab(tab, kind, reply, shown, stored.search.parameters),
+        **_tab(tab, kind, shown, search.parameters),
     )
 
 
-def _page(id: str) -> Reply:
-    """Return a page of a result; the address names it as a link of the service does."""
-    query = [("_id", id)]
-    for name in ("_index", "_searchAfter", "_searchBefore"):
-        if name in request.args:
-            query.append((name, request.args[name]))
-    return calls.get(_explorer().app, g.session, "Bundle", query)
+def _page(id: str) -> tuple[Reply, StoredSearch]:
+    """Return a page of a result and its search; a link of the service names the page.
 
-
-def _query(url: str) -> Mapping[str, str]:
-    return dict(parse_qsl(urlsplit(url).query))
-
-
-def _stored(bundle: Mapping[str, Any]) -> Any:
-    """Return the search of a Bundle, which the service has just returned to this person."""
+    Raises RefusedError for one that is not this person's.
+    """
     explorer = _explorer()
+    names = ("_index", "_searchAfter", "_searchBefore")
+    more = [(name, request.args[name]) for name in names if name in request.args]
+    reply = explorer.call("Bundle", query=[("_id", id), *more])
     client = explorer.service.authenticator.authenticate(f"Bearer {g.session.token}")
     person = g.session.person
     owner = f"{client.id}/{person}" if person else client.id
-    id = _query(_links(bundle)["self"])["_id"]
-    return explorer.service.sessions.store.load(id, owner)
+    stored = _place(_links(reply.resource)["self"])["id"]
+    return reply, explorer.service.sessions.store.load(stored, owner).search
 
 
-def _tabs(kind: str) -> list[str]:
-    tabs = list(TABS)
-    if kind != ResourceType.ENCOUNTER:
-        tabs.remove("timeline")
-    if not g.session.is_integrator:
-        tabs.remove("how")
-    return tabs
+def _tabs(kind: ResourceType) -> Mapping[str, str]:
+    hidden = {"timeline"} if kind is not ResourceType.ENCOUNTER else set()
+    hidden |= {"how"} if not g.session.is_integrator else set()
+    return {name: title for name, title in TABS.items() if name not in hidden}
 
 
 def _tab(
-    tab: str, kind: ResourceType, reply: Reply, shown: Results, parameters: Pairs
+    tab: str, kind: ResourceType, shown: Results, parameters: Pairs
 ) -> dict[str, Any]:
     """Return what one tab shows, besides the results."""
-    explorer = _explorer()
     match tab:
         case "timeline":
             return {"timeline": timeline(shown.resources, datetime.now(UTC))}
-        case "json":
-            return {"tree": tree(reply.resource, _encoded), "follow": _follow}
         case "request":
-            base_url = explorer.settings.base_url
+            base_url = _explorer().settings.base_url
             return {"snippets": snippets(base_url, kind, parameters)}
         case "how":
             return {"sent": _explained(kind, parameters)}
     return {}
 
 
-def _encoded(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _follow(text: str) -> str:
-    """Return the page that a link of JSON leads to, "" for none."""
+def _follow(value: Any) -> str:
+    """Return the page that a value of JSON leads to, "" for none."""
     base_url = _explorer().settings.base_url
+    text = value if isinstance(value, str) else ""
     if reference := reference_in(text, base_url):
-        return f"/see/{_explorer().sessions.seal(g.session, reference)}"
+        return _see(reference)
     if text.startswith(f"{base_url}/Bundle?"):
-        query = dict(_query(text))
-        rest = "".join(
-            f"&{name}={value}" for name, value in query.items() if name != "_id"
-        )
-        return f"/results/{query['_id']}?tab=json{rest}"
+        return url_for(".results", tab="json", **_place(text))
     return ""
 
 
@@ -510,80 +491,72 @@ def _explained(kind: ResourceType, parameters: Pairs) -> str:
 @blueprint.get("/results/<id>/page.csv")
 def results_csv(id: str) -> Response:
     """Return the table of a page as CSV."""
-    reply = _page(id)
-    if not reply.is_ok:
-        return _show_failure(reply)
-    kind = _stored(reply.resource).search.resource_type
-    columns = chosen_columns(kind, request.args.getlist("column"))
-    text = as_csv(Results.of(reply.resource, kind).resources, columns)
-    return _download(text.encode("utf-8-sig"), "text/csv; charset=utf-8", "page.csv")
+    reply, search = _page(id)
+    columns = chosen_columns(search.resource_type, request.args.getlist("column"))
+    text = as_csv(Results.of(reply.resource).resources, columns)
+    return _download(text.encode("utf-8-sig"), "text/csv", "page.csv")
 
 
 @blueprint.get("/results/<id>/page.json")
 def results_json(id: str) -> Response:
     """Return the exact bytes of a page."""
-    reply = _page(id)
-    if not reply.is_ok:
-        return _show_failure(reply)
-    return _download(reply.body, "application/json", "page.json")
+    return _download(_page(id)[0].body, "application/json", "page.json")
 
 
 def _download(body: bytes, kind: str, name: str) -> Response:
-    response = Response(body, content_type=kind)
+    response = Response(body, mimetype=kind)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+@blueprint.get("/results/<id>/change")
+def change(id: str) -> str:
+    """Show the form of a result again, filled in."""
+    _, search = _page(id)
+    offer = _explorer().offer(search.resource_type)
+    sent = filled(search.resource_type, search.parameters)
+    return render_template("search.html", **form_of(offer, sent))
 
 
 # --------------------------------------------------------------------------- resources
 
 
-@blueprint.get("/see/<text>")
-def see(text: str) -> Response | str:
+@blueprint.get("/see/<sealed>")
+def see(sealed: str) -> str:
     """Show one resource; the address is sealed for this session."""
-    explorer = _explorer()
-    if _lacks_reason():
-        return redirect("/reason", HTTPStatus.SEE_OTHER)  # type: ignore[return-value]
-    reference = explorer.sessions.unseal(g.session, text)
-    if reference is None:
-        raise NotFound
-    reply = calls.get(explorer.app, g.session, reference)
-    if not reply.is_ok:
-        return _show_failure(reply)
+    reference = _unsealed(sealed)
+    reply = _explorer().call(reference)
     kind, _, id = reference.partition("/")
     resource = reply.resource
     return render_template(
         "resource.html",
         kind=kind,
-        sealed=text,
+        sealed=sealed,
         resource=resource,
         summary=[(c.title, c.cell(resource)) for c in COLUMNS[kind]],
-        elements=list(elements(resource)),
+        elements=[(path, in_words(value)) for path, value in leaves(resource)],
         origins=_origins(ResourceType(kind), id) if g.session.is_integrator else None,
         raw=orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode(),
         reply=reply,
     )
 
 
-@blueprint.post("/see/<text>/stays")
-def stays(text: str) -> BaseResponse | tuple[str, int]:
+@blueprint.post("/see/<sealed>/stays")
+def stays(sealed: str) -> BaseResponse | tuple[str, int]:
     """Search the stays of a patient and show them on the time axis."""
-    reference = _explorer().sessions.unseal(g.session, text) or ""
+    reference = _unsealed(sealed)
     if not reference.startswith("Patient/"):
         raise NotFound
-    pairs = [("patient", reference)]
-    return _run("Encounter", pairs, filled(ResourceType.ENCOUNTER, pairs), "timeline")
+    pairs, kind = [("patient", reference)], ResourceType.ENCOUNTER
+    return _run(_explorer().offer(kind), pairs, filled(kind, pairs), "timeline")
 
 
-@blueprint.get("/results/<id>/change")
-def change(id: str) -> Response | str:
-    """Show the form of a result again, filled in."""
-    reply = _page(id)
-    if not reply.is_ok:
-        return _show_failure(reply)
-    search = _stored(reply.resource).search
-    offer = _explorer().service.offer.resources[search.resource_type]
-    sent = filled(search.resource_type, search.parameters)
-    return render_template("search.html", form=form_of(offer, sent))
+def _unsealed(text: str) -> str:
+    """Return the reference that an address stands for, NotFound for another session's."""
+    reference = _explorer().sessions.unseal(g.session, text)
+    if reference is None:
+        raise NotFound
+    return reference
 
 
 def _origins(kind: ResourceType, id: str) -> list[dict[str, Any]] | str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from werkzeug.datastructures import MultiDict
 
@@ -15,7 +16,7 @@ from app.ui.results import in_words
 DATES = 2
 """How many bounds of a date the form has: a range."""
 
-_TITLES: Mapping[str, str] = {
+TITLES: Mapping[str, str] = {
     "_id": "Id",
     "_lastUpdated": "Last changed",
     "patient": "Patient",
@@ -30,8 +31,7 @@ _TITLES: Mapping[str, str] = {
     "birthdate": "Birth date",
     "gender": "Gender",
 }
-PARAMETERS = frozenset(_TITLES)
-"""The search parameters that the form knows."""
+"""The search parameters that the form knows, and what it calls them."""
 
 _PREFIXES: Mapping[Prefix, str] = {
     Prefix.GE: "from",
@@ -84,50 +84,54 @@ class Field:
     inputs: tuple[Input, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The form of a resource type."""
-
-    kind: ResourceType
-    fields: tuple[Field, ...]
-    sorts: tuple[Choice, ...]
-    count: str
-    count_max: int
-    uncounted: bool
-    is_uncounted: bool
-    unfiltered: bool
-
-
-def form_of(offer: ResourceOffer, sent: MultiDict[str, str]) -> Form:
-    """Return the form of what is offered, filled in as it was sent."""
+def form_of(offer: ResourceOffer, sent: MultiDict[str, str]) -> dict[str, Any]:
+    """Return what the template of a form shows, filled in as it was sent."""
     rows = SEARCH_PARAMETERS[offer.resource_type]
-    fields = tuple(
+    fields = [
         _field(row, offer.parameters[name], sent)
         # What people know comes first, ids and changes of the record last.
         for name, row in sorted(rows.items(), key=lambda each: each[0].startswith("_"))
         if name in offer.parameters
-    )
-    return Form(
-        kind=offer.resource_type,
-        fields=fields,
-        sorts=tuple(_sorts(offer, sent)) if offer.sortable else (),
-        count=sent.get("_count", str(offer.count_default)),
-        count_max=offer.count_max,
-        uncounted=offer.uncounted,
-        is_uncounted="_total" in sent,
-        unfiltered=offer.unfiltered,
-    )
+    ]
+    return {
+        "kind": offer.resource_type,
+        "offered": offer,
+        "fields": fields,
+        "sorts": list(_sorts(offer, sent)) if offer.sortable else [],
+        "count": sent.get("_count", offer.count_default),
+        "is_uncounted": "_total" in sent,
+    }
 
 
 def parameters_of(
     offer: ResourceOffer, sent: MultiDict[str, str], unit_extension: str | None
 ) -> Pairs:
-    """Return a sent form as the parameters of a search."""
-    return [
-        (name, text)
-        for name, text in _pairs(offer, sent, unit_extension)
-        if text.strip()
+    """Return the parameters of a search for what was filled in."""
+    rows = SEARCH_PARAMETERS[offer.resource_type]
+    pairs = [
+        pair
+        for name in offer.parameters
+        for pair in _pairs(rows[name], sent, unit_extension)
     ]
+    pairs += [(name, sent.get(name, "")) for name in ("_sort", "_count", "_total")]
+    return [(name, text) for name, text in pairs if text.strip()]
+
+
+def _pairs(
+    row: SearchParameter, sent: MultiDict[str, str], unit_extension: str | None
+) -> Iterator[tuple[str, str]]:
+    name, text = row.name, sent.get(row.name, "").strip()
+    if row.codes:
+        yield name, ",".join(sent.getlist(name))
+    elif row.type is ParameterType.DATE:
+        for number in range(DATES):
+            bound = sent.get(f"{name}.{number}", "").strip()
+            yield name, bound and sent.get(f"{name}.{number}.prefix", "") + bound
+    elif row.extension and unit_extension and "|" not in text:
+        yield name, text and f"{unit_extension}|{text}"
+    else:
+        match = sent.get(f"{name}.match", "")
+        yield f"{name}:{match}" if match else name, text
 
 
 def filled(kind: ResourceType, parameters: Parameters) -> MultiDict[str, str]:
@@ -151,16 +155,11 @@ def filled(kind: ResourceType, parameters: Parameters) -> MultiDict[str, str]:
     return sent
 
 
-def title_of(name: str) -> str:
-    """Return what the form calls a search parameter."""
-    return _TITLES.get(name, name)
-
-
 def _field(
     row: SearchParameter, offered: OfferedParameter, sent: MultiDict[str, str]
 ) -> Field:
     name = row.name
-    field = Field(name, title_of(name), row.documentation)
+    field = Field(name, TITLES.get(name, name), row.documentation)
     if row.codes:
         chosen = sent.getlist(name)
         boxes = tuple(Choice(c, in_words(name, c), c in chosen) for c in row.codes)
@@ -198,7 +197,7 @@ def _dates(
         usual = able[min(number, len(able) - 1)].value
         chosen = sent.get(f"{name}.prefix", usual)
         choices = tuple(Choice(p.value, _PREFIXES[p], p.value == chosen) for p in able)
-        label = f"{title_of(row.name)} ({number + 1})"
+        label = f"{TITLES.get(row.name, row.name)} ({number + 1})"
         yield Input(name, sent.get(name, ""), label, choices)
 
 
@@ -219,24 +218,3 @@ def _sorts(offer: ResourceOffer, sent: MultiDict[str, str]) -> Iterator[Choice]:
         down, up = ("highest", "lowest") if key == "_id" else ("newest", "oldest")
         yield Choice(f"-{key}", f"{words}, {down} first", f"-{key}" == chosen)
         yield Choice(key, f"{words}, {up} first", key == chosen)
-
-
-def _pairs(
-    offer: ResourceOffer, sent: MultiDict[str, str], unit_extension: str | None
-) -> Iterator[tuple[str, str]]:
-    for name in offer.parameters:
-        row = SEARCH_PARAMETERS[offer.resource_type][name]
-        if row.codes:
-            yield name, ",".join(sent.getlist(name))
-        elif row.type is ParameterType.DATE:
-            for number in range(DATES):
-                text = sent.get(f"{name}.{number}", "").strip()
-                yield name, text and sent.get(f"{name}.{number}.prefix", "") + text
-        elif row.extension and unit_extension and "|" not in sent.get(name, "|"):
-            code = sent[name].strip()
-            yield name, code and f"{unit_extension}|{code}"
-        else:
-            match = sent.get(f"{name}.match", "")
-            yield f"{name}:{match}" if match else name, sent.get(name, "").strip()
-    for name in ("_sort", "_count", "_total"):
-        yield name, sent.get(name, "")

@@ -6,7 +6,7 @@ All of it is computed from the resources that the service returned.
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -15,11 +15,6 @@ from app.fhir.resources import CLASS_LABELS
 
 Resource = Mapping[str, Any]
 
-_STATUSES = {
-    "planned": "planned",
-    "in-progress": "in progress",
-    "finished": "finished",
-}
 _REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9.-]{1,64}")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell."""
@@ -44,18 +39,15 @@ class Column(NamedTuple):
 class Results:
     """The entries of a Bundle: resources, and messages of the service about them."""
 
-    kind: str
     resources: Sequence[Resource]
     messages: Sequence[str]
     total: int | None
-    links: Mapping[str, str]
 
     @classmethod
-    def of(cls, bundle: Resource, kind: str) -> "Results":
+    def of(cls, bundle: Resource) -> "Results":
         """Return the content of a Bundle."""
         entries = bundle.get("entry", [])
         return cls(
-            kind,
             [e["resource"] for e in entries if e["search"]["mode"] == "match"],
             [
                 issue.get("diagnostics", "")
@@ -64,13 +56,12 @@ class Results:
                 for issue in e["resource"]["issue"]
             ],
             bundle.get("total"),
-            {link["relation"]: link["url"] for link in bundle["link"]},
         )
 
 
 def in_words(kind: str, code: str) -> str:
     """Return a code of a stay in words."""
-    return (_STATUSES if kind == "status" else CLASS_LABELS).get(code, code)
+    return CLASS_LABELS.get(code, code) if kind == "class" else code.replace("-", " ")
 
 
 def _reference_cell(node: Resource | None) -> Cell:
@@ -99,12 +90,8 @@ def _name(resource: Resource) -> Cell:
 
 
 def _text(name: str) -> Callable[[Resource], Cell]:
-    return lambda resource: Cell(str(resource.get(name, "")))
-
-
-def _flag(name: str) -> Callable[[Resource], Cell]:
-    words = {True: "yes", False: "no"}
-    return lambda resource: Cell(words.get(resource.get(name, None), ""))
+    words: Mapping[Any, str] = {True: "yes", False: "no"}
+    return lambda r: Cell(words.get(r.get(name), str(r.get(name, ""))))
 
 
 def _self(resource: Resource) -> Cell:
@@ -129,22 +116,16 @@ def _survivor(resource: Resource) -> Cell:
     return _reference_cell(links[0]["other"] if links else None)
 
 
-def duration(resource: Resource, now: datetime) -> str:
+def _duration(resource: Resource) -> Cell:
     """Return how long a stay took, or has taken, in days or hours."""
     period = resource.get("period", {})
     if "start" not in period or resource["status"] == "planned":
-        return ""
-    end = datetime.fromisoformat(period["end"]) if "end" in period else now
-    took = end - datetime.fromisoformat(period["start"])
-    if took < timedelta():
-        return ""
+        return Cell("")
+    start, end = _span(resource, datetime.now(UTC))
+    took = end - start
     days, hours = took.days, took.seconds // 3600
     text = f"{days} d {hours} h" if days else f"{hours} h {took.seconds // 60 % 60} min"
-    return text if "end" in period else f"{text} so far"
-
-
-def _duration(resource: Resource) -> Cell:
-    return Cell(duration(resource, datetime.now(UTC)))
+    return Cell(text if "end" in period else f"{text} so far")
 
 
 _ORGANIZATION = Column(
@@ -174,7 +155,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("birthdate", "Birth date", _text("birthDate")),
         Column("gender", "Gender", _text("gender")),
         Column("identifier", "Identifiers", _identifiers),
-        Column("active", "Active", _flag("active")),
+        Column("active", "Active", _text("active")),
         Column("merged", "Merged into", _survivor),
         Column("changed", "Last changed", _changed),
     ),
@@ -183,7 +164,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("name", "Name", _text("name")),
         Column("identifier", "Identifiers", _identifiers),
         Column("part", "Part of", lambda r: _reference_cell(r.get("partOf"))),
-        Column("active", "Active", _flag("active")),
+        Column("active", "Active", _text("active")),
         Column("changed", "Last changed", _changed),
     ),
 }
@@ -260,13 +241,8 @@ def timeline(resources: Sequence[Resource], now: datetime) -> Timeline:
         lanes[lane : lane + 1] = [left + width + 1]
         bars.append(_bar(resource, left, TOP + lane * LANE, width))
     form = "%Y-%m-%d" if whole > timedelta(days=_TICKS) else "%m-%d %H:%M"
-    ticks = [
-        (
-            x(first + whole * n / _TICKS),
-            (first + whole * n / _TICKS).strftime(form),
-        )
-        for n in range(_TICKS + 1)
-    ]
+    moments = [first + whole * n / _TICKS for n in range(_TICKS + 1)]
+    ticks = [(x(moment), moment.strftime(form)) for moment in moments]
     height = TOP + LANE * len(lanes) + 8
     return Timeline(bars, ticks, height, len(resources) - len(dated))
 
@@ -292,63 +268,17 @@ def _span(resource: Resource, now: datetime) -> tuple[datetime, datetime]:
 # -------------------------------------------------------------------------------- JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A part of a JSON text: a value, or an object or list that can be folded.
-
-    `hint` says what a folded part is.
-    """
-
-    key: str
-    text: str = ""
-    opening: str = ""
-    closing: str = ""
-    nodes: Sequence["Node"] = ()
-    link: str = ""
-    hint: str = ""
-
-
-def tree(value: Any, encode: Callable[[Any], str], key: str = "") -> Node:
-    """Return JSON as nodes; references and page links can be followed."""
-    if isinstance(value, dict):
-        nodes = [tree(below, encode, name) for name, below in value.items()]
-        return Node(key, opening="{", closing="}", nodes=nodes, hint=_hint(value))
-    if isinstance(value, list):
-        nodes = [tree(each, encode) for each in value]
-        hint = str(len(nodes))
-        return Node(key, opening="[", closing="]", nodes=nodes, hint=hint)
-    link = value if isinstance(value, str) and key in _LINKED else ""
-    return Node(key, encode(value), link=link)
-
-
-def _hint(value: Mapping[str, Any]) -> str:
-    """Return what tells an object from its neighbours."""
+def hint(value: Any) -> str:
+    """Return what tells a folded part of JSON from its neighbours."""
+    if not isinstance(value, dict):
+        return str(len(value))
     resource = value.get("resource", value)
     if "resourceType" in resource:
         return f"{resource['resourceType']}/{resource.get('id', '')}"
     return str(value.get("relation") or value.get("system") or "")
 
 
-_LINKED = ("reference", "fullUrl", "url")
-
-
 def reference_in(text: str, base_url: str) -> str:
     """Return the reference that a text is, relative or below the base; "" for none."""
     relative = text.removeprefix(f"{base_url}/")
     return relative if _REFERENCE.fullmatch(relative) else ""
-
-
-def elements(resource: Resource, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each element of a resource with its path and its value as text."""
-    for key, value in resource.items():
-        yield from _below(value, f"{path}.{key}" if path else key)
-
-
-def _below(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        yield from elements(value, path)
-    elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _below(each, f"{path}[{number}]")
-    else:
-        yield path, str(value).lower() if isinstance(value, bool) else str(value)

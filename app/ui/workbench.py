@@ -20,13 +20,26 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from textwrap import indent
 from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import yaml
-from flask import Flask, Response, abort, jsonify, redirect, render_template, request
+from flask import (
+    Blueprint,
+    Flask,
+    Response,
+    abort,
+    copy_current_request_context,
+    current_app,
+    g,
+    jsonify,
+    redirect,
+    render_template,
+    request,
+)
 from sqlalchemy.engine import make_url
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response as BaseResponse
@@ -67,7 +80,7 @@ from app.fhir.resources import resource_schemas
 from app.middleware import outcome_for
 from app.offer import compute_offer
 from app.search.parser import context_of, parse_search
-from app.ui import create_pages
+from app.ui import POLICY, create_pages
 
 HOST = "127.0.0.1"
 ROWS = 20
@@ -203,131 +216,161 @@ def _write_new(path: Path, options: SimpleNamespace) -> None:
         raise CannotRunError(f"{path}: no first mapping could be written")
 
 
+blueprint = Blueprint("workbench", __name__)
+
+
 def create_workbench(bench: Workbench) -> Flask:
     """Return the pages of a workbench."""
     pages = create_pages()
     pages.config["TRUSTED_HOSTS"] = [HOST, "localhost"]
-    pages.jinja_env.globals["bench"] = bench
-
-    @pages.before_request
-    def require_session() -> BaseResponse | None:
-        """Take the token once; then the cookie that it gave is required."""
-        if request.endpoint in {None, "static"}:
-            # Another host, or no page of ours: Flask refuses it next.
-            return None
-        token, cookie = request.args.get("token", ""), request.cookies.get(COOKIE, "")
-        if token and bench.token and hmac.compare_digest(token, bench.token):
-            bench.token, bench.session = "", secrets.token_urlsafe(24)
-            response = redirect("/")
-            response.set_cookie(COOKIE, bench.session, httponly=True, samesite="Strict")
-            return response
-        if not bench.session or not hmac.compare_digest(cookie, bench.session):
-            abort(403, "Open the address that the command printed; it works once.")
-        # A form of another site is refused: it cannot send this header.
-        if request.method == "POST" and request.headers.get("X-Workbench") != "1":
-            abort(403)
-        return None
-
-    @pages.after_request
-    def add_headers(response: Response) -> Response:
-        nonce = f" 'nonce-{bench.session}'" if bench.session else ""
-        response.headers["Content-Security-Policy"] = (
-            f"default-src 'none'; script-src 'self'; style-src 'self'{nonce}; "
-            "img-src 'self'; connect-src 'self'; form-action 'self'; "
-            "frame-ancestors 'none'; base-uri 'none'"
-        )
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
-        if request.endpoint != "static":
-            response.headers["Cache-Control"] = "no-store"
-        return response
-
-    _register(pages, bench)
+    pages.extensions["workbench"] = bench
+    pages.register_blueprint(blueprint)
     return pages
 
 
-def _register(pages: Flask, bench: Workbench) -> None:
-    @pages.get("/")
-    def page() -> str:
-        text = bench.on_disk()
-        bench.read_draft(text)
-        return render_template(
-            "workbench.html",
-            text=text,
-            digest=digest(text),
-            nonce=bench.session,
-            kinds=list(SECTIONS),
-            dialect=_dialect(bench),
-        )
-
-    @pages.get("/schema.json")
-    def schema() -> Response:
-        return jsonify(schema_of_mappings())
-
-    @pages.get("/version")
-    def version() -> Response:
-        return jsonify({"digest": digest(bench.on_disk())})
-
-    @pages.post("/draft")
-    def draft() -> Response:
-        checked = bench.read_draft(request.get_data(as_text=True))
-        return jsonify(
-            {
-                "stale": checked.is_stale,
-                "problems": [_diagnostic(bench, each) for each in checked.problems],
-                "questions": [
-                    {"line": number, "text": line.strip()}
-                    for number, line in marked_lines(checked.text)
-                ],
-            }
-        )
-
-    @pages.post("/save")
-    def save() -> tuple[Response, int]:
-        """Write the file, unless it was edited elsewhere since this page read it."""
-        now = digest(bench.on_disk())
-        if request.headers.get("If-Match") != now:
-            return jsonify({"digest": now}), 409
-        text = request.get_data(as_text=True)
-        new = bench.path.with_name(f".{bench.path.name}.new")
-        new.write_text(text, encoding="utf-8")
-        new.chmod(bench.path.stat().st_mode)
-        new.replace(bench.path)
-        bench.read_draft(text)
-        return jsonify({"digest": digest(text)}), 200
-
-    _register_panels(pages, bench)
+def _bench() -> Workbench:
+    bench: Workbench = current_app.extensions["workbench"]
+    return bench
 
 
-def _register_panels(pages: Flask, bench: Workbench) -> None:
-    works: Mapping[str, Callable[[Workbench, Mapping[str, str]], str]] = {
-        "rows": _rows,
-        "resource": _resource,
-        "findings": _findings,
-        "tests": _tests,
-        "try": _try,
-    }
+@blueprint.before_app_request
+def _require_session() -> BaseResponse | None:
+    """Take the token once; then the cookie that it gave is required."""
+    bench = _bench()
+    if request.endpoint in {None, "static"}:
+        # Another host, or no page of ours: Flask refuses it next.
+        return None
+    token, cookie = request.args.get("token", ""), request.cookies.get(COOKIE, "")
+    if bench.token and _is_equal(token, bench.token):
+        bench.token, bench.session = "", secrets.token_urlsafe(24)
+        response = redirect("/")
+        response.set_cookie(COOKIE, bench.session, httponly=True, samesite="Strict")
+        return response
+    if not bench.session or not _is_equal(cookie, bench.session):
+        abort(403, "Open the address that the command printed; it works once.")
+    # A form of another site is refused: it cannot send this header.
+    if request.method == "POST" and request.headers.get("X-Workbench") != "1":
+        abort(403)
+    return None
 
-    @pages.get("/panel/<name>")
-    def panel(name: str) -> str:
-        if name not in works:
-            abort(404)
-        arguments = request.args.to_dict()
 
-        def work() -> str:
-            with pages.app_context():
-                return works[name](bench, arguments)
+def _is_equal(text: str, secret: str) -> bool:
+    return hmac.compare_digest(text.encode(), secret.encode())
 
-        return bench.panel(name, work, start="wait" not in arguments)
 
-    @pages.post("/tests")
-    def add_test() -> tuple[str, int]:
-        """Append a test to the file beside the mapping."""
-        beside = tests_beside(bench.path)
-        before = beside.read_text("utf-8") if beside.exists() else "tests:\n"
-        text = request.form["test"].replace("\r\n", "\n").rstrip()
-        beside.write_text(f"{before.rstrip()}\n\n{text}\n", encoding="utf-8")
-        return f"Added to {beside.name}.", 200
+@blueprint.after_app_request
+def _add_headers(response: Response) -> Response:
+    nonce = f" 'nonce-{g.nonce}'" if "nonce" in g else ""
+    response.headers["Content-Security-Policy"] = POLICY.format(nonce)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    if request.endpoint != "static":
+        response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@blueprint.get("/")
+def page() -> str:
+    """Show the file in the editor, and empty panels."""
+    bench = _bench()
+    text = bench.on_disk()
+    bench.read_draft(text)
+    # For the styles that the editor adds; it is of this response alone.
+    g.nonce = secrets.token_urlsafe(16)
+    return render_template(
+        "workbench.html",
+        name=bench.path.name,
+        text=text,
+        digest=digest(text),
+        nonce=g.nonce,
+        kinds=list(SECTIONS),
+        dialect=_dialect(bench),
+    )
+
+
+@blueprint.get("/schema.json")
+def schema() -> Response:
+    """Return the JSON Schema of mapping files."""
+    return jsonify(schema_of_mappings())
+
+
+@blueprint.get("/version")
+def version() -> Response:
+    """Return the digest of the file as it is now."""
+    return jsonify({"digest": digest(_bench().on_disk())})
+
+
+@blueprint.post("/draft")
+def draft() -> Response:
+    """Check the text of the editor."""
+    bench = _bench()
+    checked = bench.read_draft(request.get_data(as_text=True))
+    return jsonify(
+        {
+            "stale": checked.is_stale,
+            "problems": [_diagnostic(bench, each) for each in checked.problems],
+            "questions": [
+                {"line": number, "text": line.strip()}
+                for number, line in marked_lines(checked.text)
+            ],
+        }
+    )
+
+
+@blueprint.post("/save")
+def save() -> tuple[Response, int]:
+    """Write the file, unless it was edited elsewhere since this page read it."""
+    bench = _bench()
+    now = digest(bench.on_disk())
+    if request.headers.get("If-Match") != now:
+        return jsonify({"digest": now}), 409
+    text = request.get_data(as_text=True)
+    _write(bench.path, text)
+    bench.read_draft(text)
+    return jsonify({"digest": digest(text)}), 200
+
+
+@blueprint.post("/tests")
+def write_tests() -> tuple[str, int]:
+    """Write the tests beside the mapping: with one test more, or as they were edited."""
+    bench = _bench()
+    file, before = tests_beside(bench.path), _tests_text(bench)
+    text = request.form["text"].replace("\r\n", "\n").rstrip() + "\n"
+    if "digest" not in request.form:
+        text = f"{before.rstrip()}\n\n{text}"
+    elif request.form["digest"] != digest(before):
+        refusal = "was changed elsewhere: copy your text, and run the tests to load it."
+        return f"{file.name} {refusal}", 409
+    _write(file, text)
+    return f"Written into {file.name}.", 200
+
+
+@blueprint.get("/panel/<name>")
+def panel(name: str) -> str:
+    """Show a panel, or that it waits for the source."""
+    if name not in PANELS:
+        abort(404)
+    bench, arguments = _bench(), request.args.to_dict()
+
+    @copy_current_request_context
+    def work() -> str:
+        return PANELS[name](bench, arguments)
+
+    return bench.panel(name, work, start="wait" not in arguments)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    new = file.with_name(f".{file.name}.new")
+    new.write_text(text, encoding="utf-8")
+    if file.exists():
+        new.chmod(file.stat().st_mode)
+    new.replace(file)
+
+
+def _tests_text(bench: Workbench) -> str:
+    file = tests_beside(bench.path)
+    return file.read_text("utf-8-sig") if file.exists() else "tests:\n"
 
 
 def _dialect(bench: Workbench) -> str:
@@ -426,13 +469,16 @@ def _resource(bench: Workbench, arguments: Mapping[str, str]) -> str:
     unmasked = arguments.get("unmask") == "1"
     mapped = MappedRow.of(file, row)
     preview = Preview(mapped, is_redacted=not unmasked).as_json()
+    lines = [_line(bench, each) for each in preview["elements"]]  # type: ignore[attr-defined]
+    open_lines = {number for number, _ in marked_lines(bench.draft.text)}
     return render_template(
         "mapped.html",
         id=arguments["id"],
         stale=bench.draft.is_stale,
         unmasked=unmasked,
         preview=preview,
-        lines=[_line(bench, each) for each in preview["elements"]],  # type: ignore[attr-defined]
+        lines=lines,
+        guesses=sorted(open_lines & {each["line"] for each in lines}),
         raw=orjson.dumps(preview["resource"], option=orjson.OPT_INDENT_2).decode(),
         test=_test_of(file, row, mapped) if unmasked else "",
     )
@@ -461,8 +507,13 @@ def _test_of(file: MappingFile, row: SourceRow, mapped: MappedRow) -> str:
     }
     expected = {k: v for k, v in mapped.outcome.items() if k != "resourceType"}
     test["expect"] = expected
-    text: str = yaml.safe_dump([test], allow_unicode=True, sort_keys=False, width=100)
-    return "".join(f"  {line}\n" for line in text.splitlines())
+    return _as_yaml(test)
+
+
+def _as_yaml(entry: Mapping[str, object]) -> str:
+    """Return an entry of a list below a key of a file."""
+    text: str = yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
+    return indent(text, "  ")
 
 
 def _findings(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
@@ -483,20 +534,18 @@ def _known(finding: Finding) -> str:
     at = finding.source or finding.element
     if not at or finding.severity is Severity.NOTE:
         return ""
-    entry = {"at": at, "says": finding.text, "because": "# ? why it may stay"}
-    text: str = yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
-    return "".join(f"  {line}\n" for line in text.splitlines())
+    return _as_yaml({"at": at, "says": finding.text, "because": "# ? why it may stay"})
 
 
 def _tests(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
     """Run the tests beside the saved file."""
-    result = try_file(bench.path)
+    text = _tests_text(bench)
     return render_template(
         "tests.html",
-        result=result,
-        faults=[str(fault) for fault in result.faults],
-        coverage=result.coverage,
+        result=try_file(bench.path),
         file=tests_beside(bench.path).name,
+        text=text,
+        digest=digest(text),
     )
 
 
@@ -533,3 +582,12 @@ def _try(bench: Workbench, arguments: Mapping[str, str]) -> str:
         if unmasked
         else "",
     )
+
+
+PANELS: Mapping[str, Callable[[Workbench, Mapping[str, str]], str]] = {
+    "rows": _rows,
+    "resource": _resource,
+    "findings": _findings,
+    "tests": _tests,
+    "try": _try,
+}

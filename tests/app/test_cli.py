@@ -3,9 +3,11 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -272,3 +274,35 @@ def test_a_token_is_printed_alone(
     assert main(["token", "--directory", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert (printed.err, printed.out.count("."), printed.out.count("\n")) == ("", 2, 1)
+
+
+def test_ctrl_c_stops_a_command_without_a_traceback(tmp_path: Path) -> None:
+    pipe, log = tmp_path / "audit.jsonl", tmp_path / "log"
+    os.mkfifo(pipe)
+    # Whoever runs the tests in the background has it ignored.
+    python = ["env", "--default-signal=INT", sys.executable]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*python, "-m", "app.cli", "audit", "verify", str(pipe)],
+            cwd=ROOT,
+            env={**os.environ, "ENCOUNTERS_AUDIT_CHAIN_KEY": "k" * 44},
+            stderr=output,
+        )
+    writers: list[int] = []
+
+    def is_read() -> bool:
+        with suppress(OSError):
+            writers.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(writers) or process.poll() is not None
+
+    try:
+        # It waits for a line, which nobody writes.
+        wait_until(is_read, log)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+        for writer in writers:
+            os.close(writer)
+    assert "Traceback" not in log.read_text()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from werkzeug.serving import make_server
 
 from tests.browser.visits import log_in
@@ -22,6 +22,9 @@ from tests.docs.running import Demo, running_demo
 
 OpenPage = Callable[..., Page]
 Serve = Callable[[Flask], str]
+
+# Five seconds, Playwright's own limit, are too few on a busy machine.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import responses
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from adapters.testing.hospital import EDGES
 from app.ui.explorer import ADVICE, create_explorer
@@ -26,7 +26,15 @@ from tests.browser.visits import (
     overflow,
     search_emergencies,
 )
-from tests.browser.watching import DARK, NARROW, NO_SCRIPT, WIDE, tab_to
+from tests.browser.watching import (
+    DARK,
+    NARROW,
+    NO_SCRIPT,
+    WIDE,
+    Kind,
+    tab_to,
+    visiting,
+)
 from tests.docs.running import Demo
 from tests.redis_server import RedisServer
 
@@ -295,9 +303,21 @@ def settings() -> dict[str, str]:
 
 
 @pytest.fixture
+def identity_provider() -> Iterator[responses.RequestsMock]:
+    """Publish the keys of an identity provider."""
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        serving.publish_keys(mock)
+        yield mock
+
+
+@pytest.fixture
 def local(
-    tmp_path: Path, redis_server: RedisServer, serve: Serve, settings: dict[str, str]
-) -> Iterator[str]:
+    tmp_path: Path,
+    redis_server: RedisServer,
+    serve: Serve,
+    identity_provider: responses.RequestsMock,
+    settings: dict[str, str],
+) -> str:
     """Serve the explorer of a hospital in `tmp_path`; people paste tokens."""
     chosen = {
         "EXPLORER_BIND": "127.0.0.1:8003",
@@ -305,16 +325,15 @@ def local(
         "LEEWAY_SECONDS": "0",
         **settings,
     }
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        serving.publish_keys(mock)
-        served = serving.serve(EDGES, tmp_path, redis_server.url, **chosen)
-        yield serve(create_explorer(served.app))
+    served = serving.serve(EDGES, tmp_path, redis_server.url, **chosen)
+    return serve(create_explorer(served.app))
 
 
-def paste(page: Page, **claims: Any) -> None:
-    """Log in with an access token."""
+def paste(page: Page, token: str = "", **claims: Any) -> None:
+    """Log in with an access token, a signed one by default."""
     page.goto("/login")
-    page.get_by_label("Access token").fill(provider.sign(client_id="me", **claims))
+    token = token or provider.sign(client_id="me", **claims)
+    page.get_by_label("Access token").fill(token)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Search stays")
 
@@ -379,6 +398,49 @@ def test_a_token_that_has_ended_leads_to_the_login(
     expect(page.get_by_label("Access token")).to_be_visible()
 
 
+INTROSPECTION = {
+    "INTROSPECTION_URL": provider.INTROSPECTION_URL,
+    "INTROSPECTION_CLIENT_ID": "encounters",
+    "INTROSPECTION_CLIENT_SECRET": "hush",
+}
+
+
+@pytest.mark.parametrize("settings", [INTROSPECTION])
+def test_a_token_that_was_withdrawn_leads_to_the_login(
+    open_page: OpenPage, local: str, identity_provider: responses.RequestsMock
+) -> None:
+    """The provider is asked again once the service no longer stores its last answer."""
+    where = (responses.POST, provider.INTROSPECTION_URL)
+    identity_provider.upsert(*where, json={"active": True, **provider.claims()})
+    page = open_page(local)
+    paste(page, "an-opaque-token")
+    search(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text("22 stays")
+    identity_provider.upsert(*where, json={"active": False})
+    expect_after_reloads(page, ADVICE[401])
+    page.get_by_role("link", name="Log in").click()
+    expect(page.get_by_label("Access token")).to_be_visible()
+
+
+@pytest.mark.parametrize("settings", [{"CLIENT_REQUESTS_PER_MINUTE": "1"}])
+@WITH_AND_WITHOUT_SCRIPT
+def test_too_many_requests_say_to_wait(
+    open_page: OpenPage, local: str, look: Callable[[Page, str], None], view: str
+) -> None:
+    page = open_page(local, **VIEWS[view])
+    paste(page)
+    refused = page.get_by_text(ADVICE[429])
+    # A search and its first page are two requests; a new minute may begin between them.
+    for _ in range(4):
+        page.goto("/search/Encounter")
+        search(page)
+        expect(refused.or_(page.get_by_role("link", name="Timeline"))).to_be_visible()
+        if refused.count():
+            break
+    expect(refused).to_be_visible()
+    look(page, view)
+
+
 @WITH_AND_WITHOUT_SCRIPT
 def test_a_source_that_is_away_says_to_try_again(
     open_page: OpenPage,
@@ -393,6 +455,20 @@ def test_a_source_that_is_away_says_to_try_again(
         search(page)
         expect(page.get_by_role("alert")).to_contain_text(ADVICE[503], timeout=60_000)
         look(page, view)
+
+
+def test_attributes_hold_no_javascript(browser: Browser, local: str) -> None:
+    """htmx would make a function of a filter: it refuses before the policy is needed."""
+    with visiting(browser, local) as (page, findings):
+        page.goto("/login")
+        page.evaluate(
+            "document.body.insertAdjacentHTML('beforeend',"
+            " '<p hx-get=/login hx-trigger=click[true]>Filtered</p>');"
+            "htmx.process(document.body)"
+        )
+        with page.expect_event("pageerror"):
+            page.get_by_text("Filtered").click()
+    assert {finding.kind for finding in findings} == {Kind.SCRIPT}
 
 
 def test_an_explorer_that_is_away_says_so(open_page: OpenPage, local: str) -> None:

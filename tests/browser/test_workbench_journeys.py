@@ -109,6 +109,13 @@ def rows(page: Page) -> Locator:
     return page.locator("#panel-rows [data-row]")
 
 
+def show_values(page: Page) -> None:
+    """Unmask the values, and wait until the rows have them: a click on older ones is lost."""
+    page.get_by_label("Show values of patients").check()
+    column = page.locator("#panel-rows tbody tr").first.locator("[data-column=etat]")
+    expect(column).not_to_have_text("***", timeout=SLOW)
+
+
 def element(page: Page, name: str) -> Locator:
     """Return the line of an element of the resource."""
     return page.locator("#panel-resource tr[data-line]").filter(
@@ -131,9 +138,7 @@ def test_a_row_is_shown_beside_its_rule_and_its_resource(
     look(page)
     rows(page).first.click()
     expect(element(page, "status")).to_be_visible()
-    page.get_by_label("Show values of patients").check()
-    column = page.locator("#panel-rows tbody tr").first.locator("[data-column=etat]")
-    expect(column).not_to_have_text("***")
+    show_values(page)
     look(page)
     page.get_by_role("button", name="Next rows").click()
     expect(page.get_by_role("button", name="Previous rows")).to_be_visible()
@@ -163,6 +168,9 @@ def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
     status.hover()
     line.click()
     expect(status).to_have_class("of-line")
+    # SQL within `rows`, above the line of the id, has its colours.
+    element(page, "id").hover()
+    expect(page.locator(".tok-keyword").first).to_have_text("SELECT")
 
 
 @EVERY_VIEW
@@ -192,7 +200,7 @@ def test_tests_are_run_and_one_is_made_from_a_row(
     page = work()
     beside = bench.file.with_name("demo.test.yaml")
     before = beside.read_text("utf-8")
-    page.get_by_label("Show values of patients").check()
+    show_values(page)
     rows(page).first.click()
     page.get_by_text("A test from this row", exact=True).click()
     look(page)
@@ -206,9 +214,12 @@ def test_tests_are_run_and_one_is_made_from_a_row(
     expect(result).to_contain_text("passed", timeout=SLOW)
     look(page)
     # A test that expects something else shows the difference.
-    beside.write_text(before.replace("status: planned", "status: finished"))
-    page.get_by_role("button", name="Save and run the tests").click()
+    page.get_by_text("Edit demo.test.yaml").click()
+    edited = before.replace("status: planned", "status: finished")
+    page.get_by_role("textbox", name="Tests", exact=True).fill(edited)
+    page.get_by_role("button", name="Write and run the tests").click()
     expect(page.locator("#panel-tests li.error").first).to_be_visible(timeout=SLOW)
+    assert beside.read_text("utf-8") == edited
     look(page)
 
 
@@ -439,7 +450,7 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     expect(page.locator("#state")).to_have_text("Changed, not saved")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#state")).to_have_text("Saved")
-    page.get_by_label("Show values of patients").check()
+    show_values(page)
     good = page.locator("#panel-rows tbody tr").filter(has_text="a resource").first
     good.get_by_role("button").click()
     expect(element(page, "status")).to_be_visible()

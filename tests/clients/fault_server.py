@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.clients.hospital import Hospital, Record, State, digest, filled
+from tests.clients.hospital import Hospital, Record, State, digest
 from tests.live import HOST
 
 PATH = "/fhir/v3"
@@ -60,10 +60,7 @@ Fault = Answer | Lost | Page | Expiry | Gone
 
 @dataclass
 class FaultServer:
-    """The service: its hospital, faults by number of the request, and the requests so far.
-
-    `after` runs after each answer: a hospital that changes while a client pages.
-    """
+    """The service: its hospital, faults by number of the request, and the requests so far."""
 
     hospital: Hospital
     faults: Mapping[int, Fault] = field(default_factory=dict)
@@ -71,10 +68,8 @@ class FaultServer:
     paging: bool = True
     counting: bool = True
     expires_in: int = 3600
-    after: Callable[[], object] = lambda: None
     port: int = 0
     requests: list[str] = field(default_factory=list)
-    authorized: list[str] = field(default_factory=list)
     tokens: int = 0
     searches: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -107,12 +102,6 @@ class FaultServer:
     def is_valid(self, authorization: str | None) -> bool:
         """Return whether a request is authorized."""
         return authorization == f"Bearer token-{self.tokens}" and not self._expired
-
-    def open(self, stays: int) -> None:
-        """Begin anew, with so many stays and no faults."""
-        self.hospital = filled(stays)
-        self.faults, self.after = {}, lambda: None
-        self.requests.clear()
 
     def read(self, kind: str, id: str) -> tuple[int, Any]:
         """Return status and body of a read."""
@@ -219,7 +208,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, service.token())
                 return
             service.requests.append(f"{self.command} {self.path}")
-            service.authorized.append(self.headers.get("Authorization", ""))
             fault = service.fault()
             if isinstance(fault, Lost) and fault.how != "within":
                 self._lose(fault.how)
@@ -230,7 +218,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(401, _outcome("expired"))
             else:
                 self._answer(form, fault)
-            service.after()
 
     def _answer(self, form: Mapping[str, str], fault: Fault | None) -> None:
         url = urlsplit(self.path)

@@ -1,6 +1,6 @@
 """The sync client and a hospital that never stands still: in the end both are the same.
 
-Each property holds for the model of a service and for the service itself over SQLite.
+The service is the real one, over SQLite.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,20 +17,12 @@ from hypothesis import strategies as st
 from sync import OVERLAP_SECONDS, TYPES, Copy, Sync
 from walk import Service, WalkError
 
-from tests.clients.fault_server import (
-    Answer,
-    Expiry,
-    Fault,
-    FaultServer,
-    Gone,
-    serving,
-)
-from tests.clients.hospital import Hospital, State, filled
+from tests.clients.fault_server import Answer, Expiry, Fault, Gone
+from tests.clients.hospital import Hospital, State
 from tests.clients.running import copied
 from tests.clients.sql_service import ORGANIZATIONS, SqlService, sql_service
 from tests.redis_server import RedisServer
 
-Served = FaultServer | SqlService
 Change = Callable[[Hospital], object]
 
 PAGE_SIZE = 2
@@ -103,23 +95,17 @@ def runs(changes: st.SearchStrategy[Change], full: st.SearchStrategy[bool]) -> A
     )
 
 
-@pytest.fixture(scope="module", params=["model", "service"])
+@pytest.fixture(scope="module")
 def served(
-    request: pytest.FixtureRequest,
-    redis_server: RedisServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Served]:
-    """Return the model of a service, or the service itself."""
-    if request.param == "model":
-        with serving(FaultServer(filled(0), page_size=PAGE_SIZE)) as model:
-            yield model
-    else:
-        directory = tmp_path_factory.mktemp("service")
-        with sql_service(directory, redis_server) as service:
-            yield service
+    redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SqlService]:
+    """Return the service."""
+    directory = tmp_path_factory.mktemp("service")
+    with sql_service(directory, redis_server) as service:
+        yield service
 
 
-def synchronize(served: Served, file: Path, run: Run) -> None:
+def synchronize(served: SqlService, file: Path, run: Run) -> None:
     """Run the client once; faults may end it early."""
     for each in run.before:
         each(served.hospital)
@@ -139,7 +125,7 @@ def synchronize(served: Served, file: Path, run: Run) -> None:
             sync.run(kind)
 
 
-def assert_identical(served: Served, file: Path) -> None:
+def assert_identical(served: SqlService, file: Path) -> None:
     """Check that the copy has what the service shows, and of patients those of its stays.
 
     Of what it shows no longer the copy has the state: deleted, or not to be shown.
@@ -162,7 +148,7 @@ def assert_identical(served: Served, file: Path) -> None:
 @settings(max_examples=25)
 @given(runs(EVERY, st.booleans()))
 def test_a_full_walk_ends_with_an_identical_copy(
-    served: Served,
+    served: SqlService,
     steps: tuple[Sequence[Run], Run],
 ) -> None:
     between, last = steps
@@ -172,14 +158,14 @@ def test_a_full_walk_ends_with_an_identical_copy(
 @settings(max_examples=25)
 @given(runs(HONEST, st.just(False)))
 def test_times_of_change_are_enough_where_they_are_right(
-    served: Served,
+    served: SqlService,
     steps: tuple[Sequence[Run], Run],
 ) -> None:
     between, last = steps
     assert_converges(served, [*between, last])
 
 
-def test_what_changes_during_the_first_walk_is_not_lost(served: Served) -> None:
+def test_what_changes_during_the_first_walk_is_not_lost(served: SqlService) -> None:
     """Whichever end a walk without a sort begins at."""
 
     def change_early(hospital: Hospital) -> None:
@@ -196,7 +182,7 @@ def test_what_changes_during_the_first_walk_is_not_lost(served: Served) -> None:
     assert_converges(served, [Run(is_full=False, during=during), Run(is_full=False)])
 
 
-def test_a_row_from_the_future_hides_no_change(served: Served) -> None:
+def test_a_row_from_the_future_hides_no_change(served: SqlService) -> None:
     def admit_tomorrow(hospital: Hospital) -> None:
         hospital.admit("9", "100", late=timedelta(days=-1))
 
@@ -214,7 +200,7 @@ def test_a_row_from_the_future_hides_no_change(served: Served) -> None:
 
 
 def test_what_is_deleted_is_told_from_what_cannot_be_shown(
-    served: Served, tmp_path: Path
+    served: SqlService, tmp_path: Path
 ) -> None:
     """Three stays are gone from the search; only one of them is still there."""
     file = tmp_path / "copy.sqlite"
@@ -235,7 +221,7 @@ def test_what_is_deleted_is_told_from_what_cannot_be_shown(
     assert copied(file, State.INVALID) == {}
 
 
-def assert_converges(served: Served, steps: Sequence[Run]) -> None:
+def assert_converges(served: SqlService, steps: Sequence[Run]) -> None:
     """Take the steps; after the last one the copy must be identical."""
     served.open(5)
     with TemporaryDirectory() as folder:

@@ -8,12 +8,10 @@ import pytest
 from adapters import open_adapter
 from adapters.contract import (
     Adapter,
-    GoneError,
     NotFoundError,
     Record,
     RowFault,
     SearchQuery,
-    SourceDataError,
 )
 from adapters.mapping.load import load_mapping
 from adapters.testing.harness import (
@@ -76,24 +74,6 @@ def test_stays_of_a_day_of_a_patient_and_by_id(
     ):
         assert group_b.count(query) == hospital.adapter.count(query) > 0
     assert group_b.read(STAY, "8") == hospital.adapter.read(STAY, "8")
-
-
-@pytest.mark.parametrize(
-    ("state", "error"),
-    [
-        ("A", NotFoundError),
-        ("AN", NotFoundError),
-        ("X", GoneError),
-        ("SUP", GoneError),
-        ("Q7", SourceDataError),
-    ],
-)
-def test_a_stay_that_is_not_served(
-    hospital: Filled, group_b: Adapter, state: str, error: type[Exception]
-) -> None:
-    stay = hospital.first(f"SELECT sejour_id FROM sejour WHERE etat = '{state}'")
-    with pytest.raises(error):
-        group_b.read(STAY, stay)
 
 
 def test_patients_by_name_and_houses_by_id(hospital: Filled, group_b: Adapter) -> None:

@@ -7,23 +7,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import pytest
 from werkzeug.datastructures import Headers
 from werkzeug.test import Client
 
-from adapters.contract import NotFoundError, RowFault, SourceDataError
+from adapters.contract import RowFault, SourceDataError
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
 from adapters.testing.harness import (
     ORGANIZATION,
-    PATIENT,
-    STAY,
     ask,
-    dates,
-    patient,
-    text,
 )
 from demo import tables
 from demo.hospital import generate
@@ -39,7 +33,6 @@ from demo.http import (
     hospital,
     read_folder,
     read_hospital,
-    search,
 )
 from demo.people import Row
 from tests.hospital_http import SECRETS, serving
@@ -65,17 +58,6 @@ STAYS = [
         "uf": {"code": "0123"},
     },
 ]
-PATIENTS = [
-    {"id": 1, "noms": {"naissance": "Duprès", "prenoms": "Jean Paul"}, "sexe": "M"},
-    {"id": 2, "noms": {"utilise": "Le Jean", "prenomUtilise": "Jean Paul"}},
-    {
-        "id": 3,
-        "dateNaissance": "01/01/1900",
-        "numeros": [{"domaine": "B", "valeur": "1"}],
-    },
-    {"id": 4, "dateNaissance": "28/02/1950", "fusionVers": 1},
-]
-FEW = read_hospital(json.dumps({"sejours": STAYS, "patients": PATIENTS}).encode())
 
 
 @pytest.fixture(scope="module")
@@ -92,70 +74,7 @@ def of(rows: list[Row], table: Any) -> list[dict[str, Any]]:
     return [row for of_table, row in rows if of_table is table]
 
 
-def _ids(pas: Pas, kind: str, asked: str) -> list[int]:
-    return [row["id"] for row in search(pas, kind, dict(parse_qsl(asked)))]
-
-
-# Searches
-
-
-@pytest.mark.parametrize(
-    ("asked", "ids"),
-    [
-        ("", [9, 7, 8]),
-        ("tri=entree", [7, 9, 8]),
-        ("tri=-entree", [9, 7, 8]),
-        ("tri=id", [7, 8, 9]),
-        ("tri=-id", [9, 8, 7]),
-        ("sansEtats=E,S", [9]),
-        ("entreeDu=30/03/2024", [9, 7]),
-        ("entreeDu=31/03/2024 08:15:00", [9]),
-        ("entreeDu=31/03/2024 08:15:00.6", []),
-        ("entreeAvant=30/03/2024 08:15:00", []),
-        ("entreeAvant=30/03/2024 08:15:01", [7]),
-        ("entreeAvant=01/01/2000", []),
-        ("ufs=0123", [9]),
-        ("ufs=123", []),
-        ("lits=3", [9, 7, 8]),
-    ],
-)
-def test_stays_are_searched(asked: str, ids: list[int]) -> None:
-    assert _ids(FEW, "sejours", asked) == ids
-
-
-@pytest.mark.parametrize(
-    ("asked", "ids"),
-    [
-        ("nom=dupres", [1]),
-        ("nom=jean", [1, 2]),
-        ("famille=jean", [2]),
-        ("prenom=pau", [1, 2]),
-        ("prenomContient=aul", [1, 2]),
-        ("prenomExact=Jean", [1]),
-        ("prenomExact=Jean Paul", [2]),
-        ("nomExact=Paul,Le Jean", [1, 2]),
-        ("familleExact=dupres", []),
-        ("neAvant=01/01/2000", [4]),
-        ("neDu=01/03/1950", []),
-        ("numeros=1", [1, 3]),
-        ("numeros=1&domaine=IPP", [1]),
-        ("numeros=1&domaine=B", [3]),
-        ("sexes=M,F", [1]),
-    ],
-)
-def test_patients_are_searched(asked: str, ids: list[int]) -> None:
-    assert _ids(FEW, "patients", asked) == ids
-
-
-def test_stays_of_a_merged_file_are_its_survivors() -> None:
-    assert _ids(FEW, "sejours", "ipp=4") == [7]
-    assert _ids(FEW, "sejours", "ipp=4,2") == [9, 7]
-
-
-@pytest.mark.parametrize("asked", ["tri=nom", "entreeDu=2024-03-30"])
-def test_an_unknown_order_or_time_is_refused(asked: str) -> None:
-    with pytest.raises(ValueError, match=r"order|time data"):
-        search(FEW, "sejours", dict(parse_qsl(asked)))
+# Rows
 
 
 def test_a_national_number_is_shown_of_a_qualified_identity_only(
@@ -177,29 +96,12 @@ def test_a_national_number_is_shown_of_a_qualified_identity_only(
     assert numbered - qualified
 
 
-def test_the_demo_hospital_is_searched_by_unit_change_and_number(
-    rows: list[Row], pas: Pas
-) -> None:
-    stays = of(rows, tables.SEJOUR)
-    of_unit = {row["sejour_id"] for row in stays if row["uf_courante"] == "0123"}
-    assert of_unit
-    assert {*_ids(pas, "sejours", "ufs=0123")} == of_unit
-    times = [(row["maj_utc"], row["sejour_id"]) for row in stays if row["maj_utc"]]
-    changed = sorted((time.replace(microsecond=0), id) for time, id in times)
-    found = _ids(pas, "sejours", "tri=maj")
-    assert found[: len(changed)] == [id for _, id in changed]
-    number = next(iter(pas["patients"].values()))["numeros"][0]["valeur"]
-    assert _ids(pas, "patients", f"numeros={number}&domaine=IPP-CHU") == [1]
-    assert _ids(pas, "patients", f"numeros={number}&domaine=INS-NIR") == []
-
-
 # Group A
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["statuses", "all-200"])
-def group_a(request: pytest.FixtureRequest, pas: Pas) -> Iterator[HttpAdapter]:
-    ways = {"paging": False, "errors_as_200": request.param}
-    with serving(application({"": pas}.get, Access(KEY), **ways)) as url:
+@pytest.fixture(scope="module")
+def group_a(pas: Pas) -> Iterator[HttpAdapter]:
+    with serving(application({"": pas}.get, Access(KEY), paging=False)) as url:
         adapter = _adapter(url)
         yield adapter
         adapter.close()
@@ -234,40 +136,8 @@ def test_all_stays_are_counted_and_the_newest_come_first(
     assert all(start in left for start in starts), "not in the order of entry"
 
 
-def test_stays_of_a_day_and_of_a_patient(
-    group_a: HttpAdapter, served: list[dict[str, Any]]
-) -> None:
-    stay = next(s for s in served if s["date_entree"] and s["etat"] == "S")
-    day = stay["date_entree"].date()
-    of_day = [s for s in served if s["date_entree"] and s["date_entree"].date() == day]
-    assert group_a.count(ask(dates(day.isoformat()))) == len(of_day)
-    own = [s for s in served if s["patient_id"] == stay["patient_id"]]
-    assert group_a.count(ask(patient(str(stay["patient_id"])))) == len(own)
-    assert group_a.read(STAY, str(stay["sejour_id"])).id == str(stay["sejour_id"])
-
-
-def test_a_merged_patient_leads_to_the_survivor(
-    group_a: HttpAdapter, rows: list[Row]
-) -> None:
-    merged = next(r for r in of(rows, tables.PATIENT) if r["fusion_vers"])
-    old, new = str(merged["patient_id"]), str(merged["fusion_vers"])
-    record = group_a.read(PATIENT, old)
-    assert record.replaced_by == new  # type: ignore[union-attr]
-    assert group_a.count(ask(patient(old))) == group_a.count(ask(patient(new)))
-
-
-def test_patients_by_name_and_houses_by_id(group_a: HttpAdapter) -> None:
-    found = group_a.search(ask(text("name", "martin"), of=PATIENT, count=5))
-    assert found.rows
-    assert group_a.read(ORGANIZATION, "2").id == "2"
-    with pytest.raises(NotFoundError):
-        group_a.read(ORGANIZATION, "99")
-
-
-@pytest.mark.parametrize("as_200", [False, True])
-def test_the_key_is_needed(pas: Pas, as_200: bool) -> None:
-    api = application({"": pas}.get, Access(KEY), errors_as_200=as_200)
-    with serving(api) as url:
+def test_the_key_is_needed(pas: Pas) -> None:
+    with serving(application({"": pas}.get, Access(KEY))) as url:
         adapter = _adapter(url, "other")
         with pytest.raises(SourceDataError, match="refuses who asks"):
             adapter.search(ask())

@@ -111,9 +111,7 @@ def _linger(port: int) -> None:
 @pytest.mark.parametrize(
     ("word", "name", "group"),
     [
-        ("valkey-server", "Redis server", ""),
         ("demo.issuer", "token server", ""),
-        ("app.server.config", "service", ""),
         ("demo.http", "hospital's API", "a"),
     ],
 )
@@ -330,47 +328,15 @@ def test_both_serve_the_same_hospital(groups: Mapping[str, Served]) -> None:
     assert a == b
 
 
-def test_a_token_of_one_group_is_none_of_the_other(
-    groups: Mapping[str, Served],
-) -> None:
-    answer = get(f"{groups['b'].demo.base_url}/Encounter/8", groups["a"].token)
-    assert answer.status_code == 401
-
-
-def test_a_group_started_twice_is_one_sentence(
-    groups: Mapping[str, Served], root: Path
-) -> None:
-    status, said = refused(root, free_ports(PORTS), group="b")
-    assert status == 1
-    assert said.startswith(f"Another demo is running in {root / 'group-b'}: ")
-    assert said.count("\n") == 1
-
-
-@pytest.mark.parametrize("place", range(PORTS))
-def test_a_port_in_use_is_one_sentence_for_a_group(
-    groups: Mapping[str, Served], tmp_path: Path, place: int
+def test_the_port_of_the_hospital_in_use_is_one_sentence(
+    groups: Mapping[str, Served], tmp_path: Path
 ) -> None:
     taken = groups["b"].demo.port
-    status, said = refused(tmp_path / "demo", taken - place, group="a")
+    status, said = refused(tmp_path / "demo", taken - 2, group="a")
     assert status == 1
     assert said.startswith(f"Port {taken} cannot be used (")
     assert "'make run GROUP=a PORT=9000'" in said
     assert said.count("\n") == 1
-
-
-def test_switching_on_one_port_keeps_what_each_holds(tmp_path: Path) -> None:
-    root, port = tmp_path / "demo", free_ports(PORTS)
-    kept: dict[str, Any] = {}
-    for number, group in enumerate(("a", "b", "", "a")):
-        with started(root, tmp_path / f"{number}.log", port, group=group) as demo:
-            token = offline_token(root, "--group", group)
-            if group not in kept:
-                kept[group] = get(f"{demo.base_url}/Encounter?_count=3", token).json()
-            else:
-                again = get(link(kept[group], "self"), token).json()
-                assert ids(again) == ids(kept[group])
-                assert "Making a hospital" not in demo.said()
-            assert demo.stop(signal.SIGINT) == 0
 
 
 def test_more_stays_than_the_api_can_serve_is_one_sentence(tmp_path: Path) -> None:

@@ -253,9 +253,10 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const form = event.target;
   if (form.id === "try") fill("try", { search: form.search.value });
-  if ("addTest" in form.dataset) {
+  if ("writeTests" in form.dataset) {
     const answer = await fetch("/tests", { method: "POST", body: new URLSearchParams(new FormData(form)), headers: { "X-Workbench": "1" } });
     form.querySelector("[role=status]").textContent = await answer.text();
+    if (answer.ok && form.dataset.writeTests === "run") fill("tests");
   }
 });
 

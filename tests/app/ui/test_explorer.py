@@ -81,7 +81,9 @@ def test_a_login_that_another_browser_began_is_refused(
     path = f"/login/done?code=right&state={asked['state']}"
     assert visitor.get(path).status_code == 404
     visitor.begin_login()
-    assert visitor.get(path).status_code == 403
+    refused = visitor.get(path)
+    assert refused.status_code == 403
+    assert ADVICE[403] not in refused.text, "no scope is missing"
     assert visitor.get("/search/Encounter").status_code == 303
 
 
@@ -187,6 +189,15 @@ def test_every_page_has_the_headers(camille: Browser) -> None:
                 continue
             assert response.headers.getlist(name) == [value], path
     assert "unsafe" not in dict(HEADERS)["Content-Security-Policy"]
+
+
+def test_a_form_of_a_session_that_has_ended_leads_to_the_login(
+    camille: Browser,
+) -> None:
+    csrf = camille.csrf()
+    camille.http.delete_cookie("__Host-explorer", domain=urlsplit(URL).hostname or "")
+    response = camille.post("/search/Encounter", csrf=csrf, patient="1")
+    assert (response.status_code, response.headers["Location"]) == (303, "/login")
 
 
 def test_another_host_is_not_served(visitor: Browser) -> None:
@@ -346,6 +357,12 @@ def test_too_many_requests_are_told(
     assert all(ADVICE[429] in text for text in refused)
 
 
+def test_an_error_of_the_pages_has_the_request_id(camille: Browser) -> None:
+    response = camille.get("/see/none")
+    assert response.status_code == 404
+    assert f"request id {response.headers['X-Request-Id']}" in response.text
+
+
 def test_every_status_of_the_service_has_advice() -> None:
     from app.errors import OUTCOMES
 
@@ -469,8 +486,14 @@ def test_a_reason_is_asked_for_and_recorded(
     assert browser.get("/search/Encounter").headers["Location"] == "/reason"
     csrf = re.findall(r'name="csrf" value="(\w+)"', browser.get("/reason").text)[0]
     assert browser.post("/reason", csrf=csrf, reason="ward round").status_code == 303
-    browser.search(patient="1")
+    place = browser.post("/search/Encounter", patient="1").headers["Location"]
+    browser.get(place)
     assert events(served)[-1]["purposeOfEvent"] == [{"text": "ward round"}]
+    # The next login has given none: a result of the person's own asks again.
+    browser.log_in()
+    path = place.partition("?")[0]
+    for page in (place, f"{path}/page.csv", f"{path}/page.json", f"{path}/change"):
+        assert browser.get(page).headers["Location"] == "/reason", page
 
 
 def test_a_scope_that_is_missing_is_refused_and_told(visitor: Browser) -> None:

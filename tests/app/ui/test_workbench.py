@@ -44,6 +44,11 @@ class Page:
             text = self.get(f"/panel/{name}?wait=1").text
         return text
 
+    def write_tests(self, **form: str) -> TestResponse:
+        """Send a form of tests."""
+        headers = {"X-Workbench": "1"}
+        return self.http.post("/tests", base_url=BASE, data=form, headers=headers)
+
     def draft(self, text: str) -> dict[str, object]:
         """Send a draft, as 400 ms after a keystroke."""
         answer: dict[str, object] = self.post("/draft", text).get_json()
@@ -75,11 +80,24 @@ def test_the_token_works_once(file: Path) -> None:
     page = Page(Workbench(file, {}))
     token = page.bench.token
     assert page.get("/").status_code == 403
-    assert page.get("/?token=guess").status_code == 403
+    for guess in ("guess", "gué"):
+        assert page.get(f"/?token={guess}").status_code == 403
     assert page.open().status_code == 302
     assert page.get("/").status_code == 200
     other = Page(page.bench)
     assert other.get(f"/?token={token}").status_code == 403
+
+
+def test_nobody_else_learns_the_session(page: Page) -> None:
+    """The nonce of the policy is of one response, and tells nothing of the cookie."""
+    refused = Page(page.bench).get("/")
+    assert refused.status_code == 403
+    shown = [page.get("/") for _ in range(2)]
+    for response in (refused, *shown):
+        assert page.bench.session not in f"{response.headers} {response.text}"
+    first, second = (r.headers["Content-Security-Policy"] for r in shown)
+    assert "'nonce-" in first
+    assert first != second
 
 
 def test_a_form_of_another_site_changes_nothing(page: Page, file: Path) -> None:
@@ -195,13 +213,39 @@ def test_findings_can_be_accepted(page: Page, file: Path) -> None:
 def test_a_test_from_a_row_passes(page: Page, file: Path) -> None:
     shown = page.panel("resource", kind="encounter", id="1", unmask="1")
     (text,) = re.findall(r"<textarea[^>]*>(.*?)</textarea>", shown, re.DOTALL)
-    form = {"test": html.unescape(text)}
-    response = page.http.post(
-        "/tests", base_url=BASE, data=form, headers={"X-Workbench": "1"}
-    )
-    assert response.status_code == 200
+    assert page.write_tests(text=html.unescape(text)).status_code == 200
     assert "1 test passed" in page.panel("tests")
     assert file.with_suffix(".test.yaml").exists()
+
+
+def test_tests_are_edited_unless_they_were_changed_elsewhere(
+    page: Page, file: Path
+) -> None:
+    beside = file.with_suffix(".test.yaml")
+    beside.write_text("tests:\n  - nam: a slip\n", "utf-8")
+    shown = page.panel("tests")
+    assert "- nam: a slip" in shown, "a broken file can be mended"
+    (opened,) = re.findall(r'name="digest" value="(\w+)"', shown)
+    mended = "tests:\r\n  - name: kept\r\n    given: {}\r\n"
+    assert page.write_tests(text=mended, digest=opened).status_code == 200
+    assert beside.read_text("utf-8") == mended.replace("\r\n", "\n")
+    assert page.write_tests(text="tests: []", digest=opened).status_code == 409
+    assert "name: kept" in beside.read_text("utf-8")
+
+
+def test_a_test_of_a_guess_is_warned_about(page: Page, file: Path) -> None:
+    def panels() -> tuple[str, str]:
+        row = page.panel("resource", kind="encounter", id="1", unmask="1")
+        return row, page.panel("tests")
+
+    row, _ = panels()
+    (test,) = re.findall(r"<textarea[^>]*>(.*?)</textarea>", row, re.DOTALL)
+    page.write_tests(text=html.unescape(test))
+    text = file.read_text()
+    for mark in ("", "  # ? or the visit"):
+        changed = text.replace("id: {from: stay_id}", f"id: {{from: stay_id}}{mark}")
+        page.post("/save", changed, If_Match=digest(file.read_text()))
+        assert [("# ?" in shown) for shown in panels()] == [bool(mark)] * 2
 
 
 def test_no_test_is_made_of_masked_values(page: Page) -> None:
