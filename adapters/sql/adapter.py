@@ -65,6 +65,7 @@ from adapters.sql.keyset import Segment, segments
 from adapters.sql.merges import Chains, Merges
 from adapters.sql.query import (
     ALWAYS,
+    LONGEST_LIST,
     NEVER,
     Columns,
     Condition,
@@ -406,10 +407,23 @@ class Section:
     def extras(
         self, database: Database, rows: Sequence[Sequence[Any]]
     ) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
-        """Return for each row the rows of items that have a SELECT of their own."""
+        """Return for each row the rows of items that have a SELECT of their own.
+
+        They are read for all rows at once.
+        """
+        every = chain.from_iterable(self.mapping.items.values())
+        items = [item for item in every if item.rows is not None]
+        if not items or not rows:
+            return [NO_EXTRAS] * len(rows)
         index = self.indexes[self.id.name]
-        ids = [row[index] for row in rows]
-        return read_items(database, self.mapping, self.filters.item_columns, ids)
+        ids = [(row[index], text_or_none(row[index])) for row in rows]
+        by_item = [
+            (item, _rows_by_key(database, item, self.filters.columns_of(item), ids))
+            for item in items
+        ]
+        return tuple(
+            {item: by_key.get(text, ()) for item, by_key in by_item} for _, text in ids
+        )
 
     def to_page(
         self,
@@ -599,31 +613,6 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
 _MAY_END_IN_BLANKS = (*TEXTS, Kind.LOOSE, Kind.OTHER)
 
 
-def read_items(
-    database: Database,
-    section: ResourceMapping,
-    columns: Mapping[str, Columns],
-    ids: Sequence[Any],
-) -> Sequence[Mapping[ItemMapping, Sequence[Any]]]:
-    """Return for each id the rows of its items, read for all ids at once."""
-    items = [
-        item
-        for item in chain.from_iterable(section.items.values())
-        if item.rows is not None
-    ]
-    if not items or not ids:
-        return [NO_EXTRAS] * len(ids)
-    texts = [text_or_none(id) for id in ids]
-    pairs = tuple(zip(ids, texts, strict=True))
-    rows = [
-        (item, _rows_by_key(database, item, columns[item.rows or ""], pairs))
-        for item in items
-    ]
-    return tuple(
-        {item: by_key.get(text, ()) for item, by_key in rows} for text in texts
-    )
-
-
 def _rows_by_key(
     database: Database,
     item: ItemMapping,
@@ -638,12 +627,12 @@ def _rows_by_key(
     key = columns.column(names[0])
     values = [value for id in ids for value in _key_values(key.kind, *id)]
     by_key: dict[str | None, list[Any]] = {}
-    if not values:
-        return by_key
     # In one order every time: the ETag of a resource must not depend on a plan.
     order = tuple((columns.column(name), False) for name in names)
-    for row in database.fetch(columns.select(names, key.is_in(values), order)):
-        by_key.setdefault(text_or_none(row[0]), []).append(row)
+    for start in range(0, len(values), LONGEST_LIST):
+        listed = key.is_in(values[start : start + LONGEST_LIST])
+        for row in database.fetch(columns.select(names, listed, order)):
+            by_key.setdefault(text_or_none(row[0]), []).append(row)
     return by_key
 
 

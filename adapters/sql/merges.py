@@ -28,10 +28,17 @@ from adapters.mapping.values import text_or_none
 from adapters.parameters import SEARCH_PARAMETERS
 from adapters.sql.dialects.base import Statement
 from adapters.sql.engine import Database
-from adapters.sql.query import NEVER, Columns, KeyColumn, SqlColumn, all_of
+from adapters.sql.query import (
+    LONGEST_LIST,
+    NEVER,
+    Columns,
+    KeyColumn,
+    SqlColumn,
+    all_of,
+)
 
-MOST = 1000
-"""As many patients may be one: every database takes a list of so many values."""
+MOST = LONGEST_LIST
+"""As many patients may be one: stays are compared with a list of them."""
 
 _TOO_MANY = f"more than {MOST:,} patients were merged into one"
 _NO_ID = "the patient that replaced it has an id that is not a FHIR id"

@@ -112,6 +112,9 @@ LONGEST_ID = 64
 LONGEST_PATTERN = 4000
 """In bytes: the longest pattern that every database accepts in a LIKE (Oracle)."""
 
+LONGEST_LIST = 1000
+"""In values: the longest list that every database accepts after IN (Oracle)."""
+
 _FEW = 8
 """Up to so many values of a list have a placeholder each: SQLAlchemy then writes no new
 text for every search."""
@@ -745,7 +748,7 @@ class Filters:
         item: ItemMapping | None,
     ) -> Condition:
         """Return where a field has one of the values of a criterion."""
-        columns = self._columns(item)
+        columns = self.columns_of(item)
         match criterion:
             case TokenCriterion(values=tokens):
                 return any_of(
@@ -764,7 +767,7 @@ class Filters:
         field: FieldMapping,
         item: ItemMapping | None,
     ) -> Condition:
-        columns = self._columns(item)
+        columns = self.columns_of(item)
         if row.system_slot is not None:
             name, _ = self._slot(row.system_slot)
             fields = item.fields if item else self.section.fields
@@ -803,14 +806,15 @@ class Filters:
             elif name in item.fields:
                 yield item.fields[name], item
 
-    def _columns(self, item: ItemMapping | None) -> Columns:
+    def columns_of(self, item: ItemMapping | None) -> Columns:
+        """Return the columns of an item's own SELECT, those of the section without one."""
         return self.item_columns[item.rows] if item and item.rows else self.columns
 
     def _counted(self, item: ItemMapping | None, condition: Condition) -> Condition:
         """Return where an item meets a condition and counts, in its own SELECT if any."""
         if item is None or condition is NEVER:
             return condition
-        columns = self._columns(item)
+        columns = self.columns_of(item)
         if item.only_if is not None:
             of_item = columns.column(item.only_if.column)
             is_counted = columns.among(of_item, sorted(item.only_if.values))

@@ -1,11 +1,13 @@
 """An adapter on a database of a test's own: empty, until the test's statements fill it."""
 
+import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+import sqlalchemy as sa
 
 from adapters import open_adapter
 from adapters.contract import Adapter
@@ -40,6 +42,22 @@ patient:
 
 Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
 """Takes what follows the head of a mapping, and statements that fill an empty database."""
+
+
+@contextmanager
+def listed() -> Iterator[list[int]]:
+    """Yield the lengths of the lists of values after IN in what SQLite runs meanwhile."""
+    lengths: list[int] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        lists = re.findall(r"\bIN \(([?, ]+)\)", statement)
+        lengths.extend(each.count("?") for each in lists)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        yield lengths
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
 
 
 @pytest.fixture(params=["sqlite", "postgresql", *SERVERS])

@@ -7,6 +7,7 @@ import pytest
 from adapters.contract import (
     Criterion,
     NotFoundError,
+    PatientRecord,
     ReferenceCriterion,
     ResourceType,
     SourceDataError,
@@ -14,8 +15,9 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.sql.query import LONGEST_LIST
 from adapters.testing.harness import PATIENT, STAY, ask, dates, ids_of, text, token
-from tests.adapters.emptied import Opened
+from tests.adapters.emptied import NUMBERED, Opened, listed
 from tests.databases import writing
 
 STAYS = """\
@@ -101,6 +103,30 @@ def test_a_column_that_goes_is_an_error_until_it_is_back(
             adapter.search(ask())
     alter(url, "DROP TABLE stays", create, insert)
     assert ids_of(adapter.search(ask())) == ["1"]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_items_of_many_rows_are_read_in_lists_that_every_database_takes(
+    opened: Opened,
+) -> None:
+    """A key without a type may hold each id as a text and as a number."""
+    number = 700
+    people = ", ".join(f"({id})" for id in range(number))
+    adapter = opened(
+        NUMBERED,
+        (
+            "CREATE TABLE people (id INTEGER)",
+            "CREATE TABLE numbers (person, number)",
+            f"INSERT INTO people VALUES {people}",
+            "INSERT INTO numbers SELECT id, 'N' || id FROM people",
+        ),
+    )
+    with listed() as lengths:
+        rows = adapter.search(ask(of=PATIENT, count=number)).rows
+    patients = [row for row in rows if isinstance(row, PatientRecord)]
+    assert [p.identifiers[0].value for p in patients] == [f"N{p.id}" for p in patients]
+    assert len(patients) == number
+    assert max(lengths) <= LONGEST_LIST
 
 
 PEOPLE = """\

@@ -1,20 +1,18 @@
 """Merged patients whose stays keep the old ids: chains, branches and circles, on each database."""
 
 import random
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.merges import MOST
 from adapters.testing.harness import STAY, ask, dates, ids_of, patient
-from tests.adapters.emptied import HEAD, Opened
+from tests.adapters.emptied import HEAD, Opened, listed
 
 FOLLOWED = """\
 encounter:
@@ -165,22 +163,13 @@ def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_no_list_of_values_is_longer_than_every_database_takes(opened: Opened) -> None:
     """Oracle takes 1,000 (ORA-01795)."""
-    lists: list[int] = []
-
-    def count(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        found = re.findall(r"\bIN \(([?, ]+)\)", statement)
-        lists.extend(each.count("?") for each in found)
-
     merged = ", ".join(f"({id}, 1)" for id in range(2, 700))
     people = f"INSERT INTO people VALUES (1, 0), {merged}"
     tables = _tables({}, "INTEGER")
     adapter = opened(FOLLOWED, (*tables[:2], people, tables[3]))
-    sa.event.listen(sa.Engine, "before_cursor_execute", count)
-    try:
+    with listed() as lengths:
         assert adapter.search(ask(patient("1"))).rows
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", count)
-    assert 699 <= max(lists) <= MOST
+    assert 699 <= max(lengths) <= MOST
 
 
 def test_more_merges_than_a_list_of_values_may_hold_are_an_error(
