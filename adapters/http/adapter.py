@@ -552,7 +552,7 @@ def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> 
         raise NotFoundError(kind)
     if not isinstance(row, dict):
         raise unreadable("the row is not an object")
-    row_id = section.id_text(row).rstrip()
+    row_id = section.id_text(row)
     if not row_id:
         raise unreadable("the answer is not a row: it holds no id")
     if row_id != own:
