@@ -90,10 +90,6 @@ peers: ## Build those whom the bench compares with, where npm and Maven are
 	@! command -v mvn >/dev/null || [ -d bench/peers/hapi/target ] || \
 		mvn --quiet --batch-mode --file bench/peers/hapi/pom.xml package
 
-.PHONY: soak
-soak: .venv/test.stamp ## Let clients of all kinds at the whole service, and watch what it holds (MINUTES=20)
-	@$(BIN)/python -m bench.soak $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
-
 .PHONY: format
 format: .venv/test.stamp ## Write the code in the one style
 	@$(BIN)/ruff check --fix .

@@ -1,6 +1,5 @@
 """Who is compared: each a server of its own on the same database, with the same token."""
 
-import http.client
 import os
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from cryptography.fernet import Fernet
 
 from bench.cluster import Database
 from bench.tokens import AUDIENCE, ISSUER, Identity
-from tests.live import free_ports
+from tests.live import answers, free_ports
 
 ROOT = Path(__file__).parents[1]
 PEERS = Path(__file__).parent / "peers"
@@ -105,7 +104,7 @@ def started(contender: Contender, log: Path) -> Iterator[Running]:
             stderr=subprocess.STDOUT,
         )
     try:
-        while not _answers(contender.port):
+        while not answers(contender.port):
             if process.poll() is not None or time.monotonic() > began + START_SECONDS:
                 raise SystemExit(f"{contender.name}: {log.read_text()[-2000:]}")
             time.sleep(0.01)
@@ -117,17 +116,6 @@ def started(contender: Contender, log: Path) -> Iterator[Running]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", "/")
-        return connection.getresponse().status > 0
-    except OSError:
-        return False
-    finally:
-        connection.close()
 
 
 def contenders(

@@ -1,16 +1,17 @@
 """The identity provider of the bench: one key, one token, the same for all contenders."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+from werkzeug import Request, Response
+
+from tests.hospital_http import serving
 
 ISSUER = "https://auth.example.org"
 AUDIENCE = "bench"
@@ -34,25 +35,12 @@ def identity(directory: Path) -> Iterator[Identity]:
     public_key.write_bytes(key.as_pem(private=False))
     body = json.dumps({"keys": [key.as_dict(private=False)]}).encode()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    @Request.application
+    def answer(_request: Request) -> Response:
+        return Response(body, content_type="application/json")
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        url = f"http://127.0.0.1:{server.server_port}/keys"
-        yield Identity(_token(key), url, public_key)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(answer) as url:
+        yield Identity(_token(key), f"{url}/keys", public_key)
 
 
 def _token(key: RSAKey) -> str:

@@ -38,7 +38,6 @@ SYSTEM = (
     "attacks/test_neighbours.py",
     "attacks/test_raw_sockets.py",
     "bench/test_copying.py",
-    "bench/test_sampling.py::test_a_process_is_measured_until_it_ends",
     "demo/test_demo_canaries.py",
     "demo/test_http.py::test_it_runs_as_a_process",
     "demo/test_http.py::test_without_its_key_it_names_the_variable",

@@ -36,7 +36,6 @@ from adapters.contract import (
 )
 from adapters.http.client import Call, Content, Deadline, Source, plain_text
 from adapters.http.paging import (
-    Fetch,
     ListAnswer,
     Lists,
     Row,
@@ -46,8 +45,8 @@ from adapters.http.paging import (
     numbered_page,
     single_page,
 )
-from adapters.http.query import Pairs as Pairs
 from adapters.http.query import (
+    Pairs,
     can_split,
     capability_of,
     keyed,
@@ -60,7 +59,6 @@ from adapters.mapping.model import (
     HttpSection,
     ItemMapping,
     ListCall,
-    Paging,
     PagingKind,
     ResourceMapping,
     SourceMapping,
@@ -238,10 +236,14 @@ class HttpAdapter:
         else:
             return linked_page(fetch, paging, query)
         if query.placed and window.more and not is_decided(window.rows):
-            if paging is not None:
-                last = self._last_row(fetch, paging, query)
-                return window._replace(rows=window.rows + last)
-            self._refuse_with_key(section, query, deadline)
+            if paging is None:
+                self._refuse_with_key(section, query, deadline)
+            else:
+                # The last row of the list shows it.
+                lists, end = Lists(fetch), self.count(query)
+                last_one = replace(query, from_end=True, count=1)
+                last = numbered_page(lists, paging, last_one, end, has_total=True)
+                return window._replace(rows=window.rows + last.rows)
         return window
 
     def _refuse_with_key(
@@ -257,14 +259,6 @@ class HttpAdapter:
         for question in _questions(section, (search,)):
             if self._fetch(question, deadline, (), 1).rows:
                 raise unreadable("the list is not in the order of the search")
-
-    def _last_row(
-        self, fetch: Fetch, paging: Paging, query: SearchQuery
-    ) -> tuple[Row, ...]:
-        """Return the last row of a list."""
-        last = replace(query, from_end=True, count=1)
-        end = self.count(query)
-        return numbered_page(Lists(fetch), paging, last, end, has_total=True).rows
 
     def _fetch(
         self,
@@ -283,8 +277,9 @@ class HttpAdapter:
             raise unreadable("there are more rows than were requested")
         total, following = None, ""
         # A server may tell the total on the first page only.
-        if listed.total and not (link and answer.at(listed.total) is None):
-            total = answer.total_at(listed.total)
+        place = listed.total
+        if place is not None and not (link and answer.at(place) is None):
+            total = answer.total_at(place)
             if total < len(rows):
                 raise unreadable("there are more rows than the total says")
         if paging and not paging.is_numbered:
@@ -557,7 +552,7 @@ def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> 
         raise NotFoundError(kind)
     if not isinstance(row, dict):
         raise unreadable("the row is not an object")
-    row_id = section.id_text(row).rstrip()
+    row_id = section.id_text(row)
     if not row_id:
         raise unreadable("the answer is not a row: it holds no id")
     if row_id != own:

@@ -170,6 +170,12 @@ def noted(refusals: set[str]) -> Iterator[None]:
         refusals.add(str(refusal))
 
 
+def skip_for(refusals: Iterable[str]) -> None:
+    """Skip a test of several searches at its end, if some were not offered."""
+    if reasons := ", ".join(sorted(refusals)):
+        pytest.skip(reasons)
+
+
 class Opened:
     """A hospital, the adapter that is opened on it, and the model of both.
 

@@ -13,20 +13,23 @@ from bench.report import write
 from bench.run import Bench, Plan
 from bench.tokens import Identity, identity
 from demo.hospital import fill
+from tests.replay.application import close_connections
 
 STAYS = 6_000
 PLAN = Plan(rounds=1, seconds=0, warm=0, pages=20, peers=False)
 
 
 @pytest.fixture(scope="module")
-def hospital(postgresql_url: str) -> Database:
+def hospital(postgresql_url: str) -> Iterator[Database]:
     fill(postgresql_url, stays=STAYS)
     owner = Database(postgresql_url.replace("+psycopg", ""))
     with psycopg.connect(owner.libpq, autocommit=True) as connection:
         connection.execute("CREATE ROLE bench_reader LOGIN")
         connection.execute("GRANT pg_read_all_data TO bench_reader")
+        name = connection.info.dbname
     _, _, place = owner.libpq.partition("@")
-    return Database(f"postgresql://bench_reader@{place}")
+    yield Database(f"postgresql://bench_reader@{place}")
+    close_connections(name)
 
 
 @pytest.fixture

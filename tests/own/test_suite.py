@@ -11,7 +11,7 @@ def test_the_suite_runs_with_nothing_but_what_is_installed(kestrel: Installed) -
     counted = re.search(r"(\d+) passed, (\d+) skipped in", done.stdout)
     assert counted, done.stdout
     run, skipped = map(int, counted.groups())
-    assert run > 80
+    assert run > 70
     for reason in ("Patient is not offered", "Encounter by identifier is not offered"):
         assert reason in done.stdout
     assert f"| test_contract | {run} | {skipped} | " in done.stdout

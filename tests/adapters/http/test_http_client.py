@@ -49,9 +49,7 @@ def send(
 @pytest.mark.parametrize(
     "fault",
     [
-        {"status": 502},
         {"status": 503},
-        {"status": 504},
         {"status": 429, "headers": {"Retry-After": "0"}},
         {"status": 429, "headers": {"Retry-After": "soon"}},
         {"status": 503, "headers": {"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"}},

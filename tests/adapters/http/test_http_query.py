@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from werkzeug import Response
 
 from adapters.contract import Limit, NotAskableError
 from adapters.testing.harness import (
@@ -36,6 +37,11 @@ ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
 UNTIL = "{from: entreeDu, until: entreeAvant, step: minute}"
 AUTUMN, WINTER = "2024-10-27T02:30:00+0100", "2024-10-27T02:30:00+01:00"
+
+
+def no_rows(_: object) -> Response:
+    """Answer without rows: what is sent is of interest."""
+    return answer({"resultats": [], "nombre": 0})
 
 
 def dated(bounds: str) -> tuple[tuple[str, str], ...]:
@@ -73,7 +79,7 @@ def test_bounds_are_written_as_the_source_takes_them(
     tmp_path: Path, bounds: str, asked: str, sent: dict[str, str]
 ) -> None:
     with api_and_adapter(tmp_path, changes=dated(bounds)) as (api, adapter):
-        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        api.strange = no_rows
         adapter.search(ask(dates(asked)))
         (request,) = api.requests
         assert {k: v for k, v in request.args.items() if k in BOTH} == sent
@@ -139,7 +145,7 @@ def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
         "visit_number_system: {value: 'urn:oid:1.2.3'}",
     )
     with api_and_adapter(tmp_path, changes=(own,)) as (api, adapter):
-        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        api.strange = no_rows
         for other in ("urn:oid:1.2.4|V1", "|V1"):
             assert adapter.count(ask(token("identifier", other))) == 0
         assert api.requests == []
@@ -158,7 +164,7 @@ def test_several_values_repeat_the_parameter(tmp_path: Path) -> None:
         ),
     )
     with api_and_adapter(tmp_path, changes=change) as (api, adapter):
-        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        api.strange = no_rows
         adapter.search(ask(token("status", "finished", "planned")))
         assert api.requests[0].args.getlist("etats") == ["S", "C", "P"]
 
@@ -169,7 +175,7 @@ def test_fixed_values_and_orders_of_several_parameters(tmp_path: Path) -> None:
         ("-date: -entree", "-date: {colonne: entree, sens: desc}"),
     )
     with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
-        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        api.strange = no_rows
         adapter.search(ask())
         adapter.count(ask())
         for request in api.requests:
@@ -193,7 +199,7 @@ def test_otherwise_is_sent_as_all_other_codes(
     excluding = "class: {send: types, several: comma"
     changes = ((excluding, f"{excluding}, excluding: sansTypes"),)
     with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
-        api.strange = lambda _: answer({"resultats": [], "nombre": 0})
+        api.strange = no_rows
         adapter.search(ask(token("class", *codes)))
         (request,) = api.requests
         sendable = ("types", "sansTypes")
