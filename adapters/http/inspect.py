@@ -136,7 +136,7 @@ class Sample:
         """
         try:
             return self.adapter.search(query), ""
-        except (SourceDataError, SourceUnavailableError) as error:
+        except (SourceDataError, SourceUnavailableError, TooCostlyError) as error:
             if isinstance(error, SourceDataError) and error.refused:
                 raise
             return None, str(error)
@@ -328,11 +328,18 @@ def _check_page_size(sample: Sample) -> Iterator[Finding]:
         return
     if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
         return
+    element, severity = f"{sample.kind}.list", Severity.ERROR
     rows = len(sample.first_rows(SMALL_SAMPLE))
-    due = min(SMALL_SAMPLE, sample.adapter.count(sample.query(count=SMALL_SAMPLE)))
+    try:
+        total = sample.adapter.count(sample.query(count=SMALL_SAMPLE))
+    except TooCostlyError:
+        text = "searches are refused (422) where more than one page matches: counting takes"
+        text += " longer than source.count_timeout_seconds"
+        yield Finding.at(listed.mark, text, element, severity=Severity.WARNING)
+        return
+    due = min(SMALL_SAMPLE, total)
     if rows >= due:
         return
-    severity = Severity.ERROR
     text = "returns fewer rows than requested: the others are never served"
     if listed.total is not None:
         severity = Severity.WARNING
@@ -341,7 +348,7 @@ def _check_page_size(sample: Sample) -> Iterator[Finding]:
             " refused (502). Ask the vendor for the largest page, and offer no larger one:"
             " count: {max: …} in a profile of your own"
         )
-    yield Finding.at(listed.mark, text, f"{sample.kind}.list", severity=severity)
+    yield Finding.at(listed.mark, text, element, severity=severity)
 
 
 def _check_filters(sample: Sample) -> Iterator[Result]:

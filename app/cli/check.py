@@ -335,6 +335,8 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
     """
     try:
         mapping = load_mapping(file, None)
+        # Its profile may be faulty, too.
+        profile_of(mapping)
         severity = Severity.WARNING if is_live else Severity.NOTE
         yield from _other_days(mapping, severity)
         yield from _clocks(mapping)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -278,6 +279,29 @@ def test_an_api_that_keeps_rows_back_is_found(
     changes = ("total: nombre", counted), ("{offset: debut}", "{page: page}")
     findings = [o for o in check(*changes) if o["element"] == "Encounter.list"]
     assert bool(findings) is (most < 30)
+
+
+def test_a_list_that_cannot_be_counted_in_time_is_a_warning(
+    api: Api, check: Check
+) -> None:
+    over = threading.Event()
+
+    def slow(request: Request) -> Response | None:
+        return answer({}) if request.path.endswith("/nombre") and over.wait() else None
+
+    api.strange = slow
+    counted = "counting: {path: /sejours/nombre, total: nombre}"
+    limits = "timeout_seconds: 60, count_timeout_seconds: 0.5"
+    try:
+        findings = check(
+            ("total: nombre", counted),
+            ("{offset: debut}", "{page: page}"),
+            ("timeout_seconds: 60", limits),
+        )
+    finally:
+        over.set()
+    severities = [o["severity"] for o in findings if o["element"] == "Encounter.list"]
+    assert severities == ["warning"]
 
 
 @pytest.mark.parametrize("paging", ["page: page", "offset: debut", "next: suite.lien"])

@@ -105,8 +105,9 @@ def whole(
     redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployment]:
     """Return a service that listens and offers everything."""
-    directory = tmp_path_factory.mktemp("whole")
-    with listening("full", redis_server, directory) as deployment:
+    with listening(
+        "full", redis_server, tmp_path_factory.mktemp("whole")
+    ) as deployment:
         yield deployment
 
 
@@ -272,15 +273,15 @@ def test_a_service_that_is_busy_refutes_nothing(
 
 
 def test_another_mapping_than_the_one_that_is_served_is_noticed(
-    every: Deployment, settings: Callable[[Deployment], None], tmp_path: Path
+    whole: Deployment, settings: Callable[[Deployment], None], tmp_path: Path
 ) -> None:
-    settings(every)
-    other = every.mapping.read_text("utf-8")
-    every.mapping.write_text(other.replace("name: ", "name: Other ", 1), "utf-8")
+    settings(whole)
+    other = whole.mapping.read_text("utf-8")
+    whole.mapping.write_text(other.replace("name: ", "name: Other ", 1), "utf-8")
     try:
-        _, report = every.report(tmp_path)
+        _, report = whole.report(tmp_path)
     finally:
-        every.mapping.write_text(other, "utf-8")
+        whole.mapping.write_text(other, "utf-8")
     assert _claims(report, "false") == {"CapabilityStatement"}
 
 
