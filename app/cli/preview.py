@@ -5,8 +5,7 @@ every line of the preview. The row itself is mapped as it is, so its faults stay
 """
 
 import os
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -25,7 +24,6 @@ from adapters.contract import (
 )
 from adapters.inspection import SourceRow, find_row
 from adapters.mapping.lineage import TracedField
-from adapters.mapping.model import ResourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.values import LONGEST_CODE, as_text
@@ -107,22 +105,14 @@ def _live(
     try:
         return file, find_row(file.mapping, kind, options.id)
     except (NotFoundError, GoneError) as error:
-        why = _why_missing(sections, options.id)
+        prefixes = sorted({s.fields["id"].prefix for s in sections})
+        is_of_none = not options.id.startswith(tuple(prefixes))
+        why = f": its ids begin with {' or '.join(prefixes)}" if is_of_none else ""
         raise CannotRunError(f"the source has no such {options.of}{why}") from error
     except SourceUnavailableError as error:
         raise CannotRunError(f"the source does not answer: {error}") from error
     except AdapterError as error:
         raise CannotRunError(f"the source cannot be read: {error}") from error
-
-
-def _why_missing(sections: Collection[ResourceMapping], id: str) -> str:
-    """Return why an id may not be there, as far as the file says."""
-    prefixes = sorted({section.fields["id"].prefix for section in sections} - {""})
-    if prefixes and not id.startswith(tuple(prefixes)):
-        return f": its ids begin with {' or '.join(prefixes)}"
-    own = (s for s in sections if id.startswith(s.fields["id"].prefix))
-    has_where = any(re.search(r"\bWHERE\b", s.rows, re.IGNORECASE) for s in own)
-    return ", or the WHERE of its rows leaves it out" if has_where else ""
 
 
 @dataclass(frozen=True, slots=True)

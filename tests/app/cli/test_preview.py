@@ -342,7 +342,7 @@ def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
     none = "the source has no such encounter"
     for id, says in (
         ("1", f"{none}: its ids begin with app- or eva- or inp-\n"),
-        ("app-999999", f"{none}, or the WHERE of its rows leaves it out\n"),
+        ("app-999999", f"{none}\n"),
     ):
         said = live("--id", id, file=GNU_HEALTH)
         assert (said.status, said.err) == (2, says)
