@@ -301,9 +301,13 @@ class ResultPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchSessions:
-    """Begins searches and returns their pages. Safe to share between threads."""
+    """Begins searches and returns their pages. Safe to share between threads.
+
+    `fingerprint` is that of the adapter: pages of another mapping end with 410.
+    """
 
     adapter: Adapter
+    fingerprint: str
     offer: Offer
     store: PageStore
     context: Context
@@ -323,7 +327,7 @@ class SearchSessions:
             parameters,
             lenient,
             self._total(search, page),
-            self.adapter.fingerprint,
+            self.fingerprint,
             self.store.now(),
         )
         first = StoredPage(self.store.new_id(client), stored, Start())
@@ -340,7 +344,7 @@ class SearchSessions:
         Raises GonePageError when the mapping or the offer has changed since.
         """
         offer = self.offer.resources.get(stored.resource_type)
-        if offer is None or stored.fingerprint != self.adapter.fingerprint:
+        if offer is None or stored.fingerprint != self.fingerprint:
             raise GonePageError
         try:
             return parse_search(

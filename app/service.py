@@ -67,7 +67,9 @@ class Service:
             context=context,
             authenticator=Authenticator(settings),
             throttle=throttle,
-            sessions=SearchSessions(adapter, offer, store, context),
+            sessions=SearchSessions(
+                adapter, adapter.fingerprint, offer, store, context
+            ),
             writers={kind: compiled(schema) for kind, schema in schemas.items()},
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,

@@ -330,17 +330,6 @@ def test_an_invalid_row_is_500_and_its_fault_is_for_the_log(
     assert record.data == {"status": 500, "fault": fault.described()}
 
 
-def test_what_a_database_reports_is_for_the_log(
-    answer_to: Raising, caplog: pytest.LogCaptureFixture
-) -> None:
-    error = contract.SourceDataError(SECRET)
-    error.reason = "42703 etat"
-    answer = answer_to(error)
-    assert "etat" not in answer.text
-    (record,) = failures(caplog)
-    assert record.data == {"status": 502, "reason": "42703 etat"}
-
-
 def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
     redis_server: RedisServer,
     postgresql_url: str,

@@ -53,6 +53,9 @@ def _nodes(value: Any) -> Iterator[tuple[str, Any]]:
 
 def test_bundles_have_type_total_and_links(bundles: list[Any]) -> None:
     for bundle in bundles:
+        # In the order of spec 2.5.
+        parts = ["resourceType", "id", "type", "total", "link", "entry"]
+        assert list(bundle) == parts
         assert bundle["type"] == "searchset"
         assert bundle["total"] >= 0
         relations = [each["relation"] for each in bundle["link"]]

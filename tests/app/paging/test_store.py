@@ -486,6 +486,19 @@ def test_a_link_is_503_while_redis_is_away_and_works_again(
     assert relations(bundle) == ["self", "next"]
 
 
+def test_a_full_redis_ends_what_needs_another_page(
+    own: Changing, own_redis: RedisServer
+) -> None:
+    """Decision 25."""
+    whole = own.served.search("Encounter", {"_id": "1,2,3"})
+    first = own.served.search("Encounter", {"_count": "3"})
+    with own_redis.client() as client:
+        client.config_set("maxmemory", 1)
+    assert own.served.follow(whole, "self") == whole
+    refused(own.served.get(link(first, "self")), 503, "transient")
+    refused(own.served.get(link(first, "next")), 503, "transient")
+
+
 def test_groups_cut_a_result_short_without_redis(
     own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
 ) -> None:
