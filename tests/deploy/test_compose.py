@@ -370,8 +370,8 @@ def test_people_meet_the_same_tls_and_limits_as_clients() -> None:
         for name in ("nginx.conf", "explorer.conf")
     )
     # Of a session that began without a certificate the other server knows nothing.
-    assert people.count("    ssl_session_cache shared:explorer:10m;") == 1
-    assert [each.replace(":explorer:", ":tls:") for each in people] == clients
+    assert people.count("    ssl_session_cache shared:explorer_tls:10m;") == 1
+    assert [each.replace(":explorer_tls:", ":tls:") for each in people] == clients
     assert len(people) > 15
 
 

@@ -279,7 +279,12 @@ def test_people_reach_the_explorer_and_nothing_else_without_a_certificate(
         people = clients._replace(port=before, certificate="explorer")
 
         def get(path: str) -> Answer:
-            return people.ask(path, client=None)
+            answers = [people.ask(path, client=None)]
+            # On a busy machine Redis, which holds the sessions, may be late.
+            while answers[-1].status == 503:
+                answers.append(people.ask(path, client=None))
+                assert len(answers) < 100
+            return answers[-1]
 
         page = get("/login")
         assert page.status == 200
