@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
