@@ -39,11 +39,7 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 
 def asked_as_provider(address: str) -> object:
-    provider = Provider(address, 5)
-    try:
-        return provider.fetch()
-    finally:
-        provider.close()
+    return Provider(address, 5).fetch()
 
 
 def asked_as_source(address: str) -> object:
