@@ -28,10 +28,10 @@ from importlib.metadata import (
 from pathlib import Path
 
 from cyclonedx.contrib.license.factories import LicenseFactory
-from cyclonedx.model import HashAlgorithm, HashType, Property
+from cyclonedx.model import AttachedText, HashAlgorithm, HashType, Property
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
-from cyclonedx.model.license import LicenseExpression
+from cyclonedx.model.license import DisjunctiveLicense, LicenseExpression
 from cyclonedx.output.json import JsonV1Dot6
 from licences import declared
 from packageurl import PackageURL
@@ -45,6 +45,7 @@ _LOCKED = re.compile(
 )
 _SHA256 = re.compile(r"sha256:([0-9a-f]{64})")
 _LICENCE = re.compile(r"^License: *(\S.*)$", re.MULTILINE)
+_COMMON_LICENCE = re.compile(r"/usr/share/common-licenses/([A-Z][\w.-]*\w)")
 
 
 # ---- packages of Python
@@ -81,9 +82,13 @@ def _component(
     purl: PackageURL,
     licences: Iterable[str],
     hashes: Iterable[str] = (),
+    text: str = "",
 ) -> Component:
+    """Return a component; `text` is that of its licences, for one that names none."""
     make = LicenseFactory()
-    made = [make.make_from_string(text) for text in licences]
+    made = [make.make_from_string(name) for name in licences]
+    if text and not made:
+        made = [DisjunctiveLicense(name="in its text", text=AttachedText(content=text))]
     if len(made) > 1:
         # Beside other licences, an expression does not fit the schema.
         made = [
@@ -164,8 +169,8 @@ def image(root: Path) -> Bom:
 def debian(root: Path) -> Iterator[Component]:
     """Yield the packages of Debian that are installed, with the licences of their copyright file.
 
-    Debian's short names of licences are not all those of SPDX; files that are not
-    machine-readable name none.
+    Debian's short names of licences are not all those of SPDX. A file that is not
+    machine-readable names those of /usr/share/common-licenses, or is the licence itself.
     """
     status = root / "var/lib/dpkg/status"
     text = status.read_text("utf-8") if status.exists() else ""
@@ -181,8 +186,9 @@ def debian(root: Path) -> Iterator[Component]:
             *("deb", "debian", name, fields["Version"]),
             qualifiers={"arch": fields["Architecture"], "distro": release},
         )
-        licences = dict.fromkeys(each.strip() for each in _LICENCE.findall(told))
-        yield _component(ComponentType.LIBRARY, purl, licences)
+        names = _LICENCE.findall(told) or _COMMON_LICENCE.findall(told)
+        licences = dict.fromkeys(name.strip() for name in names)
+        yield _component(ComponentType.LIBRARY, purl, licences, text=told)
 
 
 def interpreter(root: Path) -> Iterator[Component]:

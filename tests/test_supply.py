@@ -295,9 +295,21 @@ Version: 1
 """
 
 
-@pytest.mark.parametrize("of_debian", [True, False])
+MACHINE_READABLE = "License: LGPL-2.1\nLicense: GPL-2+\n"
+COMMON = "/usr/share/common-licenses"
+REFERENCES = f"Their texts: `{COMMON}/GPL-2', and {COMMON}/LGPL-2.1.\n"
+
+
+@pytest.mark.parametrize(
+    ("copyright", "of_debian", "licences"),
+    [
+        (MACHINE_READABLE, True, ["GPL-2+", "LGPL-2.1"]),
+        (REFERENCES, False, ["GPL-2", "LGPL-2.1"]),
+        ("Copy it as you like.", False, ["in its text"]),
+    ],
+)
 def test_the_bill_of_an_image_names_all_that_is_in_it(
-    tmp_path: Path, of_debian: bool
+    tmp_path: Path, copyright: str, of_debian: bool, licences: list[str]
 ) -> None:
     root = tmp_path / "root"
     place = root / "opt/encounters/lib/python3.12/site-packages"
@@ -307,7 +319,7 @@ def test_the_bill_of_an_image_names_all_that_is_in_it(
     (root / "opt/encounters/pyvenv.cfg").write_text("version = 3.12.4\n")
     documents = root / "usr/share/doc/libc6"
     documents.mkdir(parents=True)
-    (documents / "copyright").write_text("License: LGPL-2.1\nLicense: GPL-2+\n")
+    (documents / "copyright").write_text(copyright)
     for name, text in {
         "var/lib/dpkg/status": STATUS,
         "etc/os-release": 'ID=debian\nVERSION_ID="12"\n',
@@ -323,6 +335,6 @@ def test_the_bill_of_an_image_names_all_that_is_in_it(
     assert sorted(packages) == sorted(
         ["pkg:pypi/encounters@1.0", "pkg:pypi/made-up@1.1", libc, *python]
     )
-    assert sorted(licences_in(packages[libc])) == ["GPL-2+", "LGPL-2.1"]
+    assert sorted(licences_in(packages[libc])) == licences
     depends = {d["ref"]: d.get("dependsOn", []) for d in bom["dependencies"]}
     assert depends["pkg:pypi/encounters@1.0"] == ["pkg:pypi/made-up@1.1"]
