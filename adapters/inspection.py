@@ -301,7 +301,7 @@ def find_rows(
 
     Raises what `find_row` raises.
     """
-    owners = [_owner(mapping, resource_type, id) for id in ids]
+    owners = [_owner(mapping, resource_type, text) for text in ids]
     rows: dict[str, SourceRow] = {}
     for owner in {id(each): each for each in owners}.values():
         own = [text for text, each in zip(ids, owners, strict=True) if each is owner]
