@@ -73,7 +73,7 @@ from adapters.mapping.row_mapper import (
     item_positions,
     item_reader,
 )
-from adapters.mapping.slots import LISTS, SLOTS, Kind, ListSlot, Place, places_of
+from adapters.mapping.slots import LISTS, SLOTS, Kind, Place, places_of
 from adapters.mapping.times import read_day, to_instant
 from adapters.mapping.values import LONGEST_CODE, as_text, presence
 from adapters.matching import resource_type_of
@@ -552,24 +552,32 @@ def plain_text(value: object) -> str:
 def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Finding]:
     """Yield the codes that no entry names, and where a required one is missing."""
     place, column, counts, nothing = column_counts
-    codes = column_counts.codes
+    codes, missing = column_counts.codes, missing_codes(column_counts)
     is_required = place.slot in required and "." not in place.slot
     if nothing and codes.otherwise is None and is_required:
         yield empty(place, column, nothing)
-    others = {c: n for c, n in counts.items() if c not in codes.table}
-    if not others:
+    if not missing:
         return
-    text = f"codes.{codes.name} names no {_named(others)}"
-    if not _are_codes(column_counts):
-        yield _many_values(column_counts, sum(others.values()))
-    elif codes.otherwise is not None:
-        text += f": all become '{codes.otherwise}'"
-        topic = "code tables whose 'otherwise' is used"
-        yield Finding.of_field(place, column, text, Severity.NOTE, "", topic)
-    else:
+    named = sorted(missing.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
+    texts = [f"{code!r} ({rows_that(rows)})" for code, rows in named if code][:_SHOWN]
+    if len(missing) > _SHOWN:
+        texts.append(f"{len(missing) - _SHOWN} more")
+    if others := missing.get("", 0):
+        many = f"over {MOST}" if len(counts) > MOST else f"{len(counts)}"
+        texts.append(f"texts that are not shown ({rows_that(others)}; {many} values)")
+    text = f"codes.{codes.name} names no {', '.join(texts)}"
+    are_codes = any(missing)
+    text += "" if are_codes else ": is this a column of codes?"
+    if codes.otherwise is None:
         text += ": such rows cannot be served"
-        mark, lines = codes.mark or place.field.mark, _entries(others, column_counts)
-        yield Finding.at(mark, text, place.element, column, remedy=lines)
+        mark = (codes.mark if are_codes else None) or place.field.mark
+        remedy = _entries(named, column_counts)
+        yield Finding.at(mark, text, place.element, column, remedy=remedy)
+    else:
+        severity = Severity.NOTE if are_codes else Severity.WARNING
+        topic = "code tables whose 'otherwise' is used"
+        text += f": all become '{codes.otherwise}'"
+        yield Finding.of_field(place, column, text, severity, "", topic)
 
 
 def missing_codes(column_counts: Counted) -> Mapping[str, int]:
@@ -606,29 +614,7 @@ def _are_codes(column_counts: Counted) -> bool:
     return are_few or (len(counts) <= MOST and (is_often or 2 * named >= len(counts)))
 
 
-def _many_values(column_counts: Counted, rows: int) -> Finding:
-    """Return the finding of values that may be anything: how many, and none of them."""
-    place, column, counts, _ = column_counts
-    many = f"over {MOST}" if len(counts) > MOST else f"{len(counts)}"
-    text = f"{many} different values, not shown: is this a column of codes?"
-    if column_counts.codes.otherwise is not None:
-        return Finding.of_field(place, column, text, Severity.WARNING)
-    least = "at least " if len(counts) > MOST else ""
-    text = (
-        f"{least}{rows_that(rows)} cannot be served: no entry for their value; {text}"
-    )
-    return Finding.of_field(place, column, text, Severity.ERROR)
-
-
-def _named(codes: Mapping[str, int]) -> str:
-    short = [(c, n) for c, n in _by_rows(codes) if len(c) <= LONGEST_CODE]
-    texts = [f"{code!r} ({rows_that(n)})" for code, n in short[:_SHOWN]]
-    if longer := sum(n for c, n in codes.items() if len(c) > LONGEST_CODE):
-        texts.append(f"texts too long for a code ({rows_that(longer)})")
-    return ", ".join(texts) + _more(short)
-
-
-def _entries(codes: Mapping[str, int], column_counts: Counted) -> str:
+def _entries(named: Sequence[tuple[str, int]], column_counts: Counted) -> str:
     """Return the entries to add, which the check refuses until somebody has decided."""
     takes = column_counts.place.takes or dict.fromkeys(
         column_counts.codes.table.values()
@@ -636,20 +622,12 @@ def _entries(codes: Mapping[str, int], column_counts: Counted) -> str:
     words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
     return "\n".join(
         f"{code if _PLAIN.fullmatch(code) else repr(code)}: '?'   # {rows_that(n)}; {words}"
-        for code, n in _by_rows(codes)[:_SHOWN]
-        if len(code) <= LONGEST_CODE
+        for code, n in named[:_SHOWN]
+        if code
     )
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
-
-
-def _by_rows(codes: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(codes.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _more(items: Sequence[object]) -> str:
-    return f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
 
 
 Sampled = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]]]
@@ -683,28 +661,25 @@ def never_filled(
         if field is None or not field.columns or slot.record in _RARE:
             continue
         read = compile_cell(Cell(field, slot.name, positions), slot.kind)
-        if not any(_gives(read, row) for row in own):
-            source = ", ".join(names.get(name, name) for name in field.columns)
-            is_empty = not _has_any(own, positions, field.columns)
-            text = f"none of {len(rows):,} rows has it"
-            element = f"{kind}.{slot.element}"
-            yield _unfilled(field.mark, element, source, text, is_empty)
+        source = ", ".join(names.get(name, name) for name in field.columns)
+        finding = Finding.at(field.mark, "", f"{kind}.{slot.element}", source)
+        cells = [positions[name] for name in field.columns]
+        yield from _unfilled(finding, own, read, cells)
     for listed in LISTS[kind]:
         for item in section.items.get(listed.name, ()):
-            of = [r for _, below in rows for r in below.get(item, ())]
+            of = [row for _, below in rows for row in below.get(item, ())]
             of = of if item.rows else own
-            read = item_reader(item, listed, positions)
-            if not any(_gives(read, row) for row in of):
-                at = item_positions(item, positions)
-                is_empty = bool(of) and not _has_any(of, at, _columns_of(item, listed))
-                text = f"none of {len(rows):,} rows has it{_condition(item)}"
-                element = f"{kind}.{listed.element}"
-                yield _unfilled(item.mark, element, "", text, is_empty)
-
-
-def _columns_of(item: ItemMapping, listed: ListSlot) -> list[str]:
-    content = [item.fields[name] for name in listed.content if name in item.fields]
-    return [c for each in (*content, *item.lines) for c in each.columns]
+            read, at = (
+                item_reader(item, listed, positions),
+                item_positions(item, positions),
+            )
+            fields = (item.fields.get(name) for name in listed.content)
+            content = (*filter(None, fields), *item.lines)
+            cells = [
+                at[name] for each in content for name in each.columns if name in at
+            ]
+            finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
+            yield from _unfilled(finding, of, read, cells, _condition(item))
 
 
 def _condition(item: ItemMapping) -> str:
@@ -714,30 +689,31 @@ def _condition(item: ItemMapping) -> str:
     return f", by key '{item.key}'" if item.key else ""
 
 
+def _unfilled(
+    finding: Finding,
+    rows: Sequence[Row],
+    read: Reader,
+    cells: Sequence[int],
+    condition: str = "",
+) -> Iterator[Finding]:
+    """Yield a finding without its text, completed, unless a row gives a value."""
+    if any(_gives(read, row) for row in rows):
+        return
+    values = (row[cell] for row in rows for cell in cells)
+    is_empty = bool(rows) and not any(str(v).strip() for v in values if v is not None)
+    severity = Severity.NOTE if is_empty else Severity.WARNING
+    text = f"none of {len(rows):,} rows has it{condition}"
+    text += ": it is empty in the source" * is_empty
+    topic = "fields that are empty in the source"
+    yield replace(finding, text=text, severity=severity, topic=topic)
+
+
 def _gives(read: Reader, row: Row) -> bool:
     """Whether a row gives a value; what cannot be read is reported elsewhere."""
     try:
         return read(row) not in (None, ())
     except CellError:
         return True
-
-
-def _has_any(
-    rows: Sequence[Row], positions: Mapping[str, int], columns: Sequence[str]
-) -> bool:
-    """Whether the columns hold anything in these rows."""
-    at = [positions[name] for name in columns if name in positions]
-    cells = (row[position] for row in rows for position in at)
-    return any(cell is not None and str(cell).strip() for cell in cells)
-
-
-def _unfilled(
-    mark: Mark, element: str, source: str, text: str, is_empty: bool
-) -> Finding:
-    severity = Severity.NOTE if is_empty else Severity.WARNING
-    text += ": it is empty in the source" * is_empty
-    topic = "fields that are empty in the source"
-    return Finding.at(mark, text, element, source, severity, topic=topic)
 
 
 def criterion_of(parameter: str, record: Record) -> Criterion | None:
@@ -829,27 +805,21 @@ def far_days(
 ) -> Iterator[Finding]:
     """Yield the far days among values of a start or an end, each with its number of rows.
 
-    A day that is no end of a year and comes once is not quoted: it may be a typing error.
+    A day that comes once is not quoted: it may be a typing error.
     """
-    rows_of: Counter[date] = Counter()
-    texts: dict[date, dict[str, None]] = {}
+    rows_of: Counter[str] = Counter()
     for value, rows in values:
         if (day := _day(value, place)) and day > far_from(now).date():
-            rows_of[day] += rows
-            text = str(value).rstrip()
-            if isinstance(value, datetime):
-                text = text.removesuffix(" 00:00:00")
-            texts.setdefault(day, {})[text] = None
-    ends = ((12, 31), (1, 1))
-    quoted = [d for d, n in rows_of.items() if n > 1 or (d.month, d.day) in ends]
-    if quoted:
-        quoted.sort()
-        days = (f"{rows_that(rows_of[d], place.slot)} on {d}" for d in quoted)
-        absent = [*sorted(place.field.absent), *(t for d in quoted for t in texts[d])]
-        text = f"{' and '.join(days)}: no value? Then say so with absent"
-        remedy = f"absent: {json.dumps(absent, ensure_ascii=False)}"
+            is_day = isinstance(value, datetime) and value.time() == time()
+            rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
+    days = sorted(text for text, rows in rows_of.items() if rows > 1)
+    if days:
+        each = (f"{rows_that(rows_of[day], place.slot)} on {day}" for day in days)
+        text = f"{' and '.join(each)}: no value? Then say so with absent"
+        absent = json.dumps([*sorted(place.field.absent), *days], ensure_ascii=False)
+        remedy = f"absent: {absent}"
         yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
-    if others := sum(n for day, n in rows_of.items() if day not in quoted):
+    if others := sum(rows for text, rows in rows_of.items() if text not in days):
         text = f"{rows_that(others, place.slot)} more than 20 years ahead: is a year wrong?"
         yield Finding.of_field(place, column, text, Severity.WARNING)
 

@@ -196,12 +196,11 @@ def _run(
         elif error.refused:
             raise
         else:
-            name, mark = "list", section.http.list and section.http.list.mark
-            if subject in ("read", "filters"):
-                name = "search" if subject == "filters" else subject
-                mark = section.http.read.mark if subject == "read" else None
-            at = mark or section.mapping.mark
-            yield Finding.at(at, str(error), f"{sample.kind}.{name}")
+            call = section.http.read if subject == "read" else section.http.list
+            names = {"read": "read", "filters": "search"}
+            at = (call.mark if call else None) or section.mapping.mark
+            element = f"{sample.kind}.{names.get(subject, 'list')}"
+            yield Finding.at(at, str(error), element)
 
 
 def _check_rows(sample: Sample) -> Iterator[Finding]:
@@ -334,15 +333,14 @@ def _check_page_size(sample: Sample) -> Iterator[Finding]:
     else:
         if rows >= (due := min(SMALL_SAMPLE, total)):
             return
-        text = f"returns {rows} rows where {due} are due: "
+        text = f"returns {rows} rows where {due} are due: the others are never served"
         if listed.total is None:
-            severity, text = Severity.ERROR, f"{text}the others are never served"
+            severity = Severity.ERROR
         else:
-            text += (
-                "a search with more (_count) is refused (502). Ask the vendor for the"
-            )
-            text += (
-                " largest page, and offer no larger one: count: {max: …} in a profile"
+            text = (
+                f"returns {rows} rows where {due} are due: a search with more (_count) is"
+                " refused (502). Ask the vendor for the largest page, and offer no larger"
+                " one: count: {max: …} in a profile"
             )
     yield Finding.at(listed.mark, text, f"{sample.kind}.list", severity=severity)
 
@@ -380,7 +378,7 @@ def _check_filter(
         records, error = _walk(sample, trial.criterion)
         brought = {criterion_of(name, record) for record in records}
         text = f"does not filter{trial.text}: {error}" if error else ""
-        if not error and len(records) < SMALL_SAMPLE and not {*trial.finds} <= brought:
+        if not error and len(records) < _PAGE and not {*trial.finds} <= brought:
             text = f"brings no row{trial.text}, though the list has one with the value"
         if text:
             text = f"'{name}' {text}"

@@ -249,11 +249,13 @@ class Filter:
     def variants(self) -> list[str]:
         """What is offered of it: itself (""), its prefixes or its modifiers."""
         able = self.offered.capability
-        prefixes = [f"={prefix}" for prefix in Prefix if prefix in able.prefixes]
-        of_type = {ParameterType.DATE: prefixes}
-        if self.row.type is ParameterType.STRING:
-            of_type[self.row.type] = [*modifiers(able.matches)]
-        return ["", *of_type.get(self.row.type, ())]
+        match self.row.type:
+            case ParameterType.DATE:
+                return ["", *(f"={each}" for each in Prefix if each in able.prefixes)]
+            case ParameterType.STRING:
+                return ["", *modifiers(able.matches)]
+            case _:
+                return [""]
 
     def trials(self, variant: str) -> Iterator[Trial]:
         """Yield trials with values of the sample. Raises NotProvedError if it has none."""
@@ -493,8 +495,8 @@ def claims_of(
         if each.searchable:
             yield from Prover(client, each, offer.paging, zone, sample[kind]).claims()
     for subject, reason in _UNTRIED.items():
-        finding = Finding.about(reason, severity=Severity.NOTE)
-        yield _claim(subject, partial(iter, [finding]))
+        note = Finding.about(reason, severity=Severity.NOTE)
+        yield Check(subject, partial(iter, [note]))
 
 
 def _sample_of(client: Client, offer: Offer) -> Mapping[ResourceType, list[Json]]:

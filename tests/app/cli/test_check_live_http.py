@@ -159,7 +159,7 @@ def test_ends_that_stand_for_none(
     with serving(Api(replace(SOUND, stays=stays))) as url:
         monkeypatch.setenv("PAS_URL", url)
         (one,) = [one for one in check() if "absent:" in one["remedy"]]
-    assert "30 rows end on 2999-12-31" in one["text"]
+    assert "30 rows end on 31/12/2999" in one["text"]
     assert '"31/12/2999 00:00' in one["remedy"]
 
 
