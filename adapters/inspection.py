@@ -1,7 +1,8 @@
-"""The check engine: what a check of a live source examines, whatever the kind of source.
+"""The check engine: checks, their results, and what these mean for a mapping.
 
-An adapter that can be checked is `Inspectable`: it yields `Check`s, and each of them yields
-its results, `Finding`s and `Measurement`s. `mapping check --live` runs and prints them.
+A `Check` yields its results, `Finding`s and `Measurement`s. `run_in_turn` and `run_at_once`
+limit and collect them for `mapping check --live`, `doctor` and `doctor --conformance`. An
+adapter whose source can be checked is `Inspectable`.
 
 The adapters read samples of rows and counts of codes; what these mean for the mapping is
 decided here: invalid rows, codes without an entry, fields that no row fills, doubtful times.
@@ -11,6 +12,7 @@ the module also reads one row as its source has it.
 
 import json
 import re
+import threading
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -68,7 +70,6 @@ from adapters.mapping.row_mapper import (
     Reader,
     Row,
     compile_cell,
-    counting,
     item_positions,
     item_reader,
 )
@@ -88,22 +89,23 @@ Answer = TypeVar("Answer")
 
 
 class Severity(StrEnum):
-    """How severe a finding is; a note alone needs nobody to act."""
+    """How severe a finding is; what is fine, and a note, needs nobody to act."""
 
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
+    OK = "ok"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing to correct or to know, at the line of the file that a person would edit.
 
-    `line` and `column` count from 1, 0 for the file as a whole. `element` is the FHIR
-    element or the path of keys, `source` the column or table.column that it comes from;
-    both are "" where there is none. `remedy` is an SQL statement or lines of the file that
-    would help, `part` the name of the source where there are several, `topic` the plural
-    under which notes of one kind are printed together.
+    `line` and `column` count from 1, 0 for the file as a whole; `file` is "" for what no
+    file says. `element` is the FHIR element or the path of keys, `source` the column or
+    table.column that it comes from; both are "" where there is none. `remedy` is an SQL
+    statement or lines of the file that would help, `part` the name of the source where
+    there are several, `topic` the plural under which notes of one kind are printed together.
     """
 
     file: str
@@ -145,14 +147,35 @@ class Finding:
         mark, element = place.field.mark, place.element
         return cls.at(mark, text, element, column, severity, *details)
 
+    @classmethod
+    def about(
+        cls, text: str, remedy: str = "", severity: Severity = Severity.OK
+    ) -> Self:
+        """Return a finding about something else than a file, what is fine included."""
+        return cls("", 0, 0, text, remedy=remedy, severity=severity)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether somebody has to act."""
+        return self.severity in (Severity.ERROR, Severity.WARNING)
+
+    @property
+    def statement(self) -> str:
+        """Where it is and what it says, without severity and remedy."""
+        return ": ".join(filter(None, (*self._where, self.text)))
+
     @property
     def headline(self) -> str:
         """Where it is and what it says, without the remedy."""
+        is_error = self.severity is Severity.ERROR
+        severity = "" if is_error else self.severity
+        return ": ".join(filter(None, (*self._where, severity, self.text)))
+
+    @property
+    def _where(self) -> tuple[str, str, str]:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         subject = f"{self.element} ← {self.source}" if self.source else self.element
-        is_error = self.severity is Severity.ERROR
-        text = self.text if is_error else f"{self.severity}: {self.text}"
-        return ": ".join(part for part in (place, self.part, subject, text) if part)
+        return place, self.part, subject
 
     def __str__(self) -> str:
         remedy = self.remedy.replace("\n", "\n    ")
@@ -181,13 +204,73 @@ Result: TypeAlias = Finding | Measurement
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a source; `run` reads it, within the time limits of the source.
+    """One check; `run` reads what it examines, within the time limits of that.
 
-    It raises SourceUnavailableError when the source is away.
+    It raises SourceUnavailableError when a source is away.
     """
 
     subject: str
     run: Callable[[], Iterable[Result]]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a check has yielded so far, and whether it has ended."""
+
+    check: Check
+    results: list[Result] = field(default_factory=list)
+    is_complete: bool = False
+
+    def collect(self) -> Self:
+        """Run the check and keep each result as it comes."""
+        for result in self.check.run():
+            self.results.append(result)
+        self.is_complete = True
+        return self
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Its findings alone."""
+        return [each for each in self.results if isinstance(each, Finding)]
+
+
+def run_in_turn(
+    checks: Iterable[Check], seconds: float, show: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """Run checks one after the other, and show the subject of each.
+
+    None begins after so many seconds: the first of the others is the last outcome.
+    """
+    deadline = clock.monotonic() + seconds
+    try:
+        for check in checks:
+            if clock.monotonic() > deadline:
+                yield Outcome(check)
+                return
+            show(f"{check.subject} …")
+            yield Outcome(check).collect()
+    finally:
+        show("")
+
+
+def run_at_once(checks: Iterable[Check], seconds: float) -> list[Outcome]:
+    """Run checks in parallel; a daemon thread that hangs does not keep us from exiting."""
+    outcomes = [Outcome(check) for check in checks]
+    deadline = clock.monotonic() + seconds
+    threads = [threading.Thread(target=o.collect, daemon=True) for o in outcomes]
+    for thread in threads:
+        thread.start()
+    for outcome, thread in zip(outcomes, threads, strict=True):
+        thread.join(max(0.0, deadline - clock.monotonic()))
+        text = ""
+        if thread.is_alive():
+            text = f"did not end within {seconds:g} seconds: see its log, or raise --seconds"
+        elif not outcome.is_complete:
+            text = "this check itself failed; its traceback is above"
+        if text:
+            error = Finding.about(text, "report it if it stays", Severity.ERROR)
+            outcome.results.append(error)
+    return outcomes
 
 
 @runtime_checkable
@@ -341,12 +424,6 @@ RULES_OF_CODES = ("no entry for ", "required and empty")
 Reported: TypeAlias = Collection[tuple[str, str]]
 """Columns, each with the start of a rule whose breaches are reported for all rows."""
 
-_HINTS: Mapping[str, str] = {
-    "a local time that never happens (clock change)": " (is the column in UTC, or in"
-    " another time zone?)",
-    "not readable as a time": " (how is it written? Say so with format)",
-}
-
 
 def broken_rules(
     section: ResourceMapping,
@@ -363,8 +440,8 @@ def broken_rules(
     for fault, number in faults.most_common():
         if any(fault.column == c and fault.rule.startswith(r) for c, r in reported):
             continue
-        text = f"{number:,} of {len(rows):,} rows of the sample cannot be served: "
-        text += fault.rule + _HINTS.get(fault.rule, "")
+        text = f"{number:,} of {len(rows):,} rows of the sample cannot be served"
+        text += f": {fault.rule}"
         named = [place for place in places if place.slot == fault.field]
         exact = [p for p in named if ", ".join(p.field.columns) == fault.column]
         source = columns.get(fault.column, fault.column)
@@ -475,24 +552,32 @@ def plain_text(value: object) -> str:
 def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Finding]:
     """Yield the codes that no entry names, and where a required one is missing."""
     place, column, counts, nothing = column_counts
-    codes = column_counts.codes
+    codes, missing = column_counts.codes, missing_codes(column_counts)
     is_required = place.slot in required and "." not in place.slot
     if nothing and codes.otherwise is None and is_required:
         yield empty(place, column, nothing)
-    others = {c: n for c, n in counts.items() if c not in codes.table}
-    if not others:
+    if not missing:
         return
-    text = f"codes.{codes.name} names no {_named(others)}"
-    if not _are_codes(column_counts):
-        yield _many_values(column_counts, sum(others.values()))
-    elif codes.otherwise is not None:
-        text += f": all become '{codes.otherwise}'"
-        topic = "code tables whose 'otherwise' is used"
-        yield Finding.of_field(place, column, text, Severity.NOTE, "", topic)
-    else:
+    named = sorted(missing.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
+    texts = [f"{code!r} ({rows_that(rows)})" for code, rows in named if code][:_SHOWN]
+    if len(missing) > _SHOWN:
+        texts.append(f"{len(missing) - _SHOWN} more")
+    if others := missing.get("", 0):
+        many = f"over {MOST}" if len(counts) > MOST else f"{len(counts)}"
+        texts.append(f"texts that are not shown ({rows_that(others)}; {many} values)")
+    text = f"codes.{codes.name} names no {', '.join(texts)}"
+    are_codes = any(missing)
+    text += "" if are_codes else ": is this a column of codes?"
+    if codes.otherwise is None:
         text += ": such rows cannot be served"
-        mark, lines = codes.mark or place.field.mark, _entries(others, column_counts)
-        yield Finding.at(mark, text, place.element, column, remedy=lines)
+        mark = (codes.mark if are_codes else None) or place.field.mark
+        remedy = _entries(named, column_counts)
+        yield Finding.at(mark, text, place.element, column, remedy=remedy)
+    else:
+        severity = Severity.NOTE if are_codes else Severity.WARNING
+        topic = "code tables whose 'otherwise' is used"
+        text += f": all become '{codes.otherwise}'"
+        yield Finding.of_field(place, column, text, severity, "", topic)
 
 
 def missing_codes(column_counts: Counted) -> Mapping[str, int]:
@@ -529,29 +614,7 @@ def _are_codes(column_counts: Counted) -> bool:
     return are_few or (len(counts) <= MOST and (is_often or 2 * named >= len(counts)))
 
 
-def _many_values(column_counts: Counted, rows: int) -> Finding:
-    """Return the finding of values that may be anything: how many, and none of them."""
-    place, column, counts, _ = column_counts
-    many = f"over {MOST}" if len(counts) > MOST else f"{len(counts)}"
-    text = f"{many} different values, not shown: is this a column of codes?"
-    if column_counts.codes.otherwise is not None:
-        return Finding.of_field(place, column, text, Severity.WARNING)
-    least = "at least " if len(counts) > MOST else ""
-    text = (
-        f"{least}{rows_that(rows)} cannot be served: no entry for their value; {text}"
-    )
-    return Finding.of_field(place, column, text, Severity.ERROR)
-
-
-def _named(codes: Mapping[str, int]) -> str:
-    short = [(c, n) for c, n in _by_rows(codes) if len(c) <= LONGEST_CODE]
-    texts = [f"{code!r} ({rows_that(n)})" for code, n in short[:_SHOWN]]
-    if longer := sum(n for c, n in codes.items() if len(c) > LONGEST_CODE):
-        texts.append(f"texts too long for a code ({rows_that(longer)})")
-    return ", ".join(texts) + _more(short)
-
-
-def _entries(codes: Mapping[str, int], column_counts: Counted) -> str:
+def _entries(named: Sequence[tuple[str, int]], column_counts: Counted) -> str:
     """Return the entries to add, which the check refuses until somebody has decided."""
     takes = column_counts.place.takes or dict.fromkeys(
         column_counts.codes.table.values()
@@ -559,20 +622,12 @@ def _entries(codes: Mapping[str, int], column_counts: Counted) -> str:
     words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
     return "\n".join(
         f"{code if _PLAIN.fullmatch(code) else repr(code)}: '?'   # {rows_that(n)}; {words}"
-        for code, n in _by_rows(codes)[:_SHOWN]
-        if len(code) <= LONGEST_CODE
+        for code, n in named[:_SHOWN]
+        if code
     )
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
-
-
-def _by_rows(codes: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(codes.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _more(items: Sequence[object]) -> str:
-    return f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
 
 
 Sampled = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]]]
@@ -600,45 +655,57 @@ def never_filled(
     if len(rows) < _ENOUGH:
         return
     positions = {column: at for at, column in enumerate(columns)}
-    kind, text = section.resource_type, f"none of {len(rows):,} rows has it"
-    own = [row for row, _ in rows]
+    kind, own = section.resource_type, [row for row, _ in rows]
     for slot in SLOTS[kind]:
         field = section.fields.get(slot.record)
         if field is None or not field.columns or slot.record in _RARE:
             continue
         read = compile_cell(Cell(field, slot.name, positions), slot.kind)
-        if not any(_gives(read, row) for row in own):
-            source = ", ".join(names.get(name, name) for name in field.columns)
-            has_any = _has_any(own, positions, field.columns)
-            element = f"{kind}.{slot.element}"
-            yield _unfilled(field.mark, element, source, text, has_any)
-    items = (
-        (each, item)
-        for each in LISTS[kind]
-        for item in section.items.get(each.name, ())
-    )
-    for listed, item in items:
-        of = [r for _, below in rows for r in below.get(item, ())] if item.rows else own
-        read = item_reader(item, listed, positions)
-        if any(_gives(read, row) for row in of):
-            continue
-        content = [item.fields[n] for n in listed.content if n in item.fields]
-        wanted = [c for each in (*content, *item.lines) for c in each.columns]
-        why = _why(item, of, positions)
-        has_any = bool(why) or _has_any(of, item_positions(item, positions), wanted)
-        yield _unfilled(item.mark, f"{kind}.{listed.element}", "", text + why, has_any)
+        source = ", ".join(names.get(name, name) for name in field.columns)
+        finding = Finding.at(field.mark, "", f"{kind}.{slot.element}", source)
+        cells = [positions[name] for name in field.columns]
+        yield from _unfilled(finding, own, read, cells)
+    for listed in LISTS[kind]:
+        for item in section.items.get(listed.name, ()):
+            of = [row for _, below in rows for row in below.get(item, ())]
+            of = of if item.rows else own
+            read, at = (
+                item_reader(item, listed, positions),
+                item_positions(item, positions),
+            )
+            fields = (item.fields.get(name) for name in listed.content)
+            content = (*filter(None, fields), *item.lines)
+            cells = [
+                at[name] for each in content for name in each.columns if name in at
+            ]
+            finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
+            yield from _unfilled(finding, of, read, cells, _condition(item))
 
 
-def _why(item: ItemMapping, rows: list[Row], positions: Mapping[str, int]) -> str:
-    """Return why an item has nothing, as far as the mapping says."""
-    if not rows and item.key:
-        return f": its SELECT has no row of theirs; is '{item.key}' the id of the row?"
-    if not rows:
-        return f": '{item.rows}' has no row for them"
-    counts = counting(item, item_positions(item, positions))
-    if item.only_if and not any(_gives(lambda r: counts(r) or None, r) for r in rows):
-        return f": only_if lets none through, is '{item.only_if.column}' as it says?"
-    return ""
+def _condition(item: ItemMapping) -> str:
+    """Return by which column of its own an item is chosen."""
+    if item.only_if:
+        return f", by only_if '{item.only_if.column}'"
+    return f", by key '{item.key}'" if item.key else ""
+
+
+def _unfilled(
+    finding: Finding,
+    rows: Sequence[Row],
+    read: Reader,
+    cells: Sequence[int],
+    condition: str = "",
+) -> Iterator[Finding]:
+    """Yield a finding without its text, completed, unless a row gives a value."""
+    if any(_gives(read, row) for row in rows):
+        return
+    values = (row[cell] for row in rows for cell in cells)
+    is_empty = bool(rows) and not any(str(v).strip() for v in values if v is not None)
+    severity = Severity.NOTE if is_empty else Severity.WARNING
+    text = f"none of {len(rows):,} rows has it{condition}"
+    text += ": it is empty in the source" * is_empty
+    topic = "fields that are empty in the source"
+    yield replace(finding, text=text, severity=severity, topic=topic)
 
 
 def _gives(read: Reader, row: Row) -> bool:
@@ -647,24 +714,6 @@ def _gives(read: Reader, row: Row) -> bool:
         return read(row) not in (None, ())
     except CellError:
         return True
-
-
-def _has_any(
-    rows: Sequence[Row], positions: Mapping[str, int], columns: Sequence[str]
-) -> bool:
-    """Whether the columns hold anything in these rows."""
-    at = [positions[name] for name in columns if name in positions]
-    cells = (row[position] for row in rows for position in at)
-    return any(cell is not None and str(cell).strip() for cell in cells)
-
-
-def _unfilled(
-    mark: Mark, element: str, source: str, text: str, has_any: bool
-) -> Finding:
-    severity = Severity.WARNING if has_any else Severity.NOTE
-    why = "" if has_any else ": it is empty in the source"
-    topic = "fields that are empty in the source"
-    return Finding.at(mark, text + why, element, source, severity, topic=topic)
 
 
 def criterion_of(parameter: str, record: Record) -> Criterion | None:
@@ -756,27 +805,21 @@ def far_days(
 ) -> Iterator[Finding]:
     """Yield the far days among values of a start or an end, each with its number of rows.
 
-    A day that is no end of a year and comes once is not quoted: it may be a typing error.
+    A day that comes once is not quoted: it may be a typing error.
     """
-    rows_of: Counter[date] = Counter()
-    texts: dict[date, dict[str, None]] = {}
+    rows_of: Counter[str] = Counter()
     for value, rows in values:
         if (day := _day(value, place)) and day > far_from(now).date():
-            rows_of[day] += rows
-            text = str(value).rstrip()
-            if isinstance(value, datetime):
-                text = text.removesuffix(" 00:00:00")
-            texts.setdefault(day, {})[text] = None
-    ends = ((12, 31), (1, 1))
-    quoted = [d for d, n in rows_of.items() if n > 1 or (d.month, d.day) in ends]
-    if quoted:
-        quoted.sort()
-        days = (f"{rows_that(rows_of[d], place.slot)} on {d}" for d in quoted)
-        absent = [*sorted(place.field.absent), *(t for d in quoted for t in texts[d])]
-        text = f"{' and '.join(days)}: no value? Then say so with absent"
-        remedy = f"absent: {json.dumps(absent, ensure_ascii=False)}"
+            is_day = isinstance(value, datetime) and value.time() == time()
+            rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
+    days = sorted(text for text, rows in rows_of.items() if rows > 1)
+    if days:
+        each = (f"{rows_that(rows_of[day], place.slot)} on {day}" for day in days)
+        text = f"{' and '.join(each)}: no value? Then say so with absent"
+        absent = json.dumps([*sorted(place.field.absent), *days], ensure_ascii=False)
+        remedy = f"absent: {absent}"
         yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
-    if others := sum(n for day, n in rows_of.items() if day not in quoted):
+    if others := sum(rows for text, rows in rows_of.items() if text not in days):
         text = f"{rows_that(others, place.slot)} more than 20 years ahead: is a year wrong?"
         yield Finding.of_field(place, column, text, Severity.WARNING)
 
@@ -793,14 +836,6 @@ def _day(value: object, place: Place) -> date | None:
 _SHARE = 0.2
 """How many of the stays have to be changed before they begin: a clock is hardly so wrong."""
 
-_JUST = timedelta(minutes=15)
-"""A hospital changes some row so often."""
-
-_MIXED = (
-    "by less than the zone's offset: is a column of UTC read as local time, or the reverse"
-    " (time_zone:)?"
-)
-
 
 def doubtful_times(
     section: ResourceMapping,
@@ -808,81 +843,54 @@ def doubtful_times(
     columns: Mapping[str, str],
     now: datetime,
 ) -> Iterator[Finding]:
-    """Yield what is odd about the times of records."""
+    """Yield what is odd about the times of records: clocks, and zones of columns."""
     records = [row for row in rows if not isinstance(row, RowFault)]
     stays = [record for record in records if isinstance(record, EncounterRecord)]
     begun = [stay for stay in stays if stay.status in ("in-progress", "finished")]
-    starts = [stay.start for stay in begun if stay.start]
     for place in places_of(section):
         slot, rule = place.field.slot, place.field.time
         if place.kind is not Kind.TIME or rule is None or not place.field.columns:
             continue
-        times = [t for r in records if (t := getattr(r, slot))]
-        doubts = [*_of_times(times, rule)]
-        if slot == "start":
-            doubts += _ahead(rule, "stays that have begun start", starts, now)
-        elif slot == "last_updated":
-            doubts += _ahead(rule, "rows were changed", times, now)
-            doubts += _behind(rule, times, now)
-            if starts:
-                doubts += _changed_early(section.fields["start"].time, begun)
+        of: Sequence[Record] = begun if slot == "start" else records
+        times = [moment for each in of if (moment := getattr(each, slot))]
+        doubts = [_days_of_utc(times, rule)]
+        if slot in ("start", "last_updated"):
+            doubts.append(_ahead(times, now))
+        if slot == "last_updated":
+            doubts.append(_changed_early(begun))
         column = columns.get(place.field.columns[0], place.field.columns[0])
-        for severity, text in doubts:
+        for text in filter(None, doubts):
             topic = "columns with doubtful times"
-            yield Finding.of_field(place, column, text, severity, "", topic)
+            yield Finding.of_field(place, column, text, Severity.WARNING, "", topic)
 
 
-_Doubts: TypeAlias = Iterator[tuple[Severity, str]]
+_ZONE = "is the time zone of the column right (time_zone:)?"
 
 
-def _of_times(times: Collection[datetime], rule: TimeRule) -> _Doubts:
-    """Yield the doubt about times that are all days of another zone."""
+def _days_of_utc(times: Collection[datetime], rule: TimeRule) -> str:
+    """Return the doubt about times that are all days of UTC, and not of their zone."""
     if len(times) < _ENOUGH or rule.at is not None:
-        return
+        return ""
     is_day, is_utc_day = (
         all(moment.astimezone(zone).time() == time() for moment in times)
         for zone in (rule.zone, UTC)
     )
-    if is_utc_day and not is_day:
-        text = (
-            f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone.key}"
-        )
-        yield Severity.WARNING, f"{text}: is the time zone of the column right?"
+    text = f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone.key}"
+    return f"{text}: {_ZONE}" if is_utc_day and not is_day else ""
 
 
-def _ahead(
-    rule: TimeRule, what: str, times: Sequence[datetime], now: datetime
-) -> _Doubts:
-    """Yield the doubt about times in the future, of stays that have begun or of changes."""
-    if ahead := [moment for moment in times if moment > now]:
-        is_near = _is_near(rule, max(ahead), max(ahead) - now)
-        why = f", {_MIXED}" if is_near else ": is a clock or a year wrong?"
-        text = f"{len(ahead):,} of {len(times):,} {what} in the future{why}"
-        yield Severity.WARNING, text
+def _ahead(times: Collection[datetime], now: datetime) -> str:
+    """Return the doubt about what has happened in the future."""
+    number = sum(moment > now for moment in times)
+    text = (
+        f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
+    )
+    return f"{text} Or {_ZONE}" if number else ""
 
 
-def _behind(rule: TimeRule, changes: Sequence[datetime], now: datetime) -> _Doubts:
-    """Yield the doubt about a newest change as long ago as the zone is from UTC."""
-    offset = max(changes).astimezone(rule.zone).utcoffset() if changes else None
-    is_just = offset and timedelta() <= now - max(changes) - offset < _JUST
-    if len(changes) >= _ENOUGH and is_just:
-        text = (
-            f"the newest change is {offset} hours ago, as far as the zone is from UTC"
-        )
-        yield Severity.WARNING, f"{text}, {_MIXED}"
-
-
-def _changed_early(rule: TimeRule | None, begun: Sequence[EncounterRecord]) -> _Doubts:
-    """Yield the doubt about stays that were last changed before they began."""
-    pairs = [(s.start, s.last_updated) for s in begun if s.start and s.last_updated]
-    early = [(start, changed) for start, changed in pairs if changed < start]
-    near = sum(_is_near(rule, start, start - changed) for start, changed in early)
-    if near >= max(_ENOUGH, _SHARE * len(pairs), len(early) / 2):
-        text = f"{near:,} of {len(pairs):,} stays were changed before they began"
-        yield Severity.WARNING, f"{text}, {_MIXED}"
-
-
-def _is_near(rule: TimeRule | None, moment: datetime, apart: timedelta) -> bool:
-    """Whether two times are no further apart than the clocks of clients are from UTC."""
-    offset = moment.astimezone(rule.written).utcoffset() if rule else None
-    return bool(offset) and apart <= abs(offset or timedelta())
+def _changed_early(begun: Collection[EncounterRecord]) -> str:
+    """Return the doubt about stays that were last changed before they began."""
+    pairs = [(s.last_updated, s.start) for s in begun if s.last_updated and s.start]
+    early = sum(changed < start for changed, start in pairs)
+    text = f"{early:,} of {len(pairs):,} stays were changed before they began"
+    return f"{text}: {_ZONE}" if early >= max(_ENOUGH, _SHARE * len(pairs)) else ""

@@ -6,11 +6,12 @@ ignores, so every filter, order and page is requested once and compared with the
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.contract import (
     Adapter,
@@ -71,14 +72,16 @@ MAX_ROWS = 2000
 """How many rows are requested at once, of the list as it comes."""
 
 _PAGE = 10
-_CODED = (TokenCriterion, ReferenceCriterion)
 _CLOCK_CHANGE = timedelta(hours=1)
 """How far apart the times of an autumn night may be read from their order."""
 
 _TOPIC = "types with something that is not examined"
 _KNOWN = "does the API know the parameter?"
 _FORBIDDEN = 403
-_UNKNOWN_PARAMETER = (400, 422)
+_NO_CREDENTIALS = (
+    "the source refuses access, and the file sends neither headers nor auth: how does the"
+    " API authenticate its clients?"
+)
 
 
 @dataclass(eq=False)
@@ -122,6 +125,17 @@ class Sample:
     def records(self) -> Iterator[Record]:
         """Those of the rows that can be mapped."""
         return _records(self.mapped)
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether the list has further pages."""
+        listed = self.section.http.list
+        return listed is not None and listed.paging is not None
+
+    def criteria(self, parameter: str) -> Iterator[Criterion]:
+        """Yield for each of the records the criterion that it meets, if it has a value."""
+        criteria = (criterion_of(parameter, record) for record in self.records)
+        return (criterion for criterion in criteria if criterion is not None)
 
     def query(
         self, *criteria: Any, sort: Sort | None = None, count: int
@@ -175,34 +189,18 @@ def _run(
         yield from check(sample)
     except SourceDataError as error:
         sample.refused = subject == "rows"
-        http = sample.source.http
+        http, section = sample.source.http, sample.section
         authenticates = http is not None and bool(http.headers or http.auth)
-        is_access = error.refused or error.code == _FORBIDDEN
-        if is_access and not authenticates:
-            text = (
-                "the source refuses access, and the file sends neither headers nor auth:"
-                " how does the API authenticate its clients?"
-            )
-            yield Finding.at(sample.source.mark, text, "source")
+        if (error.refused or error.code == _FORBIDDEN) and not authenticates:
+            yield Finding.at(sample.source.mark, _NO_CREDENTIALS, "source")
         elif error.refused:
             raise
         else:
-            yield _refusal(sample, subject, error)
-
-
-def _refusal(sample: Sample, subject: str, error: SourceDataError) -> Finding:
-    """Return what the source refused, at the line that defines the request."""
-    listed, read = sample.section.http.list, sample.section.http.read
-    name, mark, column, hint = "list", listed and listed.mark, "", ""
-    if subject == "read":
-        name, mark = "read", read.mark
-    elif subject == "filters":
-        name, mark = "search", None
-    elif listed and error.code in _UNKNOWN_PARAMETER:
-        name, mark, column = "list.count", listed.count_mark, listed.count
-        hint = f": does the API know the parameter '{column}'?"
-    at = mark or sample.section.mapping.mark
-    return Finding.at(at, f"{error}{hint}", f"{sample.kind}.{name}", column)
+            call = section.http.read if subject == "read" else section.http.list
+            names = {"read": "read", "filters": "search"}
+            at = (call.mark if call else None) or section.mapping.mark
+            element = f"{sample.kind}.{names.get(subject, 'list')}"
+            yield Finding.at(at, str(error), element)
 
 
 def _check_rows(sample: Sample) -> Iterator[Finding]:
@@ -264,13 +262,11 @@ def _unknown_codes(sample: Sample, place: Place) -> Iterator[Finding]:
 
 def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Finding]:
     """Report times without a known zone, and days far away."""
-    if not place.field.columns:
-        return
-    column = place.field.columns[0]
-    values = [_value(row, path_of(column)) for row in sample.rows]
-    yield from hidden_zone(place, column, lambda: values)
-    if has_far_days(place):
-        yield from far_days(place, column, [(value, 1) for value in values], now)
+    for column in place.field.columns[:1]:
+        values = [_value(row, path_of(column)) for row in sample.rows]
+        yield from hidden_zone(place, column, partial(list, values))
+        if has_far_days(place):
+            yield from far_days(place, column, [(value, 1) for value in values], now)
 
 
 def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:
@@ -328,27 +324,25 @@ def _check_page_size(sample: Sample) -> Iterator[Finding]:
         return
     if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
         return
-    element, severity = f"{sample.kind}.list", Severity.ERROR
-    rows = len(sample.first_rows(SMALL_SAMPLE))
+    rows, severity = len(sample.first_rows(SMALL_SAMPLE)), Severity.WARNING
     try:
         total = sample.adapter.count(sample.query(count=SMALL_SAMPLE))
     except TooCostlyError:
         text = "searches are refused (422) where more than one page matches: counting takes"
         text += " longer than source.count_timeout_seconds"
-        yield Finding.at(listed.mark, text, element, severity=Severity.WARNING)
-        return
-    due = min(SMALL_SAMPLE, total)
-    if rows >= due:
-        return
-    text = "returns fewer rows than requested: the others are never served"
-    if listed.total is not None:
-        severity = Severity.WARNING
-        text = (
-            f"gives {rows} rows where {due} are due: a search with more (_count) is"
-            " refused (502). Ask the vendor for the largest page, and offer no larger one:"
-            " count: {max: …} in a profile of your own"
-        )
-    yield Finding.at(listed.mark, text, element, severity=severity)
+    else:
+        if rows >= (due := min(SMALL_SAMPLE, total)):
+            return
+        text = f"returns {rows} rows where {due} are due: the others are never served"
+        if listed.total is None:
+            severity = Severity.ERROR
+        else:
+            text = (
+                f"returns {rows} rows where {due} are due: a search with more (_count) is"
+                " refused (502). Ask the vendor for the largest page, and offer no larger"
+                " one: count: {max: …} in a profile"
+            )
+    yield Finding.at(listed.mark, text, f"{sample.kind}.list", severity=severity)
 
 
 def _check_filters(sample: Sample) -> Iterator[Result]:
@@ -356,38 +350,81 @@ def _check_filters(sample: Sample) -> Iterator[Result]:
     for parameter in sample.section.mapping.parameters:
         slots = SEARCH_PARAMETERS[sample.kind][parameter].slots
         places = [p for p in places_of(sample.section.mapping) if p.slot in slots]
-        criteria = dict.fromkeys(criterion_of(parameter, r) for r in sample.records)
-        reason = "no row of the list has a value for it"
-        for criterion in [c for c in criteria if c is not None and places][:_PAGE]:
-            query = sample.query(criterion, count=_PAGE)
+        criteria = dict.fromkeys(sample.criteria(parameter)) if places else {}
+        for criterion in [*criteria][:_PAGE]:
             try:
-                yield from _check_filter(sample, places[0], query)
+                yield from _check_filter(sample, places[0], criterion)
                 break
             except NotAskableError:
-                reason = "the API cannot compare the values of the rows"
+                # The API cannot compare this value.
+                continue
         else:
-            text = f"'{parameter}' was not tried: {reason}"
-            yield sample.finding(text, Severity.NOTE)
+            text = f"'{parameter}' was not tried: no row of the list has a value for it"
+            yield sample.finding(f"{text} that the API compares", Severity.NOTE)
 
 
-def _check_filter(sample: Sample, place: Place, query: SearchQuery) -> Iterator[Result]:
-    (criterion,) = query.criteria
-    name, severity, texts = criterion.parameter, Severity.ERROR, list[str]()
-    page, error = yield from _measured(sample, name, query)
-    if isinstance(criterion, DateCriterion) and (error or (page and page.rows)):
-        texts = list(_ignored_bounds(sample, query))
-    if error:
-        texts = texts or [f"does not filter: {error}"]
-    elif not page or not page.rows:
-        texts = ["brings no row, though the list has one with the value"]
-    elif len(page.rows) == _PAGE and _may_be_ignored(sample, query):
-        severity = Severity.WARNING
-        texts = [f"brings as many rows as no filter: {_KNOWN}"]
-    texts = texts or list(_ignored_values(sample, query))
-    texts = texts or list(_faults_of_a_walk(sample, query))
+def _check_filter(
+    sample: Sample, place: Place, criterion: Criterion
+) -> Iterator[Result]:
+    """Measure a filter, then report the first of its trials that fails."""
+    name, query = criterion.parameter, sample.query(criterion, count=_PAGE)
     column = ", ".join(place.field.columns)
-    for text in texts:
-        yield Finding.of_field(place, column, f"'{name}' {text}", severity)
+    page, _ = yield from _measured(sample, name, query)
+    if page and len(page.rows) == _PAGE and _may_be_ignored(sample, query):
+        text = f"'{name}' brings as many rows as no filter: {_KNOWN}"
+        yield Finding.of_field(place, column, text, Severity.WARNING)
+        return
+    for trial in _trials(sample, criterion):
+        records, error = _walk(sample, trial.criterion)
+        brought = {criterion_of(name, record) for record in records}
+        text = f"does not filter{trial.text}: {error}" if error else ""
+        if not error and len(records) < _PAGE and not {*trial.finds} <= brought:
+            text = f"brings no row{trial.text}, though the list has one with the value"
+        if text:
+            text = f"'{name}' {text}"
+            yield Finding.of_field(place, column, text, Severity.ERROR)
+            return
+
+
+class Trial(NamedTuple):
+    """A filter, how it is sent in words, and the values of which it has to bring rows."""
+
+    text: str
+    criterion: Criterion
+    finds: Sequence[Criterion] = ()
+
+
+def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
+    """Yield each way in which a filter is sent.
+
+    A bound that is sent alone lies beyond all rows of the sample, so that a list that
+    ignores it has such rows; then between them, for rows of an API that compares it with
+    the end of a stay.
+    """
+    name = criterion.parameter
+    call = sample.section.http.search[name]
+    each = [*dict.fromkeys(sample.criteria(name))]
+    days = [c.values[0] for c in each if isinstance(c, DateCriterion)]
+    if days:
+        middle = sorted(day.low for day in days)[len(days) // 2]
+        first, last = min(day.low for day in days), max(day.high for day in days)
+        for bound, prefix, end in (
+            (call.lower, Prefix.GE, last),
+            (call.upper, Prefix.LT, first),
+        ):
+            sent = bound.send if isinstance(bound, BoundParameter) else bound
+            for moment in (end, middle) if sent else ():
+                alone = DateCriterion(name, (DateValue(prefix, moment, moment),))
+                yield Trial(f" by '{sent}' alone", alone)
+    yield Trial("", criterion, [criterion])
+    coded = [c for c in each if isinstance(c, (TokenCriterion, ReferenceCriterion))]
+    if len(coded) > 1 and call.several is not Several.ONE:
+        values: Any = tuple(value for c in coded[:2] for value in c.values)
+        both = type(coded[0])(name, values)
+        with suppress(NotAskableError):
+            # Two numbers of two systems cannot always be sent at once.
+            sample.adapter.explain(sample.query(both, count=_PAGE))
+            yield Trial(" by two values at once (several:)", both, coded[:2])
 
 
 def _measured(
@@ -400,97 +437,18 @@ def _measured(
     return page, error
 
 
-def _faults_of_a_walk(sample: Sample, query: SearchQuery) -> Iterator[str]:
-    """Report the first page of a filter that cannot be used, up to the limit of rows.
-
-    An API may compare a bound with the end of a stay: such rows are on later pages.
-    """
-    (criterion,) = query.criteria
-    searches: Sequence[Criterion] = _halves(sample, criterion) or [criterion]
-    for each in searches:
-        current = replace(query, criteria=(each,), count=SMALL_SAMPLE)
-        for number in range(1, MAX_ROWS // SMALL_SAMPLE + 1):
-            page, error = sample.search(current)
-            if error:
-                yield f"is wrong on page {number} of {SMALL_SAMPLE} rows: {error}"
-                return
-            if page is None or not page.more or not page.last or not _pages(sample):
-                break
-            current = replace(current, after=page.last)
-
-
-def _pages(sample: Sample) -> bool:
-    listed = sample.section.http.list
-    return listed is not None and listed.paging is not None
-
-
-def _halves(sample: Sample, criterion: Criterion) -> list[DateCriterion]:
-    """Return the searches up to and from the middle of the times of the sample."""
-    name = criterion.parameter
-    others = (criterion_of(name, record) for record in sample.records)
-    days = sorted(o.values[0].low for o in others if isinstance(o, DateCriterion))
-    if not days:
-        return []
-    middle = days[len(days) // 2]
-    call = sample.section.http.search[name]
-    return [
-        DateCriterion(name, (DateValue(prefix, middle, middle),))
-        for prefix, bound in ((Prefix.GE, call.lower), (Prefix.LT, call.upper))
-        if bound
-    ]
-
-
-def _ignored_bounds(sample: Sample, query: SearchQuery) -> Iterator[str]:
-    """Report each bound of times that excludes nothing when it is sent alone.
-
-    Each lies beyond all rows of the sample, so that a list that ignores it has such rows.
-    """
-    parameter = query.criteria[0].parameter
-    call = sample.section.http.search[parameter]
-    criteria = (criterion_of(parameter, record) for record in sample.records)
-    days = [c.values[0] for c in criteria if isinstance(c, DateCriterion)]
-    last, first = max(day.high for day in days), min(day.low for day in days)
-    for name, bound in (
-        (call.lower, DateValue(Prefix.GE, last, last)),
-        (call.upper, DateValue(Prefix.LT, first, first)),
-    ):
-        criterion = DateCriterion(parameter, (bound,))
-        if isinstance(name, BoundParameter):
-            name = name.send
-        if name:
-            _, error = sample.search(replace(query, criteria=(criterion,)))
-            if error:
-                yield f"does not filter by '{name}' alone: {error}"
-
-
-def _ignored_values(sample: Sample, query: SearchQuery) -> Iterator[str]:
-    """Report a parameter that finds the rows of one value only where two are sent."""
-    (criterion,) = query.criteria
-    name = criterion.parameter
-    two = tuple(dict.fromkeys(_coded_values(sample.records, name)))[:2]
-    takes_one = sample.section.http.search[name].several is Several.ONE
-    if takes_one or len(two) < 2 or not isinstance(criterion, _CODED):
-        return
-    hint = "does the API take several so (several:)?"
-    try:
-        both: Any = type(criterion)(name, two)
-        page, error = sample.search(replace(query, criteria=(both,)))
-    except NotAskableError:
-        # Two numbers of two systems cannot always be sent at once.
-        return
-    if error:
-        yield f"does not filter by two values: {error}: {hint}"
-        return
-    values = {*_coded_values(_records(page.rows if page else ()), name)}
-    if page and len(page.rows) < _PAGE and not {*two} <= values:
-        yield f"brings no row of one of two values: {hint}"
-
-
-def _coded_values(records: Iterable[Record], parameter: str) -> Iterator[Any]:
-    for record in records:
-        criterion = criterion_of(parameter, record)
-        if isinstance(criterion, _CODED):
-            yield criterion.values[0]
+def _walk(sample: Sample, criterion: Criterion) -> tuple[list[Record], str]:
+    """Return what a filter brings, up to the limit, and why one of its pages is unusable."""
+    query, records = sample.query(criterion, count=SMALL_SAMPLE), list[Record]()
+    for number in range(1, MAX_ROWS // SMALL_SAMPLE + 1):
+        page, error = sample.search(query)
+        if page is None:
+            return records, f"page {number} of {SMALL_SAMPLE} rows: {error}"
+        records += _records(page.rows)
+        if not (page.more and page.last and sample.has_pages):
+            break
+        query = replace(query, after=page.last)
+    return records, ""
 
 
 def _may_be_ignored(sample: Sample, query: SearchQuery) -> bool:
@@ -546,7 +504,7 @@ def _severity_of_hidden(sample: Sample, key: SortKey) -> Severity | None:
     """
     section = sample.section.mapping
     is_one_of_several = bool(section.fields["id"].prefix)
-    is_shown = _pages(sample) or key is SortKey.ID or has_lower_bound(section, key)
+    is_shown = sample.has_pages or key is SortKey.ID or has_lower_bound(section, key)
     if is_shown or not is_one_of_several:
         return None
     slot = SORTS[sample.kind].get(key, "")

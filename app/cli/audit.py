@@ -18,13 +18,14 @@ import orjson
 
 from app.audit import Digests
 from app.audit_chain import Fault, FaultKind, Head, Verification
-from app.cli.check import FINDINGS, FINE, CannotRunError, print_json
+from app.cli.check import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.config import AUDIT_OFF, AUDIT_STDOUT, PREFIX, read_settings
 from app.fhir.audit_event import UNREADABLE, AuditedResponse, read_event
 
 MOST_IDS = 3
 """More resources than these are counted in the table; CSV and JSON name all."""
 
+_TABLE = ("time", "client", "action", "what", "request")
 _TEXTS = {
     FaultKind.CHANGED: "changed, or signed with another key",
     FaultKind.MISSING: "missing before this line",
@@ -128,7 +129,11 @@ def who(options: SimpleNamespace) -> int:
         writer = csv.writer(sys.stdout)
         writer.writerows([[f.name for f in fields(Disclosure)], *map(astuple, rows)])
     else:
-        _print_table(rows)
+        cells = (
+            (r.time, r.client, r.action, _summary(r.resources.split()), r.request_id)
+            for r in rows
+        )
+        print(*aligned([_TABLE, *cells]), sep="\n")
     return _report_gaps(search)
 
 
@@ -141,17 +146,6 @@ def _report_gaps(search: _Search) -> int:
         text = f"events have another key, name it with --key: {period}"
         print(text, file=sys.stderr)
     return FINDINGS if search.unreadable or search.foreign else FINE
-
-
-def _print_table(rows: list[Disclosure]) -> None:
-    cells = [("time", "client", "action", "what", "request")]
-    for row in rows:
-        what = _summary(row.resources.split())
-        cells.append((row.time, row.client, row.action, what, row.request_id))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        padded = (f"{c:{w}}" for c, w in zip(line, widths, strict=True))
-        print("  ".join(padded).rstrip())
 
 
 def _summary(references: list[str]) -> str:

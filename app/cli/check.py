@@ -9,22 +9,34 @@ import os
 import re
 import sys
 import textwrap
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import date, datetime, timedelta
-from datetime import time as time_of_day
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Self
+from typing import Any, Self
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from adapters import open_adapter
-from adapters.contract import Adapter, AdapterError, ResourceType
+from adapters.contract import (
+    Adapter,
+    AdapterError,
+    ResourceType,
+    SourceUnavailableError,
+)
 from adapters.encryption import WITHOUT_TLS, exposed_sources
+from adapters.inspection import (
+    Check,
+    Inspectable,
+    Measurement,
+    Result,
+    run_in_turn,
+    selects,
+)
 from adapters.inspection import Finding as Finding
-from adapters.inspection import Inspectable, Measurement, Result, selects
 from adapters.inspection import Severity as Severity
 from adapters.mapping.examples import example_lines, lines_of
 from adapters.mapping.load import ProfileGivenError, load_mapping, read_nodes
@@ -33,7 +45,6 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
-    Step,
     is_own,
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
@@ -70,6 +81,47 @@ def print_json(value: object) -> None:
     """Print one JSON document."""
     json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
     print()
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], *, has_figures: bool = False
+) -> Iterator[str]:
+    """Yield rows as lines with aligned columns; figures, after the first, on the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        side = ">" if has_figures else "<"
+        cells = (
+            f"{text:{side}{width}}"
+            for text, width in zip(others, widths[1:], strict=True)
+        )
+        yield "  ".join((f"{first:{widths[0]}}", *cells)).rstrip()
+
+
+def html_page(template: str, **values: Any) -> str:
+    """Return an HTML page of its own, from a template beside this module."""
+    environment = Environment(
+        loader=PackageLoader("app.cli"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(**values)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file and the directories above it. Raises CannotRunError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise CannotRunError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def show_progress(text: str) -> None:
+    """Show what is being done in place of the line before, to a person who waits."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 _CUSTOM = (
@@ -171,15 +223,12 @@ def _section_paths(root: Table) -> Iterator[KeyPath]:
 
 def run(options: SimpleNamespace) -> int:
     """Check each file and print the findings, and what searches cost."""
-    results: list[Result] = []
-    unavailable: list[CannotRunError] = []
-    for file in options.file:
-        own, error = check_file(file, is_live=options.live)
-        results += own
-        unavailable += [error] if error else []
+    checked = [check_file(file, is_live=options.live) for file in options.file]
+    results = [result for of_file, _ in checked for result in of_file]
+    unavailable = [error for _, error in checked if error]
     findings = [each for each in results if isinstance(each, Finding)]
     costs = [each for each in results if isinstance(each, Measurement)]
-    wrong = any(f.severity is not Severity.NOTE for f in findings)
+    is_wrong = any(finding.is_wrong for finding in findings)
     if options.json:
         print_json(
             {
@@ -189,16 +238,15 @@ def run(options: SimpleNamespace) -> int:
         )
     else:
         shown = map(str, findings) if options.verbose else _brief(findings)
-        lines = [*shown, *_table(costs)]
         names = ", ".join(map(str, options.file))
-        if options.live and wrong:
-            lines.append(f"{names}: {_summary(findings)}")
-        elif not (wrong or unavailable):
-            lines.append(f"{names}: nothing to mend")
-        print(*lines, sep="\n", end="\n" if lines else "")
+        state = f"{names}: {_summary(findings)}" if is_wrong and options.live else ""
+        if not (is_wrong or unavailable):
+            state = f"{names}: nothing to mend"
+        for line in (*shown, *_table(costs), *filter(None, [state])):
+            print(line)
     for refusal in unavailable:
         print(refusal, file=sys.stderr)
-    return CANNOT_RUN if unavailable else (FINDINGS if wrong else FINE)
+    return CANNOT_RUN if unavailable else (FINDINGS if is_wrong else FINE)
 
 
 def check_file(
@@ -215,18 +263,17 @@ def check_file(
         except CannotRunError as unavailable:
             error = unavailable
     findings = [each for each in results if isinstance(each, Finding)]
-    costs = [each for each in results if isinstance(each, Measurement)]
-    try:
+    accepted: Sequence[KnownFinding] = ()
+    # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.
+    with suppress(MappingError):
         accepted = load_mapping(file, None).known
-    except MappingError:
-        # A profile, or what was read before is gone: a pipe, a file saved meanwhile.
-        accepted = ()
     settled = list(settle(findings, accepted, is_complete=is_live and error is None))
-    remedies = {finding.remedy for finding in settled}
     # An index that is accepted as missing is not suggested.
+    remedies = {finding.remedy for finding in settled}
     suggested = [
         replace(cost, indexes=tuple(i for i in cost.indexes if i in remedies))
-        for cost in costs
+        for cost in results
+        if isinstance(cost, Measurement)
     ]
     return [*_ranked(settled), *suggested], error
 
@@ -282,10 +329,8 @@ _HEADINGS = ("search", "ms", "rows", "rows read", "index")
 
 def _table(costs: Sequence[Measurement]) -> Iterator[str]:
     """Yield what each search cost, and the indexes that searches lack, in full."""
-    if not costs:
-        return
     indexes = list(dict.fromkeys(index for cost in costs for index in cost.indexes))
-    cells = [
+    rows = [
         (
             f"{cost.part}: {cost.search}" if cost.part else cost.search,
             f"{cost.milliseconds:,.1f}",
@@ -295,14 +340,10 @@ def _table(costs: Sequence[Measurement]) -> Iterator[str]:
         )
         for cost in costs
     ]
-    first, *widths = (
-        max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)
-    )
-    for name, *others in (_HEADINGS, *cells):
-        figures = (
-            f"{text:>{width}}" for text, width in zip(others, widths, strict=True)
+    if rows:
+        yield from (
+            f"  {line}" for line in aligned([_HEADINGS, *rows], has_figures=True)
         )
-        yield f"  {name:{first}}  {'  '.join(figures)}".rstrip()
     for number, index in enumerate(indexes, 1):
         statement = index.replace("\n", "\n      ")
         if len(statement) > WIDTH - len("  [1] "):
@@ -338,7 +379,6 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
         # Its profile may be faulty, too.
         profile_of(mapping)
         severity = Severity.WARNING if is_live else Severity.NOTE
-        yield from _other_days(mapping, severity)
         yield from _clocks(mapping)
         yield from _left_open(file, severity)
     except ProfileGivenError as error:
@@ -350,31 +390,6 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
             yield from findings_of(faulty)
     except MappingError as error:
         yield from findings_of(error)
-
-
-def _other_days(mapping: SourceMapping, severity: Severity) -> Iterator[Finding]:
-    """Yield each HTTP source that compares whole days which begin at another time."""
-    year = [date(2024, 1, 1) + timedelta(days=n) for n in range(366)]
-    for section in mapping.sections:
-        call = section.http.search.get("date") if section.http else None
-        rule = section.fields["start"].time if call else None
-        if call is None or rule is None or call.step is not Step.DAY:
-            continue
-        zone = call.zone or rule.zone
-        begins = (
-            datetime.combine(day, time_of_day(), mapping.time_zone).astimezone(zone)
-            for day in year
-        )
-        if any(begin.time() != time_of_day() for begin in begins):
-            field = section.fields["start"]
-            text = (
-                f"'date' compares days of {zone.key}, and the days of clients are of "
-                f"{mapping.time_zone.key}: a search by day is refused (412). Ask the "
-                "vendor for bounds with a time of day (step: minute), or whose days it "
-                "compares (time_zone of date under search)"
-            )
-            element, source = section.resource_type, ", ".join(field.columns)
-            yield Finding.at(field.mark, text, element, source, severity)
 
 
 _QUOTED = re.compile(
@@ -459,55 +474,42 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
         mapping = load_mapping(file, os.environ)
     except MappingError as error:
         raise CannotRunError(str(error)) from error
+    results: list[Result] = []
     try:
-        adapter = open_adapter(mapping)
+        with closing(open_adapter(mapping)) as adapter:
+            results += _results(file, adapter, seconds)
     except MappingError as error:
-        yield from findings_of(error)
-        return
+        results += findings_of(error)
     except AdapterError as error:
-        raise CannotRunError(f"{file}: {error}") from error
-    with closing(adapter):
-        results = list(dict.fromkeys(_results(file, adapter, seconds)))
+        text = f"{file}: the source cannot be checked: {error}"
+        question = "is it up, and are address and account right?"
+        raise CannotRunError(f"{text}; {question}") from error
     for source in exposed_sources(mapping):
         details = (WITHOUT_TLS, "source.url", "", Severity.WARNING, source.remedy)
         results.append(Finding.at(source.mark, *details))
-    findings = [each for each in results if isinstance(each, Finding)]
+    findings = {each: None for each in results if isinstance(each, Finding)}
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from (each for each in results if isinstance(each, Measurement))
 
 
 def _results(file: Path, adapter: Adapter, seconds: float) -> Iterator[Result]:
-    if not isinstance(adapter, Inspectable):
-        for problem in adapter.check():
-            if problem.outage:
-                raise _away(file, problem.text)
-            severity = Severity.ERROR if problem.serious else Severity.WARNING
-            yield Finding(str(file), 0, 0, problem.text, severity=severity)
-        return
-    deadline = time.monotonic() + seconds
-    for check_of_source in adapter.checks(tuple(adapter.capabilities)):
-        if time.monotonic() > deadline:
+    checks = iter([Check("all", partial(problems_of, file, adapter))])
+    if isinstance(adapter, Inspectable):
+        checks = adapter.checks(tuple(adapter.capabilities))
+    for outcome in run_in_turn(checks, seconds, show_progress):
+        yield from outcome.results
+        if not outcome.is_complete:
             text = f"the check is not complete: it took longer than {seconds:g} seconds"
             yield Finding(str(file), 0, 0, text, severity=Severity.WARNING)
-            break
-        show_progress(f"{file}: {check_of_source.subject} …")
-        try:
-            yield from check_of_source.run()
-        except AdapterError as error:
-            show_progress("")
-            raise _away(file, str(error)) from error
-    show_progress("")
 
 
-def _away(file: Path, text: str) -> CannotRunError:
-    question = "is it up, and are address and account right?"
-    return CannotRunError(f"{file}: the source cannot be checked: {text}; {question}")
-
-
-def show_progress(text: str) -> None:
-    """Show what is being done in place of the line before, to a person who waits."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+def problems_of(file: Path, adapter: Adapter) -> Iterator[Finding]:
+    """Yield what a start of the service would report. Raises SourceUnavailableError."""
+    for problem in adapter.check():
+        if problem.outage:
+            raise SourceUnavailableError(problem.text)
+        severity = Severity.ERROR if problem.serious else Severity.WARNING
+        yield Finding(str(file), 0, 0, problem.text, severity=severity)
 
 
 _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
@@ -522,17 +524,14 @@ def settle(
     With `is_complete` an entry that fits no finding is a note too: it may hide the next one.
     """
     every = tuple(findings)
-    entries = _entries(every, accepted)
-    for number, finding in enumerate(every):
-        entry = entries.get(number)
+    for finding in every:
+        entry = next((entry for entry in accepted if _fits(entry, finding)), None)
         if entry is None:
             yield finding
         else:
             text = f"{finding.text} (known: {entry.because})"
-            topic = "findings that the file accepts"
-            yield replace(
-                finding, text=text, severity=Severity.NOTE, remedy="", topic=topic
-            )
+            note = replace(finding, text=text, severity=Severity.NOTE, remedy="")
+            yield replace(note, topic="findings that the file accepts")
     for entry in accepted if is_complete else ():
         if not any(_fits(entry, finding) for finding in every):
             details = _GONE, "known", entry.at, Severity.NOTE
@@ -540,25 +539,7 @@ def settle(
             yield Finding.at(entry.mark, *details, topic=topic)
 
 
-def _entries(
-    findings: Sequence[Finding], accepted: Sequence[KnownFinding]
-) -> dict[int, KnownFinding]:
-    """Return the entry of each finding by its number.
-
-    Of several that fit, the one with the same counts comes first, then one that no other
-    finding has.
-    """
-    chosen: dict[int, KnownFinding] = {}
-    for with_counts in (True, False):
-        for number, finding in enumerate(findings):
-            fitting = [e for e in accepted if _fits(e, finding, with_counts)]
-            if fitting and number not in chosen:
-                free = [e for e in fitting if e not in chosen.values()]
-                chosen[number] = (free or fitting)[0]
-    return chosen
-
-
-def _fits(entry: KnownFinding, finding: Finding, with_counts: bool = False) -> bool:
+def _fits(entry: KnownFinding, finding: Finding) -> bool:
     """Tell whether an entry means a finding: its place and its text, whatever it counts.
 
     The whole text has to fit: a code that is new beside an accepted one is a new finding.
@@ -567,8 +548,9 @@ def _fits(entry: KnownFinding, finding: Finding, with_counts: bool = False) -> b
     both = f"{finding.element} ← {finding.source}"
     places = (finding.source, finding.element, both)
     is_of_file = bool(finding.line) and not (finding.element or finding.source)
-    texts = (" ".join(text.split()) for text in (entry.says, finding.text))
-    words, text = texts if with_counts else (_COUNT.sub("#", text) for text in texts)
+    words, text = (
+        _COUNT.sub("#", " ".join(text.split())) for text in (entry.says, finding.text)
+    )
     is_here = any(_matches(entry.at, place) for place in places)
     return is_here and not is_of_file and _matches(words, text)
 

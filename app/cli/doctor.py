@@ -12,11 +12,9 @@ import socket
 import ssl
 import stat
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
@@ -31,18 +29,13 @@ from redis.sentinel import MasterNotFoundError
 from adapters import open_source
 from adapters.contract import AdapterError
 from adapters.encryption import WITHOUT_TLS, exposed_sources, is_plain
+from adapters.inspection import Check, Finding, Outcome, Severity, run_at_once
 from adapters.mapping.document import read_layers, variables_in
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceConfig, SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.engine import COUNTS, Database
-from app.cli.check import (
-    FINDINGS,
-    FINE,
-    CannotRunError,
-    Severity,
-    print_json,
-)
+from app.cli.check import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.cli.check import check as check_file
 from app.config import (
     AUDIT_OFF,
@@ -52,13 +45,7 @@ from app.config import (
     Settings,
     SettingsError,
 )
-from app.jwks import (
-    Address,
-    IdentityError,
-    Metadata,
-    ProviderAddresses,
-    usable_keys,
-)
+from app.jwks import Address, IdentityError, Metadata, ProviderAddresses, usable_keys
 from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
 from app.tls import refused_sources, remedy_of
 
@@ -77,40 +64,16 @@ SENTINELS = 3
 """Fewer sentinels cannot elect a master safely."""
 
 _MEND = "correct the mapping or the source"
+_AWAY = "check its address, its account and firewalls"
+_ALLOWED = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
 _GIB, _DAY = 1024**3, 86400
-_EXPIRED = 10  # OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found, and what to do; without a severity it is fine."""
-
-    text: str
-    remedy: str = ""
-    severity: Severity | None = None
-
 
 Findings: TypeAlias = Iterator[Finding]
 
-_error = partial(Finding, severity=Severity.ERROR)
-_warning = partial(Finding, severity=Severity.WARNING)
-_note = partial(Finding, severity=Severity.NOTE)
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One subject, and the function that yields its findings."""
-
-    subject: str
-    run: Callable[[], Findings]
-    findings: list[Finding] = field(default_factory=list)
-    ended: threading.Event = field(default_factory=threading.Event)
-
-    def collect(self) -> None:
-        """Run the check and append each finding as it comes."""
-        for finding in self.run():
-            self.findings.append(finding)
-        self.ended.set()
+_fine = Finding.about
+_note = partial(Finding.about, severity=Severity.NOTE)
+_warning = partial(Finding.about, severity=Severity.WARNING)
+_error = partial(Finding.about, severity=Severity.ERROR)
 
 
 def run(options: SimpleNamespace) -> int:
@@ -119,30 +82,32 @@ def run(options: SimpleNamespace) -> int:
         settings = Settings.from_environ(os.environ)
     except SettingsError as error:
         raise CannotRunError(f"{error}\nNothing was checked.") from error
-    checks = list(checks_of(settings))
-    run_checks(checks, options.seconds)
+    outcomes = run_at_once(checks_of(settings), options.seconds)
     if options.json:
-        print_json({"checks": [_as_json(check) for check in checks]})
+        print_json({"checks": [_as_json(outcome) for outcome in outcomes]})
     else:
-        _print_text(checks)
-    severities = {each.severity for check in checks for each in check.findings}
-    return FINDINGS if severities & {Severity.ERROR, Severity.WARNING} else FINE
+        print_outcomes(outcomes)
+    is_wrong = any(each.is_wrong for outcome in outcomes for each in outcome.findings)
+    return FINDINGS if is_wrong else FINE
 
 
-def run_checks(checks: list[Check], seconds: float) -> None:
-    """Run checks in parallel; a daemon thread that hangs does not keep us from exiting."""
-    deadline = time.monotonic() + seconds
-    threads = [threading.Thread(target=c.collect, daemon=True) for c in checks]
-    for thread in threads:
-        thread.start()
-    for check, thread in zip(checks, threads, strict=True):
-        thread.join(max(0.0, deadline - time.monotonic()))
-        if thread.is_alive():
-            text = f"did not end within {seconds:g} seconds"
-            check.findings.append(_error(text, "see its log, or raise --seconds"))
-        elif not check.ended.is_set():
-            text = "this check itself failed; its traceback is above"
-            check.findings.append(_error(text, "report this fault of the tool"))
+def _as_json(outcome: Outcome) -> dict[str, object]:
+    findings = [
+        {"text": each.statement, "remedy": each.remedy, "severity": each.severity}
+        for each in outcome.findings
+    ]
+    return {"check": outcome.check.subject, "seen": findings}
+
+
+def print_outcomes(outcomes: Iterable[Outcome]) -> None:
+    """Print a line for each finding, and below it what to do."""
+    rows: list[Sequence[str]] = []
+    for outcome in outcomes:
+        for each in outcome.findings:
+            rows.append((outcome.check.subject, each.severity, each.statement))
+            rows += [("", "→", line) for line in each.remedy.splitlines()]
+    if rows:
+        print(*aligned(rows), sep="\n")
 
 
 def checks_of(settings: Settings) -> Iterator[Check]:
@@ -167,27 +132,11 @@ def checks_of(settings: Settings) -> Iterator[Check]:
         yield Check("explorer", partial(_check_explorer, settings))
 
 
-def _as_json(check: Check) -> dict[str, object]:
-    findings = [{**asdict(f), "severity": f.severity or "ok"} for f in check.findings]
-    return {"check": check.subject, "seen": findings}
-
-
-def _print_text(checks: list[Check]) -> None:
-    subjects = max(len(check.subject) for check in checks)
-    severities = max(map(len, Severity))
-    for check in checks:
-        for each in check.findings:
-            word = each.severity or "ok"
-            print(f"{check.subject:{subjects}}  {word:{severities}}  {each.text}")
-            if each.remedy:
-                print(f"{'':{subjects}}  {'→':{severities}}  {each.remedy}")
-
-
 # Settings, disk, and the service's own addresses
 
 
 def _check_settings(settings: Settings) -> Findings:
-    yield Finding("are valid")
+    yield _fine("are valid")
     if settings.plain_http is PlainHttp.LOOPBACK:
         text = "ENCOUNTERS_PLAIN_HTTP accepts requests of this machine without TLS"
         yield _warning(text, "only for trying out: remove it")
@@ -213,15 +162,14 @@ def _check_disk(settings: Settings) -> Findings:
     yield _writable(Path(tempfile.gettempdir()), "metrics", LEAST_METRICS_BYTES)
     if settings.state_directory:
         yield _writable(settings.state_directory, "the state directory", 0)
-    if settings.audit in {AUDIT_OFF, AUDIT_STDOUT}:
-        yield Finding("audit events need no disk")
-    else:
+    if settings.audit not in {AUDIT_OFF, AUDIT_STDOUT}:
         # Without opening it: a file created by root is not writable for the service.
         audit = Path(os.path.realpath(settings.audit))
-        yield _writable(audit if audit.exists() else audit.parent, "the audit file")
+        audit = audit if audit.exists() else audit.parent
+        yield _writable(audit, "the audit file", LEAST_DISK_BYTES)
 
 
-def _writable(path: Path, name: str, least: int = LEAST_DISK_BYTES) -> Finding:
+def _writable(path: Path, name: str, least: int) -> Finding:
     remedy = f"check owner and disk of {name} (TMPDIR, ENCOUNTERS_AUDIT)"
     try:
         free = shutil.disk_usage(path).free
@@ -230,17 +178,20 @@ def _writable(path: Path, name: str, least: int = LEAST_DISK_BYTES) -> Finding:
     if not os.access(path, os.W_OK):
         return _error(f"{name} cannot be written by this account", remedy)
     text = f"{free / _GIB:.1f} GiB free for {name}"
-    if free < least:
-        return _warning(text, remedy)
-    return Finding(text)
+    return _warning(text, remedy) if free < least else _fine(text)
+
+
+def new_session() -> requests.Session:
+    """Return a session as the service has it: no proxy and no .netrc of the environment."""
+    session = requests.Session()
+    session.trust_env = False
+    session.verify = os.environ.get("SSL_CERT_FILE") or True
+    return session
 
 
 def _request(method: str, url: str, **options: Any) -> requests.Response:
-    with requests.Session() as session:
-        # As the service does it: no proxy and no .netrc of the environment.
-        session.trust_env = False
-        session.verify = os.environ.get("SSL_CERT_FILE") or True
-        options = {"timeout": TIMEOUT_SECONDS, "allow_redirects": False, **options}
+    options = {"timeout": TIMEOUT_SECONDS, "allow_redirects": False, **options}
+    with new_session() as session:
         return session.request(method, url, **options)
 
 
@@ -258,7 +209,7 @@ def _check_public_address(settings: Settings) -> Findings:
 
 def _of_status(status: int, *, is_open: bool) -> Finding:
     if status == requests.codes.ok or (status == 401 and not is_open):
-        return Finding("the service answers")
+        return _fine("the service answers")
     if status == 400:
         text = "the proxy answers, and may require a client certificate (400)"
         return _note(text, "test with curl --cert … --key …")
@@ -267,9 +218,9 @@ def _of_status(status: int, *, is_open: bool) -> Finding:
         remedy = "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md"
         return _error(text, f"{remedy}, HTTPS")
     remedy = (
-        "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the paths"
+        "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the proxy"
     )
-    return _error(f"only the proxy answers (status {status})", f"{remedy} of the proxy")
+    return _error(f"only the proxy answers (status {status})", remedy)
 
 
 def _check_operations(bind: str) -> Findings:
@@ -288,11 +239,18 @@ def _check_operations(bind: str) -> Findings:
         yield _error(text, "ENCOUNTERS_OPERATIONS_BIND: use a free port")
         return
     if response.ok:
-        yield Finding("the service is ready")
+        yield _fine("the service is ready")
     for name, part in parts.items():
         for problem in part["problems"]:
             remedy = "see the check of that part, and docs/runbook.md"
             yield _error(f"{name}: {problem}", remedy)
+
+
+# Certificates and clocks
+
+_OTHER_HOST = "is for another host", "use a name of the certificate in the setting"
+_UNTRUSTED = {10: ("has expired", "renew it"), 62: _OTHER_HOST, 64: _OTHER_HOST}
+"""What OpenSSL's codes mean (X509_V_ERR_…): its own texts may contain the host."""
 
 
 def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Findings:
@@ -309,7 +267,13 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
         ):
             certificate = secure.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
-        yield _untrusted(error, for_us=for_us)
+        if known := _UNTRUSTED.get(error.verify_code):
+            yield _error(f"its certificate {known[0]}", known[1])
+        else:
+            severity = Severity.ERROR if for_us else Severity.NOTE
+            remedy = "send the whole chain; set SSL_CERT_FILE for own authorities"
+            text = "its certificate is of an unknown authority"
+            yield Finding.about(text, remedy, severity)
     except OSError as error:
         yield _note(f"its certificate cannot be checked ({type(error).__name__})")
     else:
@@ -318,20 +282,7 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
         if days < CERTIFICATE_DAYS:
             yield _warning(f"its certificate expires in {days} days", "renew it")
         else:
-            yield Finding(f"its certificate is valid for {days} days")
-
-
-def _untrusted(error: ssl.SSLCertVerificationError, *, for_us: bool) -> Finding:
-    # OpenSSL's own message may contain the name of the host.
-    if error.verify_code == _EXPIRED:
-        return _error("its certificate has expired", "renew it")
-    if "ostname" in error.verify_message or "IP address" in error.verify_message:
-        text = "its certificate is for another host"
-        return _error(text, "use a name of the certificate in the setting")
-    text = "its certificate is of an unknown authority"
-    if not for_us:
-        return _note(text, "clients must know your own authority")
-    return _error(text, "send the whole chain; set SSL_CERT_FILE for own authorities")
+            yield _fine(f"its certificate is valid for {days} days")
 
 
 def _compare_clock(ahead: float, leeway: float | None = None) -> Finding:
@@ -347,7 +298,7 @@ def _compare_clock(ahead: float, leeway: float | None = None) -> Finding:
         return _error(f"{text}, {limit}: tokens may be refused", remedy)
     if abs(ahead) > CLOCK_SECONDS:
         return _warning(text, remedy)
-    return Finding("its clock agrees with ours")
+    return _fine("its clock agrees with ours")
 
 
 # Mapping and sources
@@ -358,7 +309,7 @@ def _mapping_checks(settings: Settings) -> Iterator[Check]:
         mapping = load_mapping(settings.mapping, os.environ)
     except MappingError as error:
         problems = [_error(str(p), "correct the mapping") for p in error.problems]
-        yield Check("mapping", lambda: iter(problems))
+        yield Check("mapping", lambda: problems)
         return
     yield Check("mapping", partial(_check_mapping, settings.mapping))
     sources: dict[str, list[SourceMapping]] = {}
@@ -370,38 +321,40 @@ def _mapping_checks(settings: Settings) -> Iterator[Check]:
 
 
 def _check_mapping(file: Path) -> Findings:
-    yield Finding("fits its format and its profile")
+    yield _fine("fits its format and its profile")
     yield from _check_files({*variables_in(read_layers(file)[0])})
-    for finding in check_file(file):
-        if finding.severity is Severity.NOTE:
-            yield _note(str(finding).replace("note: ", "", 1))
-        else:
-            yield _warning(str(finding), finding.remedy)
+    yield from check_file(file)
 
 
 def _check_source(parts: list[SourceMapping], settings: Settings) -> Findings:
     """Check a source as a start of the service does, then its limits."""
-    problems: dict[str, str] = {}
-    is_away = False
-    try:
-        for part in parts:
-            with closing(open_source(part)) as adapter:
-                for problem in adapter.check():
-                    is_away = is_away or problem.outage
-                    away = "check its address, its account and firewalls"
-                    problems[problem.text] = away if problem.outage else _MEND
-    except (AdapterError, MappingError) as error:
-        problems[str(error)], is_away = _MEND, True
-    for text, remedy in problems.items():
-        yield _error(text, remedy)
+    problems = dict(_problems(parts))
+    for text, is_away in problems.items():
+        yield _error(text, _AWAY if is_away else _MEND)
     if not problems:
-        yield Finding("answers, and has everything that the mapping names")
+        yield _fine("answers, and has everything that the mapping names")
     source = parts[0].source
-    if source.kind == "sql" and not is_away:
+    if source.kind == "sql" and not any(problems.values()):
         yield from _check_database(source, settings)
     if source.kind == "http":
         yield from check_certificate(source.url)
-    yield from _check_tls(parts[0], settings)
+    refused = {*refused_sources(settings, parts[0])}
+    for exposed in exposed_sources(parts[0]):
+        if exposed in refused:
+            text = f"{WITHOUT_TLS}: the service does not start"
+            yield _error(text, remedy_of(exposed))
+        else:
+            yield _warning(_ALLOWED, exposed.remedy)
+
+
+def _problems(parts: Iterable[SourceMapping]) -> Iterator[tuple[str, bool]]:
+    """Yield what keeps a source from being served, and whether it is away."""
+    try:
+        for part in parts:
+            with closing(open_source(part)) as adapter:
+                yield from ((each.text, each.outage) for each in adapter.check())
+    except (AdapterError, MappingError) as error:
+        yield str(error), True
 
 
 def _check_database(source: SourceConfig, settings: Settings) -> Findings:
@@ -416,7 +369,7 @@ def _check_database(source: SourceConfig, settings: Settings) -> Findings:
     if status is None:
         yield _note("this kind of database reports no version, clock and limits")
         return
-    yield Finding(f"{status.version}, connects in {seconds:.2f} s")
+    yield _fine(f"{status.version}, connects in {seconds:.2f} s")
     if status.now is not None:
         yield _compare_clock(status.now.timestamp() - now)
     needed = settings.workers * (source.connections + COUNTS)
@@ -429,17 +382,6 @@ def _check_database(source: SourceConfig, settings: Settings) -> Findings:
     if status.most is not None and others + needed > status.most:
         text = f"allows {status.most} connections, others use {others}"
         yield _error(f"{text}, {need}", remedy)
-
-
-def _check_tls(mapping: SourceMapping, settings: Settings) -> Findings:
-    refused = {*refused_sources(settings, mapping)}
-    for exposed in exposed_sources(mapping):
-        if exposed in refused:
-            text = f"{WITHOUT_TLS}: the service does not start"
-            yield _error(text, remedy_of(exposed))
-        else:
-            text = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
-            yield _warning(text, exposed.remedy)
 
 
 # Redis
@@ -475,17 +417,15 @@ def _check_redis(settings: Settings) -> Findings:
                 pipeline.expire(key, 10)
                 pipeline.delete(key)
                 pipeline.execute()
-            yield Finding("stores pages")
+            yield _fine("stores pages")
             seconds, _ = client.time()
             yield _compare_clock(seconds + 0.5 - time.time())
             yield from _check_redis_info(client.info())
     except redis.RedisError as error:
-        for kind, fault in _REDIS_FAULTS.items():
-            if isinstance(error, kind):
-                yield _error(*fault)
-                return
         text = f"does not answer ({type(error).__name__}): further pages get 503"
-        yield _error(text, "check ENCOUNTERS_REDIS_URL, the server and firewalls")
+        fault = (text, "check ENCOUNTERS_REDIS_URL, the server and firewalls")
+        kinds = (kind for kind in _REDIS_FAULTS if isinstance(error, kind))
+        yield _error(*_REDIS_FAULTS.get(next(kinds, redis.RedisError), fault))
 
 
 def _check_redis_address(url: str) -> Findings:
@@ -508,17 +448,15 @@ def _check_redis_info(info: Mapping[str, Any]) -> Findings:
     # Managed services may leave out any of these.
     version, policy = info.get("redis_version", ""), info.get("maxmemory_policy")
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    yield Finding(f"Redis {version}, {used / 1024**2:.1f} MiB in use")
-    if policy not in {None, "noeviction"} and limit:
-        text = f"drops pages when it is full ({policy}): page walks end with 410"
-        yield _warning(text, "CONFIG SET maxmemory-policy noeviction")
-    elif not limit:
+    yield _fine(f"Redis {version}, {used / 1024**2:.1f} MiB in use")
+    if not limit:
         text = "has no maxmemory: other data in it may use up the machine's memory"
         yield _note(text, "CONFIG SET maxmemory …: docs/operators.md, Capacity")
+    elif policy not in {None, "noeviction"}:
+        text = f"drops pages when it is full ({policy}): page walks end with 410"
+        yield _warning(text, "CONFIG SET maxmemory-policy noeviction")
     if limit and used > 0.8 * limit:
         yield _warning(f"is {used / limit:.0%} full", "raise maxmemory")
-    if lost := int(info.get("evicted_keys", 0)):
-        yield _warning(f"has dropped {lost} keys since its start", "raise maxmemory")
     if not info.get("aof_enabled"):
         yield _note("pages end with a restart of Redis", "CONFIG SET appendonly yes")
 
@@ -530,7 +468,6 @@ def _check_provider(
     address: Address, ask: Callable[[str], Findings], effect: str, setting: str
 ) -> Findings:
     """Yield what an address answers and how it is reached; `effect` is what a fault means."""
-    remedy = f"check {setting}, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
     url = reason = ""
     try:
         url = address if isinstance(address, str) else address()
@@ -542,18 +479,17 @@ def _check_provider(
     except (requests.RequestException, ValueError, AttributeError) as error:
         reason = type(error).__name__
     if reason:
+        remedy = f"check {setting}, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
         yield _error(f"does not answer ({reason}): {effect}", remedy)
     if url and is_plain(url):
-        text = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
-        yield _warning(text, "use an https:// address")
+        yield _warning(_ALLOWED, "use an https:// address")
     yield from check_certificate(url)
 
 
 def _check_key_set(settings: Settings, url: str) -> Findings:
     response = _request("GET", url, timeout=settings.identity_timeout_seconds)
     response.raise_for_status()
-    keys = usable_keys(response.json())
-    yield Finding(f"{len(keys)} usable key{'s' * (len(keys) > 1)}")
+    yield _fine(f"usable keys: {len(usable_keys(response.json()))}")
     if date := response.headers.get("Date"):
         # The header has whole seconds.
         ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
@@ -575,7 +511,7 @@ def _check_introspection(settings: Settings, url: str) -> Findings:
         return
     response.raise_for_status()
     if response.json().get("active") is False:
-        yield Finding("accepts the service, and rejects an invented token")
+        yield _fine("accepts the service, and rejects an invented token")
     else:
         text = "accepts an invented token"
         yield _error(text, "do not use it: everybody would have access")
@@ -587,6 +523,6 @@ def _check_explorer(settings: Settings) -> Findings:
     for name in ("authorization_endpoint", "token_endpoint"):
         try:
             metadata.address(name)
-            yield Finding(f"the provider names its {name}")
+            yield _fine(f"the provider names its {name}")
         except IdentityError as error:
             yield _error(f"{name}: {error}", "check ENCOUNTERS_ISSUER and its metadata")

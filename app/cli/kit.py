@@ -18,7 +18,7 @@ from typing import Any
 
 from adapters.contract import ResourceType
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
-from app.cli.check import FINE
+from app.cli.check import FINE, write_text
 from app.cli.openapi import Deployment, configured
 from app.offer import Offer, ResourceOffer
 from app.openapi import search_parameters
@@ -71,9 +71,7 @@ def run(options: SimpleNamespace) -> int:
     """Write the kit of the deployment that the environment configures."""
     files = kit(configured(os.environ))
     for name, text in files.items():
-        file = options.out / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+        write_text(options.out / name, text)
     print(f"{options.out}: {len(files)} files")
     return FINE
 

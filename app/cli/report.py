@@ -18,13 +18,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 
 from adapters.contract import EncounterRecord, RowFault
 from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
 from adapters.mapping.slots import Place
-from app.cli.check import FINE, CannotRunError
+from app.cli.check import FINE, CannotRunError, html_page, write_text
 from app.cli.stays import NO_START, Row, Stays, month_of, reading
 
 FORMAT = 1
@@ -171,9 +170,11 @@ def run(options: SimpleNamespace) -> int:
         "rounded_to": STEP,
         "tables": tally.tables,
     }
-    _write(options.out, page(document, previous))
+    write_text(options.out, page(document, previous))
     if options.json:
-        _write(options.json, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        write_text(
+            options.json, json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        )
     figures = document["tables"]["figures"].items()
     shown = ", ".join(f"{name} {_text(count)}" for name, count in figures)
     print(f"{options.out}: {shown}")
@@ -207,13 +208,6 @@ def _previous(path: Path) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], document)
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise CannotRunError(f"{path} cannot be written: {error.strerror}") from error
-
-
 # The page
 
 
@@ -233,19 +227,13 @@ _RANKED = ("status", "class", "rules", "codes")
 
 def page(document: Mapping[str, Any], previous: Mapping[str, Any] | None) -> str:
     """Return the page of a document, compared with an earlier one."""
-    environment = Environment(
-        loader=PackageLoader("app.cli"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     tables, earlier = document["tables"], (previous or {}).get("tables", {})
     lines = {
         name: lines_of(counts, earlier.get(name), is_ranked=name in _RANKED)
         for name, counts in tables.items()
     }
-    return environment.get_template("report.html").render(
+    return html_page(
+        "report.html",
         document=document,
         previous=previous,
         figures=lines["figures"],

@@ -17,7 +17,7 @@ from adapters.mapping.document import (
     variables_in,
 )
 from adapters.mapping.problems import MappingError
-from app.cli.check import FINDINGS, FINE, print_json
+from app.cli.check import FINDINGS, FINE, aligned, print_json
 from app.config import PREFIX, SETTINGS, Entry, Origin, read_settings
 
 _HIDDEN, _AT_FAULT = "(hidden)", "at fault"
@@ -40,17 +40,16 @@ def run(options: SimpleNamespace) -> int:
             }
         )
     else:
-        absent = (Origin.NOWHERE, _AT_FAULT)
-        rows = [
-            (n, *(absent if n in missing else (_origin(n), _HIDDEN))) for n in variables
-        ]
-        _print_table([*map(_row, reading.entries), *rows])
-        for line in (*faults, *unknown.values()):
-            print(line)
-        if os.environ.get("GUNICORN_CMD_ARGS"):
-            print(
-                "note: GUNICORN_CMD_ARGS is set and overrides workers, threads and bind"
+        table = [*map(_row, reading.entries)]
+        for name in variables:
+            state = (Origin.NOWHERE, _AT_FAULT)
+            table.append(
+                (name, *(state if name in missing else (_origin(name), _HIDDEN)))
             )
+        print(*aligned(table), *faults, *unknown.values(), sep="\n")
+        if os.environ.get("GUNICORN_CMD_ARGS"):
+            text = "is set and overrides workers, threads and bind"
+            print(f"note: GUNICORN_CMD_ARGS {text}")
     return FINDINGS if faults else FINE
 
 
@@ -86,12 +85,6 @@ def _unknown_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             similar = get_close_matches(name, names, n=1, cutoff=0.85)
             hint = f"; did you mean {similar[0]}?" if similar else ""
             yield name, f"note: {name} is no setting and is ignored{hint}"
-
-
-def _print_table(rows: list[tuple[str, str, str]]) -> None:
-    width = max(len(name) for name, _, _ in rows)
-    for name, origin, value in rows:
-        print(f"{name:{width}}  {origin:{max(map(len, Origin))}}  {value}".rstrip())
 
 
 def _row(entry: Entry) -> tuple[str, str, str]:

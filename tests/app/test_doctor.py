@@ -15,10 +15,10 @@ import psycopg
 import pytest
 import responses
 
+from adapters.inspection import Finding, Severity, run_at_once
 from adapters.testing.hospital import EDGES
 from app.cli import main
-from app.cli.check import Severity
-from app.cli.doctor import Finding, check_certificate, checks_of, run_checks
+from app.cli.doctor import check_certificate, checks_of
 from app.config import Settings
 from tests.app import provider
 from tests.databases import NewDatabase
@@ -28,7 +28,12 @@ from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.tls import certificate_for
 
-ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+OK, ERROR, WARNING, NOTE = (
+    Severity.OK,
+    Severity.ERROR,
+    Severity.WARNING,
+    Severity.NOTE,
+)
 PATIENCE = 60.0
 BASE_URL = "https://127.0.0.1:9/fhir/v3"
 KEY_SET_URL = "http://127.0.0.1:9/keys"
@@ -94,16 +99,16 @@ def published(behind: float | None = None) -> Iterator[responses.RequestsMock]:
 
 def problems(findings: list[Finding]) -> list[tuple[Severity, str]]:
     """Return errors and warnings; each says what to do."""
-    wrong = [f for f in findings if f.severity in {ERROR, WARNING}]
+    wrong = [finding for finding in findings if finding.is_wrong]
     assert all(finding.remedy for finding in wrong)
-    return [(f.severity, f.text) for f in wrong if f.severity]
+    return [(f.severity, f.text) for f in wrong]
 
 
 def findings_of(settings: Settings, subject: str) -> list[Finding]:
     """Run one check."""
-    (check,) = [c for c in checks_of(settings) if c.subject == subject]
-    run_checks([check], PATIENCE)
-    return check.findings
+    checks = [c for c in checks_of(settings) if c.subject == subject]
+    (outcome,) = run_at_once(checks, PATIENCE)
+    return outcome.findings
 
 
 def of(settings: Settings, subject: str) -> list[tuple[Severity, str]]:
@@ -401,10 +406,10 @@ def test_files_that_all_may_read_or_nobody_can_write(
 
 @pytest.mark.parametrize(
     ("status", "severity"),
-    [(200, None), (400, NOTE), (403, ERROR), (404, ERROR), (502, ERROR)],
+    [(200, OK), (400, NOTE), (403, ERROR), (404, ERROR), (502, ERROR)],
 )
 def test_the_public_address(
-    deployed: Deployed, status: int, severity: Severity | None
+    deployed: Deployed, status: int, severity: Severity
 ) -> None:
     with responses.RequestsMock() as mock:
         mock.get(f"{BASE_URL}/metadata", status=status)
@@ -456,7 +461,7 @@ def test_the_operations_port(
 
 def test_a_certificate_is_reported_by_its_days(tmp_path: Path) -> None:
     for days, severity, text in (
-        (100, None, "its certificate is valid for 99 days"),
+        (100, OK, "its certificate is valid for 99 days"),
         (5, WARNING, "its certificate expires in 4 days"),
         (-1, ERROR, "its certificate has expired"),
     ):

@@ -147,23 +147,6 @@ def test_a_clock_of_the_database_in_a_select(
     assert all(bound in one["text"] for one in found)
 
 
-@pytest.mark.parametrize(
-    ("zone", "step", "notes"),
-    [("UTC", "day", 1), ("Europe/Berlin", "day", 0), ("UTC", "minute", 0)],
-)
-def test_days_of_an_api_that_are_not_those_of_clients(
-    tmp_path: Path, capsys: Capture, zone: str, step: str, notes: int
-) -> None:
-    form = "%d/%m/%Y" + " %H:%M" * (step == "minute")
-    file = tmp_path / "mapping.yaml"
-    old = 'step: day, format: "%d/%m/%Y"'
-    new = f'step: {step}, format: "{form}", time_zone: {zone}'
-    text = (MAPPINGS / "group-a" / "group-a.yaml").read_text("utf-8")
-    file.write_text(real(text.replace(old, new)), "utf-8")
-    assert main(["mapping", "check", "--verbose", str(file)]) == 0
-    assert capsys.readouterr().out.count(f"days of {zone}") == notes
-
-
 # ------------------------------------------------------------------ accepted findings
 
 
@@ -272,26 +255,3 @@ def test_what_an_entry_means(at: str, says: str, fits: bool) -> None:
     text = "3 of 5 rows are odd" + ", not '7'" * ("not" in says)
     (one,) = settle([finding(text)], [entry], is_complete=False)
     assert (one.severity is Severity.NOTE) is fits
-
-
-@pytest.mark.parametrize(
-    ("counts", "reasons"),
-    [
-        # The entry with the same counts; with other counts, each entry one; none is stale.
-        ((5, 3), ["two", "one"]),
-        ((6, 5), ["one", "two"]),
-        ((6,), ["one"]),
-    ],
-)
-def test_of_several_entries_the_one_with_the_same_counts_comes_first(
-    counts: tuple[int, ...], reasons: list[str]
-) -> None:
-    entries = [
-        KnownFinding("t.c", f"{n} of 9 rows are odd", reason, Mark("f", 9, 3))
-        for n, reason in ((3, "one"), (5, "two"))
-    ]
-    findings = [finding(f"{n} of 9 rows are odd") for n in counts]
-    texts = [one.text for one in settle(findings, entries, is_complete=True)]
-    assert [text.partition("(known: ")[2] for text in texts] == [
-        f"{reason})" for reason in reasons
-    ]

@@ -15,13 +15,8 @@ from werkzeug.serving import make_server
 
 from adapters.testing.hospital import EDGES, Hospital
 from app.cli import main
-from app.cli.conformance import (
-    NOTHING,
-    Check,
-    Claim,
-    page_of,
-    settled,
-)
+from app.cli.check import html_page
+from app.cli.conformance import Proof, Verdict, count, settled, verdict_of
 from tests.app import provider
 from tests.hospital_sql import mapping_text
 from tests.live import HOST, free_ports
@@ -230,7 +225,6 @@ LIES: Sequence[tuple[str, Lie]] = (
     ("Encounter?_sort=-date", _as(("_sort", "-date"), ("_sort", "date"))),
     ("Encounter?_total=none", _without("_total")),
     ("Encounter?_count", _without("_count")),
-    ("Encounter: others are refused", _without(NOTHING)),
     ("Encounter: link next", _without("_index", "_searchAfter")),
     ("Encounter: link previous", _without("_index", "_searchBefore")),
     ("Patient?name:exact", _as(("name:exact", ""), ("name", ""))),
@@ -266,10 +260,10 @@ def test_a_service_that_is_busy_refutes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings(whole)
-    monkeypatch.setattr(whole, "busy_at", NOTHING)
+    monkeypatch.setattr(whole, "busy_at", "_total")
     status, report = whole.report(tmp_path)
     assert status == 0
-    assert "Encounter: others are refused" in _claims(report, "not proved")
+    assert "Encounter?_total=none" in _claims(report, "not proved")
 
 
 def test_another_mapping_than_the_one_that_is_served_is_noticed(
@@ -286,18 +280,21 @@ def test_another_mapping_than_the_one_that_is_served_is_noticed(
 
 
 def test_an_answer_without_ids_is_a_false_claim() -> None:
-    claims = [Claim("parts", lambda: iter([Check("ids", 1, len({}["id"]))]))]
-    claims.append(Claim("number", lambda: iter([Check("ids", 1, 2)])))
-    claims.append(Claim("nothing", lambda: iter([])))
-    verdicts = [settled(claim).verdict for claim in claims]
+    answer: dict[str, str] = {}
+    proofs: tuple[Proof, ...] = (
+        lambda: [count("ids", 1, len(answer["id"]))],
+        lambda: [count("ids", 1, 2)],
+        lambda: [],
+    )
+    verdicts = [verdict_of(settled(prove)) for prove in proofs]
     assert verdicts == ["false", "false", "not proved"]
 
 
 def test_a_claim_that_was_false_for_a_moment_is_tried_again() -> None:
     counted = iter([1, 2, 2])
-    claim = Claim("moment", lambda: iter([Check("ids", 2, next(counted))]))
-    assert settled(claim).verdict == "proved"
-    assert settled(Claim("lie", lambda: iter([Check("ids", 2, 1)]))).verdict == "false"
+    findings = settled(lambda: [count("ids", 2, next(counted))])
+    assert verdict_of(findings) == "proved"
+    assert verdict_of(settled(lambda: [count("ids", 2, 1)])) == "false"
 
 
 def test_no_claim_is_false_of_an_empty_hospital(
@@ -329,7 +326,8 @@ def test_the_report_has_no_patient(
 def test_the_page_has_no_script_and_escapes_what_it_shows() -> None:
     claim = {"claim": "<b>", "verdict": "not proved", "reason": "<i>", "checks": []}
     report = dict.fromkeys(("base_url", "release", "mapping", "date"), "<script>")
-    page = page_of({**report, "deployment": "<script>", "claims": [claim]})
+    values = {**report, "deployment": "<script>", "claims": [claim]}
+    page = html_page("conformance.html", report=values, verdicts=Verdict)
     for mark in ("<script", "<b>", "<i>", 'http-equiv="refresh"', "src="):
         assert mark not in page
     assert "&lt;script&gt;" in page

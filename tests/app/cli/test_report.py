@@ -414,6 +414,7 @@ def test_what_is_no_report_is_refused_before_anything_is_read(
 def test_a_page_that_cannot_be_written_is_named(
     sqlite: str, tmp_path: Path, mapping: Mapping
 ) -> None:
+    (tmp_path / "no").write_text("a file")
     out = tmp_path / "no" / "report.html"
     printed = mapping("report", written(tmp_path), "--live", "--out", out)
     assert printed.status == 2
