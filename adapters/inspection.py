@@ -857,12 +857,15 @@ def doubtful_times(
         if slot in ("start", "last_updated"):
             doubts.append(_ahead(times, now))
         if slot == "last_updated":
-            doubts.append(_changed_early(begun))
+            doubts += (_behind(times, rule, now), _changed_early(begun))
         column = columns.get(place.field.columns[0], place.field.columns[0])
         for text in filter(None, doubts):
             topic = "columns with doubtful times"
             yield Finding.of_field(place, column, text, Severity.WARNING, "", topic)
 
+
+_JUST = timedelta(minutes=15)
+"""A hospital changes some row so often."""
 
 _ZONE = "is the time zone of the column right (time_zone:)?"
 
@@ -886,6 +889,17 @@ def _ahead(times: Collection[datetime], now: datetime) -> str:
         f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
     )
     return f"{text} Or {_ZONE}" if number else ""
+
+
+def _behind(changes: Collection[datetime], rule: TimeRule, now: datetime) -> str:
+    """Return the doubt about a newest change as long ago as the zone is from UTC."""
+    if len(changes) < _ENOUGH:
+        return ""
+    newest = max(changes)
+    offset = newest.astimezone(rule.zone).utcoffset()
+    text = f"the newest change is {offset} hours ago, as far as the zone is from UTC"
+    is_just = offset and timedelta() <= now - newest - offset < _JUST
+    return f"{text}: {_ZONE}" if is_just else ""
 
 
 def _changed_early(begun: Collection[EncounterRecord]) -> str:

@@ -105,3 +105,24 @@ def test_stays_that_were_changed_before_they_began_are_a_doubt(
     zoned = section("", ", time_zone: Europe/Paris")
     texts = [finding.text for finding in doubtful_times(zoned, stays, {}, NOW)]
     assert any("before they began" in text for text in texts) is told
+
+
+@pytest.mark.parametrize(
+    ("ago", "field", "told"),
+    [
+        (2 * HOUR + timedelta(minutes=3), "", True),
+        (2 * HOUR, "", True),
+        (2 * HOUR - timedelta(minutes=1), "", False),
+        (2 * HOUR + timedelta(minutes=15), "", False),
+        (2 * HOUR + timedelta(minutes=3), ", time_zone: UTC", False),
+    ],
+)
+def test_a_newest_change_as_far_off_as_the_zone_is_a_doubt(
+    section: Section, ago: timedelta, field: str, told: bool
+) -> None:
+    stays = [
+        EncounterRecord(str(n), "finished", "1", last_updated=NOW - ago - n * HOUR)
+        for n in range(30)
+    ]
+    texts = [seen.text for seen in doubtful_times(section("", field), stays, {}, NOW)]
+    assert any("as far as the zone is from UTC" in text for text in texts) is told
