@@ -276,5 +276,8 @@ def _origins(rows: str) -> dict[str, str]:
     for column in listed.split(", "):
         expression, _, name = column.partition(" AS ")
         alias, _, own = expression.partition(".")
-        origins[name or own] = f"{tables[alias]}.{own}"
+        if expression.startswith("CASE"):
+            origins[name] = "computed"
+        else:
+            origins[name or own] = f"{tables[alias]}.{own}"
     return origins

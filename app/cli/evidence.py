@@ -1,0 +1,348 @@
+"""Which column fills which slot: by a key, by its type, by the words of its name."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from adapters.contract import ResourceType, SourceDataError, SourceTimedOutError
+from adapters.mapping.slots import LINES, LISTS, REFERS, SLOTS, STATUSES, Kind, Slot
+from adapters.mapping.values import as_text
+from adapters.sql.catalog import CodeCount, Holds, code_counts
+from adapters.sql.engine import Database
+from app.cli.names import all_of
+from app.cli.tables import ORGANIZATION, PATIENT, TEXTS, TIMES, Column, Rows, best
+
+_TYPES = {
+    **dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS),
+    **dict.fromkeys((Kind.CODE, Kind.FLAG), TEXTS | {Holds.FLAG}),
+    **dict.fromkeys((Kind.TIME, Kind.DATE), TIMES),
+    **dict.fromkeys((Kind.TEXT, Kind.PARTS), frozenset({Holds.TEXT})),
+}
+"""What a column may hold to fill a slot of a kind."""
+
+_WORDS = {
+    "visit_number": "stay number, =stay, number, =code, =name",
+    "patient_id": "patient",
+    "functional_unit": "~unit",
+    "organization_id": "~hospital",
+    "last_updated": "changed",
+    "gender": "sex",
+    "birth_date": "birth",
+    "deceased": "death",
+    "deceased_at": "death",
+    "name": "=name, hospital name, name",
+}
+"""By slot the meanings that the name of its column needs, as `fit` reads them.
+
+A slot that is not here needs the meaning with its own name. A key that leads to the section
+that the slot refers to (`REFERS`) comes before them, and so does the slot's own name.
+"""
+
+
+class ItemEvidence(NamedTuple):
+    """What fills an item of a list: words by slot, of which it `needs` one, else constants.
+
+    `about` is what the name of a table of its own means, "" for anything; None are the
+    columns of the section itself.
+    """
+
+    name: str
+    about: str | None
+    needs: str
+    words: Mapping[str, str]
+    constants: Mapping[str, tuple[str, str]] = {}
+
+
+_NAME = {"family": "family, name", "given": "given, =name", "prefix": "prefix"}
+_ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
+_OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
+_NUMBERS = {
+    PATIENT: "identifiers, patient number, number",
+    ORGANIZATION: "hospital identifiers, identifiers, hospital code, =code",
+}
+_PHONE, _EMAIL = {"system": ("phone", "")}, {"system": ("email", "")}
+_PI = {
+    "type": ("PI", "PI, RRI, INS-NIR, …"),
+    "system": ("https://example.org/identifiers", "the system of these numbers"),
+}
+_ITEMS = (
+    ItemEvidence("names", None, "family given", _NAME),
+    ItemEvidence("names", "", "given", _NAME),
+    ItemEvidence("addresses", None, "lines city", _ADDRESS),
+    ItemEvidence("addresses", "", "city", _ADDRESS),
+    ItemEvidence("telecoms", None, "value", {"value": "phone"}, _PHONE),
+    ItemEvidence("telecoms", None, "value", {"value": "email"}, _EMAIL),
+    ItemEvidence("telecoms", "contact phone", "value", _OF_TABLE, _PHONE),
+    ItemEvidence("identifiers", None, "value", {"value": ""}, _PI),
+    ItemEvidence("identifiers", "identifiers", "value", _OF_TABLE, _PI),
+)
+
+_TIME_QUESTIONS = {
+    Holds.DATE: "at which time of day?",
+    Holds.LOCAL_TIME: "by whose clock?",
+}
+_FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
+"""An end that is not between these days stands for none."""
+
+_FEWEST = 5
+"""A code that fewer rows have is not written: it may be about one person."""
+
+_MOST_PATIENT_CODES = 12
+"""In a table of persons a column with more different values may hold names."""
+
+_MOST_CANDIDATES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A slot with its column or constant, or else the `candidates` that may fill it.
+
+    `table` is the code table that reads it, "" for none, with the codes and how many `rare`
+    ones it does not name; `absent` are times that stand for none.
+    """
+
+    slot: Slot
+    column: Column | None = None
+    note: str = ""
+    constant: str = ""
+    candidates: Sequence[str] = ()
+    table: str = ""
+    codes: Sequence[CodeCount] = ()
+    rare: int = 0
+    absent: Sequence[str] = ()
+
+
+class Item(NamedTuple):
+    """An item of a list; `rows` are those of another table, None for the section's own."""
+
+    fields: Sequence[Field]
+    rows: Rows | None
+
+
+class Part(NamedTuple):
+    """Rows with the fields that they fill, and the items of their lists."""
+
+    rows: Rows
+    fields: Sequence[Field]
+    items: Mapping[str, Sequence[Item]]
+
+    def named_fields(self) -> Iterator[tuple[str, Field]]:
+        """Yield each field with its name, as search parameters have it."""
+        yield from ((each.slot.name, each) for each in self.fields)
+        for name, of in self.items.items():
+            yield from (
+                (f"{name}.{f.slot.name}", f) for item in of for f in item.fields
+            )
+
+
+Sections = Mapping[ResourceType, Sequence[Part]]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Fills the slots of sections; `hospital` is the id of the only one, "" for none."""
+
+    database: Database
+    sections: Mapping[ResourceType, Sequence[Rows]]
+    hospital: str = ""
+
+    def parts(self) -> Sections:
+        """Return the sections with their fields."""
+        return {
+            kind: [Part(rows, self._fields(rows), self._items(rows)) for rows in of]
+            for kind, of in self.sections.items()
+        }
+
+    def _fields(self, rows: Rows) -> Sequence[Field]:
+        columns, fields = [*rows.columns], dict[str, Field]()
+        for slot in SLOTS[rows.kind]:
+            fitting = [c for c in columns if c.holds in _TYPES.get(slot.kind, ())]
+            column, note = self._column(rows, slot, fitting)
+            is_led = column is not None and column.refers
+            if slot.name == "organization_id" and self.hospital and not is_led:
+                constant = self.hospital
+                fields[slot.name] = Field(slot, None, "the only hospital", constant)
+            elif column is not None:
+                fields[slot.name] = self._field(rows, slot, column, note)
+                columns.remove(column)
+            elif slot.kind is not Kind.SYSTEM:
+                near = [c for c in fitting if not (c.join or c.is_audit or c.is_other)]
+                near.sort(key=lambda column: column.refers is None)
+                table = _table_name(rows, slot) if slot.takes else ""
+                candidates = [column.name for column in near[:_MOST_CANDIDATES]]
+                fields[slot.name] = Field(slot, candidates=candidates, table=table)
+        if "status" in fields and fields["status"].column is None:
+            fields["status"] = _derived(
+                fields["status"], fields["start"], fields["end"]
+            )
+        return [*fields.values()]
+
+    def _column(
+        self, rows: Rows, slot: Slot, fitting: Sequence[Column]
+    ) -> tuple[Column | None, str]:
+        """Return the column of a slot and what is open about it, "" where it is declared."""
+        if slot.name == "id":
+            return next((c for c in fitting if c.name == rows.id), None), rows.id_note
+        patterns = _WORDS.get(slot.name, slot.name)
+        if slot.name in REFERS:
+            fitting = [column for column in fitting if not column.join]
+            leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
+            own = [c for c in leading if not c.is_other]
+            if len(own) == 1 and own[0].refers:
+                return own[0], own[0].refers.note
+            if leading:
+                return best(own, patterns.removeprefix("~"))
+        plain = [column for column in fitting if not column.is_key]
+        column, note = best(plain, patterns)
+        if namesakes := [c for c in fitting if c.source.name.lower() == slot.name]:
+            is_plain = slot.name not in REFERS and ", or " not in note
+            return namesakes[0], "" if is_plain else note or "by its name"
+        if slot.name in ("start", "end"):
+            return _start_or_end(slot.name, plain)
+        return column, note
+
+    def _leads(self, column: Column, kind: ResourceType) -> bool:
+        refers, sections = column.refers, self.sections.get(kind)
+        is_unique = column.table.is_unique(column.source.name)
+        if refers is None or sections is None or is_unique or column.join:
+            return False
+        return (refers.table, refers.column) == (sections[0].table, sections[0].id)
+
+    def _field(self, rows: Rows, slot: Slot, column: Column, note: str) -> Field:
+        is_time = slot.kind is Kind.TIME
+        question = _TIME_QUESTIONS.get(column.holds, "") if is_time else ""
+        note = "; ".join(filter(None, dict.fromkeys((note, column.note, question))))
+        if slot.takes and not (slot.kind is Kind.FLAG and column.holds is Holds.FLAG):
+            codes, rare = self._codes(rows, column)
+            table = _table_name(rows, slot)
+            return Field(slot, column, note, table=table, codes=codes, rare=rare)
+        if slot.name != "end":
+            return Field(slot, column, note)
+        far, select = self._far_times(column), column.select
+        # A date of zeros is no time that `absent` could name.
+        for zero in (text for text in far if text.startswith("0000")):
+            none = "0" if self.database.dialect.zero_date else f"'{zero}'"
+            select = f"NULLIF({select}, {none})"
+        absent = [text for text in far if not text.startswith("0000")]
+        return Field(slot, replace(column, select=select), note, absent=absent)
+
+    def _codes(self, rows: Rows, column: Column) -> tuple[Sequence[CodeCount], int]:
+        """Return the codes of a column that may be written, and how many others it has."""
+        if column.is_key:
+            return (), 0
+        counts = code_counts(self.database, column.table, column.source.name) or ()
+        if choices := column.source.choices:
+            numbers = {count.code: count.rows for count in counts}
+            return [CodeCount(code, numbers.get(code, 0)) for code in choices], 0
+        if rows.kind is PATIENT and len(counts) > _MOST_PATIENT_CODES:
+            return (), 0
+        is_label = column.table != rows.table and rows.kind is not PATIENT
+        codes = [count for count in counts if is_label or count.rows >= _FEWEST]
+        return codes, len(counts) - len(codes)
+
+    def _far_times(self, column: Column) -> Sequence[str]:
+        """Return the times of a column that are so far away that they stand for none."""
+        type_ = sa.Date() if column.holds is Holds.DATE else sa.DateTime()
+        cell: sa.ColumnElement[Any] = sa.column(column.source.name, type_)
+        rows = sa.table(column.table.bare, schema=column.table.schema)
+        # As the driver has it: SQLAlchemy makes no date of the zeros in a text of SQLite.
+        far = sa.select(sa.type_coerce(cell, sa.String())).select_from(rows)
+        far = far.where(sa.or_(cell < _FIRST, cell > _LAST)).distinct().limit(3)
+        try:
+            return sorted(str(value) for (value,) in self.database.fetch(far))
+        except (SourceDataError, SourceTimedOutError, ValueError):
+            return ()
+
+    def _items(self, rows: Rows) -> Mapping[str, Sequence[Item]]:
+        """Return items from the columns of a section, else from a table that refers to it."""
+        items = dict[str, Sequence[Item]]()
+        for listed in LISTS[rows.kind]:
+            slots = {slot.name: slot for slot in (*listed.slots, LINES)}
+            every = [each for each in _ITEMS if each.name == listed.name]
+            own = [self._item(each, rows, None, slots) for each in every]
+            others = (
+                [self._item(each, child, child, slots) for each in every]
+                for child in rows.children
+            )
+            full = ([item for item in of if item] for of in (own, *others))
+            items[listed.name] = next(filter(None, full), [])
+        return items
+
+    def _item(
+        self,
+        evidence: ItemEvidence,
+        rows: Rows,
+        child: Rows | None,
+        slots: Mapping[str, Slot],
+    ) -> Item | None:
+        """Return an item that columns may fill, None where they do not."""
+        about = evidence.about
+        if (about is None) != (child is None):
+            return None
+        if about and not all_of(rows.words) & {*about.split()}:
+            return None
+        columns = [column for column in rows.columns if not column.is_key]
+        fields = dict[str, Field]()
+        for name, (constant, note) in evidence.constants.items():
+            fields[name] = Field(slots[name], None, note, constant)
+        for name, words in evidence.words.items():
+            fitting = [
+                c for c in columns if c.holds in _TYPES.get(slots[name].kind, TEXTS)
+            ]
+            column, note = best(fitting, words or _NUMBERS[rows.kind])
+            if column is not None:
+                columns.remove(column)
+                fields[name] = self._field(rows, slots[name], column, note)
+        is_filled = any(fields[n].column for n in evidence.needs.split() if n in fields)
+        return Item([*fields.values()], child) if is_filled else None
+
+
+def _table_name(rows: Rows, slot: Slot) -> str:
+    return re.sub(r"\W", "_", f"{slot.name}_{rows.table.name}")
+
+
+def _start_or_end(name: str, columns: Sequence[Column]) -> tuple[Column | None, str]:
+    """Return the time that words name, else the first or last that is not the row's own."""
+    times = [column for column in columns if not column.is_audit]
+    column, note = best(times, name)
+    if column is None and name == "start":
+        times = [column for column in times if "end" not in column.meanings]
+        return next(iter(times), None), "the first time that is not the row's own"
+    if column is None and len(times) == 1:
+        return times[0], "the last time that is not the row's own"
+    return column, note
+
+
+def _derived(status: Field, start: Field, end: Field) -> Field:
+    """Return a status that follows from start and end, open where they are."""
+    if start.column is None or end.column is None:
+        return status
+    begin, finish = start.column.select, end.column.select
+    now = ":today" if Holds.DATE in (start.column.holds, end.column.holds) else ":now"
+    select = f"CASE WHEN {begin} > {now} THEN 'planned' WHEN {finish} <= {now}"
+    select += " THEN 'finished' ELSE 'in-progress' END"
+    column = replace(start.column, select=select, renamed="derived_status")
+    codes = [CodeCount(code, 0) for code in STATUSES.split()]
+    note = "no column holds it: derived from start and end"
+    return replace(status, column=column, codes=codes, note=note)
+
+
+def only_hospital(
+    database: Database, sections: Mapping[ResourceType, Sequence[Rows]]
+) -> tuple[str, str]:
+    """Return id and name of the hospital where the database has one, else ""."""
+    for rows in sections.get(ORGANIZATION, ()):
+        texts = [column for column in rows.columns if column.holds is Holds.TEXT]
+        id = next((c for c in rows.columns if c.name == rows.id), None)
+        name = best(texts, _WORDS["name"])[0] or id
+        if id and name:
+            select = f"SELECT {id.select}, {name.select} {rows.start} {name.join} {rows.where}"
+            statement = sa.text(select)
+            values = database.run(lambda c: c.execute(statement).fetchmany(2))  # noqa: B023
+            if len(values) == 1:
+                return as_text(values[0][0]), as_text(values[0][1])
+    return "", ""
