@@ -1,7 +1,7 @@
 """Which column fills which slot: by a key, by its type, by the words of its name."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -44,41 +44,42 @@ that the slot refers to (`REFERS`) comes before them, and so does the slot's own
 
 
 class ItemEvidence(NamedTuple):
-    """What fills an item of a list: words by slot, of which it `needs` one, else constants.
+    """What fills an item of a list: words by slot, of which it `needs` one, and constants.
 
     `about` is what the name of a table of its own means, "" for anything; None are the
-    columns of the section itself.
+    columns of the section itself, of one `kind` if any.
     """
 
     name: str
     about: str | None
-    needs: str
+    needs: set[str]
     words: Mapping[str, str]
     constants: Mapping[str, tuple[str, str]] = {}
+    kind: ResourceType | None = None
 
 
 _NAME = {"family": "family, name", "given": "given, =name", "prefix": "prefix"}
 _ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
 _OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
-_NUMBERS = {
-    PATIENT: "identifiers, patient number, number",
-    ORGANIZATION: "hospital identifiers, identifiers, hospital code, =code",
+_OF_PATIENT = {"value": "identifiers, patient number, number"}
+_OF_HOSPITAL = {
+    "value": "hospital identifiers, identifiers, hospital code, =code",
 }
 _PHONE, _EMAIL = {"system": ("phone", "")}, {"system": ("email", "")}
-_PI = {
-    "type": ("PI", "PI, RRI, INS-NIR, …"),
-    "system": ("https://example.org/identifiers", "the system of these numbers"),
-}
+_SYSTEM = {"system": ("https://example.org/identifiers", "the system of these numbers")}
+_PI = {"type": ("PI", "PI, RRI, INS-NIR, …"), **_SYSTEM}
+_VALUE = {"value"}
 _ITEMS = (
-    ItemEvidence("names", None, "family given", _NAME),
-    ItemEvidence("names", "", "given", _NAME),
-    ItemEvidence("addresses", None, "lines city", _ADDRESS),
-    ItemEvidence("addresses", "", "city", _ADDRESS),
-    ItemEvidence("telecoms", None, "value", {"value": "phone"}, _PHONE),
-    ItemEvidence("telecoms", None, "value", {"value": "email"}, _EMAIL),
-    ItemEvidence("telecoms", "contact phone", "value", _OF_TABLE, _PHONE),
-    ItemEvidence("identifiers", None, "value", {"value": ""}, _PI),
-    ItemEvidence("identifiers", "identifiers", "value", _OF_TABLE, _PI),
+    ItemEvidence("names", None, {"family", "given"}, _NAME),
+    ItemEvidence("names", "", {"given"}, _NAME),
+    ItemEvidence("addresses", None, {"lines", "city"}, _ADDRESS),
+    ItemEvidence("addresses", "", {"city"}, _ADDRESS),
+    ItemEvidence("telecoms", None, _VALUE, {"value": "phone"}, _PHONE),
+    ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
+    ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
+    ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
+    ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, ORGANIZATION),
+    ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
 
 _TIME_QUESTIONS = {
@@ -87,6 +88,9 @@ _TIME_QUESTIONS = {
 }
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 """An end that is not between these days stands for none."""
+
+_ROW_TIMES = frozenset({"audit", "changed", "planned", "birth"})
+"""What the names of times mean that are of the row itself, or only planned."""
 
 _FEWEST = 5
 """A code that fewer rows have is not written: it may be about one person."""
@@ -116,30 +120,15 @@ class Field:
     absent: Sequence[str] = ()
 
 
-class Item(NamedTuple):
-    """An item of a list; `rows` are those of another table, None for the section's own."""
-
-    fields: Sequence[Field]
-    rows: Rows | None
-
-
 class Part(NamedTuple):
-    """Rows with the fields that they fill, and the items of their lists."""
+    """Rows with the fields that they fill: of a section with its lists, or of their items.
 
-    rows: Rows
+    An item of the section's own columns has no rows.
+    """
+
+    rows: Rows | None
     fields: Sequence[Field]
-    items: Mapping[str, Sequence[Item]]
-
-    def named_fields(self) -> Iterator[tuple[str, Field]]:
-        """Yield each field with its name, as search parameters have it."""
-        yield from ((each.slot.name, each) for each in self.fields)
-        for name, of in self.items.items():
-            yield from (
-                (f"{name}.{f.slot.name}", f) for item in of for f in item.fields
-            )
-
-
-Sections = Mapping[ResourceType, Sequence[Part]]
+    items: Mapping[str, Sequence["Part"]] = {}
 
 
 @dataclass(frozen=True)
@@ -150,7 +139,7 @@ class Evidence:
     sections: Mapping[ResourceType, Sequence[Rows]]
     hospital: str = ""
 
-    def parts(self) -> Sections:
+    def parts(self) -> Mapping[ResourceType, Sequence[Part]]:
         """Return the sections with their fields."""
         return {
             kind: [Part(rows, self._fields(rows), self._items(rows)) for rows in of]
@@ -159,21 +148,25 @@ class Evidence:
 
     def _fields(self, rows: Rows) -> Sequence[Field]:
         columns, fields = [*rows.columns], dict[str, Field]()
-        for slot in SLOTS[rows.kind]:
-            fitting = [c for c in columns if c.holds in _TYPES.get(slot.kind, ())]
+        for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
+            fitting = [
+                column for column in columns if column.holds in _TYPES[slot.kind]
+            ]
             column, note = self._column(rows, slot, fitting)
             is_led = column is not None and column.refers
             if slot.name == "organization_id" and self.hospital and not is_led:
-                constant = self.hospital
-                fields[slot.name] = Field(slot, None, "the only hospital", constant)
+                fields[slot.name] = Field(
+                    slot, None, "the only hospital", self.hospital
+                )
             elif column is not None:
                 fields[slot.name] = self._field(rows, slot, column, note)
                 columns.remove(column)
-            elif slot.kind is not Kind.SYSTEM:
-                near = [c for c in fitting if not (c.join or c.is_audit or c.is_other)]
-                near.sort(key=lambda column: column.refers is None)
+            else:
+                # What a key leads to says most.
+                names = [c.name for c in fitting if c.refers and not c.join]
+                names += [c.name for c in fitting if not c.refers and not c.join]
                 table = _table_name(rows, slot) if slot.takes else ""
-                candidates = [column.name for column in near[:_MOST_CANDIDATES]]
+                candidates = names[:_MOST_CANDIDATES]
                 fields[slot.name] = Field(slot, candidates=candidates, table=table)
         if "status" in fields and fields["status"].column is None:
             fields["status"] = _derived(
@@ -191,57 +184,57 @@ class Evidence:
         if slot.name in REFERS:
             fitting = [column for column in fitting if not column.join]
             leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
-            own = [c for c in leading if not c.is_other]
+            own = [c for c in leading if "other" not in all_of(c.words)]
             if len(own) == 1 and own[0].refers:
                 return own[0], own[0].refers.note
             if leading:
                 return best(own, patterns.removeprefix("~"))
-        plain = [column for column in fitting if not column.is_key]
+        # When a row was written is no start.
+        others = _ROW_TIMES if slot.name in ("start", "end") else frozenset()
+        plain = [c for c in fitting if not (c.is_key or all_of(c.words) & others)]
         column, note = best(plain, patterns)
         if namesakes := [c for c in fitting if c.source.name.lower() == slot.name]:
             is_plain = slot.name not in REFERS and ", or " not in note
             return namesakes[0], "" if is_plain else note or "by its name"
-        if slot.name in ("start", "end"):
-            return _start_or_end(slot.name, plain)
+        if column is None and slot.name in ("start", "end"):
+            return _by_type(slot, plain)
         return column, note
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
-        is_unique = column.table.is_unique(column.source.name)
-        if refers is None or sections is None or is_unique or column.join:
+        if not refers or not sections or column.table.is_unique(column.source.name):
             return False
         return (refers.table, refers.column) == (sections[0].table, sections[0].id)
 
     def _field(self, rows: Rows, slot: Slot, column: Column, note: str) -> Field:
         is_time = slot.kind is Kind.TIME
         question = _TIME_QUESTIONS.get(column.holds, "") if is_time else ""
-        note = "; ".join(filter(None, dict.fromkeys((note, column.note, question))))
+        notes = [note, column.note, question]
+        field = Field(slot, column)
         if slot.takes and not (slot.kind is Kind.FLAG and column.holds is Holds.FLAG):
             codes, rare = self._codes(rows, column)
-            table = _table_name(rows, slot)
-            return Field(slot, column, note, table=table, codes=codes, rare=rare)
-        if slot.name != "end":
-            return Field(slot, column, note)
-        far, select = self._far_times(column), column.select
-        # A date of zeros is no time that `absent` could name.
-        for zero in (text for text in far if text.startswith("0000")):
-            none = "0" if self.database.dialect.zero_date else f"'{zero}'"
-            select = f"NULLIF({select}, {none})"
-        absent = [text for text in far if not text.startswith("0000")]
-        return Field(slot, replace(column, select=select), note, absent=absent)
+            notes += ["one value in all rows"] if len(codes) + rare == 1 else []
+            field = replace(
+                field, table=_table_name(rows, slot), codes=codes, rare=rare
+            )
+        if slot.name == "end":
+            far = self._far_times(column)
+            # A date of zeros is no time that `absent` could name.
+            absent = [text for text in far if not text.startswith("0000")]
+            for zero in (text for text in far if text not in absent):
+                none = "0" if self.database.dialect.zero_date else f"'{zero}'"
+                column = replace(column, select=f"NULLIF({column.select}, {none})")
+            field = replace(field, column=column, absent=absent)
+        return replace(field, note="; ".join(filter(None, dict.fromkeys(notes))))
 
     def _codes(self, rows: Rows, column: Column) -> tuple[Sequence[CodeCount], int]:
         """Return the codes of a column that may be written, and how many others it has."""
-        if column.is_key:
-            return (), 0
         counts = code_counts(self.database, column.table, column.source.name) or ()
-        if choices := column.source.choices:
-            numbers = {count.code: count.rows for count in counts}
-            return [CodeCount(code, numbers.get(code, 0)) for code in choices], 0
         if rows.kind is PATIENT and len(counts) > _MOST_PATIENT_CODES:
             return (), 0
-        is_label = column.table != rows.table and rows.kind is not PATIENT
-        codes = [count for count in counts if is_label or count.rows >= _FEWEST]
+        # The rows of a table of units or types are about nobody.
+        fewest = 1 if column.join and rows.kind is not PATIENT else _FEWEST
+        codes = [count for count in counts if count.rows >= fewest]
         return codes, len(counts) - len(codes)
 
     def _far_times(self, column: Column) -> Sequence[str]:
@@ -257,64 +250,62 @@ class Evidence:
         except (SourceDataError, SourceTimedOutError, ValueError):
             return ()
 
-    def _items(self, rows: Rows) -> Mapping[str, Sequence[Item]]:
+    def _items(self, rows: Rows) -> Mapping[str, Sequence[Part]]:
         """Return items from the columns of a section, else from a table that refers to it."""
-        items = dict[str, Sequence[Item]]()
+        items = dict[str, Sequence[Part]]()
         for listed in LISTS[rows.kind]:
             slots = {slot.name: slot for slot in (*listed.slots, LINES)}
-            every = [each for each in _ITEMS if each.name == listed.name]
-            own = [self._item(each, rows, None, slots) for each in every]
-            others = (
-                [self._item(each, child, child, slots) for each in every]
-                for child in rows.children
-            )
-            full = ([item for item in of if item] for of in (own, *others))
-            items[listed.name] = next(filter(None, full), [])
+            kinds = (None, rows.kind)
+            every = [e for e in _ITEMS if e.name == listed.name and e.kind in kinds]
+            own = [self._item(e, rows, slots) for e in every if e.about is None]
+            items[listed.name] = [Part(None, fields) for fields in own if fields]
+            for child in rows.children if not items[listed.name] else ():
+                words = all_of(child.words)
+                about = [e for e in every if e.about is not None]
+                fitting = (
+                    e for e in about if not e.about or {*e.about.split()} & words
+                )
+                of_child = (self._item(each, child, slots) for each in fitting)
+                items[listed.name] = [
+                    Part(child, fields) for fields in of_child if fields
+                ]
+                if items[listed.name]:
+                    break
         return items
 
     def _item(
-        self,
-        evidence: ItemEvidence,
-        rows: Rows,
-        child: Rows | None,
-        slots: Mapping[str, Slot],
-    ) -> Item | None:
-        """Return an item that columns may fill, None where they do not."""
-        about = evidence.about
-        if (about is None) != (child is None):
-            return None
-        if about and not all_of(rows.words) & {*about.split()}:
-            return None
+        self, evidence: ItemEvidence, rows: Rows, slots: Mapping[str, Slot]
+    ) -> Sequence[Field]:
+        """Return the fields of an item, none where nothing fills what it needs."""
         columns = [column for column in rows.columns if not column.is_key]
-        fields = dict[str, Field]()
-        for name, (constant, note) in evidence.constants.items():
-            fields[name] = Field(slots[name], None, note, constant)
+        fields = {
+            name: Field(slots[name], None, note, constant)
+            for name, (constant, note) in evidence.constants.items()
+        }
+        filled = set[str]()
         for name, words in evidence.words.items():
             fitting = [
                 c for c in columns if c.holds in _TYPES.get(slots[name].kind, TEXTS)
             ]
-            column, note = best(fitting, words or _NUMBERS[rows.kind])
+            column, note = best(fitting, words)
             if column is not None:
                 columns.remove(column)
+                filled.add(name)
                 fields[name] = self._field(rows, slots[name], column, note)
-        is_filled = any(fields[n].column for n in evidence.needs.split() if n in fields)
-        return Item([*fields.values()], child) if is_filled else None
+        return [*fields.values()] if filled & evidence.needs else []
 
 
 def _table_name(rows: Rows, slot: Slot) -> str:
     return re.sub(r"\W", "_", f"{slot.name}_{rows.table.name}")
 
 
-def _start_or_end(name: str, columns: Sequence[Column]) -> tuple[Column | None, str]:
-    """Return the time that words name, else the first or last that is not the row's own."""
-    times = [column for column in columns if not column.is_audit]
-    column, note = best(times, name)
-    if column is None and name == "start":
-        times = [column for column in times if "end" not in column.meanings]
-        return next(iter(times), None), "the first time that is not the row's own"
-    if column is None and len(times) == 1:
-        return times[0], "the last time that is not the row's own"
-    return column, note
+def _by_type(slot: Slot, times: Sequence[Column]) -> tuple[Column | None, str]:
+    """Return the first time that may be a start, or the only one that may be an end."""
+    if slot.name == "start":
+        times = [column for column in times if "end" not in all_of(column.words)]
+    if not times or (slot.name == "end" and len(times) > 1):
+        return None, ""
+    return times[0], "by its type: no other time is left"
 
 
 def _derived(status: Field, start: Field, end: Field) -> Field:

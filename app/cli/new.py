@@ -35,7 +35,7 @@ from app.cli.check import (
 from app.cli.draft import text_of
 from app.cli.evidence import Evidence, only_hospital
 from app.cli.fhir import draft_of_server
-from app.cli.tables import Structure, choose, rows_of
+from app.cli.tables import RowsReader, Structure
 
 MAY_WRITE = (
     "this account may change tables: the service needs one that may only read"
@@ -125,8 +125,8 @@ def _of_database(
             catalogue = read_catalogue(database, options.schema)
             structure = Structure(catalogue)
             named = (options.stay, options.patient, options.organization)
-            choices = choose(structure, dict(zip(ResourceType, named, strict=True)))
-            rows = rows_of(structure, choices)
+            tables = dict(zip(ResourceType, named, strict=True))
+            rows = RowsReader(structure, tables).sections()
             id, name = only_hospital(database, rows)
             sections = Evidence(database, rows, id).parts()
             text = text_of(sections, variable, name or "My hospital")

@@ -21,10 +21,10 @@ STAY, PATIENT, ORGANIZATION = ResourceType
 TIMES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
 TEXTS = frozenset({Holds.TEXT, Holds.INTEGER})
 
-_TABLES: Mapping[ResourceType, tuple[str, str]] = {
-    STAY: ("stay", "patient start end status class unit"),
-    PATIENT: ("patient", "birth sex family given death"),
-    ORGANIZATION: ("hospital", "name lines city postal_code phone"),
+_TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
+    STAY: ("stay", {"patient", "start", "end", "status", "class", "unit"}),
+    PATIENT: ("patient", {"birth", "sex", "family", "given", "death"}),
+    ORGANIZATION: ("hospital", {"name", "lines", "city", "postal_code", "phone"}),
 }
 """What the name of a table of each kind means, and the names of its columns."""
 
@@ -39,8 +39,15 @@ _CODES = "=code, unit code, =number"
 _LABELS = "=code, class code, =name, class name"
 """What the names of keys to units, types or states mean, and of the columns that say which."""
 
+_MOST_WORDS = 4
+"""How many words at the beginning of a table's name a column may leave out."""
+
 _TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
 """Databases in which a condition may say IS NOT TRUE."""
+
+Options = Mapping[ResourceType, Sequence[str]]
+Choices = dict[ResourceType, Sequence[Table]]
+"""By section its tables: of stays each is a source, of others the rest adds to the first."""
 
 
 class Reference(NamedTuple):
@@ -48,16 +55,6 @@ class Reference(NamedTuple):
 
     table: Table
     column: str
-    note: str = ""
-
-
-class Choice(NamedTuple):
-    """The tables of a section, and the question that their choice leaves.
-
-    Of stays each is a source; of others the first is the section's, the rest adds to its rows.
-    """
-
-    tables: Sequence[Table]
     note: str = ""
 
 
@@ -90,24 +87,9 @@ class Column:
     @property
     def selected(self) -> str:
         """What the SELECT lists for it."""
-        is_plain = not self.renamed and self.select.endswith(f".{self.source.written}")
         name = self.renamed or self.source.written
+        is_plain = self.select.endswith(f".{name}")
         return self.select if is_plain else f"{self.select} AS {name}"
-
-    @property
-    def meanings(self) -> frozenset[str]:
-        """All that its name means."""
-        return all_of(self.words)
-
-    @property
-    def is_other(self) -> bool:
-        """Whether it is about somebody or something else."""
-        return "other" in self.meanings
-
-    @property
-    def is_audit(self) -> bool:
-        """Whether it holds a time of the row itself, or one that is only planned."""
-        return bool(self.meanings & {"audit", "changed", "planned", "birth"})
 
     @property
     def is_key(self) -> bool:
@@ -142,8 +124,8 @@ class Rows:
     id: str
     id_note: str
     start: str
-    where: str
-    questions: Sequence[str]
+    where: str = ""
+    questions: Sequence[str] = ()
     children: Sequence["Rows"] = ()
 
 
@@ -161,6 +143,12 @@ class Structure:
         return {table.name: meanings_of(table.bare, prefix) for table in tables}
 
     @cached_property
+    def prefixes(self) -> Mapping[str, str]:
+        """What most columns of each table begin with."""
+        tables = self.catalogue.tables
+        return {table.name: prefix_of(table.by_name) for table in tables}
+
+    @cached_property
     def references(self) -> Mapping[str, Mapping[str, Reference]]:
         """Where the columns of each table lead to, by declared keys or by names."""
         every = {}
@@ -174,62 +162,38 @@ class Structure:
             every[table.name] = leading
         return every
 
-    def links(self, table: Table) -> Iterator[tuple[str, Reference]]:
-        """Yield the columns of a table by which one row of another can be joined."""
-        yield from self.references[table.name].items()
-        for other in self.catalogue.tables:
-            for name, back in self.references[other.name].items():
-                if back.table == table and other.is_unique(name):
-                    yield back.column, Reference(other, name, back.note)
-
     def columns(self, table: Table, alias: str = "") -> list[Column]:
         """Return the columns of a table that a slot could hold."""
-        prefix = prefix_of(column.name for column in table.columns)
-        refers = self.references[table.name]
-        return [
-            Column(
-                table,
-                column,
-                f"{alias}.{column.written}",
-                meanings_of(column.name, prefix),
-                refers.get(column.name),
-            )
-            for column in table.columns
-            if column.holds is not Holds.OTHER
+        refers, prefix = self.references[table.name], self.prefixes[table.name]
+        columns = [
+            column for column in table.columns if column.holds is not Holds.OTHER
         ]
+        words = [meanings_of(column.name, prefix) for column in columns]
+        return [
+            Column(table, c, f"{alias}.{c.written}", words_of_it, refers.get(c.name))
+            for c, words_of_it in zip(columns, words, strict=True)
+        ]
+
+    def links(self, table: Table) -> Iterator[tuple[Column, Reference]]:
+        """Yield the columns of a table by which one row of another can be joined."""
+        columns = {c.name: c for c in self.columns(table, alias_of(table))}
+        for other in self.catalogue.tables:
+            for name, back in self.references[other.name].items():
+                if back.table == table != other and other.is_unique(name):
+                    reference = Reference(other, name, back.note)
+                    yield columns[back.column], reference
+        yield from ((c, c.refers) for c in columns.values() if c.refers)
 
     def contents(self, table: Table) -> frozenset[str]:
         """Return what the columns of a table mean, also by the tables they lead to."""
         every = set[str]()
         for column in self.columns(table):
-            words = column.words
-            if column.refers:
-                words += self.names[column.refers.table.name]
-            if not all_of(words) & {"other", "audit", "changed"}:
+            refers = self.names[column.refers.table.name] if column.refers else ()
+            meanings = all_of((*column.words, *refers))
+            if not meanings & {"other", "audit", "changed"}:
                 is_time = column.holds in TIMES
-                every |= all_of(words) - (set() if is_time else {"start", "end"})
+                every |= meanings if is_time else meanings - {"start", "end"}
         return frozenset(every)
-
-    def score(self, kind: ResourceType, table: Table) -> float:
-        """Return how much the name and the columns of a table speak for a kind."""
-        role, wanted = _TABLES[kind]
-        words, contents = self.names[table.name], self.contents(table)
-        own = sum(role in word for word in words)
-        others = any(word - _NEUTRAL and role not in word for word in words)
-        is_person = kind is ORGANIZATION and contents & {"birth", "given", "family"}
-        if others or is_person:
-            return 0
-        return _ENOUGH * own / max(1, len(words)) + len(contents & {*wanted.split()})
-
-    def led_to(self, tables: Iterable[Table]) -> Mapping[str, int]:
-        """Return by table whether a key leads there, a declared one counting more."""
-        led = dict[str, int]()
-        for column in (column for table in tables for column in self.columns(table)):
-            if refers := column.refers:
-                words = (*column.words, *self.names[refers.table.name])
-                if not all_of(words) & {"other", "unit", "class"}:
-                    led.setdefault(refers.table.name, 2 if refers.note else 3)
-        return led
 
     @cached_property
     def _keys(self) -> Mapping[str, Reference]:
@@ -239,21 +203,18 @@ class Structure:
             Reference(table, key) for table, key, question in keys if not question
         ]
         names = [
-            (at, _singular(words[at:]), key)
+            (_singular(words_of(key.table.bare)[skipped:]), key)
+            for skipped in range(_MOST_WORDS)
             for key in single
-            for words in (words_of(key.table.bare),)
-            for at in range(len(words))
         ]
-        names.sort(key=lambda each: each[0])
-        named = [(name, key) for _, name, key in names]
-        named += [(key.column.lower(), key) for key in single if key.column != "id"]
+        names += [(key.column.lower(), key) for key in single]
         # The first with a name has it.
-        return dict(reversed(named))
+        return {name: key for name, key in reversed(names) if name not in ("", "id")}
 
     def _guess(self, table: Table, column: TableColumn) -> Reference | None:
-        words = words_of(column.name, prefix_of(c.name for c in table.columns))
+        words = words_of(column.name, self.prefixes[table.name])
         words = [word for word in words if not fit(meanings_of(word), "number")]
-        ends = [_singular(words[at:]) for at in range(len(words))]
+        ends = [_singular(words[skipped:]) for skipped in range(len(words))]
         for name in (*ends[:1], column.name.lower(), *ends[1:]):
             guess = self._keys.get(name)
             if guess is None or guess.table == table:
@@ -274,39 +235,32 @@ def key_of(table: Table) -> tuple[str, str]:
     names = [*table.primary_key, *texts, table.columns[0].name]
     if unique := [name for name in names if table.is_unique(name)]:
         return unique[0], ""
-    if table.primary_key:
-        many = ", ".join(table.primary_key)
+    if many := ", ".join(table.primary_key):
         return names[0], f"the key is {many}: make one text of them in the SELECT"
-    named_id = [name for name in names if name.lower() == "id"]
-    question = "no key is declared: is this column different in each row?"
-    return (named_id or names)[0], question
+    return names[0], "no key is declared: is this column different in each row?"
 
 
 # The choice of tables
 
 
-def choose(
-    structure: Structure, options: Mapping[ResourceType, Sequence[str]]
-) -> dict[ResourceType, Choice]:
-    """Return the tables of each section: those of the options, else those that score best.
+def choose(structure: Structure, options: Options) -> Choices:
+    """Return the tables of each section: those of the options, else the best one.
 
     Raises CannotRunError where the tables of stays are not known.
     """
-    catalogue, choices = structure.catalogue, dict[ResourceType, Choice]()
+    catalogue, choices = structure.catalogue, Choices()
     if not catalogue.tables:
         raise CannotRunError(
             "the account sees no table in the default schema; name another with --schema:"
             f" {_listed(catalogue.schemas)}"
         )
     for kind, names in options.items():
-        if names:
-            choices[kind] = Choice([_named_table(catalogue, name) for name in names])
-        elif choice := _best_table(structure, kind, choices):
-            choices[kind] = choice
+        tables = [_named_table(catalogue, name) for name in names]
+        if tables := tables or _best_tables(structure, kind, choices)[:1]:
+            choices[kind] = tables
     if STAY not in choices:
-        names = sorted(
-            catalogue.by_name, key=lambda n: not fit(structure.names[n], "stay")
-        )
+        words = structure.names
+        names = sorted(catalogue.by_name, key=lambda name: not fit(words[name], "stay"))
         raise CannotRunError(
             "which table holds the stays? Repeat the command with --stay TABLE, as in"
             f" --stay {names[0]}. The tables are: {_listed(names)}"
@@ -314,34 +268,46 @@ def choose(
     return choices
 
 
-def _best_table(
-    structure: Structure, kind: ResourceType, choices: Mapping[ResourceType, Choice]
-) -> Choice | None:
-    """Return the table of a kind by its name, its columns, and the keys that lead to it."""
-    chosen = [table for choice in choices.values() for table in choice.tables]
-    led = structure.led_to(chosen)
-    scores = {
-        table.name: structure.score(kind, table) + led.get(table.name, 0)
-        for table in structure.catalogue.tables
-        if table not in chosen and structure.score(kind, table)
-    }
-    ranked = sorted(scores, key=lambda name: -scores[name])
-    names = [name for name in ranked if scores[name] >= _ENOUGH][:4]
-    if not names:
-        return None
-    note = f"by keys and names this is {', or '.join((names[0], *names[1:]))}"
-    return Choice([structure.catalogue.by_name[names[0]]], note)
+def _best_tables(
+    structure: Structure, kind: ResourceType, choices: Choices
+) -> list[Table]:
+    """Return the tables that may be of a kind, the best first.
+
+    Their name counts, what their columns mean, and keys of the chosen tables, a declared one
+    more than a guess.
+    """
+    (role, wanted), scores = _TABLES[kind], dict[str, float]()
+    chosen = [table for of in choices.values() for table in of]
+    columns = [column for table in chosen for column in structure.columns(table)]
+    for table in structure.catalogue.tables:
+        words, contents = structure.names[table.name], structure.contents(table)
+        is_about_others = any(w - _NEUTRAL and role not in w for w in words)
+        is_person = kind is ORGANIZATION and contents & {"birth", "given", "family"}
+        if is_about_others or is_person or table in chosen:
+            continue
+        keys = [
+            c.refers for c in columns if c.refers and not all_of(c.words) & {"other"}
+        ]
+        led = [2 if key.note else 3 for key in keys if key.table == table]
+        own = sum(role in word for word in words) / max(1, len(words))
+        scores[table.name] = (
+            max(led, default=0) + len(wanted & contents) + _ENOUGH * own
+        )
+    names = sorted(scores, key=lambda name: -scores[name])
+    return [structure.catalogue.by_name[n] for n in names if scores[n] >= _ENOUGH]
 
 
 def _named_table(catalogue: Catalogue, name: str) -> Table:
-    tables = [
+    if name in catalogue.by_name:
+        return catalogue.by_name[name]
+    names = [
         t for t in catalogue.tables if name.lower() in (t.name.lower(), t.bare.lower())
     ]
-    if not tables or (len(tables) > 1 and name not in catalogue.by_name):
+    if len(names) != 1:
         near = did_you_mean(name, catalogue.by_name)
-        text = near or f"; there are: {_listed(list(catalogue.by_name))}"
+        text = near or f"; there are: {_listed([*catalogue.by_name])}"
         raise CannotRunError(f"there is no table '{name}'{text}")
-    return catalogue.by_name.get(name, tables[0])
+    return names[0]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -353,54 +319,54 @@ def _listed(names: Sequence[str]) -> str:
 # What is read of them
 
 
-def rows_of(
-    structure: Structure, choices: Mapping[ResourceType, Choice]
-) -> Mapping[ResourceType, Sequence[Rows]]:
-    """Return the rows of each section; of stays each table has its own."""
-    reader = _Reader(structure, choices)
-    return {
-        kind: [
-            reader.rows(kind, table, choice.note)
-            for table in (choice.tables if kind is STAY else choice.tables[:1])
-        ]
-        for kind, choice in choices.items()
-    }
-
-
 @dataclass(frozen=True)
-class _Reader:
+class RowsReader:
+    """Reads the chosen tables, with those that keys join to them, as rows of sections."""
+
     structure: Structure
-    choices: Mapping[ResourceType, Choice]
+    options: Options
+
+    def sections(self) -> Mapping[ResourceType, Sequence[Rows]]:
+        """Return the rows of each section; of stays each table has its own."""
+        return {
+            kind: [self._rows(kind, t) for t in (of if kind is STAY else of[:1])]
+            for kind, of in self._choices.items()
+        }
 
     @cached_property
-    def sections(self) -> Sequence[Table]:
-        """The tables that have a section of their own."""
-        stays = self.choices[STAY].tables
-        return [*stays, *(choice.tables[0] for choice in self.choices.values())]
+    def _choices(self) -> Choices:
+        return choose(self.structure, self.options)
 
-    def rows(self, kind: ResourceType, table: Table, note: str) -> Rows:
+    @cached_property
+    def _own_tables(self) -> Sequence[Table]:
+        """The tables that have a section of their own."""
+        return [*self._choices[STAY], *(of[0] for of in self._choices.values())]
+
+    def _rows(self, kind: ResourceType, table: Table) -> Rows:
         """Return the rows of a section, with what keys join to its table."""
-        rows = self._own(kind, table, *key_of(table))
-        leading = (self.structure.references[t.name] for t in self.choices[STAY].tables)
+        rows, owners = self._without_deleted(kind, table, *key_of(table)), [table]
+        leading = (self.structure.references[t.name] for t in self._choices[STAY])
         led = [r.column for of in leading for r in of.values() if r.table == table]
         if led and led[0] != rows.id:
             rows = replace(rows, id=led[0], id_note="other tables lead to it")
-        columns, owners = [*rows.columns], [table]
-        questions = [note] if note else []
-        links = [(n, r) for n, r in self.structure.links(table) if r.table != table]
-        for number, (name, reference) in enumerate(links):
-            alias = f"{_alias(reference.table)}{number}"
-            own = next((c for c in rows.columns if c.name == name), None)
-            if own is None or reference.table in self.sections:
-                continue
-            joined = self._joined(kind, own, reference, alias)
-            columns += joined
-            owners += [reference.table] if len(joined) > 1 and name == rows.id else []
-        lost = {*self.choices[kind].tables[1:]} - {r.table for _, r in links}
-        if kind is not STAY:
-            questions += [
-                f"no key of {table.name} leads to {t.name}: join it" for t in lost
-            ]
+        columns, linked = [*rows.columns], set[str]()
+        for number, (own, reference) in enumerate(self.structure.links(table), 1):
+            other = reference.table
+            linked.add(other.name)
+            if other not in self._own_tables:
+                joined = self._joined(
+                    kind, own, reference, f"{alias_of(other)}{number}"
+                )
+                columns += joined
+                owners += [other] if len(joined) > 1 and own.name == rows.id else []
+        questions = (
+            [] if self.options[kind] else [f"by keys and names this is {table.name}"]
+        )
+        more = () if kind is STAY else self._choices[kind][1:]
+        lost = [other.name for other in more if other.name not in linked]
+        questions += [
+            f"no key of {table.name} leads to {name}: join it" for name in lost
+        ]
         children = self._children(owners) if kind is PATIENT else []
         questions += rows.questions
         return replace(rows, columns=columns, questions=questions, children=children)
@@ -410,69 +376,72 @@ class _Reader:
     ) -> list[Column]:
         """Return the columns of a joined row: all of a person, else the one that names it."""
         other = reference.table
-        on = f"{alias}.{other.by_name[reference.column].written} = {own.select}"
-        join = f"LEFT JOIN {other.written} {alias} ON {on}"
+        key = other.by_name[reference.column].written
+        join = f"LEFT JOIN {other.written} {alias} ON {alias}.{key} = {own.select}"
         note = reference.note or f"of {other.name}"
         columns = [
-            replace(c, join=join, note=note, renamed=_name(other.bare, c.name))
+            replace(c, join=join, note=note, renamed=_renamed(other.bare, c.name))
             for c in self.structure.columns(other, alias)
         ]
+        words = own.words
+        if not all_of(words) & _CODED:
+            words = (*words, *self.structure.names[other.name])
         if kind is not STAY and self._is_person(other, own):
             return columns
-        words = (*own.words, *self.structure.names[other.name])
         if not all_of(words) & _CODED:
             return []
-        texts = [c for c in columns if c.holds is Holds.TEXT]
+        texts = [column for column in columns if column.holds is Holds.TEXT]
         label, _ = best(texts, _CODES if "unit" in all_of(words) else _LABELS)
         if label is None:
             note = reference.note or f"the key of {other.name}, which has no codes"
             return [replace(own, words=words, refers=None, note=note)]
-        before = re.sub(r"(?i)_?id$", "", own.name)
-        renamed = _name(before, label.source.name)
+        renamed = _renamed(re.sub(r"(?i)_?id$", "", own.name), label.source.name)
         return [replace(label, words=words, refers=None, renamed=renamed)]
 
     def _is_person(self, table: Table, own: Column) -> bool:
         """Whether a table holds more of the same patients, or of the hospital."""
-        patients = self.choices.get(PATIENT, Choice([])).tables
-        contents = self.structure.contents(table) & {*_TABLES[PATIENT][1].split()}
-        names = own.meanings | all_of(self.structure.names[table.name])
-        is_other = bool(names & {"other", "hospital", "audit", "changed"})
-        return table in patients or (len(contents) > 1 and not is_other)
+        words = (*own.words, *self.structure.names[table.name])
+        is_other = all_of(words) & {"other", "hospital", "audit", "changed"}
+        contents = self.structure.contents(table) & _TABLES[PATIENT][1]
+        enough = 1 if own.table.is_unique(own.source.name) else 2
+        named = self._choices.get(PATIENT, ())
+        return table in named or (len(contents) >= enough and not is_other)
 
     def _children(self, owners: Sequence[Table]) -> list[Rows]:
         """Return the tables whose rows refer to patients by their id."""
         children = []
         for table in self.structure.catalogue.tables:
-            if table in (*owners, *self.sections) or table.is_view:
-                continue
             references = self.structure.references[table.name].items()
-            if key := next(
-                (each for each in references if each[1].table in owners), None
-            ):
-                children.append(self._own(PATIENT, table, key[0], key[1].note))
+            keys = [(name, r.note) for name, r in references if r.table in owners]
+            if keys and table not in (*owners, *self._own_tables) and not table.is_view:
+                children.append(self._without_deleted(PATIENT, table, *keys[0]))
         return children
 
-    def _own(self, kind: ResourceType, table: Table, id: str, note: str) -> Rows:
+    def _without_deleted(
+        self, kind: ResourceType, table: Table, id: str, note: str
+    ) -> Rows:
         """Return the rows of a table, without those that are marked as deleted."""
-        columns = self.structure.columns(table, _alias(table))
-        marks = [c for c in columns if len(c.words) == 1 and "deleted" in c.meanings]
-        flags = [c.select for c in marks if c.holds is Holds.FLAG]
-        words, where, questions = self.structure.names[table.name], "", list[str]()
-        if flags and self.structure.catalogue.dialect in _TRUE_DIALECTS:
-            where = f"WHERE {' AND '.join(f'{flag} IS NOT TRUE' for flag in flags)}"
-            are = f"rows whose {' or '.join(flags)} is true are left out"
-            questions = [f"{are}: are they deleted?"]
-        elif names := ", ".join(c.name for c in marks if c.holds in TEXTS):
-            questions = [f"{names}: deleted rows? Leave them out by a WHERE"]
-        start = f"FROM {table.written} {_alias(table)}"
-        return Rows(kind, table, words, columns, id, note, start, where, questions)
+        alias, words = alias_of(table), self.structure.names[table.name]
+        columns = self.structure.columns(table, alias)
+        rows = Rows(
+            kind, table, words, columns, id, note, f"FROM {table.written} {alias}"
+        )
+        marks = [c for c in columns if len(c.words) == 1 and "deleted" in c.words[0]]
+        flags = [column.select for column in marks if column.holds is Holds.FLAG]
+        if not flags or self.structure.catalogue.dialect not in _TRUE_DIALECTS:
+            names = [column.name for column in marks if column.holds not in TIMES]
+            left = [f"{n}: deleted rows? Leave them out by a WHERE" for n in names]
+            return replace(rows, questions=left)
+        where = f"WHERE {' AND '.join(f'{flag} IS NOT TRUE' for flag in flags)}"
+        are = f"rows whose {' or '.join(flags)} is true are left out: are they deleted?"
+        return replace(rows, where=where, questions=[are])
 
 
-def _alias(table: Table) -> str:
+def alias_of(table: Table) -> str:
     """Return a short name for a table in a SELECT."""
     return re.sub(r"[^a-z]", "", table.bare.lower())[:1] or "t"
 
 
-def _name(before: str, name: str) -> str:
+def _renamed(before: str, name: str) -> str:
     """Return a name that no statement has to quote."""
     return re.sub(r"\W", "_", f"{before}_{name}").lower()

@@ -180,7 +180,7 @@ def test_what_the_structure_does_not_say_is_a_question(
         "start": {"from": "w", "at": "00:00"},
     }
     assert mapping["encounter"]["search"] == ["_id", "date"]
-    assert re.search(r"start: .*# \? the first time", text)
+    assert re.search(r"start: .*# \? by its type", text)
     assert "# ? patient_id: which column? q, z" in text
     assert "# status: {from: …, codes: status_sx}" in text
     assert "# ? no key is declared" in text
