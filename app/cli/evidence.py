@@ -25,7 +25,7 @@ _TYPES = {
 """What a column may hold to fill a slot of a kind."""
 
 _WORDS = {
-    "visit_number": "stay number, =stay, number, =code, =name",
+    "visit_number": "~stay number, =stay, =number, =code, =name",
     "patient_id": "patient",
     "functional_unit": "~unit",
     "organization_id": "~hospital",
@@ -61,7 +61,7 @@ class ItemEvidence(NamedTuple):
 _NAME = {"family": "family, name", "given": "given, =name", "prefix": "prefix"}
 _ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
 _OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
-_OF_PATIENT = {"value": "identifiers, patient number, number"}
+_OF_PATIENT = {"value": "identifiers, ~patient number, =number"}
 _OF_HOSPITAL = {
     "value": "hospital identifiers, identifiers, hospital code, =code",
 }
@@ -74,7 +74,7 @@ _ITEMS = (
     ItemEvidence("names", "", {"given"}, _NAME),
     ItemEvidence("addresses", None, {"lines", "city"}, _ADDRESS),
     ItemEvidence("addresses", "", {"city"}, _ADDRESS),
-    ItemEvidence("telecoms", None, _VALUE, {"value": "phone"}, _PHONE),
+    ItemEvidence("telecoms", None, _VALUE, {"value": "phone number, phone"}, _PHONE),
     ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
     ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
@@ -180,6 +180,9 @@ class Evidence:
         """Return the column of a slot and what is open about it, "" where it is declared."""
         if slot.name == "id":
             return next((c for c in fitting if c.name == rows.id), None), rows.id_note
+        if slot.name == "status":
+            # What most tables have is the state of a row.
+            fitting = [c for c in fitting if not c.is_common]
         patterns = _WORDS.get(slot.name, slot.name)
         if slot.name in REFERS:
             fitting = [column for column in fitting if not column.join]

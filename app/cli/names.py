@@ -52,7 +52,7 @@ replaced_by: merg replac surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
 part_of: parent
 other: other autre guard mother father kin referr provid physic doctor profes employ insur user
-other: reason reaso motif previous nation marital vital billing payment expire
+other: reason reaso motif previous nation marital vital billing payment expire caus
 """
 _NOISE = frozenset(
     {
@@ -111,7 +111,8 @@ def fit(words: Words, patterns: str) -> tuple[int, int] | None:
         return None
     for place, pattern in enumerate(patterns.split(", ")):
         wanted = {*pattern.lstrip("=~").split()}
-        others = [word for word in words if not word & wanted]
+        # Of a number nothing else needs to be said.
+        others = [word for word in words if not word & {*wanted, "number"}]
         is_strict = pattern.startswith("=") or (pattern.startswith("~") and any(others))
         if wanted <= meanings and not (is_strict and others):
             return place, len(others)

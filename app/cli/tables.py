@@ -5,6 +5,7 @@ or name it has; that is a guess, and named as one.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,7 +36,7 @@ _NEUTRAL = frozenset({"patient", "hospital", "start", "end", "audit"})
 """What the name of a table may mean beside its kind: "encounter_type" holds no stays."""
 
 _CODED = frozenset({"unit", "class", "status", "sex"})
-_CODES = "=code, unit code, =number"
+_CODES = "=code, unit code, =unit, =number"
 _LABELS = "=code, class code, =name, class name"
 """What the names of keys to units, types or states mean, and of the columns that say which."""
 
@@ -62,7 +63,8 @@ class Reference(NamedTuple):
 class Column:
     """A column that a SELECT can read, after a `join`; `note` is what is open about it.
 
-    `select` is its expression, which the SELECT may have `renamed`.
+    `select` is its expression, which the SELECT may have `renamed`; most tables have a
+    `is_common` one.
     """
 
     table: Table
@@ -73,6 +75,7 @@ class Column:
     renamed: str = ""
     note: str = ""
     join: str = ""
+    is_common: bool = False
 
     @property
     def holds(self) -> Holds:
@@ -93,9 +96,8 @@ class Column:
 
     @property
     def is_key(self) -> bool:
-        """Whether it is different in each row, or leads to another table."""
-        is_unique = self.table.is_unique(self.source.name)
-        return bool(self.refers) or (is_unique and not self.join)
+        """Whether it is the key of its rows, or leads to another table."""
+        return bool(self.refers) or (self.source.name,) == self.table.primary_key
 
 
 def best(columns: Iterable[Column], patterns: str) -> tuple[Column | None, str]:
@@ -170,7 +172,14 @@ class Structure:
         ]
         words = [meanings_of(column.name, prefix) for column in columns]
         return [
-            Column(table, c, f"{alias}.{c.written}", words_of_it, refers.get(c.name))
+            Column(
+                table,
+                c,
+                f"{alias}.{c.written}",
+                words_of_it,
+                refers.get(c.name),
+                is_common=c.name in self._common,
+            )
             for c, words_of_it in zip(columns, words, strict=True)
         ]
 
@@ -194,6 +203,14 @@ class Structure:
                 is_time = column.holds in TIMES
                 every |= meanings if is_time else meanings - {"start", "end"}
         return frozenset(every)
+
+    @cached_property
+    def _common(self) -> frozenset[str]:
+        """The names of columns that most tables have, where there are some."""
+        tables = self.catalogue.tables
+        numbers = Counter(name for table in tables for name in table.by_name)
+        least = max(4, len(tables) / 2)
+        return frozenset(name for name, number in numbers.items() if number >= least)
 
     @cached_property
     def _keys(self) -> Mapping[str, Reference]:
@@ -349,7 +366,7 @@ class RowsReader:
         led = [r.column for of in leading for r in of.values() if r.table == table]
         if led and led[0] != rows.id:
             rows = replace(rows, id=led[0], id_note="other tables lead to it")
-        columns, linked = [*rows.columns], set[str]()
+        columns, labels, linked = [*rows.columns], list[Column](), set[str]()
         for number, (own, reference) in enumerate(self.structure.links(table), 1):
             other = reference.table
             linked.add(other.name)
@@ -357,7 +374,10 @@ class RowsReader:
                 joined = self._joined(
                     kind, own, reference, f"{alias_of(other)}{number}"
                 )
-                columns += joined
+                # The code that a key leads to comes before the row's own words.
+                columns = (
+                    [*joined, *columns] if len(joined) == 1 else [*columns, *joined]
+                )
                 owners += [other] if len(joined) > 1 and own.name == rows.id else []
         questions = (
             [] if self.options[kind] else [f"by keys and names this is {table.name}"]
@@ -369,6 +389,8 @@ class RowsReader:
         ]
         children = self._children(owners) if kind is PATIENT else []
         questions += rows.questions
+        # The code that a key leads to comes before the row's own words.
+        columns = [*labels, *columns]
         return replace(rows, columns=columns, questions=questions, children=children)
 
     def _joined(
