@@ -160,7 +160,7 @@ class Evidence:
                 )
             elif column is not None:
                 fields[slot.name] = self._field(rows, slot, column, note)
-                columns.remove(column)
+                columns = [each for each in columns if each != column]
             else:
                 # What a key leads to says most.
                 names = [c.name for c in fitting if c.refers and not c.join]
@@ -180,9 +180,6 @@ class Evidence:
         """Return the column of a slot and what is open about it, "" where it is declared."""
         if slot.name == "id":
             return next((c for c in fitting if c.name == rows.id), None), rows.id_note
-        if slot.name == "status":
-            # What most tables have is the state of a row.
-            fitting = [c for c in fitting if not c.is_common]
         patterns = _WORDS.get(slot.name, slot.name)
         if slot.name in REFERS:
             fitting = [column for column in fitting if not column.join]
@@ -195,13 +192,12 @@ class Evidence:
         # When a row was written is no start.
         others = _ROW_TIMES if slot.name in ("start", "end") else frozenset()
         plain = [c for c in fitting if not (c.is_key or all_of(c.words) & others)]
-        column, note = best(plain, patterns)
-        if namesakes := [c for c in fitting if c.source.name.lower() == slot.name]:
-            is_plain = slot.name not in REFERS and ", or " not in note
-            return namesakes[0], "" if is_plain else note or "by its name"
-        if column is None and slot.name in ("start", "end"):
-            return _by_type(slot, plain)
-        return column, note
+        column, note = best(plain, patterns, slot.name)
+        if column is not None:
+            return column, note or ("by its name" if slot.name in REFERS else "")
+        if slot.name == "visit_number":
+            return best((c for c in rows.columns if c.name == rows.id), "~stay number")
+        return _by_type(slot, plain)
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
@@ -305,10 +301,9 @@ def _table_name(rows: Rows, slot: Slot) -> str:
 def _by_type(slot: Slot, times: Sequence[Column]) -> tuple[Column | None, str]:
     """Return the first time that may be a start, or the only one that may be an end."""
     if slot.name == "start":
-        times = [column for column in times if "end" not in all_of(column.words)]
-    if not times or (slot.name == "end" and len(times) > 1):
-        return None, ""
-    return times[0], "by its type: no other time is left"
+        times = [column for column in times if "end" not in all_of(column.words)][:1]
+    is_clear = slot.name in ("start", "end") and len(times) == 1
+    return (times[0], "by its type: no other time is left") if is_clear else (None, "")
 
 
 def _derived(status: Field, start: Field, end: Field) -> Field:

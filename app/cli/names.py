@@ -50,7 +50,7 @@ postal_code: postal zip postc plz cap cep
 country: country pays land paese pais
 replaced_by: merg replac surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
-part_of: parent
+part_of: parent part
 other: other autre guard mother father kin referr provid physic doctor profes employ insur user
 other: reason reaso motif previous nation marital vital billing payment expire caus
 """

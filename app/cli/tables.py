@@ -63,8 +63,7 @@ class Reference(NamedTuple):
 class Column:
     """A column that a SELECT can read, after a `join`; `note` is what is open about it.
 
-    `select` is its expression, which the SELECT may have `renamed`; most tables have a
-    `is_common` one.
+    `select` is its expression, which the SELECT may have `renamed`.
     """
 
     table: Table
@@ -75,7 +74,6 @@ class Column:
     renamed: str = ""
     note: str = ""
     join: str = ""
-    is_common: bool = False
 
     @property
     def holds(self) -> Holds:
@@ -100,15 +98,24 @@ class Column:
         return bool(self.refers) or (self.source.name,) == self.table.primary_key
 
 
-def best(columns: Iterable[Column], patterns: str) -> tuple[Column | None, str]:
-    """Return the column whose name fits best, and what is open about the choice."""
+def best(
+    columns: Iterable[Column], patterns: str, namesake: str = ""
+) -> tuple[Column | None, str]:
+    """Return the column whose name fits best, and what is open about the choice.
+
+    A namesake is better than any other, and no guess where it is the only one that fits.
+    """
     ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
     # Of a day and a time with equal names the time says more.
     ranked.sort(key=lambda each: (*each[0], each[1].holds is Holds.DATE))
     if not ranked:
         return None, ""
-    others = [c.name for rank, c in ranked[1:4] if rank[0] == ranked[0][0][0]]
-    return ranked[0][1], f"by its name{', or ' if others else ''}{', '.join(others)}"
+    ranked.sort(key=lambda each: each[1].source.name.lower() != namesake)
+    (place, _), column = ranked[0]
+    others = [c.name for rank, c in ranked[1:4] if rank[0] == place]
+    if column.source.name.lower() == namesake and not others:
+        return column, ""
+    return column, f"by its name{', or ' if others else ''}{', '.join(others)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,22 +173,24 @@ class Structure:
 
     def columns(self, table: Table, alias: str = "") -> list[Column]:
         """Return the columns of a table that a slot could hold."""
-        refers, prefix = self.references[table.name], self.prefixes[table.name]
-        columns = [
-            column for column in table.columns if column.holds is not Holds.OTHER
-        ]
-        words = [meanings_of(column.name, prefix) for column in columns]
+        refers = self.references[table.name]
         return [
             Column(
                 table,
                 c,
                 f"{alias}.{c.written}",
-                words_of_it,
+                self._words(table, c),
                 refers.get(c.name),
-                is_common=c.name in self._common,
             )
-            for c, words_of_it in zip(columns, words, strict=True)
+            for c in table.columns
+            if c.holds is not Holds.OTHER
         ]
+
+    def _words(self, table: Table, column: TableColumn) -> Words:
+        words = meanings_of(column.name, self.prefixes[table.name])
+        # The status that most tables have is that of a row.
+        is_of_row = "status" in all_of(words) and column.name in self._common
+        return (*words, frozenset({"other"})) if is_of_row else words
 
     def links(self, table: Table) -> Iterator[tuple[Column, Reference]]:
         """Yield the columns of a table by which one row of another can be joined."""
