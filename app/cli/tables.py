@@ -370,64 +370,55 @@ class RowsReader:
 
     def _rows(self, kind: ResourceType, table: Table) -> Rows:
         """Return the rows of a section, with what keys join to its table."""
-        rows, owners = self._without_deleted(kind, table, *key_of(table)), [table]
-        leading = (self.structure.references[t.name] for t in self._choices[STAY])
-        led = [r.column for of in leading for r in of.values() if r.table == table]
+        rows = self._without_deleted(kind, table, *key_of(table))
+        stays = (self.structure.references[stay.name] for stay in self._choices[STAY])
+        led = [r.column for of in stays for r in of.values() if r.table == table]
         if led and led[0] != rows.id:
             rows = replace(rows, id=led[0], id_note="other tables lead to it")
-        columns, labels, linked = [*rows.columns], list[Column](), set[str]()
+        columns, owners = [*rows.columns], [table]
         for number, (own, reference) in enumerate(self.structure.links(table), 1):
             other = reference.table
-            linked.add(other.name)
-            if other not in self._own_tables:
-                joined = self._joined(
-                    kind, own, reference, f"{alias_of(other)}{number}"
-                )
-                # The code that a key leads to comes before the row's own words.
-                columns = (
-                    [*joined, *columns] if len(joined) == 1 else [*columns, *joined]
-                )
-                owners += [other] if len(joined) > 1 and own.name == rows.id else []
-        questions = (
-            [] if self.options[kind] else [f"by keys and names this is {table.name}"]
-        )
+            if other in self._own_tables:
+                continue
+            joined = self._joined(own, reference, f"{alias_of(other)}{number}")
+            if kind is not STAY and self._is_person(other, own):
+                columns += joined
+                owners += [other] if own.name == rows.id else []
+            elif own in columns:
+                columns[columns.index(own)] = self._label(own, reference, joined)
+        tables = [column.table for column in columns]
         more = () if kind is STAY else self._choices[kind][1:]
-        lost = [other.name for other in more if other.name not in linked]
-        questions += [
-            f"no key of {table.name} leads to {name}: join it" for name in lost
-        ]
-        children = self._children(owners) if kind is PATIENT else []
-        questions += rows.questions
-        # The code that a key leads to comes before the row's own words.
-        columns = [*labels, *columns]
+        lost = [f"no key leads to {t.name}: join it" for t in more if t not in tables]
+        guess = [f"by keys and names this is {table.name}"]
+        questions = [*(() if self.options[kind] else guess), *lost, *rows.questions]
+        children = self._children(owners) if kind is PATIENT else ()
         return replace(rows, columns=columns, questions=questions, children=children)
 
-    def _joined(
-        self, kind: ResourceType, own: Column, reference: Reference, alias: str
-    ) -> list[Column]:
-        """Return the columns of a joined row: all of a person, else the one that names it."""
+    def _joined(self, own: Column, reference: Reference, alias: str) -> list[Column]:
+        """Return the columns of the row of another table that a key leads to."""
         other = reference.table
         key = other.by_name[reference.column].written
         join = f"LEFT JOIN {other.written} {alias} ON {alias}.{key} = {own.select}"
         note = reference.note or f"of {other.name}"
-        columns = [
+        return [
             replace(c, join=join, note=note, renamed=_renamed(other.bare, c.name))
             for c in self.structure.columns(other, alias)
         ]
+
+    def _label(self, own: Column, to: Reference, joined: Iterable[Column]) -> Column:
+        """Return what a key says: the code of a unit, the name of a type of stay."""
         words = own.words
         if not all_of(words) & _CODED:
-            words = (*words, *self.structure.names[other.name])
-        if kind is not STAY and self._is_person(other, own):
-            return columns
-        if not all_of(words) & _CODED:
-            return []
-        texts = [column for column in columns if column.holds is Holds.TEXT]
+            words = (*words, *self.structure.names[to.table.name])
+        if not all_of(words) & _CODED or "other" in all_of(words):
+            return own
+        texts = [column for column in joined if column.holds is Holds.TEXT]
         label, _ = best(texts, _CODES if "unit" in all_of(words) else _LABELS)
         if label is None:
-            note = reference.note or f"the key of {other.name}, which has no codes"
-            return [replace(own, words=words, refers=None, note=note)]
+            note = to.note or f"the key of {to.table.name}, which has no codes"
+            return replace(own, words=words, refers=None, note=note)
         renamed = _renamed(re.sub(r"(?i)_?id$", "", own.name), label.source.name)
-        return [replace(label, words=words, refers=None, renamed=renamed)]
+        return replace(label, words=words, refers=None, renamed=renamed)
 
     def _is_person(self, table: Table, own: Column) -> bool:
         """Whether a table holds more of the same patients, or of the hospital."""
