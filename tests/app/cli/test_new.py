@@ -215,7 +215,7 @@ def test_persons_are_joined_to_patients(new_url: NewUrl, tmp_path: Path) -> None
     assert re.search(r"LEFT JOIN person (p\d) ON \1.id = p.person", rows)
     assert "family AS person_family" in rows
     _, text = new(url, tmp_path, "--patient", "patient", "unit")
-    assert "no key of patient leads to unit" in text
+    assert "no key leads to unit" in text
 
 
 def test_tables_of_another_schema(

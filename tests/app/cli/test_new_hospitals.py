@@ -3,7 +3,6 @@
 Two are public schemas (tests/app/cli/hospitals), two the demo hospital and GNU Health.
 """
 
-import lzma
 import re
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +13,6 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
-import demo.hospital
 from adapters import open_adapter
 from adapters.contract import (
     EncounterRecord,
@@ -30,7 +28,6 @@ from tests.app.cli import hospitals
 from tests.databases import writing
 from tests.sets import SERVERS
 
-SAMPLE = Path(__file__).parents[2] / "gnuhealth" / "sample.sqlite.xz"
 ENOUGH = 0.7
 
 NewUrl = Callable[[str], str]
@@ -42,13 +39,7 @@ def draft(new_url: NewUrl, tmp_path: Path) -> Callable[[str, str], tuple[str, st
 
     def make(name: str, kind: str = "sqlite") -> tuple[str, str]:
         url = new_url(kind)
-        if name == "gnuhealth":
-            database = Path(url.removeprefix("sqlite:///"))
-            database.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
-        elif name == "demo":
-            demo.hospital.fill(url, 1000)
-        else:
-            hospitals.fill(name, url)
+        hospitals.fill(name, url)
         return url, written(url, tmp_path, *hospitals.KEYS[name]["options"])
 
     return make
@@ -79,6 +70,23 @@ def test_most_slots_are_right_and_no_wrong_one_is_silent(
     assert score.silent == ()
     assert score.share >= ENOUGH, score
     assert all(word not in text.replace(":now", "") for word in ("NOW()", "CURRENT_"))
+
+
+@pytest.mark.parametrize("name", ["openemr", "openmrs", "demo"])
+def test_the_tables_are_found_without_options(
+    name: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url("sqlite")
+    hospitals.fill(name, url)
+    text = written(url, tmp_path)
+    score = hospitals.score(text, hospitals.KEYS[name])
+    assert score.silent == ()
+    assert score.share >= ENOUGH, score
+    # Each choice of a table is a question.
+    sections = ("\nencounter:", "\npatient:", "\norganization:")
+    assert text.count("# ? by keys and names this is ") == sum(
+        s in text for s in sections
+    )
 
 
 def test_what_a_draft_reads_is_served(
