@@ -201,7 +201,7 @@ class Evidence:
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
-        if not refers or not sections or column.table.is_unique(column.source.name):
+        if not refers or not sections or column.is_unique:
             return False
         return (refers.table, refers.column) == (sections[0].table, sections[0].id)
 

@@ -93,6 +93,11 @@ class Column:
         return self.select if is_plain else f"{self.select} AS {name}"
 
     @property
+    def is_unique(self) -> bool:
+        """Whether the database itself keeps two rows from the same value."""
+        return self.table.is_unique(self.source.name)
+
+    @property
     def is_key(self) -> bool:
         """Whether it is the key of its rows, or leads to another table."""
         return bool(self.refers) or (self.source.name,) == self.table.primary_key
@@ -152,60 +157,38 @@ class Structure:
         return {table.name: meanings_of(table.bare, prefix) for table in tables}
 
     @cached_property
-    def prefixes(self) -> Mapping[str, str]:
-        """What most columns of each table begin with."""
-        tables = self.catalogue.tables
-        return {table.name: prefix_of(table.by_name) for table in tables}
+    def columns(self) -> Mapping[str, Sequence[Column]]:
+        """The columns of each table, with what they mean and where they lead to."""
+        return {table.name: [*self._columns(table)] for table in self.catalogue.tables}
 
-    @cached_property
-    def references(self) -> Mapping[str, Mapping[str, Reference]]:
-        """Where the columns of each table lead to, by declared keys or by names."""
-        every = {}
-        for table in self.catalogue.tables:
-            guesses = ((c.name, self._guess(table, c)) for c in table.columns)
-            leading = {name: guess for name, guess in guesses if guess}
-            for key in table.foreign_keys:
-                other = self.catalogue.by_name.get(key.table)
-                if other is not None and len(key.columns) == 1:
-                    leading[key.columns[0]] = Reference(other, key.referred[0])
-            every[table.name] = leading
-        return every
-
-    def columns(self, table: Table, alias: str = "") -> list[Column]:
-        """Return the columns of a table that a slot could hold."""
-        refers = self.references[table.name]
-        return [
-            Column(
-                table,
-                c,
-                f"{alias}.{c.written}",
-                self._words(table, c),
-                refers.get(c.name),
-            )
-            for c in table.columns
-            if c.holds is not Holds.OTHER
-        ]
-
-    def _words(self, table: Table, column: TableColumn) -> Words:
-        words = meanings_of(column.name, self.prefixes[table.name])
-        # The status that most tables have is that of a row.
-        is_of_row = "status" in all_of(words) and column.name in self._common
-        return (*words, frozenset({"other"})) if is_of_row else words
+    def _columns(self, table: Table) -> Iterator[Column]:
+        prefix, declared = prefix_of(table.by_name), dict[str, Reference]()
+        for key in table.foreign_keys:
+            other = self.catalogue.by_name.get(key.table)
+            if other is not None and len(key.columns) == 1:
+                declared[key.columns[0]] = Reference(other, key.referred[0])
+        for column in table.columns:
+            words, name = meanings_of(column.name, prefix), column.name
+            # The status that most tables have is that of a row.
+            if name in self._common and "status" in all_of(words):
+                words = (*words, frozenset({"other"}))
+            leads_to = declared.get(name) or self._guess(table, column, prefix)
+            select = f"{alias_of(table)}.{column.written}"
+            yield Column(table, column, select, words, leads_to)
 
     def links(self, table: Table) -> Iterator[tuple[Column, Reference]]:
         """Yield the columns of a table by which one row of another can be joined."""
-        columns = {c.name: c for c in self.columns(table, alias_of(table))}
-        for other in self.catalogue.tables:
-            for name, back in self.references[other.name].items():
-                if back.table == table != other and other.is_unique(name):
-                    reference = Reference(other, name, back.note)
-                    yield columns[back.column], reference
-        yield from ((c, c.refers) for c in columns.values() if c.refers)
+        own = {column.name: column for column in self.columns[table.name]}
+        yield from ((column, column.refers) for column in own.values() if column.refers)
+        for back in (column for of in self.columns.values() for column in of):
+            to = back.refers
+            if to and to.table == table != back.table and back.is_unique:
+                yield own[to.column], Reference(back.table, back.name, to.note)
 
     def contents(self, table: Table) -> frozenset[str]:
         """Return what the columns of a table mean, also by the tables they lead to."""
         every = set[str]()
-        for column in self.columns(table):
+        for column in self.columns[table.name]:
             refers = self.names[column.refers.table.name] if column.refers else ()
             meanings = all_of((*column.words, *refers))
             if not meanings & {"other", "audit", "changed"}:
@@ -237,8 +220,10 @@ class Structure:
         # The first with a name has it.
         return {name: key for name, key in reversed(names) if name not in ("", "id")}
 
-    def _guess(self, table: Table, column: TableColumn) -> Reference | None:
-        words = words_of(column.name, self.prefixes[table.name])
+    def _guess(
+        self, table: Table, column: TableColumn, prefix: str
+    ) -> Reference | None:
+        words = words_of(column.name, prefix)
         words = [word for word in words if not fit(meanings_of(word), "number")]
         ends = [_singular(words[skipped:]) for skipped in range(len(words))]
         for name in (*ends[:1], column.name.lower(), *ends[1:]):
@@ -304,21 +289,17 @@ def _best_tables(
     """
     (role, wanted), scores = _TABLES[kind], dict[str, float]()
     chosen = [table for of in choices.values() for table in of]
-    columns = [column for table in chosen for column in structure.columns(table)]
+    columns = (column for table in chosen for column in structure.columns[table.name])
+    keys = [c.refers for c in columns if c.refers and "other" not in all_of(c.words)]
     for table in structure.catalogue.tables:
         words, contents = structure.names[table.name], structure.contents(table)
         is_about_others = any(w - _NEUTRAL and role not in w for w in words)
         is_person = kind is ORGANIZATION and contents & {"birth", "given", "family"}
-        if is_about_others or is_person or table in chosen:
-            continue
-        keys = [
-            c.refers for c in columns if c.refers and not all_of(c.words) & {"other"}
-        ]
-        led = [2 if key.note else 3 for key in keys if key.table == table]
-        own = sum(role in word for word in words) / max(1, len(words))
-        scores[table.name] = (
-            max(led, default=0) + len(wanted & contents) + _ENOUGH * own
-        )
+        if not (is_about_others or is_person or table in chosen):
+            led = [2 if key.note else 3 for key in keys if key.table == table]
+            own = sum(role in word for word in words) / max(1, len(words))
+            score = max(led, default=0) + len(wanted & contents) + _ENOUGH * own
+            scores[table.name] = score
     names = sorted(scores, key=lambda name: -scores[name])
     return [structure.catalogue.by_name[n] for n in names if scores[n] >= _ENOUGH]
 
@@ -371,8 +352,9 @@ class RowsReader:
     def _rows(self, kind: ResourceType, table: Table) -> Rows:
         """Return the rows of a section, with what keys join to its table."""
         rows = self._without_deleted(kind, table, *key_of(table))
-        stays = (self.structure.references[stay.name] for stay in self._choices[STAY])
-        led = [r.column for of in stays for r in of.values() if r.table == table]
+        stays = (self.structure.columns[stay.name] for stay in self._choices[STAY])
+        keys = [column.refers for of in stays for column in of if column.refers]
+        led = [key.column for key in keys if key.table == table]
         if led and led[0] != rows.id:
             rows = replace(rows, id=led[0], id_note="other tables lead to it")
         columns, owners = [*rows.columns], [table]
@@ -401,8 +383,14 @@ class RowsReader:
         join = f"LEFT JOIN {other.written} {alias} ON {alias}.{key} = {own.select}"
         note = reference.note or f"of {other.name}"
         return [
-            replace(c, join=join, note=note, renamed=_renamed(other.bare, c.name))
-            for c in self.structure.columns(other, alias)
+            replace(
+                column,
+                select=f"{alias}.{column.source.written}",
+                join=join,
+                note=note,
+                renamed=_renamed(other.bare, column.name),
+            )
+            for column in self.structure.columns[other.name]
         ]
 
     def _label(self, own: Column, to: Reference, joined: Iterable[Column]) -> Column:
@@ -425,7 +413,7 @@ class RowsReader:
         words = (*own.words, *self.structure.names[table.name])
         is_other = all_of(words) & {"other", "hospital", "audit", "changed"}
         contents = self.structure.contents(table) & _TABLES[PATIENT][1]
-        enough = 1 if own.table.is_unique(own.source.name) else 2
+        enough = 1 if own.is_unique else 2
         named = self._choices.get(PATIENT, ())
         return table in named or (len(contents) >= enough and not is_other)
 
@@ -433,10 +421,12 @@ class RowsReader:
         """Return the tables whose rows refer to patients by their id."""
         children = []
         for table in self.structure.catalogue.tables:
-            references = self.structure.references[table.name].items()
-            keys = [(name, r.note) for name, r in references if r.table in owners]
+            columns = self.structure.columns[table.name]
+            keys = [c for c in columns if c.refers and c.refers.table in owners]
             if keys and table not in (*owners, *self._own_tables) and not table.is_view:
-                children.append(self._without_deleted(PATIENT, table, *keys[0]))
+                note = keys[0].refers.note if keys[0].refers else ""
+                rows = self._without_deleted(PATIENT, table, keys[0].name, note)
+                children.append(rows)
         return children
 
     def _without_deleted(
@@ -444,7 +434,7 @@ class RowsReader:
     ) -> Rows:
         """Return the rows of a table, without those that are marked as deleted."""
         alias, words = alias_of(table), self.structure.names[table.name]
-        columns = self.structure.columns(table, alias)
+        columns = self.structure.columns[table.name]
         rows = Rows(
             kind, table, words, columns, id, note, f"FROM {table.written} {alias}"
         )
