@@ -136,8 +136,9 @@ class Evidence:
     """Fills the slots of sections; `hospital` is the id of the only one, "" for none."""
 
     database: Database
+    dialect: str
     sections: Mapping[ResourceType, Sequence[Rows]]
-    hospital: str = ""
+    hospital: str
 
     def parts(self) -> Mapping[ResourceType, Sequence[Part]]:
         """Return the sections with their fields."""
@@ -169,9 +170,7 @@ class Evidence:
                 candidates = names[:_MOST_CANDIDATES]
                 fields[slot.name] = Field(slot, candidates=candidates, table=table)
         if "status" in fields and fields["status"].column is None:
-            fields["status"] = _derived(
-                fields["status"], fields["start"], fields["end"]
-            )
+            fields["status"] = self._derived(**fields)
         return [*fields.values()]
 
     def _column(
@@ -249,6 +248,24 @@ class Evidence:
         except (SourceDataError, SourceTimedOutError, ValueError):
             return ()
 
+    def _derived(
+        self, status: Field, start: Field, end: Field, **_others: Field
+    ) -> Field:
+        """Return a status that follows from start and end, open where they are."""
+        holds = {times.column.holds for times in (start, end) if times.column}
+        # Only PostgreSQL compares `:now` with an instant (mappings/README.md).
+        is_comparable = Holds.INSTANT not in holds or self.dialect == "postgresql"
+        if not (start.column and end.column and is_comparable):
+            return status
+        begin, finish = start.column.select, end.column.select
+        now = ":today" if Holds.DATE in holds else ":now"
+        select = f"CASE WHEN {begin} > {now} THEN 'planned' WHEN {finish} <= {now}"
+        select += " THEN 'finished' ELSE 'in-progress' END"
+        column = replace(start.column, select=select, renamed="derived_status")
+        codes = [CodeCount(code, 0) for code in STATUSES.split()]
+        note = "no column holds it: derived from start and end"
+        return replace(status, column=column, codes=codes, note=note)
+
     def _items(self, rows: Rows) -> Mapping[str, Sequence[Part]]:
         """Return items from the columns of a section, else from a table that refers to it."""
         items = dict[str, Sequence[Part]]()
@@ -304,20 +321,6 @@ def _by_type(slot: Slot, times: Sequence[Column]) -> tuple[Column | None, str]:
         times = [column for column in times if "end" not in all_of(column.words)][:1]
     is_clear = slot.name in ("start", "end") and len(times) == 1
     return (times[0], "by its type: no other time is left") if is_clear else (None, "")
-
-
-def _derived(status: Field, start: Field, end: Field) -> Field:
-    """Return a status that follows from start and end, open where they are."""
-    if start.column is None or end.column is None:
-        return status
-    begin, finish = start.column.select, end.column.select
-    now = ":today" if Holds.DATE in (start.column.holds, end.column.holds) else ":now"
-    select = f"CASE WHEN {begin} > {now} THEN 'planned' WHEN {finish} <= {now}"
-    select += " THEN 'finished' ELSE 'in-progress' END"
-    column = replace(start.column, select=select, renamed="derived_status")
-    codes = [CodeCount(code, 0) for code in STATUSES.split()]
-    note = "no column holds it: derived from start and end"
-    return replace(status, column=column, codes=codes, note=note)
 
 
 def only_hospital(

@@ -38,7 +38,7 @@ given: given first firstname fname forename prenom vorname
 prefix: title civilit prefix anrede titel titolo tratam
 name: name nom nome nomb bezeich label libell denomin raison ragione razon razao
 number: number no num nr numer numme ref
-identifiers: identifier identifian identifica kennung ipp mrn npi finess
+identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul
 code: code codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
@@ -46,7 +46,7 @@ phone: phone tel telef telep mobil cell movil celul
 email: mail email courriel correo
 lines: street address addr line ligne rue adress strass indiriz direcc endere
 city: city town commun ville ort stadt comun citta ciudad municip cidad local
-postal_code: postal zip postc plz cap cep
+postal_code: postal zip postc plz cap cep cp
 country: country pays land paese pais
 replaced_by: merg replac surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled

@@ -128,7 +128,7 @@ def _of_database(
             tables = dict(zip(ResourceType, named, strict=True))
             rows = RowsReader(structure, tables).sections()
             id, name = only_hospital(database, rows)
-            sections = Evidence(database, rows, id).parts()
+            sections = Evidence(database, catalogue.dialect, rows, id).parts()
             text = text_of(sections, variable, name or "My hospital")
             return text, (MAY_WRITE,) if database.may_write() else ()
     except AddressError as error:
