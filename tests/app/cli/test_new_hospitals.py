@@ -199,3 +199,64 @@ def test_the_structure_of_a_german_hospital(new_url: NewUrl, tmp_path: Path) -> 
     # A row that is left out is a question.
     assert "WHERE f.ADM_GELOESCHT IS NOT TRUE" in text
     assert "# ? rows whose f.ADM_GELOESCHT is true are left out" in text
+
+
+CARE = """
+CREATE TABLE care_ward (nr INTEGER PRIMARY KEY, ward_id VARCHAR(9), status VARCHAR(9));
+CREATE TABLE care_person (pid INTEGER PRIMARY KEY, name_last VARCHAR(20), name_first VARCHAR(20),
+  date_birth DATE, sex CHAR(1), phone_1_nr VARCHAR(20), status VARCHAR(9));
+CREATE TABLE care_class (nr INTEGER PRIMARY KEY, status VARCHAR(9));
+CREATE TABLE care_encounter (encounter_nr INTEGER PRIMARY KEY, pid INTEGER, encounter_date DATETIME,
+  encounter_class_nr INTEGER, encounter_status VARCHAR(9), current_ward_nr INTEGER,
+  discharge_date DATE, discharge_datetime DATETIME, modify_time DATETIME, status VARCHAR(9))
+"""
+
+
+def test_a_hospital_without_keys_or_options(new_url: NewUrl, tmp_path: Path) -> None:
+    url = new_url("sqlite")
+    engine = writing(url)
+    with engine.begin() as connection:
+        for statement in CARE.split(";\n"):
+            connection.execute(sa.text(statement))
+    engine.dispose()
+    file = yaml.safe_load(written(url, tmp_path))
+    stays, patients = file["encounter"], file["patient"]
+    columns = {name: field["from"] for name, field in stays["fields"].items()}
+    # The status that most tables have is that of a row.
+    assert columns["status"] == "encounter_status"
+    # Of a day and a time with equal names the time is taken.
+    assert (columns["start"], columns["end"]) == (
+        "encounter_date",
+        "discharge_datetime",
+    )
+    assert (columns["id"], columns["visit_number"]) == ("encounter_nr", "encounter_nr")
+    assert (columns["class"], columns["patient_id"]) == ("encounter_class_nr", "pid")
+    # A guessed key to a ward says its code.
+    assert re.search(
+        r"JOIN care_ward (\w+) ON \1\.nr = c\.current_ward_nr", stays["rows"]
+    )
+    assert "FROM care_person c" in patients["rows"]
+    assert patients["fields"]["telecoms"][0]["value"] == {"from": "phone_1_nr"}
+
+
+INSTANTS = {"postgresql": "TIMESTAMP WITH TIME ZONE", "mariadb": "TIMESTAMP NULL"}
+
+
+@pytest.mark.parametrize("kind", INSTANTS)
+def test_a_status_follows_from_instants_where_they_can_be_compared(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url(kind)
+    engine = writing(url)
+    time, key = INSTANTS[kind], "UUID" if kind == "postgresql" else "INTEGER"
+    with engine.begin() as connection:
+        ward = f"CREATE TABLE ward (ward_id {key} PRIMARY KEY, code VARCHAR(9))"
+        connection.execute(sa.text(ward))
+        columns = f"id INTEGER PRIMARY KEY, date_start {time}, date_end {time}"
+        leads = f"ward {key}, FOREIGN KEY (ward) REFERENCES ward (ward_id)"
+        connection.execute(sa.text(f"CREATE TABLE stays ({columns}, {leads})"))
+    engine.dispose()
+    stays = yaml.safe_load(written(url, tmp_path))["encounter"]
+    assert ("status" in stays["fields"]) is (kind == "postgresql")
+    # A key of any type can be followed.
+    assert stays["fields"]["functional_unit"] == {"from": "ward_code"}
