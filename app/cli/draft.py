@@ -106,8 +106,10 @@ def _field(field: Field) -> Iterator[str]:
         yield f"{name}: {_text(field.constant)}{mark}"
     elif column := field.column:
         is_day = column.holds is Holds.DATE and field.slot.kind is Kind.TIME
+        # A stay of one day does not end before it starts.
+        time = "23:59" if field.slot.name == "end" else "00:00"
         options["from"] = _text(column.name)
-        options["at"] = '"00:00"' if is_day else ""
+        options["at"] = f'"{time}"' if is_day else ""
         options["absent"] = json.dumps(field.absent) if field.absent else ""
         value = f"[{_flow(options)}]" if field.slot is LINES else _flow(options)
         yield f"{name}: {value}{mark}"

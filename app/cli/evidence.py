@@ -164,6 +164,9 @@ class Evidence:
                 columns = [each for each in columns if each != column]
             else:
                 # What a key leads to says most.
+                if slot.name in REFERS:
+                    keys = {c.holds for c in rows.columns if c.name == rows.id}
+                    fitting = [column for column in fitting if column.holds in keys]
                 names = [c.name for c in fitting if c.refers and not c.join]
                 names += [c.name for c in fitting if not c.refers and not c.join]
                 table = _table_name(rows, slot) if slot.takes else ""

@@ -237,7 +237,8 @@ class Structure:
 
 
 def _singular(words: Iterable[str]) -> str:
-    return "_".join(word.removesuffix("s") for word in words)
+    """Return words in one text, whatever their order (`encounter_class_nr`)."""
+    return "_".join(sorted(word.removesuffix("s") for word in words))
 
 
 def key_of(table: Table) -> tuple[str, str]:
