@@ -164,7 +164,7 @@ class Evidence:
                 columns = [each for each in columns if each != column]
             else:
                 # What a key leads to says most.
-                if slot.name in REFERS:
+                if REFERS.get(slot.name) is rows.kind:
                     keys = {c.holds for c in rows.columns if c.name == rows.id}
                     fitting = [column for column in fitting if column.holds in keys]
                 names = [c.name for c in fitting if c.refers and not c.join]

@@ -301,7 +301,7 @@ def _best_tables(
             own = sum(role in word for word in words) / max(1, len(words))
             score = max(led, default=0) + len(wanted & contents) + _ENOUGH * own
             scores[table.name] = score
-    names = sorted(scores, key=lambda name: -scores[name])
+    names = sorted(scores, key=lambda name: (-scores[name], len(name)))
     return [structure.catalogue.by_name[n] for n in names if scores[n] >= _ENOUGH]
 
 
