@@ -90,12 +90,11 @@ def _item(item: Part) -> Iterator[str]:
 
 def _select(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
     """Yield `rows` with a SELECT, a line for each column."""
-    first, *others = dict.fromkeys(column.selected for column in columns) or ["*"]
+    listed = dict.fromkeys(column.selected for column in columns) or ["*"]
     joins = dict.fromkeys(column.join for column in columns if column.join)
-    yield from ("rows: |", f"  SELECT {first}{',' if others else ''}")
-    yield from _indented((f"{each}," for each in others[:-1]), 9)
-    yield from _indented(others[-1:], 9)
-    yield from _indented(filter(None, (rows.start, *joins, rows.where)), 2)
+    select = ",\n       ".join(listed).splitlines()
+    yield from ("rows: |", f"  SELECT {select[0]}")
+    yield from _indented(filter(None, (*select[1:], rows.start, *joins, rows.where)), 2)
 
 
 def _field(field: Field) -> Iterator[str]:
