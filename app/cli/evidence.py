@@ -19,7 +19,8 @@ from app.cli.tables import ORGANIZATION, PATIENT, TEXTS, TIMES, Column, Rows, be
 _TYPES = {
     **dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS),
     **dict.fromkeys((Kind.CODE, Kind.FLAG), TEXTS | {Holds.FLAG}),
-    **dict.fromkeys((Kind.TIME, Kind.DATE), TIMES),
+    Kind.TIME: TIMES,
+    Kind.DATE: TIMES | {Holds.TEXT},
     **dict.fromkeys((Kind.TEXT, Kind.PARTS), frozenset({Holds.TEXT})),
 }
 """What a column may hold to fill a slot of a kind."""
@@ -31,7 +32,7 @@ _WORDS = {
     "organization_id": "~hospital",
     "last_updated": "changed",
     "gender": "sex",
-    "birth_date": "birth",
+    "birth_date": "~birth",
     "deceased": "death",
     "deceased_at": "death",
     "name": "=name, hospital name, name",

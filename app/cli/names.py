@@ -48,7 +48,7 @@ lines: street address addr line ligne rue adress strass indiriz direcc endere
 city: city town commun ville ort stadt comun citta ciudad municip cidad local
 postal_code: postal zip postc plz cap cep cp
 country: country pays land paese pais
-replaced_by: merg replac surviv fusion zusammen sostit unific
+replaced_by: merg replac link surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
 part_of: parent part
 other: other autre guard mother father kin referr provid physic doctor profes employ insur user
