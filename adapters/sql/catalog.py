@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeEngine
 
 from adapters.contract import SourceDataError, SourceTimedOutError
 from adapters.mapping.problems import did_you_mean
-from adapters.mapping.values import LONGEST_CODE, as_text
+from adapters.mapping.values import as_text
 from adapters.sql.dialects.base import Dialect
 from adapters.sql.engine import Database
 
@@ -41,15 +41,12 @@ class Holds(StrEnum):
 class TableColumn:
     """A column of a table or view.
 
-    `written` is its name as a statement has to write it. `length` is None where a text may
-    have any; `choices` are the values of an enumeration.
+    `written` is its name as a statement has to write it.
     """
 
     name: str
     written: str
     holds: Holds
-    length: int | None = None
-    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +166,9 @@ class _Reader:
         return frozenset(row[0] for row in rows)
 
     def _column(self, column: Any) -> TableColumn:
-        type_: TypeEngine[Any] = column["type"]
-        length = getattr(type_, "length", None)
-        return TableColumn(
-            name=str(column["name"]),
-            written=self._written(str(column["name"])),
-            holds=_holds(type_, self._connection.dialect.name),
-            length=length if isinstance(length, int) else None,
-            choices=tuple(getattr(type_, "enums", ())),
-        )
+        name = str(column["name"])
+        holds = _holds(column["type"], self._connection.dialect.name)
+        return TableColumn(name, self._written(name), holds)
 
     def _written(self, name: str, schema: str | None = None) -> str:
         preparer = self._connection.dialect.identifier_preparer
@@ -235,11 +226,8 @@ def _unique(
 MOST_CODES = 60
 """A column with more different values holds no codes."""
 
-_FEW, _OFTEN = 5, 3
-"""More different values than a few are codes where each has so many rows."""
-
-_LONG = 60
-"""How much of a text is measured."""
+LONGEST_CODE = 40
+"""A column with a longer text holds no codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,26 +239,30 @@ class CodeCount:
 
 
 def code_counts(
-    database: Database, table: Table, column: str, *, often: bool = False
+    database: Database, table: Table, column: str
 ) -> tuple[CodeCount, ...] | None:
     """Return the codes of a column, those with the most rows first.
 
-    None where the column holds something else: too many values, too long ones or, with
-    `often`, too few rows for each; and where the database takes too long to count. Values
-    are counted first: of a column that holds something else none is read. Codes that differ
-    in case are two codes, whatever the database's collation says.
+    None where the column holds something else: too many values, or too long ones; and where
+    the database takes too long to count. Values are counted first: of a column that holds
+    something else none is read. Codes that differ in case are two codes, whatever the
+    database's collation says.
     """
     cell: sa.ColumnElement[Any] = sa.column(column)
     if table.by_name[column].holds is Holds.TEXT:
         cell = database.dialect.exact(sa.column(column, sa.String()))
     rows = sa.table(table.bare, schema=table.schema)
+    text = sa.func.rtrim(sa.cast(cell, sa.String(LONGEST_CODE + 1)))
+    figures = (sa.func.count(cell.distinct()), sa.func.max(sa.func.char_length(text)))
     try:
-        if not _are_codes(database, rows, cell, often=often):
+        ((values, longest),) = database.fetch(sa.select(*figures).select_from(rows))
+        if values > MOST_CODES or (longest or 0) > LONGEST_CODE:
             return None
         counted = sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
-        values = database.fetch(counted.limit(MOST_CODES + 2))
         counts = [
-            CodeCount(as_text(value), n) for value, n in values if value is not None
+            CodeCount(as_text(value), number)
+            for value, number in database.fetch(counted.limit(MOST_CODES + 2))
+            if value is not None
         ]
     except (SourceTimedOutError, SourceDataError, ValueError):
         return None
@@ -278,22 +270,3 @@ def code_counts(
     if len(counts) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
         return None
     return tuple(sorted(counts, key=lambda count: (-count.rows, count.code)))
-
-
-def _are_codes(
-    database: Database,
-    rows: sa.TableClause,
-    cell: sa.ColumnElement[Any],
-    *,
-    often: bool,
-) -> bool:
-    text = sa.func.rtrim(sa.cast(cell, sa.String(_LONG)))
-    figures = (
-        sa.func.count(cell),
-        sa.func.count(cell.distinct()),
-        sa.func.max(sa.func.char_length(text)),
-    )
-    statement = sa.select(*figures).select_from(rows)
-    ((filled, values, longest),) = database.fetch(statement)
-    is_rare = often and values > _FEW and filled < _OFTEN * values
-    return values <= MOST_CODES and (longest or 0) <= LONGEST_CODE and not is_rare

@@ -1,4 +1,4 @@
-"""What the names of columns say: the words of six languages, and the slots that they fit.
+"""What names of tables and columns mean, by words of six languages.
 
 All of it is a guess: `encounters mapping new` marks what it takes from here.
 """
@@ -6,25 +6,25 @@ All of it is a guess: `encounters mapping new` marks what it takes from here.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 
-from adapters.sql.catalog import CodeCount, Holds, Table
+Words = tuple[frozenset[str], ...]
+"""What each word of a name means."""
 
 # English, French, German, Italian, Spanish and Portuguese. A stem of four letters or more is the
 # beginning of a word, a shorter one is all of it.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
-stay: estanci internam atendim
-patient: patient pat pid malade pazient pacient
+stay: estanci internam atendim inpatient hospitali
+patient: patient pat pid malade pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
 unit: unit ward depart dept location servic uf pavillon station abteil repart unidad enfermar
 class: class type kind categ art typ tipo genre regime
 status: status state statut etat zustand stato estado situac
 start: start begin began admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
 start: checked hospitaliz von desde
-end: end endtime ended stop discharg exit sortie fin entlass ende dimiss uscita alta salida egres
+end: end endtime ended stop disch exit sortie fin entlass ende dimiss uscita alta salida egres
 end: saida bis
 planned: plan expect prev sched appoint book onset geplant erwart previst agend
 audit: creat crea cree cria insert added regist erstell angelegt erfasst delet void
@@ -38,7 +38,7 @@ given: given first firstname fname forename prenom vorname
 prefix: title civilit prefix anrede titel titolo tratam
 name: name nom nome nomb bezeich label libell denomin raison ragione razon razao
 number: number no num nr numer numme ref
-identifiers: identifier identifian identifica kennung ipp mrn
+identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul
 code: code codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
@@ -46,13 +46,13 @@ phone: phone tel telef telep mobil cell movil celul
 email: mail email courriel correo
 lines: street address addr line ligne rue adress strass indiriz direcc endere
 city: city town commun ville ort stadt comun citta ciudad municip cidad local
-postal_code: postal zip postc plz cap cep
+postal_code: postal zip postc plz cap cep cp
 country: country pays land paese pais
-replaced_by: merg replac surviv fusion zusammen sostit unific
+replaced_by: merg replac link surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
-part_of: parent
+part_of: parent part
 other: other autre guard mother father kin referr provid physic doctor profes employ insur user
-other: reason reaso motif previous nation
+other: reason reaso motif previous nation marital vital billing payment expire caus
 """
 _NOISE = frozenset(
     {
@@ -61,32 +61,6 @@ _NOISE = frozenset(
     }
 )
 """Words that tell what a type or a key tells."""
-
-_PATTERNS = {
-    "visit_number": "stay number, =stay, number, =code, =name",
-    "patient_id": "patient",
-    "functional_unit": "unit",
-    "organization_id": "hospital",
-    "last_updated": "changed",
-    "gender": "sex",
-    "birth_date": "birth",
-    "deceased": "death",
-    "deceased_at": "death",
-    "name": "=name, hospital name, name",
-    "family": "family, name",
-    "given": "given, =name",
-    "identifiers": "identifiers, patient number, number",
-    "value": "=value, =identifiers, =number, =code",
-    "system": "class",
-    "code": "=code, unit code, =number",
-    "label": "=code, class code, =name, class name",
-}
-"""By slot the meanings that the name of its column needs, the best first; `=` allows no other.
-
-A slot that is not here needs the meaning with its own name.
-"""
-
-_AUDIT = frozenset({"audit", "changed", "planned", "birth"})
 
 
 @cache
@@ -104,80 +78,42 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)
     words = [word.lower() for word in words]
-    words = words[1:] if words[:1] == [prefix] else words
+    words = words[1:] if words[:1] == [prefix] and words[1:] else words
     return [word for word in words if word not in _NOISE]
 
 
-def meanings_of(name: str, prefix: str = "") -> tuple[frozenset[str], ...]:
+def meanings_of(name: str, prefix: str = "") -> Words:
     """Return what each word of a name means."""
     return tuple(_meanings(word) for word in words_of(name, prefix))
 
 
-def prefix_of(table: Table) -> str:
-    """Return the word that most columns begin with (`ADM_`), "" where there is none."""
-    names = [re.split(r"[_\W]", column.name.lower()) for column in table.columns]
-    firsts = Counter(words[0] for words in names if len(words) > 1)
+def prefix_of(names: Iterable[str]) -> str:
+    """Return the word that most names begin with (`ADM_`), "" where there is none."""
+    split = [re.split(r"[_\W]", name.lower()) for name in names]
+    firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = next(iter(firsts.most_common(1)), ("", 0))
-    return word if number >= max(3, 0.6 * len(names)) else ""
+    return word if number >= max(3, 0.6 * len(split)) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the rows of a section.
+def all_of(words: Words) -> frozenset[str]:
+    """Return all that a name means."""
+    return frozenset[str]().union(*words)
 
-    `words` are the meanings of each word of its name, `select` is what a SELECT says for
-    it, after a `join`, and `written` its name there. `refers` is the table.column that it
-    leads to, `note` what is open. `absent` are times that stand for none. `counts` returns
-    its codes, None where it holds something else; those that fewer than `fewest` rows share
-    are not written.
+
+def fit(words: Words, patterns: str) -> tuple[int, int] | None:
+    """Return how well a name fits, the lowest best; None where it does not.
+
+    Patterns are meanings that it needs, the best first: `=code, unit code`. After `=` it has
+    no other word, after `~` none that means something else.
     """
-
-    name: str
-    holds: Holds
-    words: tuple[frozenset[str], ...]
-    counts: Callable[[], Sequence[CodeCount] | None]
-    select: str
-    written: str
-    refers: str = ""
-    note: str = ""
-    join: str = ""
-    is_key: bool = False
-    absent: tuple[str, ...] = ()
-    fewest: int = 5
-
-    @property
-    def meanings(self) -> frozenset[str]:
-        """All that its name means."""
-        return frozenset[str]().union(*self.words)
-
-    @property
-    def selected(self) -> str:
-        """What a SELECT lists for it."""
-        is_own = self.select.endswith(f".{self.written}")
-        return self.select if is_own else f"{self.select} AS {self.written}"
-
-    @property
-    def is_audit(self) -> bool:
-        """Whether it holds a time of the row itself, or one that is only planned."""
-        return bool(self.meanings & _AUDIT)
-
-    def rank(self, patterns: str) -> tuple[int, int] | None:
-        """Return how well the name fits, the lowest best; None where it does not."""
-        for place, pattern in enumerate(patterns.split(", ")):
-            wanted = set(pattern.removeprefix("=").split())
-            others = sum(not word & wanted for word in self.words)
-            is_strict = pattern.startswith("=") and others
-            if wanted <= self.meanings and not is_strict:
-                return None if "other" in self.meanings else (place, others)
+    meanings = all_of(words)
+    if "other" in meanings:
         return None
-
-
-def best(columns: Iterable[Column], slot: str) -> tuple[Column | None, str]:
-    """Return the column whose name fits a slot best, and what is open about the choice."""
-    patterns = _PATTERNS.get(slot, slot)
-    ranked = [(rank, c) for c in columns if (rank := c.rank(patterns)) is not None]
-    ranked.sort(key=lambda each: each[0])
-    if not ranked:
-        return None, ""
-    others = [c.name for rank, c in ranked[1:4] if rank[0] == ranked[0][0][0]]
-    return ranked[0][1], f"by its name{', or ' if others else ''}{', '.join(others)}"
+    for place, pattern in enumerate(patterns.split(", ")):
+        wanted = {*pattern.lstrip("=~").split()}
+        # Of a number nothing else needs to be said.
+        others = [word for word in words if not word & {*wanted, "number"}]
+        is_strict = pattern.startswith("=") or (pattern.startswith("~") and any(others))
+        if wanted <= meanings and not (is_strict and others):
+            return place, len(others)
+    return None

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from adapters import open_adapter
-from adapters.contract import AdapterError
+from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.catalog import read_catalogue
@@ -33,8 +33,9 @@ from app.cli.check import (
     print_json,
 )
 from app.cli.draft import text_of
+from app.cli.evidence import Evidence, only_hospital
 from app.cli.fhir import draft_of_server
-from app.cli.tables import sections_of
+from app.cli.tables import RowsReader, Structure
 
 MAY_WRITE = (
     "this account may change tables: the service needs one that may only read"
@@ -122,8 +123,13 @@ def _of_database(
     try:
         with closing(Database(url, _QUERY_SECONDS, 1)) as database:
             catalogue = read_catalogue(database, options.schema)
-            sections, name = sections_of(options, database, catalogue)
-            text = text_of(sections, variable, name)
+            structure = Structure(catalogue)
+            named = (options.stay, options.patient, options.organization)
+            tables = dict(zip(ResourceType, named, strict=True))
+            rows = RowsReader(structure, tables).sections()
+            id, name = only_hospital(database, rows)
+            sections = Evidence(database, catalogue.dialect, rows, id).parts()
+            text = text_of(sections, variable, name or "My hospital")
             return text, (MAY_WRITE,) if database.may_write() else ()
     except AddressError as error:
         message = f"--from is not an address like postgresql://host/database: {error}"

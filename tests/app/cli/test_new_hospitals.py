@@ -3,7 +3,6 @@
 Two are public schemas (tests/app/cli/hospitals), two the demo hospital and GNU Health.
 """
 
-import lzma
 import re
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +13,6 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
-import demo.hospital
 from adapters import open_adapter
 from adapters.contract import (
     EncounterRecord,
@@ -30,7 +28,6 @@ from tests.app.cli import hospitals
 from tests.databases import writing
 from tests.sets import SERVERS
 
-SAMPLE = Path(__file__).parents[2] / "gnuhealth" / "sample.sqlite.xz"
 ENOUGH = 0.7
 
 NewUrl = Callable[[str], str]
@@ -42,13 +39,7 @@ def draft(new_url: NewUrl, tmp_path: Path) -> Callable[[str, str], tuple[str, st
 
     def make(name: str, kind: str = "sqlite") -> tuple[str, str]:
         url = new_url(kind)
-        if name == "gnuhealth":
-            database = Path(url.removeprefix("sqlite:///"))
-            database.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
-        elif name == "demo":
-            demo.hospital.fill(url, 1000)
-        else:
-            hospitals.fill(name, url)
+        hospitals.fill(name, url)
         return url, written(url, tmp_path, *hospitals.KEYS[name]["options"])
 
     return make
@@ -81,14 +72,28 @@ def test_most_slots_are_right_and_no_wrong_one_is_silent(
     assert all(word not in text.replace(":now", "") for word in ("NOW()", "CURRENT_"))
 
 
+@pytest.mark.parametrize("name", ["openemr", "openmrs", "demo"])
+def test_the_tables_are_found_without_options(
+    name: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url("sqlite")
+    hospitals.fill(name, url)
+    text = written(url, tmp_path)
+    score = hospitals.score(text, hospitals.KEYS[name])
+    assert score.silent == ()
+    assert score.share >= ENOUGH, score
+    # Each choice of a table is a question.
+    sections = ("\nencounter:", "\npatient:", "\norganization:")
+    assert text.count("# ? by keys and names this is ") == sum(
+        s in text for s in sections
+    )
+
+
 def test_what_a_draft_reads_is_served(
     draft: Callable[[str], tuple[str, str]], tmp_path: Path
 ) -> None:
     url, text = draft("openmrs")
-    # The open status is answered, and so are codes.
-    text = text.replace(
-        "    id: {from: visit_id}", "    id: {from: visit_id}\n    status: finished"
-    )
+    # Codes are answered.
     text = text.replace("table: {}", "table: {F: female, M: male}", 2).replace(
         "table: {F: female, M: male}", "table: {Inpatient: IMP}", 1
     )
@@ -118,8 +123,6 @@ ENDS: dict[str, dict[str, str]] = {
 }
 """Ends that are none, and what a draft selects for them, by kind of database."""
 
-STATUSES = {"planned": "planned", "in-progress": "in-progress", "finished": "finished"}
-
 
 @pytest.mark.parametrize(
     ("kind", "end"),
@@ -140,16 +143,11 @@ def test_an_end_that_is_none_is_no_end_and_the_derived_status_agrees(
     engine.dispose()
     text = written(url, tmp_path)
     assert ("absent: " in text) is (expected == "s.date_end")
-    # The status that would follow from the times is taken as it is proposed.
-    comments = " ".join(text.replace("#", " ").split())
-    (derived,) = re.findall(r"CASE WHEN s\.date_start > .*? AS status\b", comments)
-    assert f"WHEN {expected} <= :now" in derived
-    file = yaml.safe_load(text)
-    stays = file["encounter"]
-    stays["rows"] = stays["rows"].replace("\nFROM", f", {derived}\nFROM")
-    stays["fields"] |= {"status": {"from": "status", "codes": "states"}}
+    stays = (file := yaml.safe_load(text))["encounter"]
+    # No column holds the status: it is derived.
+    assert re.search(r"status: .*# \? ", text)
+    assert f"WHEN {expected} <= :now" in stays["rows"]
     stays["fields"] |= {"patient_id": "1"}
-    file["codes"] = {"states": {"table": STATUSES}}
     (tmp_path / "answered.yaml").write_text(yaml.safe_dump(file), "utf-8")
     mapping = load_mapping(tmp_path / "answered.yaml", {"PAS_URL": url})
     source = replace(mapping.source, may_write=True)
@@ -201,3 +199,64 @@ def test_the_structure_of_a_german_hospital(new_url: NewUrl, tmp_path: Path) -> 
     # A row that is left out is a question.
     assert "WHERE f.ADM_GELOESCHT IS NOT TRUE" in text
     assert "# ? rows whose f.ADM_GELOESCHT is true are left out" in text
+
+
+CARE = """
+CREATE TABLE care_ward (nr INTEGER PRIMARY KEY, ward_id VARCHAR(9), status VARCHAR(9));
+CREATE TABLE care_person (pid INTEGER PRIMARY KEY, name_last VARCHAR(20), name_first VARCHAR(20),
+  date_birth DATE, sex CHAR(1), phone_1_nr VARCHAR(20), status VARCHAR(9));
+CREATE TABLE care_class (nr INTEGER PRIMARY KEY, status VARCHAR(9));
+CREATE TABLE care_encounter (encounter_nr INTEGER PRIMARY KEY, pid INTEGER, encounter_date DATETIME,
+  encounter_class_nr INTEGER, encounter_status VARCHAR(9), current_ward_nr INTEGER,
+  discharge_date DATE, discharge_datetime DATETIME, modify_time DATETIME, status VARCHAR(9))
+"""
+
+
+def test_a_hospital_without_keys_or_options(new_url: NewUrl, tmp_path: Path) -> None:
+    url = new_url("sqlite")
+    engine = writing(url)
+    with engine.begin() as connection:
+        for statement in CARE.split(";\n"):
+            connection.execute(sa.text(statement))
+    engine.dispose()
+    file = yaml.safe_load(written(url, tmp_path))
+    stays, patients = file["encounter"], file["patient"]
+    columns = {name: field["from"] for name, field in stays["fields"].items()}
+    # The status that most tables have is that of a row.
+    assert columns["status"] == "encounter_status"
+    # Of a day and a time with equal names the time is taken.
+    assert (columns["start"], columns["end"]) == (
+        "encounter_date",
+        "discharge_datetime",
+    )
+    assert (columns["id"], columns["visit_number"]) == ("encounter_nr", "encounter_nr")
+    assert (columns["class"], columns["patient_id"]) == ("encounter_class_nr", "pid")
+    # A guessed key to a ward says its code.
+    assert re.search(
+        r"JOIN care_ward (\w+) ON \1\.nr = c\.current_ward_nr", stays["rows"]
+    )
+    assert "FROM care_person c" in patients["rows"]
+    assert patients["fields"]["telecoms"][0]["value"] == {"from": "phone_1_nr"}
+
+
+INSTANTS = {"postgresql": "TIMESTAMP WITH TIME ZONE", "mariadb": "TIMESTAMP NULL"}
+
+
+@pytest.mark.parametrize("kind", INSTANTS)
+def test_a_status_follows_from_instants_where_they_can_be_compared(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url(kind)
+    engine = writing(url)
+    time, key = INSTANTS[kind], "UUID" if kind == "postgresql" else "INTEGER"
+    with engine.begin() as connection:
+        ward = f"CREATE TABLE ward (ward_id {key} PRIMARY KEY, code VARCHAR(9))"
+        connection.execute(sa.text(ward))
+        columns = f"id INTEGER PRIMARY KEY, date_start {time}, date_end {time}"
+        leads = f"ward {key}, FOREIGN KEY (ward) REFERENCES ward (ward_id)"
+        connection.execute(sa.text(f"CREATE TABLE stays ({columns}, {leads})"))
+    engine.dispose()
+    stays = yaml.safe_load(written(url, tmp_path))["encounter"]
+    assert ("status" in stays["fields"]) is (kind == "postgresql")
+    # A key of any type can be followed.
+    assert stays["fields"]["functional_unit"] == {"from": "ward_code"}

@@ -2,9 +2,10 @@
 
 `openemr.sql` and `openmrs.sql` have the names, types and keys that these systems publish.
 `keys.yaml` says by hand which column belongs into which slot; `score` compares a draft with
-it.
+it, and `python -m tests.app.cli.hospitals` prints the score of each.
 """
 
+import lzma
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,9 +16,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 import yaml
 
+import demo.hospital
 from tests.databases import writing
 
 HERE = Path(__file__).parent
+SAMPLE = HERE.parents[2] / "gnuhealth" / "sample.sqlite.xz"
 KEYS: dict[str, Any] = yaml.safe_load((HERE / "keys.yaml").read_text("utf-8"))
 
 PATIENTS, STAYS = 120, 400
@@ -28,6 +31,13 @@ Rows = list[dict[str, object]]
 
 def fill(name: str, url: str) -> None:
     """Make the tables of a schema in an empty database, and fill them: always the same."""
+    if name == "gnuhealth":
+        file = Path(url.removeprefix("sqlite:///"))
+        file.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+        return
+    if name == "demo":
+        demo.hospital.fill(url, 1000)
+        return
     engine = writing(url)
     rows_by_table = {"openemr": _openemr, "openmrs": _openmrs}[name](Random(1))
     with engine.begin() as connection:
@@ -276,5 +286,8 @@ def _origins(rows: str) -> dict[str, str]:
     for column in listed.split(", "):
         expression, _, name = column.partition(" AS ")
         alias, _, own = expression.partition(".")
-        origins[name or own] = f"{tables[alias]}.{own}"
+        if expression.startswith("CASE"):
+            origins[name] = "computed"
+        else:
+            origins[name or own] = f"{tables[alias]}.{own}"
     return origins
