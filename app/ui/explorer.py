@@ -35,8 +35,7 @@ from adapters.contract import AdapterError, ResourceType
 from adapters.inspection import find_row
 from adapters.mapping.problems import MappingError
 from app.cli.check import MappingFile
-from app.cli.preview import Preview
-from app.cli.rows import MappedRow, in_words, leaves
+from app.cli.trial import Line, TriedRow, leaves, written
 from app.errors import ServiceError
 from app.middleware import log_failure, outcome_for, register_transport, requester
 from app.offer import ResourceOffer
@@ -534,7 +533,7 @@ def see(sealed: str) -> str:
         sealed=sealed,
         resource=resource,
         summary=[(c.title, c.cell(resource)) for c in COLUMNS[kind]],
-        elements=[(path, in_words(value)) for path, value in leaves(resource)],
+        elements=[(path, written(value)) for path, value in leaves(resource)],
         origins=_origins(ResourceType(kind), id) if g.session.is_integrator else None,
         raw=orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode(),
         reply=reply,
@@ -559,7 +558,7 @@ def _unsealed(text: str) -> str:
     return reference
 
 
-def _origins(kind: ResourceType, id: str) -> list[dict[str, Any]] | str:
+def _origins(kind: ResourceType, id: str) -> list[Line] | str:
     """Return where each element comes from: the column, its value, the rule and its line."""
     settings = _explorer().settings
     try:
@@ -567,6 +566,4 @@ def _origins(kind: ResourceType, id: str) -> list[dict[str, Any]] | str:
         row = find_row(file.mapping, kind, id)
     except (MappingError, AdapterError):
         return "The row cannot be read at the moment."
-    preview = Preview(MappedRow.of(file, row), is_redacted=False)
-    lines: list[dict[str, Any]] = preview.as_json()["elements"]  # type: ignore[assignment]
-    return lines
+    return [*TriedRow.of(file, row).elements()]
