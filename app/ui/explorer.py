@@ -258,24 +258,18 @@ def _show_error(error: Exception) -> Response | HTTPException:
 
 def _failure(error: Exception) -> dict[str, Any]:
     """Return what a page shows of an error: the parameter, the text, and what to do."""
-    if isinstance(error, RefusedError):
-        return {
-            "status": error.status,
-            "field": TITLES.get(error.parameter, ""),
-            "text": error.text,
-            "advice": ADVICE.get(error.status, ""),
-            "request_id": error.request_id,
-        }
     failure: dict[str, Any] = {"request_id": request_id()}
-    if isinstance(error, LoginError):
-        text = str(error)
-        return failure | {"status": 403, "text": text, "advice": "Log in again."}
-    outcome = outcome_for(error)
-    if outcome.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log_failure(error, outcome.status)
-    status, advice = outcome.status, ADVICE.get(outcome.status, "")
-    text = outcome.text or ""
-    return failure | {"status": status, "text": text, "advice": advice}
+    if isinstance(error, RefusedError):
+        status, text, failure["request_id"] = error.status, error.text, error.request_id
+        failure["field"] = TITLES.get(error.parameter, "")
+    elif isinstance(error, LoginError):
+        return {**failure, "status": 403, "text": error, "advice": "Log in again."}
+    else:
+        outcome = outcome_for(error)
+        status, text = outcome.status, outcome.text or ""
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            log_failure(error, status)
+    return {**failure, "status": status, "text": text, "advice": ADVICE.get(status, "")}
 
 
 # ------------------------------------------------------------------------------- login
@@ -301,11 +295,9 @@ def login_start() -> BaseResponse:
     if explorer.login is None:
         raise NotFound
     explorer.count_login()
-    started = explorer.login.start()
-    response = redirect(started.url)
-    explorer.sessions.begin(
-        response, state=started.state, nonce=started.nonce, verifier=started.verifier
-    )
+    url, values = explorer.login.start()
+    response = redirect(url)
+    explorer.sessions.begin(response, **values)
     return response
 
 
@@ -317,10 +309,7 @@ def login_done() -> BaseResponse:
         raise NotFound
     if request.args.get("state", "") != session.state:
         raise LoginError("This login was not begun in this browser.")
-    person = explorer.login.finish(request.args, session.nonce, session.verifier)
-    return explorer.begin(
-        person.token, person=person.subject, name=person.name, expires=person.expires
-    )
+    return explorer.begin(**explorer.login.finish(request.args, session))
 
 
 @blueprint.post("/login/token")
