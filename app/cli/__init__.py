@@ -79,7 +79,8 @@ def _run_tool(module: str, options: dict[str, Any], function: str = "run") -> in
         click.echo(error, err=True)
         return CANNOT_RUN
     except AdapterError as error:
-        click.echo(f"the source cannot be read: {error}", err=True)
+        hint = "run encounters mapping check --live"
+        click.echo(f"the source cannot be read: {error}; {hint}", err=True)
         return CANNOT_RUN
     except BrokenPipeError:
         # The reader has enough (`| head`): Python must not flush more into the pipe.
