@@ -87,7 +87,7 @@ class Result:
     """The result of the tests of one mapping file.
 
     `faults` are of the files. `tests` are the cases, each with how it differs from what is
-    expected. `targets` is all that could be touched, `gaps` what was not.
+    expected. `targets` is all that could be touched, `gaps` what was not, by place.
     """
 
     file: Path
@@ -188,10 +188,8 @@ def try_file(named: Path) -> Result:
         return Result(path, findings_of(error))
     coverage = Coverage(file)
     tests = [(case, _differences(file, case, coverage)) for case in cases]
-    every = coverage.targets()
-    gaps = [target for target in every if target.key not in coverage.touched]
-    gaps.sort(key=lambda gap: (gap.mark.file, gap.mark.line, gap.mark.column))
-    return Result(path, findings_of(MappingError(problems)), tests, every, gaps)
+    faults = findings_of(MappingError(problems))
+    return Result(path, faults, tests, coverage.targets, coverage.gaps)
 
 
 def tests_beside(mapping: Path) -> Path:
@@ -707,15 +705,27 @@ class Target(NamedTuple):
 
 
 class Coverage:
-    """What the tests of a mapping file touch: the keys of its targets."""
+    """What the tests of a mapping file can touch, and what they do.
+
+    What a file says that this one extends is for the tests beside that one. A constant of
+    the whole file is one field, however many sections have it.
+    """
 
     def __init__(self, file: MappingFile) -> None:
-        self._file = file
-        self.touched: set[object] = set()
+        own = file.root.mark.file
+        by_key = {t.key: t for t in _targets(file) if t.mark.file == own}
+        self.targets = tuple(by_key.values())
+        self._touched: set[object] = set()
+
+    @property
+    def gaps(self) -> Sequence[Target]:
+        """The targets that nothing has touched, in the order of their places."""
+        gaps = (t for t in self.targets if t.key not in self._touched)
+        return sorted(gaps, key=lambda t: (t.mark.file, t.mark.line, t.mark.column))
 
     def touch_field(self, traced: TracedField) -> None:
         """Count a field that an expectation compares, and the code that it read."""
-        self.touched.add(traced.field.mark)
+        self._touched.add(traced.field.mark)
         if traced.fault is None and traced.cells:
             self._touch_code(traced.field, traced.cells[0][1])
 
@@ -740,9 +750,9 @@ class Coverage:
         if any(token.system for values in tokens for token in values):
             slots.add("visit_number_system")
         for section in sections:
-            self.touched |= {(section.mark, name) for name in names}
+            self._touched |= {(section.mark, name) for name in names}
             if is_sorted:
-                self.touched.add((section.mark, "_sort", query.sort.key))
+                self._touched.add((section.mark, "_sort", query.sort.key))
             for slot, field in section.fields.items():
                 for row in rows.get(section.mark, ()) if field.codes else ():
                     cell = row.get(field.columns[0]) if field.columns else None
@@ -750,42 +760,38 @@ class Coverage:
                     if slot in slots or entry_of(field, cell)[1] in UNSERVED:
                         self._touch_code(field, cell)
 
-    def targets(self) -> Sequence[Target]:
-        """Return everything that the file says and tests can touch, each thing once.
-
-        What a file says that this one extends is for the tests beside that one. A constant
-        of the whole file is one field, however many sections have it.
-        """
-        file, sections = self._file, self._file.mapping.sections
-        every = [target for section in sections for target in self._of(section)]
-        coded = (place.field.codes for s in sections for place in places_of(s))
-        for name in dict.fromkeys(codes.name for codes in coded if codes):
-            codes, group = file.mapping.codes[name], f"codes.{name}"
-            for code in (*codes.table, *([] if codes.otherwise is None else [None])):
-                mark, word = file.code_mark(name, code), code or "otherwise"
-                every.append(Target("code", (name, code), mark, group, word))
-        own = file.root.mark.file
-        return tuple({t.key: t for t in every if t.mark.file == own}.values())
-
-    def _of(self, section: ResourceMapping) -> Iterator[Target]:
-        file, kind = self._file, section.resource_type
-        group = f"{kind}{file.of_source(section)}"
-        # What the type of an identifier says by itself has the mark of the item.
-        items = {item.mark for of in section.items.values() for item in of}
-        for place in places_of(section):
-            mark, name = place.field.mark, place.element.removeprefix(f"{kind}.")
-            if mark not in items:
-                yield Target("field", mark, mark, group, name)
-        offered = file.offered(kind)
-        for name in (name for name in section.parameters if name in offered):
-            mark = file.listed_mark(section, "search", name)
-            yield Target("search parameter", (section.mark, name), mark, group, name)
-        for sort in section.sorts if "_sort" in offered else ():
-            mark = file.listed_mark(section, "sort", sort)
-            yield Target("sort key", (section.mark, "_sort", sort), mark, group, sort)
-
     def _touch_code(self, field: FieldMapping, cell: object) -> None:
         """Count the entry of a code table that a cell goes by."""
         if field.codes is not None:
             code, _ = entry_of(field, cell)
-            self.touched.add((field.codes.name, code))
+            self._touched.add((field.codes.name, code))
+
+
+def _targets(file: MappingFile) -> Iterator[Target]:
+    """Yield everything that a file says and tests can touch."""
+    for section in file.mapping.sections:
+        yield from _of_section(file, section)
+    coded = (place.field.codes for s in file.mapping.sections for place in places_of(s))
+    for name in dict.fromkeys(codes.name for codes in coded if codes):
+        codes, group = file.mapping.codes[name], f"codes.{name}"
+        for code in (*codes.table, *([] if codes.otherwise is None else [None])):
+            mark, word = file.code_mark(name, code), code or "otherwise"
+            yield Target("code", (name, code), mark, group, word)
+
+
+def _of_section(file: MappingFile, section: ResourceMapping) -> Iterator[Target]:
+    kind = section.resource_type
+    group = f"{kind}{file.of_source(section)}"
+    # What the type of an identifier says by itself has the mark of the item.
+    items = {item.mark for of in section.items.values() for item in of}
+    for place in places_of(section):
+        mark, name = place.field.mark, place.element.removeprefix(f"{kind}.")
+        if mark not in items:
+            yield Target("field", mark, mark, group, name)
+    offered = file.offered(kind)
+    for name in (name for name in section.parameters if name in offered):
+        mark = file.listed_mark(section, "search", name)
+        yield Target("search parameter", (section.mark, name), mark, group, name)
+    for sort in section.sorts if "_sort" in offered else ():
+        mark = file.listed_mark(section, "sort", sort)
+        yield Target("sort key", (section.mark, "_sort", sort), mark, group, sort)

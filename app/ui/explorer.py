@@ -192,6 +192,9 @@ def create_explorer(app: Flask) -> Flask:
         words=WORDS,
         see=_see,
         follow=_follow,
+        explained=_explained,
+        snippets=partial(snippets, explorer.settings.base_url),
+        timeline=lambda resources: timeline(resources, datetime.now(UTC)),
         hint=hint,
         encode=partial(json.dumps, ensure_ascii=False),
     )
@@ -398,7 +401,6 @@ def results(id: str) -> str:
     tabs, tab = _tabs(kind), request.args.get("tab", "table")
     if tab not in tabs:
         raise NotFound
-    shown = Results.of(reply.resource)
     columns = request.args.getlist("column")
     places = {name: _place(url) | {"column": columns} for name, url in links.items()}
     return render_template(
@@ -406,7 +408,7 @@ def results(id: str) -> str:
         kind=kind,
         tab=tab,
         tabs=tabs,
-        results=shown,
+        results=Results.of(reply.resource),
         criteria=search.parameters,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
@@ -414,7 +416,6 @@ def results(id: str) -> str:
         steps=places,
         reply=reply,
         stages=STAGES,
-        **_tab(tab, kind, shown, search.parameters),
     )
 
 
@@ -438,21 +439,6 @@ def _tabs(kind: ResourceType) -> Mapping[str, str]:
     hidden = {"timeline"} if kind is not ResourceType.ENCOUNTER else set()
     hidden |= {"how"} if not g.session.is_integrator else set()
     return {name: title for name, title in TABS.items() if name not in hidden}
-
-
-def _tab(
-    tab: str, kind: ResourceType, shown: Results, parameters: Pairs
-) -> dict[str, Any]:
-    """Return what one tab shows, besides the results."""
-    match tab:
-        case "timeline":
-            return {"timeline": timeline(shown.resources, datetime.now(UTC))}
-        case "request":
-            base_url = _explorer().settings.base_url
-            return {"snippets": snippets(base_url, kind, parameters)}
-        case "how":
-            return {"sent": _explained(kind, parameters)}
-    return {}
 
 
 def _follow(value: Any) -> str:
