@@ -210,10 +210,11 @@ class TriedRow:
 
     def elements(self) -> Iterator[Line]:
         """Yield the elements of the resource; without one, what each field holds."""
-        for path, value in leaves(self.resource or {}):
+        resource = self.resource
+        for path, value in leaves(resource or {}):
             if path != "resourceType":
                 yield self._line(path, value, self.origin(path))
-        for traced in self.traced if self.resource is None else ():
+        for traced in self.traced if resource is None else ():
             if traced.is_included and traced.fault:
                 rule = f"a fault: {traced.fault.rule}"
                 origin = Origin(rule, traced, traced.field.mark)
@@ -303,10 +304,9 @@ class TriedRow:
             return None
         text, codes = cell_text(cell), traced.field.codes
         # A fault, and a text that is too long for a code, may be anything (decision 16).
-        is_code = codes is not None and (
-            text in codes.table or len(text) <= LONGEST_CODE
-        )
-        is_known = is_code or (codes is None and traced.fault is None)
+        is_known = traced.fault is None
+        if codes is not None:
+            is_known = text in codes.table or len(text) <= LONGEST_CODE
         is_shown = is_known and not self._is_masked(traced)
         return text if is_shown or not self.redacted else MASK
 
