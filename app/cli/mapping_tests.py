@@ -102,16 +102,19 @@ class Result:
         return sum(bool(findings) for _, findings in self.tests)
 
     @property
-    def summary(self) -> str:
-        """How many tests failed or passed, and how much they touched."""
+    def verdict(self) -> str:
+        """How many tests failed or passed."""
         tests = f"{len(self.tests)} test{'s' * (len(self.tests) != 1)}"
-        failed = f"{self.failed} of {tests} failed" if self.failed else ""
-        coverage = ", ".join(
+        return f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
+
+    @property
+    def touched(self) -> str:
+        """How many targets of each kind were touched, in words."""
+        return ", ".join(
             f"{touched} of {every} {kind}s"
             for kind, (touched, every) in self.coverage.items()
             if every
         )
-        return f"{failed or f'{tests} passed'}; touched {coverage}"
 
     @property
     def coverage(self) -> Mapping[str, tuple[int, int]]:
@@ -136,7 +139,7 @@ class Result:
             names = ", ".join(dict.fromkeys(gap.name for gap in gaps))
             what = f"{kind}{'s' * (len(gaps) > 1)} {names}"
             yield str(gaps[0].finding(severity, what))
-        yield f"{self.file}: {self.summary}"
+        yield f"{self.file}: {self.verdict}; touched {self.touched}"
 
     def as_json(self, severity: Severity) -> dict[str, object]:
         """Return the same for machines."""
