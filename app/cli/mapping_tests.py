@@ -624,9 +624,7 @@ def _compare_request(
     call = question.call((), size)
     parameters = expected.entries.get("parameters")
     named = parameters.entries if isinstance(parameters, Table) else {}
-    every: dict[str, list[str]] = {}
-    for name, value in call.values:
-        every.setdefault(name, []).append(value)
+    every = {n: [v for m, v in call.values if m == n] for n, _ in call.values}
     sent = {
         name: values
         if len(values) > 1 or isinstance(named.get(name), Items)

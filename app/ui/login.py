@@ -56,17 +56,14 @@ class Login:
 
         Raises UnavailableError.
         """
-        kept = {
-            "verifier": secrets.token_urlsafe(48),
-            "nonce": secrets.token_urlsafe(24),
-        }
+        verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
         url, state = self._client().create_authorization_url(
             self._address("authorization_endpoint"),
-            code_verifier=kept["verifier"],
-            nonce=kept["nonce"],
+            code_verifier=verifier,
+            nonce=nonce,
             audience=self._settings.audience,
         )
-        return url, {**kept, "state": state}
+        return url, {"verifier": verifier, "nonce": nonce, "state": state}
 
     def finish(self, query: Mapping[str, str], session: Session) -> dict[str, Any]:
         """Return the session of who logged in, from what the provider added to the address.
