@@ -205,7 +205,7 @@ def test_items_are_numbered_where_several_have_rows(
     )
     status, lines = demo.reported(capsys, tests.replace("NAME", "identifiers"))
     assert status == 1
-    assert "identifiers.1, identifiers.2" in lines[0]
+    assert "identifiers.1, identifiers.2" in "\n".join(lines)
     assert demo.reported(capsys, tests.replace("NAME", "identifiers.1"))[0] == 0
 
 
