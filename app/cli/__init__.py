@@ -64,6 +64,8 @@ def _refuse(error: Exception | str) -> int:
 
 def _run_tool(module: str, options: dict[str, Any], function: str = "run") -> int:
     """Run a tool; `module` is below `app.cli`, or below `app` with a dot before it."""
+    from adapters.contract import AdapterError
+    from adapters.mapping.problems import MappingError
     from app.cli.check import CANNOT_RUN, CannotRunError
 
     try:
@@ -73,8 +75,12 @@ def _run_tool(module: str, options: dict[str, Any], function: str = "run") -> in
             else import_module(f"app.cli.{module}")
         )
         status: int = getattr(tool, function)(SimpleNamespace(**options))
-    except CannotRunError as error:
+    except (CannotRunError, MappingError) as error:
         click.echo(error, err=True)
+        return CANNOT_RUN
+    except AdapterError as error:
+        hint = "run encounters mapping check --live"
+        click.echo(f"the source cannot be read: {error}; {hint}", err=True)
         return CANNOT_RUN
     except BrokenPipeError:
         # The reader has enough (`| head`): Python must not flush more into the pipe.

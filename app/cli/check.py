@@ -68,7 +68,7 @@ class CannotRunError(Exception):
     """The tool cannot do its work; the text says what to do about it."""
 
 
-class NoSectionError(Exception):
+class NoSectionError(CannotRunError):
     """There is no such section; the text says which there are."""
 
 

@@ -82,8 +82,8 @@ class Side:
 
     def __init__(self, stays: Stays | None) -> None:
         self.stays = stays
-        self.valid = self.invalid = 0
         self.rows: dict[str, Row] = {}
+        self.counts: Counter[bool] = Counter()
         self.is_over = False
         self._pages = stays.pages() if stays else iter(())
         self._last = ""
@@ -92,17 +92,13 @@ class Side:
         self.advance()
 
     def advance(self) -> None:
-        """Go on to the next page."""
+        """Go on to the next page, and count its valid and its invalid rows."""
         page = next(self._pages, [])
-        self.rows, self.is_over = {}, not page
-        for row in page:
-            self.rows.setdefault(row.outcome.id, row)
-        valid = sum(row.stay is not None for row in page)
-        self.valid, self.invalid = self.valid + valid, self.invalid + len(page) - valid
-        if self.stays is None or not page:
-            return
-        self._key = page[-1].cell(self.stays.section.fields["id"])
-        if not self.stays.is_keyset:
+        self.is_over = not page
+        self.rows = {row.outcome.id: row for row in reversed(page)}
+        self.counts.update(row.stay is not None for row in page)
+        if self.stays and page:
+            self._key = page[-1].cell(self.stays.section.fields["id"])
             ids = [self._last, *(row.outcome.id for row in page if row.outcome.id)]
             self._last = ids[-1]
             self._orders = [o for o in self._orders if _is_ascending(map(o, ids))]
@@ -116,10 +112,10 @@ class Side:
         assert other.stays, "a side without stays has no page"
         one, two = self._key, other._key
         if not (self.stays.is_keyset and other.stays.is_keyset):
-            for order in self._orders:
-                if order in other._orders:
-                    return bool(order(self._last) < order(other._last))
-            raise CannotRunError(_NO_ORDER)
+            order = next((o for o in self._orders if o in other._orders), None)
+            if order is None:
+                raise CannotRunError(_NO_ORDER)
+            return bool(order(self._last) < order(other._last))
         if isinstance(one, (int, Decimal)) and isinstance(two, (int, Decimal)):
             return one < two
         if type(one) is not type(two):
@@ -174,7 +170,7 @@ class Comparison:
         self._cases: Counter[Case] = Counter()
         self._codes: dict[str, _Codes] = {}
         self.differing = 0
-        self._valid, self._invalid = [0, 0], [0, 0]
+        self.rows: tuple[Counter[bool], Counter[bool]] = Counter(), Counter()
 
     @property
     def constants(self) -> Mapping[str, tuple[object, object]]:
@@ -188,9 +184,8 @@ class Comparison:
         """The number of stays of each case."""
         cases: Counter[Case] = Counter()
         for case, stays in self._cases.items():
-            codes = self._codes.get(case.column)
-            code = codes.shown(case.code) if codes and case.code != _NONE else case.code
-            cases[case._replace(code=code)] += stays
+            shown = self._codes[case.column].shown if case.column else str
+            cases[case._replace(code=shown(case.code))] += stays
         return cases
 
     def run(
@@ -206,13 +201,8 @@ class Comparison:
                     self.differing += 1
                     self._cases.update(self._case(c, stays, *rows) for c in changes)
                     yield next(filter(None, rows)).outcome.id, changes
-            for at, side in enumerate(sides):
-                self._valid[at] += side.valid
-                self._invalid[at] += side.invalid
-
-    def rows_of(self, files: Iterable[Path]) -> Iterable[tuple[Path, int, int]]:
-        """Return each file with the number of its stays and of its invalid rows."""
-        return zip(files, self._valid, self._invalid, strict=True)
+            for counts, side in zip(self.rows, sides, strict=True):
+                counts.update(side.counts)
 
     def _changes(
         self, both: _Both, old: Row | None, new: Row | None
@@ -235,13 +225,12 @@ class Comparison:
             return
         for slot in SLOTS[ResourceType.ENCOUNTER]:
             before, after = (_shown(getattr(stay, slot.record)) for stay in (old, new))
+            is_coded = all(stays and slot.element in stays.coded for stays in both)
             if before == after:
                 continue
             if slot.name == "patient_id":
                 yield Change(Event.MOVES)
-            elif slot.codes or all(
-                stays and slot.element in stays.coded for stays in both
-            ):
+            elif slot.codes or is_coded:
                 values = (before or _NONE, after or _NONE)
                 yield Change(Event.CHANGES, slot.element, *values)
             else:
@@ -255,16 +244,14 @@ class Comparison:
         assert row, "a change is of a row"
         assert stays, "a row is of stays"
         month = month_of((new and new.stay) or (old and old.stay))
-        element = change.element if change.element in stays.coded else "status"
-        place = stays.coded.get(element)
+        place = stays.coded.get(change.element) or stays.coded.get("status")
         if place is None:
             return Case(change, "", "", month)
         column = stays.column(place.field.columns[0])
         if column not in self._codes:
             self._codes[column] = _Codes(place, column, filter(None, both))
-        code = code_of(place, row.cell(place.field))
-        code = self._codes[column].add(code) if code else _NONE
-        return Case(change, column, code, month)
+        code = code_of(place, row.cell(place.field)) or _NONE
+        return Case(change, column, self._codes[column].add(code), month)
 
 
 def _shown(value: Any) -> Any:
@@ -280,20 +267,19 @@ class _Codes:
 
     def __init__(self, place: Place, column: str, both: Iterable[Stays]) -> None:
         self._place = place
-        reading = [
-            each.field.codes
-            for stays in both
-            for each in stays.coded.values()
-            if stays.column(each.field.columns[0]) == column
-        ]
-        self._named = {code for codes in reading if codes for code in codes.table}
+        self._named = {_NONE}
+        for stays in both:
+            for each in stays.coded.values():
+                if each.field.codes and stays.column(each.field.columns[0]) == column:
+                    self._named.update(each.field.codes.table)
         self._counts: Counter[str] = Counter()
 
     def add(self, code: str) -> str:
         """Count a code, and return it unless there are too many."""
         if len(self._counts) > MOST and code not in self._named:
             code = _UNNAMED
-        self._counts[code] += 1
+        if code != _NONE:
+            self._counts[code] += 1
         return code
 
     def shown(self, code: str) -> str:
@@ -340,10 +326,9 @@ def _stream_json(differing: Iterable[tuple[str, Sequence[Change]]]) -> None:
 
 def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
     old, new = (
-        {"file": str(file), "stays": stays, "invalid_rows": invalid}
-        for file, stays, invalid in comparison.rows_of(files)
+        {"file": str(file), "stays": rows[True], "invalid_rows": rows[False]}
+        for file, rows in zip(files, comparison.rows, strict=True)
     )
-    cases = sorted(comparison.cases.items())
     return {
         "old": old,
         "new": new,
@@ -357,14 +342,14 @@ def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
                 "month": month,
                 "stays": n,
             }
-            for (change, column, code, month), n in cases
+            for (change, column, code, month), n in sorted(comparison.cases.items())
         ],
     }
 
 
 def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
-    for file, stays, invalid in comparison.rows_of(files):
-        yield f"{file}: {stays:,} stays, {invalid:,} invalid rows"
+    for file, rows in zip(files, comparison.rows, strict=True):
+        yield f"{file}: {rows[True]:,} stays, {rows[False]:,} invalid rows"
     for name, (before, after) in comparison.constants.items():
         yield f"constants.{name}: {before} → {after}, in every stay that shows it"
     yield f"{comparison.differing:,} stays differ"
@@ -382,20 +367,21 @@ def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
         for column, counts in codes.items():
             if column:
                 yield f"    by {column}: {_listed(counts.most_common())}"
-        is_long = len(months) > _MOST
-        starts = sorted((_years(months) if is_long else months).items())
-        yield f"    by {'year' if is_long else 'month'} of start: {_listed(starts)}"
+        yield f"    by {_starts(months)}"
+
+
+def _starts(months: Counter[str]) -> str:
+    """Return how many stays begin in each month, or in each year of many."""
+    if len(months) <= _MOST:
+        return f"month of start: {_listed(sorted(months.items()))}"
+    years: Counter[str] = Counter()
+    for month, stays in months.items():
+        years[month if month == NO_START else month.partition("-")[0]] += stays
+    return f"year of start: {_listed(sorted(years.items()))}"
 
 
 _MOST = 12
 """How many codes or months a line has; more months are printed as years."""
-
-
-def _years(months: Counter[str]) -> Counter[str]:
-    years: Counter[str] = Counter()
-    for month, stays in months.items():
-        years[month if month == NO_START else month.partition("-")[0]] += stays
-    return years
 
 
 def _listed(counts: Sequence[tuple[str, int]]) -> str:

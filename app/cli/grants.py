@@ -4,20 +4,15 @@ import os
 from itertools import chain
 from types import SimpleNamespace
 
-from adapters.contract import AdapterError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
-from adapters.mapping.problems import MappingError
 from app.cli.check import FINE, CannotRunError, print_json
 
 
 def run(options: SimpleNamespace) -> int:
     """Print the GRANTs of each source, with its name where there are several."""
-    try:
-        mapping = load_mapping(options.file, os.environ)
-        sources = _grants(mapping, options.account, options.schema)
-    except (AdapterError, MappingError) as error:
-        raise CannotRunError(str(error)) from error
+    mapping = load_mapping(options.file, os.environ)
+    sources = _grants(mapping, options.account, options.schema)
     if options.json:
         print_json({"sources": sources})
         return FINE

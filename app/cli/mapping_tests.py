@@ -10,7 +10,6 @@ What no test touches is reported.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from adapters import open_adapter
 from adapters.contract import (
-    Adapter,
-    NotAskableError,
     Page,
     ResourceType,
     RowFault,
@@ -39,16 +35,9 @@ from adapters.mapping.model import (
     TimeRule,
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
-from adapters.mapping.profile import profile_of
 from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
-from adapters.mapping.slots import (
-    SECTIONS,
-    UNSERVED,
-    Kind,
-    field_of,
-    places_of,
-)
+from adapters.mapping.slots import SECTIONS, UNSERVED, Kind, field_of, places_of
 from adapters.mapping.times import read_day, to_instant
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
 from adapters.sql.columns import Kind as ColumnKind
@@ -65,67 +54,67 @@ from app.cli.check import (
 )
 from app.cli.rows import (
     Cells,
-    MappedRow,
-    code_of,
-    collected,
-    element_of,
-    elements_of,
-    in_words,
+    Problems,
     is_below,
     known_item_columns,
-    leaves,
     read_cells,
     read_items,
     read_row,
-    refuse,
     rows_of,
-    unnumbered,
 )
-from app.errors import ServiceError
-from app.middleware import outcome_for
-from app.offer import compute_offer
-from app.search.parser import Parameters, context_of, parse_search
-
-BASE_URL = "https://encounters.example/fhir/v3"
-"""The base of a deployment, for searches that name a patient by its whole address."""
+from app.cli.trial import (
+    RefusedError,
+    TriedRow,
+    element_of,
+    elements_of,
+    entry_of,
+    leaves,
+    searching,
+    unnumbered,
+    written,
+)
+from app.search.parser import Parameters
 
 KINDS = ("field", "code", "search parameter", "sort key")
 """What can be covered."""
 
-
-class Target(NamedTuple):
-    """One thing of a mapping file that a test can touch: `name`, among those of `group`."""
-
-    kind: str
-    key: object
-    mark: Mark
-    group: str
-    name: str
-
-    def finding(self, severity: Severity, what: str) -> Finding:
-        """Return the finding that says that no test touches it."""
-        text = f"no test touches the {what}"
-        return Finding.at(self.mark, text, self.group, severity=severity)
+Rows: TypeAlias = dict[Mark, Sequence[Cells]]
+"""Rows by the place of the section or the item that they are of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of the tests of one mapping file.
 
-    `faults` keep them from being run. `tests` are the cases, each with how it differs
-    from what is expected. `targets` is all that could be touched, `gaps` what was not.
+    `faults` are of the files. `tests` are the cases, each with how it differs from what is
+    expected. `targets` is all that could be touched, `gaps` what was not, by place.
     """
 
     file: Path
     faults: Sequence[Finding] = ()
     tests: Sequence[tuple["Case", Sequence[Finding]]] = ()
-    targets: Sequence[Target] = ()
-    gaps: Sequence[Target] = ()
+    targets: Sequence["Target"] = ()
+    gaps: Sequence["Target"] = ()
 
     @property
     def failed(self) -> int:
         """How many cases did not pass."""
         return sum(bool(findings) for _, findings in self.tests)
+
+    @property
+    def verdict(self) -> str:
+        """How many tests failed or passed."""
+        tests = f"{len(self.tests)} test{'s' * (len(self.tests) != 1)}"
+        return f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
+
+    @property
+    def touched(self) -> str:
+        """How many targets of each kind were touched, in words."""
+        return ", ".join(
+            f"{touched} of {every} {kind}s"
+            for kind, (touched, every) in self.coverage.items()
+            if every
+        )
 
     @property
     def coverage(self) -> Mapping[str, tuple[int, int]]:
@@ -136,13 +125,13 @@ class Result:
 
     def as_text(self, severity: Severity) -> Iterator[str]:
         """Yield the lines for people; `severity` is that of the gaps."""
-        if self.faults:
-            yield from map(str, self.faults)
-            return
+        yield from map(str, self.faults)
         for case, findings in self.tests:
             if findings:
                 yield f"FAILED {case.name} ({case.mark})"
                 yield from (f"  {finding}" for finding in findings)
+        if self.faults:
+            return
         groups: dict[tuple[str, str], list[Target]] = {}
         for gap in self.gaps:
             groups.setdefault((gap.kind, gap.group), []).append(gap)
@@ -150,16 +139,7 @@ class Result:
             names = ", ".join(dict.fromkeys(gap.name for gap in gaps))
             what = f"{kind}{'s' * (len(gaps) > 1)} {names}"
             yield str(gaps[0].finding(severity, what))
-        tests = f"{len(self.tests)} test{'s' * (len(self.tests) != 1)}"
-        verdict = (
-            f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
-        )
-        coverage = ", ".join(
-            f"{touched} of {every} {kind}s"
-            for kind, (touched, every) in self.coverage.items()
-            if every
-        )
-        yield f"{self.file}: {verdict}; touched {coverage}"
+        yield f"{self.file}: {self.verdict}; touched {self.touched}"
 
     def as_json(self, severity: Severity) -> dict[str, object]:
         """Return the same for machines."""
@@ -194,7 +174,7 @@ def run(options: SimpleNamespace) -> int:
         print_json({"mappings": [result.as_json(severity) for result in results]})
     else:
         for result in results:
-            print("\n".join(result.as_text(severity)))
+            print(*result.as_text(severity), sep="\n")
     wrong = any(r.faults or r.failed or (options.complete and r.gaps) for r in results)
     return FINDINGS if wrong else FINE
 
@@ -203,30 +183,16 @@ def try_file(named: Path) -> Result:
     """Run the tests beside a mapping file; the file of tests itself may be named too."""
     name = named.name.removesuffix(".test.yaml")
     path = named if name == named.name else named.with_name(f"{name}.yaml")
-    beside, problems = tests_beside(path), list[MappingProblem]()
-    file, cases, ready = None, list[Case](), list[RowCheck | SearchCheck]()
-    with collected(problems):
+    problems: Problems = []
+    try:
         file = MappingFile.open(path)
-    if beside.exists():
-        with collected(problems):
-            cases = read_cases(beside, problems)
-    elif file:
-        text = f"there are no tests: write them into {beside.name}, beside it"
-        problems.append(MappingProblem(Mark(str(path), 1, 1), "", text))
-    # All that is misspelt is reported at once, before any case is run.
-    for case in cases:
-        with collected(problems):
-            refuse(_faults(case))
-            if file:
-                ready.append(_prepared(file, case))
-    if file is None or problems:
-        return Result(path, findings_of(MappingError(problems)))
-    touched: set[object] = set()
-    tests = [(check.case, list(check.findings(touched))) for check in ready]
-    every = targets(file)
-    gaps = [target for target in every if target.key not in touched]
-    gaps.sort(key=lambda gap: (gap.mark.file, gap.mark.line, gap.mark.column))
-    return Result(path, (), tests, every, gaps)
+        cases = read_cases(tests_beside(path), problems)
+    except MappingError as error:
+        return Result(path, findings_of(error))
+    coverage = Coverage(file)
+    tests = [(case, _differences(file, case, coverage)) for case in cases]
+    faults = findings_of(MappingError(problems))
+    return Result(path, faults, tests, coverage.targets, coverage.gaps)
 
 
 def tests_beside(mapping: Path) -> Path:
@@ -276,10 +242,9 @@ class Case:
         return tuple(item for item in items if isinstance(item, Scalar))
 
     def table(self, key: str) -> Table:
-        """Return the keys and values behind a key, which the checks of a case found there."""
-        node = self.parts[key]
-        assert isinstance(node, Table)
-        return node
+        """Return the keys and values behind a key, none for anything else."""
+        node = self.parts.get(key)
+        return node if isinstance(node, Table) else Table(self.mark, {}, {})
 
     def problem(self, key: str, text: str) -> MappingProblem:
         """Return a problem at one of the keys."""
@@ -290,7 +255,7 @@ class Case:
         return Finding.of(self.problem(key, text))
 
 
-def read_cases(path: Path, problems: list[MappingProblem]) -> list[Case]:
+def read_cases(path: Path, problems: Problems) -> list[Case]:
     """Return the cases of the tests that have the right shape; adds to the problems.
 
     Raises MappingError for a file that cannot be read at all.
@@ -326,47 +291,44 @@ def _cases(test: Table) -> Iterator[Case]:
         yield Case(f"{name}: {title}", own.mark, parts, {**test.keys, **own.keys})
 
 
+def _differences(
+    file: MappingFile, case: Case, coverage: "Coverage"
+) -> Sequence[Finding]:
+    """Return how a case differs from what it expects, or else what is wrong with it."""
+    try:
+        _refuse([*_faults(case)])
+        try_case = _search if case.is_search else _row
+        return list(try_case(file, case, coverage))
+    except NoSectionError as error:
+        return [case.finding("source", str(error))]
+    except MappingError as error:
+        return findings_of(error)
+
+
+def _refuse(problems: Problems) -> None:
+    if problems:
+        raise MappingError(problems)
+
+
 def _faults(case: Case) -> Iterator[MappingProblem]:
     """Yield what the keys of a case say wrongly about each other."""
-    expected = [key for key in (*OF_ROWS, *OF_SEARCHES) if key in case.parts]
-    if not expected:
-        keys = ", ".join((*OF_ROWS, *OF_SEARCHES))
-        yield case.problem("name", f"expects nothing: say one of {keys}")
-    other, what = (OF_ROWS, "a search") if case.is_search else (OF_SEARCHES, "a row")
-    for key in (key for key in expected if key in other):
-        yield case.problem(key, f"'{key}' is not for {what}")
-    yield from (_search_faults if case.is_search else _row_faults)(case, expected)
-
-
-def _row_faults(case: Case, expected: list[str]) -> Iterator[MappingProblem]:
-    if not isinstance(case.parts.get("given"), Table):
-        yield case.problem("given", "'given' is one row: columns and their values")
-    if "expect_error" in expected and len(expected) > 1:
-        yield case.problem("expect_error", "a row is a fault, or else a resource")
-    expect = case.parts.get("expect")
-    if isinstance(expect, Table) and not expect.entries and len(expected) == 1:
+    own, other = OF_ROWS, OF_SEARCHES
+    if case.is_search:
+        own, other = other, own
+    expected, wrong = ([k for k in of if k in case.parts] for of in (own, other))
+    for key in wrong:
+        yield case.problem(key, f"not for this test: say one of {', '.join(own)}")
+    if not (expected or wrong):
+        yield case.problem("name", f"expects nothing: say one of {', '.join(own)}")
+    if len(expected) > 1 and {"expect_error", *OF_SEARCHES} & {*expected}:
+        yield case.problem(expected[-1], f"one of {', '.join(expected)}, not all")
+    if expected == ["expect"] and plain(case.parts["expect"]) == {}:
         yield case.problem("expect", "expects nothing of the resource")
-    if isinstance(expect, Scalar | Items) and case.text("expect") not in UNSERVED:
-        text = "expected a part of the resource here, or the word hidden or removed"
-        yield case.problem("expect", text)
-
-
-def _search_faults(case: Case, expected: list[str]) -> Iterator[MappingProblem]:
-    if not isinstance(case.parts["search"], Table):
-        yield case.problem("search", "expected parameters and their values here")
     if "expect_found" in expected and "given" not in case.parts:
         yield case.problem("expect_found", "needs 'given': the rows to search in")
-    if len(expected) > 1:
-        yield case.problem(expected[1], f"one of '{expected[0]}' and this, not both")
-
-
-def _prepared(file: MappingFile, case: Case) -> "RowCheck | SearchCheck":
-    """Return the check of a case; raises MappingError with all that is misspelt in it."""
-    try:
-        read = read_search if case.is_search else read_case_row
-        return read(file, case)
-    except NoSectionError as error:
-        raise MappingError([case.problem("source", str(error))]) from error
+    tried = "search" if case.is_search else "given"
+    if not isinstance(case.parts.get(tried), Table):
+        yield case.problem(tried, "expected names and their values here")
 
 
 # -------------------------------------------------------------------------- comparison
@@ -417,106 +379,73 @@ def _described(actual: Any) -> str:
         return f"it is keys and values: {', '.join(actual)}"
     if isinstance(actual, list):
         return f"it is a list of {len(actual)}: write [ … ]"
-    return f"it is '{in_words(actual)}'"
+    return f"it is '{written(actual)}'"
 
 
 # -------------------------------------------------------------------------------- rows
 
 
-def read_case_row(file: MappingFile, case: Case) -> "RowCheck":
-    """Return the row of a case; raises MappingError with all that is wrong with it."""
-    problems: list[MappingProblem] = []
+def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how a row differs from what is expected of it."""
+    section = file.section(case.kind, case.text("source"))
+    problems = [*_unknown_elements(case)]
+    given, items = case.table("given"), case.parts.get("given_items")
+    row = read_row(file, section, given, items, problems)
+    _refuse(problems)
+    tried = TriedRow.of(file, row)
+    outcome, fault = tried.outcome, case.text("expect_error")
+    mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
+    wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
+    if isinstance(outcome, RowFault):
+        text = _fault_text(case.kind, outcome)
+        coverage.touch_named(tried, outcome.field if fault else "")
+        if not fault or fault not in text:
+            where = f" ({tried.mark_of(outcome)})".removesuffix(" (None)")
+            text = f"expected {wanted}, and the row is a fault{where}: {text}"
+            yield Finding.at(mark, text, element_of(case.kind, outcome), outcome.column)
+    elif isinstance(outcome, dict) and wanted == "a resource":
+        yield from _resource(tried, case, coverage)
+    else:
+        coverage.touch_named(tried, "status")
+        if wanted != outcome:
+            text = f"expected {wanted}, and the row is {tried.unserved or 'a resource'}"
+            yield Finding.at(mark, text, case.kind)
+
+
+def _unknown_elements(case: Case) -> Iterator[MappingProblem]:
+    """Yield the paths of `expect_absent` at which no resource has anything."""
     known = elements_of(case.kind)
     for path in case.texts("expect_absent"):
-        wanted = unnumbered(path.text)
-        if not any(is_below(wanted, element) for element in known):
-            near = did_you_mean(wanted, known)
-            text = f"{case.kind} has no element '{wanted}' here{near}"
-            problems.append(MappingProblem(path.mark, "", text))
-    section = file.section(case.kind, case.text("source"))
-    with collected(problems):
-        given = case.table("given")
-        row = read_row(file, section, given, case.parts.get("given_items"))
-    refuse(problems)
-    return RowCheck(case, MappedRow.of(file, row))
+        name = unnumbered(path.text)
+        if not any(is_below(name, element) for element in known):
+            text = f"{case.kind} has no element '{name}' here"
+            yield MappingProblem(path.mark, "", text + did_you_mean(name, known))
 
 
-@dataclass(frozen=True, slots=True)
-class RowCheck:
-    """What is expected of one row, held against what became of it."""
-
-    case: Case
-    row: MappedRow
-
-    @property
-    def _mark(self) -> Mark:
-        """The place of what is expected."""
-        return next(
-            self.case.parts[key].mark for key in OF_ROWS if key in self.case.parts
-        )
-
-    def findings(self, touched: set[object]) -> Iterator[Finding]:
-        """Yield how the row differs from what is expected of it."""
-        case, outcome = self.case, self.row.outcome
-        fault = case.text("expect_error")
-        wanted = (
-            f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
-        )
-        actual = outcome if isinstance(outcome, str) else "a resource"
-        if isinstance(outcome, RowFault):
-            yield from self._fault(outcome, touched)
-        elif actual == wanted == "a resource":
-            yield from self._resource(touched)
-        else:
-            if not fault:
-                self._touch_named("status", touched)
-            if wanted != actual:
-                text = f"expected {wanted}, and the row is {actual}"
-                yield Finding.at(self._mark, text, case.kind)
-
-    def _resource(self, touched: set[object]) -> Iterator[Finding]:
-        expected, resource = self.case.parts.get("expect"), self.row.outcome
-        for path, mark, text in compare(expected, resource) if expected else ():
-            if traced := self.row.origin(path).traced:
-                _touch(touched, traced)
-            if text:
-                yield self._finding(mark, path, text)
-        for scalar in self.case.texts("expect_absent"):
-            yield from self._absent(scalar, touched)
-
-    def _fault(self, fault: RowFault, touched: set[object]) -> Iterator[Finding]:
-        kind, wanted = self.case.kind, self.case.text("expect_error")
-        text = _fault_text(kind, fault)
-        if not wanted:
-            marks = (m.field.mark for m in self.row.traced if m.name == fault.field)
-            where = next((f" ({mark})" for mark in marks), "")
-            text = f"the row is a fault{where}: {fault.rule}"
-            yield Finding.at(self._mark, text, element_of(kind, fault), fault.column)
-            return
-        self._touch_named(fault.field, touched)
-        if wanted not in text:
-            text = f"expected the fault '{wanted}', and it is '{text}'"
-            yield Finding.at(self._mark, text, kind, fault.column)
-
-    def _absent(self, path: Scalar, touched: set[object]) -> Iterator[Finding]:
-        for traced in self.row.traced:
-            if traced.is_filled and _is_at(traced.element, path.text):
-                _touch(touched, traced)
-        if any(_is_at(leaf, path.text) for leaf, _ in leaves(self.row.outcome)):
+def _resource(tried: TriedRow, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how a resource differs from what is expected of it."""
+    expected = case.parts.get("expect")
+    for path, mark, text in compare(expected, tried.outcome) if expected else ():
+        if traced := tried.origin(path).traced:
+            coverage.touch_field(traced)
+        if text:
+            yield _difference(tried, path, mark, text)
+    for scalar in case.texts("expect_absent"):
+        for traced in tried.traced:
+            if traced.is_filled and _is_at(traced.element, scalar.text):
+                coverage.touch_field(traced)
+        if any(_is_at(leaf, scalar.text) for leaf, _ in leaves(tried.outcome)):
             text = "expected nothing here, and there is something"
-            yield self._finding(path.mark, path.text, text)
+            yield _difference(tried, scalar.text, scalar.mark, text)
 
-    def _finding(self, mark: Mark, path: str, text: str) -> Finding:
-        origin = self.row.origin(path)
-        columns = ", ".join(origin.traced.field.columns) if origin.traced else ""
-        rule = ", ".join(filter(None, (origin.rule, origin.place)))
-        text = f"{text} ({rule})" if rule else text
-        return Finding.at(mark, text, f"{self.case.kind}.{path}", columns)
 
-    def _touch_named(self, name: str, touched: set[object]) -> None:
-        for traced in self.row.traced:
-            if traced.name == name:
-                _touch(touched, traced)
+def _difference(tried: TriedRow, path: str, mark: Mark, text: str) -> Finding:
+    """Return the finding for an element, with what made it so."""
+    origin = tried.origin(path)
+    columns = ", ".join(origin.traced.field.columns) if origin.traced else ""
+    rule = ", ".join(filter(None, (origin.rule, origin.place)))
+    text = f"{text} ({rule})" if rule else text
+    return Finding.at(mark, text, f"{tried.kind}.{path}", columns)
 
 
 def _is_at(path: str, above: str) -> bool:
@@ -532,71 +461,74 @@ def _fault_text(kind: ResourceType, fault: RowFault) -> str:
 
 # ---------------------------------------------------------------------------- searches
 
-Rows: TypeAlias = dict[Mark, Sequence[Cells]]
-"""Rows by the place of the section or the item that they are of."""
+
+def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how a search differs from what is expected of it."""
+    source, refused = case.text("source"), case.text("expect_refused")
+    problems: Problems = []
+    rows, pairs = _given(file, case, problems), [*_pairs(case, problems)]
+    _refuse(problems)
+    sections = file.sections(case.kind)
+    if source or not sections:
+        sections = (file.section(case.kind, source),)
+    answer = _sent if any(section.http for section in sections) else _found
+    try:
+        findings = [*answer(file, case, pairs, rows, coverage)]
+    except RefusedError as error:
+        if not refused:
+            yield case.finding("search", f"it is refused: {error}")
+        elif refused not in str(error):
+            text = f"expected the refusal '{refused}', and it is '{error}'"
+            yield case.finding("expect_refused", text)
+    else:
+        text = "expected a refusal, and the search is answered"
+        yield from [case.finding("expect_refused", text)] if refused else findings
 
 
-def read_search(file: MappingFile, case: Case) -> "SearchCheck":
-    """Return the search of a case.
-
-    Raises MappingError with all that is wrong with its rows, and NoSectionError.
-    """
-    problems: list[MappingProblem] = []
-    rows: Rows = {}
-    kind, source = case.kind, case.text("source")
-    if not file.sections(kind):
-        file.section(kind)
-    given = [*_lists(file, case, "given", kind, source)]
-    given += _lists(file, case, "given_patients", ResourceType.PATIENT, "")
-    for of, name, mark, node in given:
-        with collected(problems):
-            section = _section(file, of, name, mark)
-            rows[section.mark] = _read_rows(section, node)
-    if "given_items" in case.parts:
-        with collected(problems):
-            items = read_items(file.section(kind, source), case.parts["given_items"])
-            rows |= {item.mark: cells for item, cells in items.items()}
-    pairs = []
+def _pairs(case: Case, problems: Problems) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a search as a form has them."""
     for name, node in case.table("search").entries.items():
         for value in node.items if isinstance(node, Items) else (node,):
             if isinstance(value, Scalar):
-                pairs.append((name, value.text))
+                yield name, value.text
             else:
                 text = f"expected a value of '{name}', or a list of values"
                 problems.append(MappingProblem(value.mark, "", text))
-    refuse(problems)
-    return SearchCheck(file, case, pairs, rows)
 
 
-def _lists(
-    file: MappingFile, case: Case, key: str, kind: ResourceType, source: str
-) -> Iterator[tuple[ResourceType, str, Mark, Node]]:
-    """Yield the lists of rows behind a key: one for each source, or that of the source."""
-    node = case.parts.get(key)
-    if isinstance(node, Table) and len(file.sections(kind)) > 1:
-        for name, below in node.entries.items():
-            yield kind, name, node.keys[name], below
-    elif node:
-        yield kind, source, case.keys.get("source", case.mark), node
+def _given(file: MappingFile, case: Case, problems: Problems) -> Rows:
+    """Return the rows that a search is tried on: those of several sources by their names."""
+    rows: Rows = {}
+    source, patient = case.text("source"), ResourceType.PATIENT
+    for key, kind, only in (
+        ("given", case.kind, source),
+        ("given_patients", patient, ""),
+    ):
+        node = case.parts.get(key)
+        lists: Mapping[str, Node] = {only: node} if node else {}
+        if isinstance(node, Table) and len(file.sections(kind)) > 1:
+            lists = node.entries
+        for name, below in lists.items():
+            section = file.section(kind, name)
+            rows[section.mark] = _read_rows(section, below, problems)
+    if items := case.parts.get("given_items"):
+        section = file.section(case.kind, source)
+        of_items = read_items(section, items, problems)
+        rows |= {item.mark: cells for item, cells in of_items.items()}
+    return rows
 
 
-def _section(
-    file: MappingFile, kind: ResourceType, source: str, mark: Mark
-) -> ResourceMapping:
-    try:
-        return file.section(kind, source)
-    except NoSectionError as error:
-        raise MappingError([MappingProblem(mark, "", str(error))]) from error
-
-
-def _read_rows(section: ResourceMapping, node: Node) -> Sequence[Cells]:
+def _read_rows(
+    section: ResourceMapping, node: Node, problems: Problems
+) -> Sequence[Cells]:
     """Return written rows as SQLite compares them: times are texts that sort as times."""
     if section.http is not None:
         text = (
             "an HTTP system searches its rows itself: leave them out, and say"
             " expect_request"
         )
-        refuse([MappingProblem(node.mark, "", text)])
+        problems.append(MappingProblem(node.mark, "", text))
+        return ()
     times = {
         column: (place.kind, rule)
         for place in places_of(section)
@@ -607,14 +539,16 @@ def _read_rows(section: ResourceMapping, node: Node) -> Sequence[Cells]:
     return [
         {
             column: _comparable(*times[column], cell) if column in times else cell
-            for column, cell in read_cells(section, row).items()
+            for column, cell in read_cells(section, row, problems).items()
         }
-        for row in rows_of(node)
+        for row in rows_of(node, problems)
     ]
 
 
-def _comparable(kind: Kind, rule: TimeRule, cell: str) -> object:
+def _comparable(kind: Kind, rule: TimeRule, cell: object) -> object:
     """Write a time as the SQL adapter compares texts with it; what is none stays."""
+    if not isinstance(cell, str):
+        return cell
     try:
         if kind is Kind.DATE:
             return read_day(cell, rule).isoformat()
@@ -623,150 +557,92 @@ def _comparable(kind: Kind, rule: TimeRule, cell: str) -> object:
         return cell
 
 
-@dataclass(frozen=True, slots=True)
-class SearchCheck:
-    """What is expected of a search, held against what it finds, or what it sends.
-
-    `pairs` are the search as a form says it, `rows` the written rows.
-    """
-
-    file: MappingFile
-    case: Case
-    pairs: Parameters
-    rows: Rows
-
-    def findings(self, touched: set[object]) -> Iterator[Finding]:
-        """Yield how the search differs from what is expected of it."""
-        case, wanted = self.case, self.case.text("expect_refused")
-        try:
-            findings = [*(self._sent if self._is_sent() else self._found)(touched)]
-        except (ServiceError, NotAskableError) as error:
-            diagnostics = outcome_for(error).text or ""
-            if not wanted:
-                yield case.finding("search", f"it is refused: {diagnostics}")
-            elif wanted not in diagnostics:
-                text = f"expected the refusal '{wanted}', and it is '{diagnostics}'"
-                yield case.finding("expect_refused", text)
-        except NoSectionError as error:
-            yield case.finding("source", str(error))
-        else:
-            if wanted:
-                text = "expected a refusal, and the search is answered"
-                findings = [case.finding("expect_refused", text)]
-            yield from findings
-
-    @property
-    def _sections(self) -> Sequence[ResourceMapping]:
-        """The sections that are searched and have rows."""
-        sections = self.file.sections(self.case.kind)
-        return [section for section in sections if self.rows.get(section.mark)]
-
-    def _is_sent(self) -> bool:
-        """Whether the search is tried as far as its request to an HTTP system."""
-        case, source = self.case, self.case.text("source")
-        if "expect_request" in case.parts or "expect_found" in case.parts:
-            return "expect_request" in case.parts
-        one = [self.file.section(case.kind, source)] if source else None
-        return any(s.http for s in one or self.file.sections(case.kind))
-
-    def _query(self, mapping: SourceMapping, adapter: Adapter) -> SearchQuery:
-        """Parse the search as the service would; raises ServiceError."""
-        profile, kind = profile_of(mapping), self.case.kind
-        offer = compute_offer(profile, adapter.capabilities)
-        if kind not in offer.resources:
-            raise NoSectionError(f"the profile {profile.name} does not offer it")
-        context = context_of(BASE_URL, mapping.constants, mapping.time_zone)
-        query = parse_search(self.pairs, offer.resources[kind], context).query
-        if any(name == "_count" for name, _ in self.pairs):
-            return query
-        rows = sum(len(self.rows[section.mark]) for section in self._sections)
-        return replace(query, count=max(query.count, rows))
-
-    def _found(self, touched: set[object]) -> Iterator[Finding]:
-        """Yield how the rows that are found differ."""
-        if not all(s.rows for s in self.file.sections(self.case.kind)):
-            text = "only the rows of a database can be searched in a test"
-            yield self.case.finding("search", text)
-            return
-        mapping = _stand_in(self.file.mapping, self.rows)
-        with closing(open_adapter(mapping)) as adapter:
-            query = self._query(mapping, adapter)
-            page = adapter.search(query)
-        self._touch(touched, query, self._sections)
-        yield from self._compare_page(page)
-
-    def _compare_page(self, page: Page) -> Iterator[Finding]:
-        case, expected = self.case, self.case.texts("expect_found")
-        ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
-        wanted = [scalar.text for scalar in expected]
-        for row in page.rows:
-            if isinstance(row, RowFault):
-                text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
-                yield case.finding("given", text)
-        extra = [id for id in ids if id not in wanted]
-        for scalar in (scalar for scalar in expected if scalar.text not in ids):
-            others = "" if extra else f"; found are {', '.join(ids) or 'none'}"
-            yield Finding.at(scalar.mark, f"'{scalar.text}' is not found{others}")
-        for id in extra:
-            yield case.finding("expect_found", f"'{id}' is found, and is not expected")
-        if sorted(ids) == sorted(wanted) and self._is_sorted and ids != wanted:
-            yield case.finding("expect_found", f"the order is {', '.join(ids)}")
-
-    @property
-    def _is_sorted(self) -> bool:
-        """Whether the search says an order."""
-        return any(name == "_sort" for name, _ in self.pairs)
-
-    def _sent(self, touched: set[object]) -> Iterator[Finding]:
-        """Yield how the request of a first page differs from `expect_request`."""
-        section = self.file.section(self.case.kind, self.case.text("source"))
-        if section.http is None:
-            text = "a database is sent no request: say expect_found"
-            yield self.case.finding("expect_request", text)
-            return
-        mapping = self.file.source_of(section)
-        with closing(open_adapter(mapping)) as adapter:
-            query = self._query(mapping, adapter)
-        questions = questions_of(open_section(mapping, query.resource_type), query)
-        question = next(iter(questions), None)
-        self._touch(touched, query, [section])
-        expected = self.case.parts.get("expect_request")
-        if isinstance(expected, Table) and question is not None:
-            yield from _compare_request(expected, question, query.count)
-        elif isinstance(expected, Table):
-            text = "nothing is sent: nothing can match this search"
-            yield Finding.at(expected.mark, text)
-        elif expected is not None and question is not None:
-            request = question.explained(query.count, hidden=False)
-            text = f"expected no request, and it is: {request}"
-            yield Finding.at(expected.mark, text)
-
-    def _touch(
-        self,
-        touched: set[object],
-        query: SearchQuery,
-        sections: Sequence[ResourceMapping],
-    ) -> None:
-        """Count the parameters and the order of a search, and the codes that it compares."""
-        parameters = {criterion.parameter for criterion in query.criteria}
-        for section in sections:
-            touched |= {(section.mark, name) for name in parameters}
-            if self._is_sorted:
-                touched.add((section.mark, "_sort", query.sort.key))
-        slots = {field_of(query.resource_type, name) for name in parameters}
-        tokens = [c.values for c in query.criteria if isinstance(c, TokenCriterion)]
-        if any(token.system for values in tokens for token in values):
-            slots.add("visit_number_system")
-        for section in self._sections:
-            for slot, field in section.fields.items():
-                for row in self.rows[section.mark] if field.columns else ():
-                    cell = row.get(field.columns[0])
-                    if slot in slots or _is_unserved(field, cell):
-                        _touch_code(touched, field, cell)
+def _found(
+    file: MappingFile, case: Case, pairs: Parameters, rows: Rows, coverage: "Coverage"
+) -> Iterator[Finding]:
+    """Yield how the rows that are found differ. Raises RefusedError."""
+    if "expect_request" in case.parts:
+        text = "a database is sent no request: say expect_found"
+        yield case.finding("expect_request", text)
+        return
+    with searching(_stand_in(file.mapping, rows)) as searches:
+        query = searches.query(case.kind, pairs)
+        names, every = {name for name, _ in pairs}, sum(map(len, rows.values()))
+        if "_count" not in names:
+            query = replace(query, count=max(query.count, every))
+        page = searches.page(query)
+    sections = [s for s in file.sections(case.kind) if rows.get(s.mark)]
+    coverage.touch_search(query, sections, rows, is_sorted="_sort" in names)
+    yield from _compare_page(case, page, is_sorted="_sort" in names)
 
 
-def _is_unserved(field: FieldMapping, cell: object) -> bool:
-    return field.codes is not None and field.codes.table.get(str(cell)) in UNSERVED
+def _compare_page(case: Case, page: Page, *, is_sorted: bool) -> Iterator[Finding]:
+    expected = case.texts("expect_found")
+    ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
+    wanted = [scalar.text for scalar in expected]
+    for row in page.rows:
+        if isinstance(row, RowFault):
+            text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
+            yield case.finding("given", text)
+    extra = [id for id in ids if id not in wanted]
+    for scalar in (scalar for scalar in expected if scalar.text not in ids):
+        others = "" if extra else f"; found are {', '.join(ids) or 'none'}"
+        yield Finding.at(scalar.mark, f"'{scalar.text}' is not found{others}")
+    for id in extra:
+        yield case.finding("expect_found", f"'{id}' is found, and is not expected")
+    if is_sorted and sorted(ids) == sorted(wanted) and ids != wanted:
+        yield case.finding("expect_found", f"the order is {', '.join(ids)}")
+
+
+def _sent(
+    file: MappingFile, case: Case, pairs: Parameters, rows: Rows, coverage: "Coverage"
+) -> Iterator[Finding]:
+    """Yield how the request of a first page differs. Raises RefusedError."""
+    section = file.section(case.kind, case.text("source"))
+    mapping = file.source_of(section)
+    with searching(mapping) as searches:
+        query = searches.query(case.kind, pairs)
+        # An HTTP source refuses what it cannot ask when it says what it would send.
+        request = searches.sent(query, values=True)
+    questions = questions_of(open_section(mapping, query.resource_type), query)
+    is_sorted = any(name == "_sort" for name, _ in pairs)
+    coverage.touch_search(query, [section], rows, is_sorted=is_sorted)
+    expected = case.parts.get("expect_request")
+    if isinstance(expected, Table) and questions:
+        yield from _compare_request(expected, questions[0], query.count)
+    elif isinstance(expected, Table):
+        yield Finding.at(expected.mark, "nothing is sent: nothing can match")
+    elif expected is not None and questions:
+        text = f"expected no request, and it is: {request}"
+        yield Finding.at(expected.mark, text)
+
+
+def _compare_request(
+    expected: Table, question: Question, size: int
+) -> Iterator[Finding]:
+    """Compare what the search itself sends, all of it, and what else is expected."""
+    call = question.call((), size)
+    parameters = expected.entries.get("parameters")
+    named = parameters.entries if isinstance(parameters, Table) else {}
+    every = {n: [v for m, v in call.values if m == n] for n, _ in call.values}
+    sent = {
+        name: values
+        if len(values) > 1 or isinstance(named.get(name), Items)
+        else values[0]
+        for name, values in every.items()
+    }
+    request = {"path": call.path, "method": call.method.lower(), "parameters": sent}
+    for path, mark, text in compare(expected, request):
+        if text:
+            yield Finding.at(mark, text, path)
+    if isinstance(parameters, Table):
+        for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
+            if name not in named:
+                text = f"the request has '{name}' too: {', '.join(every[name])}"
+                yield Finding.at(parameters.mark, text)
+
+
+# ------------------------------------------------------------ SQLite with written rows
 
 
 def _stand_in(mapping: SourceMapping, rows: Rows) -> SourceMapping:
@@ -811,52 +687,97 @@ def _select(columns: Sequence[str], rows: Sequence[Cells]) -> str:
     return f"SELECT {', '.join(selected)} FROM json_each('{literal}')"
 
 
-def _compare_request(
-    expected: Table, question: Question, size: int
-) -> Iterator[Finding]:
-    """Compare what the search itself sends, all of it, and what else is expected."""
-    call = question.call((), size)
-    parameters = expected.entries.get("parameters")
-    named = parameters.entries if isinstance(parameters, Table) else {}
-    every: dict[str, list[str]] = {}
-    for name, value in call.values:
-        every.setdefault(name, []).append(value)
-    sent = {
-        name: values
-        if len(values) > 1 or isinstance(named.get(name), Items)
-        else values[0]
-        for name, values in every.items()
-    }
-    request = {"path": call.path, "method": call.method.lower(), "parameters": sent}
-    for path, mark, text in compare(expected, request):
-        if text:
-            yield Finding.at(mark, text, path)
-    if isinstance(parameters, Table):
-        for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
-            if name not in named:
-                text = f"the request has '{name}' too: {', '.join(every[name])}"
-                yield Finding.at(parameters.mark, text)
-
-
 # ---------------------------------------------------------------------------- coverage
 
 
-def targets(file: MappingFile) -> Sequence[Target]:
-    """Return everything that a mapping file says and tests can touch, each thing once.
+class Target(NamedTuple):
+    """One thing of a mapping file that a test can touch: `name`, among those of `group`."""
 
-    What a file says that this one extends is for the tests beside that one. A constant
-    of the whole file is one field, however many sections have it.
+    kind: str
+    key: object
+    mark: Mark
+    group: str
+    name: str
+
+    def finding(self, severity: Severity, what: str) -> Finding:
+        """Return the finding that says that no test touches it."""
+        text = f"no test touches the {what}"
+        return Finding.at(self.mark, text, self.group, severity=severity)
+
+
+class Coverage:
+    """What the tests of a mapping file can touch, and what they do.
+
+    What a file says that this one extends is for the tests beside that one. A constant of
+    the whole file is one field, however many sections have it.
     """
-    sections = file.mapping.sections
-    every = [target for section in sections for target in _of_section(file, section)]
-    coded = (place.field.codes for s in sections for place in places_of(s))
+
+    def __init__(self, file: MappingFile) -> None:
+        own = file.root.mark.file
+        by_key = {t.key: t for t in _targets(file) if t.mark.file == own}
+        self.targets = tuple(by_key.values())
+        self._touched: set[object] = set()
+
+    @property
+    def gaps(self) -> Sequence[Target]:
+        """The targets that nothing has touched, in the order of their places."""
+        gaps = (t for t in self.targets if t.key not in self._touched)
+        return sorted(gaps, key=lambda t: (t.mark.file, t.mark.line, t.mark.column))
+
+    def touch_field(self, traced: TracedField) -> None:
+        """Count a field that an expectation compares, and the code that it read."""
+        self._touched.add(traced.field.mark)
+        if traced.fault is None and traced.cells:
+            self._touch_code(traced.field, traced.cells[0][1])
+
+    def touch_named(self, tried: TriedRow, name: str) -> None:
+        """Count the fields of a name."""
+        for traced in tried.traced:
+            if traced.name == name:
+                self.touch_field(traced)
+
+    def touch_search(
+        self,
+        query: SearchQuery,
+        sections: Sequence[ResourceMapping],
+        rows: Rows,
+        *,
+        is_sorted: bool,
+    ) -> None:
+        """Count the parameters and the order of a search, and the codes that it compares."""
+        names = {criterion.parameter for criterion in query.criteria}
+        slots = {field_of(query.resource_type, name) for name in names}
+        tokens = [c.values for c in query.criteria if isinstance(c, TokenCriterion)]
+        if any(token.system for values in tokens for token in values):
+            slots.add("visit_number_system")
+        for section in sections:
+            self._touched |= {(section.mark, name) for name in names}
+            if is_sorted:
+                self._touched.add((section.mark, "_sort", query.sort.key))
+            for slot, field in section.fields.items():
+                for row in rows.get(section.mark, ()) if field.codes else ():
+                    cell = row.get(field.columns[0]) if field.columns else None
+                    # A search passes over rows that are not served.
+                    if slot in slots or entry_of(field, cell)[1] in UNSERVED:
+                        self._touch_code(field, cell)
+
+    def _touch_code(self, field: FieldMapping, cell: object) -> None:
+        """Count the entry of a code table that a cell goes by."""
+        if field.codes is not None:
+            code, _ = entry_of(field, cell)
+            self._touched.add((field.codes.name, code))
+
+
+def _targets(file: MappingFile) -> Iterator[Target]:
+    """Yield everything that a file says and tests can touch."""
+    for section in file.mapping.sections:
+        yield from _of_section(file, section)
+    coded = (place.field.codes for s in file.mapping.sections for place in places_of(s))
     for name in dict.fromkeys(codes.name for codes in coded if codes):
         codes, group = file.mapping.codes[name], f"codes.{name}"
         for code in (*codes.table, *([] if codes.otherwise is None else [None])):
             mark, word = file.code_mark(name, code), code or "otherwise"
-            every.append(Target("code", (name, code), mark, group, word))
-    own = file.root.mark.file
-    return tuple({t.key: t for t in every if t.mark.file == own}.values())
+            yield Target("code", (name, code), mark, group, word)
 
 
 def _of_section(file: MappingFile, section: ResourceMapping) -> Iterator[Target]:
@@ -875,17 +796,3 @@ def _of_section(file: MappingFile, section: ResourceMapping) -> Iterator[Target]
     for sort in section.sorts if "_sort" in offered else ():
         mark = file.listed_mark(section, "sort", sort)
         yield Target("sort key", (section.mark, "_sort", sort), mark, group, sort)
-
-
-def _touch(touched: set[object], traced: TracedField) -> None:
-    """Count a field that an expectation compares, and the code that it read."""
-    touched.add(traced.field.mark)
-    if traced.fault is None and traced.cells:
-        _touch_code(touched, traced.field, traced.cells[0][1])
-
-
-def _touch_code(touched: set[object], each: FieldMapping, cell: object) -> None:
-    """Count the entry of a code table that a cell goes by."""
-    if each.codes is not None:
-        code = code_of(each, cell)
-        touched.add((each.codes.name, code if code in each.codes.table else None))

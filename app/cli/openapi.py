@@ -6,14 +6,13 @@ read: a build that generates clients has neither.
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from adapters import open_adapter
-from adapters.contract import AdapterError
 from adapters.mapping.load import load_mapping
-from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from app.cli.check import FINE, CannotRunError, print_json
 from app.config import read_settings
@@ -48,21 +47,18 @@ def run(options: SimpleNamespace) -> int:  # noqa: ARG001 - each command has opt
 
 
 def configured(environ: Mapping[str, str]) -> Deployment:
-    """Return the deployment that settings configure. Raises CannotRunError."""
+    """Return the deployment that settings configure.
+
+    Raises CannotRunError, AdapterError, MappingError.
+    """
     reading = read_settings(environ)
     entries = (entry for entry in reading.entries if entry.setting.field in _SETTINGS)
     if faults := [entry.fault for entry in entries if entry.fault]:
         raise CannotRunError("\n".join(faults))
     values = reading.values
-    try:
-        mapping = load_mapping(values["mapping"], None)
-        adapter = open_adapter(mapping)
-    except (AdapterError, MappingError) as error:
-        raise CannotRunError(str(error)) from error
-    try:
+    mapping = load_mapping(values["mapping"], None)
+    with closing(open_adapter(mapping)) as adapter:
         offer = compute_offer(profile_of(mapping), adapter.capabilities)
-    finally:
-        adapter.close()
     return Deployment(
         offer,
         base_url=values["base_url"],

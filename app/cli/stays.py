@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adapters.contract import (
-    AdapterError,
     EncounterRecord,
     Group,
     Key,
@@ -28,11 +27,10 @@ from adapters.contract import (
 )
 from adapters.inspection import RowReader, all_pages
 from adapters.mapping.model import FieldMapping, ResourceMapping
-from adapters.mapping.problems import MappingError
 from adapters.mapping.slots import Place, places_of
 from adapters.mapping.values import as_text
 from adapters.registry import open_source
-from app.cli.check import CannotRunError, MappingFile, show_progress
+from app.cli.check import MappingFile, show_progress
 
 NO_START = "no start"
 """The month of a stay without a start."""
@@ -106,18 +104,12 @@ class Stays:
 def reading(*paths: Path) -> Iterator[list[tuple[MappingFile, list[Stays]]]]:
     """Open the sources of files as the service would.
 
-    Raises CannotRunError for a file that is not valid, and for a source that is away or
-    does not fit its file, also while it is read.
+    Raises MappingError for a file that is not valid, and AdapterError for a source that is
+    away or does not fit its file, also while it is read.
     """
     with ExitStack() as stack:
-        try:
-            files = [MappingFile.open(path, os.environ) for path in paths]
-            yield [(file, _open(file, stack)) for file in files]
-        except AdapterError as error:
-            hint = "run encounters mapping check --live"
-            raise CannotRunError(f"stays cannot be read: {error}; {hint}") from error
-        except MappingError as error:
-            raise CannotRunError(str(error)) from error
+        files = [MappingFile.open(path, os.environ) for path in paths]
+        yield [(file, _open(file, stack)) for file in files]
 
 
 def _open(file: MappingFile, stack: ExitStack) -> list[Stays]:

@@ -35,8 +35,7 @@ from adapters.contract import AdapterError, ResourceType
 from adapters.inspection import find_row
 from adapters.mapping.problems import MappingError
 from app.cli.check import MappingFile
-from app.cli.preview import Preview
-from app.cli.rows import MappedRow, in_words, leaves
+from app.cli.trial import Line, TriedRow, leaves, written
 from app.errors import ServiceError
 from app.middleware import log_failure, outcome_for, register_transport, requester
 from app.offer import ResourceOffer
@@ -193,6 +192,9 @@ def create_explorer(app: Flask) -> Flask:
         words=WORDS,
         see=_see,
         follow=_follow,
+        explained=_explained,
+        snippets=partial(snippets, explorer.settings.base_url),
+        timeline=lambda resources: timeline(resources, datetime.now(UTC)),
         hint=hint,
         encode=partial(json.dumps, ensure_ascii=False),
     )
@@ -259,24 +261,18 @@ def _show_error(error: Exception) -> Response | HTTPException:
 
 def _failure(error: Exception) -> dict[str, Any]:
     """Return what a page shows of an error: the parameter, the text, and what to do."""
-    if isinstance(error, RefusedError):
-        return {
-            "status": error.status,
-            "field": TITLES.get(error.parameter, ""),
-            "text": error.text,
-            "advice": ADVICE.get(error.status, ""),
-            "request_id": error.request_id,
-        }
     failure: dict[str, Any] = {"request_id": request_id()}
-    if isinstance(error, LoginError):
-        text = str(error)
-        return failure | {"status": 403, "text": text, "advice": "Log in again."}
-    outcome = outcome_for(error)
-    if outcome.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log_failure(error, outcome.status)
-    status, advice = outcome.status, ADVICE.get(outcome.status, "")
-    text = outcome.text or ""
-    return failure | {"status": status, "text": text, "advice": advice}
+    if isinstance(error, RefusedError):
+        status, text, failure["request_id"] = error.status, error.text, error.request_id
+        failure["field"] = TITLES.get(error.parameter, "")
+    elif isinstance(error, LoginError):
+        return {**failure, "status": 403, "text": error, "advice": "Log in again."}
+    else:
+        outcome = outcome_for(error)
+        status, text = outcome.status, outcome.text or ""
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            log_failure(error, status)
+    return {**failure, "status": status, "text": text, "advice": ADVICE.get(status, "")}
 
 
 # ------------------------------------------------------------------------------- login
@@ -302,11 +298,9 @@ def login_start() -> BaseResponse:
     if explorer.login is None:
         raise NotFound
     explorer.count_login()
-    started = explorer.login.start()
-    response = redirect(started.url)
-    explorer.sessions.begin(
-        response, state=started.state, nonce=started.nonce, verifier=started.verifier
-    )
+    url, values = explorer.login.start()
+    response = redirect(url)
+    explorer.sessions.begin(response, **values)
     return response
 
 
@@ -318,10 +312,7 @@ def login_done() -> BaseResponse:
         raise NotFound
     if request.args.get("state", "") != session.state:
         raise LoginError("This login was not begun in this browser.")
-    person = explorer.login.finish(request.args, session.nonce, session.verifier)
-    return explorer.begin(
-        person.token, person=person.subject, name=person.name, expires=person.expires
-    )
+    return explorer.begin(**explorer.login.finish(request.args, session))
 
 
 @blueprint.post("/login/token")
@@ -410,7 +401,6 @@ def results(id: str) -> str:
     tabs, tab = _tabs(kind), request.args.get("tab", "table")
     if tab not in tabs:
         raise NotFound
-    shown = Results.of(reply.resource)
     columns = request.args.getlist("column")
     places = {name: _place(url) | {"column": columns} for name, url in links.items()}
     return render_template(
@@ -418,7 +408,7 @@ def results(id: str) -> str:
         kind=kind,
         tab=tab,
         tabs=tabs,
-        results=shown,
+        results=Results.of(reply.resource),
         criteria=search.parameters,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
@@ -426,7 +416,6 @@ def results(id: str) -> str:
         steps=places,
         reply=reply,
         stages=STAGES,
-        **_tab(tab, kind, shown, search.parameters),
     )
 
 
@@ -450,21 +439,6 @@ def _tabs(kind: ResourceType) -> Mapping[str, str]:
     hidden = {"timeline"} if kind is not ResourceType.ENCOUNTER else set()
     hidden |= {"how"} if not g.session.is_integrator else set()
     return {name: title for name, title in TABS.items() if name not in hidden}
-
-
-def _tab(
-    tab: str, kind: ResourceType, shown: Results, parameters: Pairs
-) -> dict[str, Any]:
-    """Return what one tab shows, besides the results."""
-    match tab:
-        case "timeline":
-            return {"timeline": timeline(shown.resources, datetime.now(UTC))}
-        case "request":
-            base_url = _explorer().settings.base_url
-            return {"snippets": snippets(base_url, kind, parameters)}
-        case "how":
-            return {"sent": _explained(kind, parameters)}
-    return {}
 
 
 def _follow(value: Any) -> str:
@@ -534,7 +508,7 @@ def see(sealed: str) -> str:
         sealed=sealed,
         resource=resource,
         summary=[(c.title, c.cell(resource)) for c in COLUMNS[kind]],
-        elements=[(path, in_words(value)) for path, value in leaves(resource)],
+        elements=[(path, written(value)) for path, value in leaves(resource)],
         origins=_origins(ResourceType(kind), id) if g.session.is_integrator else None,
         raw=orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode(),
         reply=reply,
@@ -559,7 +533,7 @@ def _unsealed(text: str) -> str:
     return reference
 
 
-def _origins(kind: ResourceType, id: str) -> list[dict[str, Any]] | str:
+def _origins(kind: ResourceType, id: str) -> list[Line] | str:
     """Return where each element comes from: the column, its value, the rule and its line."""
     settings = _explorer().settings
     try:
@@ -567,6 +541,4 @@ def _origins(kind: ResourceType, id: str) -> list[dict[str, Any]] | str:
         row = find_row(file.mapping, kind, id)
     except (MappingError, AdapterError):
         return "The row cannot be read at the moment."
-    preview = Preview(MappedRow.of(file, row), is_redacted=False)
-    lines: list[dict[str, Any]] = preview.as_json()["elements"]  # type: ignore[assignment]
-    return lines
+    return [*TriedRow.of(file, row).elements()]

@@ -1,7 +1,7 @@
 """The search form: fields from what the deployment offers, and a sent form as parameters."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
@@ -9,7 +9,7 @@ from werkzeug.datastructures import MultiDict
 from adapters.contract import Limit, Prefix, ResourceType, StringMatch
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from app.offer import OfferedParameter, ResourceOffer
-from app.search.parser import MATCHES, Parameters
+from app.search.parser import MATCHES, Parameters, takes_days
 from app.ui.calls import Pairs
 from app.ui.results import in_words
 
@@ -54,52 +54,40 @@ _SORTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A value that can be chosen, and how it reads."""
-
-    value: str
-    title: str
-    chosen: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A text of a field; `choices` stand before it: prefixes or ways to compare."""
-
-    name: str
-    value: str
-    label: str
-    choices: tuple[Choice, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Field:
-    """One search parameter: boxes to tick for a closed list of codes, else texts."""
+    """One search parameter as a form shows it.
+
+    A closed list of codes has boxes to tick (`codes`), anything else a text (`inputs`), a
+    date one for each bound. What is chosen of `comparisons` is sent under the name of the
+    text and `suffix`.
+    """
 
     name: str
     title: str
     help: str
-    boxes: tuple[Choice, ...] = ()
-    single: bool = False
-    inputs: tuple[Input, ...] = ()
+    single: bool
+    inputs: Sequence[str]
+    codes: Mapping[str, str] = field(default_factory=dict)
+    suffix: str = ""
+    comparisons: Mapping[str, str] = field(default_factory=dict)
 
 
 def form_of(offer: ResourceOffer, sent: MultiDict[str, str]) -> dict[str, Any]:
     """Return what the template of a form shows, filled in as it was sent."""
     rows = SEARCH_PARAMETERS[offer.resource_type]
-    fields = [
-        _field(row, offer.parameters[name], sent)
-        # What people know comes first, ids and changes of the record last.
-        for name, row in sorted(rows.items(), key=lambda each: each[0].startswith("_"))
-        if name in offer.parameters
-    ]
+    default = offer.default_sort
     return {
         "kind": offer.resource_type,
         "offered": offer,
-        "fields": fields,
-        "sorts": list(_sorts(offer, sent)) if offer.sortable else [],
-        "count": sent.get("_count", offer.count_default),
-        "is_uncounted": "_total" in sent,
+        "sent": sent,
+        "fields": [
+            _field(row, offer.parameters[name])
+            # What people know comes first, ids and changes of the record last.
+            for name, row in sorted(rows.items(), key=lambda r: r[0].startswith("_"))
+            if name in offer.parameters
+        ],
+        "sorts": dict(_sorts(offer)) if offer.sortable else {},
+        "usual_sort": ("-" if default.descending else "") + default.key,
     }
 
 
@@ -155,66 +143,43 @@ def filled(kind: ResourceType, parameters: Parameters) -> MultiDict[str, str]:
     return sent
 
 
-def _field(
-    row: SearchParameter, offered: OfferedParameter, sent: MultiDict[str, str]
-) -> Field:
-    name = row.name
-    field = Field(name, TITLES.get(name, name), row.documentation)
+def _field(row: SearchParameter, offered: OfferedParameter) -> Field:
+    name, able = row.name, offered.capability
+    title, single = TITLES.get(name, name), offered.values == 1
+    text = Field(name, title, row.documentation, single, inputs=(name,))
     if row.codes:
-        chosen = sent.getlist(name)
-        boxes = tuple(Choice(c, in_words(name, c), c in chosen) for c in row.codes)
-        return replace(field, boxes=boxes, single=offered.values == 1)
+        return replace(text, codes={c: in_words(name, c) for c in row.codes})
     if row.type is ParameterType.DATE:
         return replace(
-            field,
-            help=_date_help(row, offered),
-            inputs=tuple(_dates(row, offered, sent)),
+            text,
+            help=f"{row.documentation} {_date_help(row, offered)}",
+            inputs=[f"{name}.{bound}" for bound in range(min(DATES, offered.values))],
+            suffix="prefix",
+            comparisons={
+                p: word for p, word in _PREFIXES.items() if p in able.prefixes
+            },
         )
-    choices: tuple[Choice, ...] = ()
     if row.type is ParameterType.STRING:
-        able = offered.capability.matches
-        chosen_match = sent.get(f"{name}.match", "")
-        choices = tuple(
-            Choice(modifier, _MATCHES[modifier], modifier == chosen_match)
-            for modifier in _MATCHES
-            if MATCHES[modifier] in able or MATCHES[modifier] is StringMatch.STARTS_WITH
-        )
-    help = row.documentation
-    if offered.values > 1 and row.type is not ParameterType.STRING and not row.is_id:
-        help += f" Up to {offered.values}, separated by commas."
+        matches = {*able.matches, StringMatch.STARTS_WITH}
+        words = {m: word for m, word in _MATCHES.items() if MATCHES[m] in matches}
+        return replace(text, suffix="match", comparisons=words)
     if row.extension:
-        help = "The code of the unit, whole and exact."
-    text = Input(name, sent.get(name, ""), field.title, choices)
-    return replace(field, help=help, inputs=(text,))
-
-
-def _dates(
-    row: SearchParameter, offered: OfferedParameter, sent: MultiDict[str, str]
-) -> Iterator[Input]:
-    able = [p for p in _PREFIXES if p in offered.capability.prefixes]
-    for number in range(min(DATES, offered.values)):
-        name = f"{row.name}.{number}"
-        usual = able[min(number, len(able) - 1)].value
-        chosen = sent.get(f"{name}.prefix", usual)
-        choices = tuple(Choice(p.value, _PREFIXES[p], p.value == chosen) for p in able)
-        label = f"{TITLES.get(row.name, row.name)} ({number + 1})"
-        yield Input(name, sent.get(name, ""), label, choices)
+        return replace(text, help="The code of the unit, whole and exact.")
+    if single or row.is_id:
+        return text
+    more = f"Up to {offered.values}, separated by commas."
+    return replace(text, help=f"{row.documentation} {more}")
 
 
 def _date_help(row: SearchParameter, offered: OfferedParameter) -> str:
-    days = offered.capability.finest is Limit.DAY or row.name == "birthdate"
-    form = "2024, 2024-05 or 2024-05-31"
-    if not days:
-        form += ", or with a time: 2024-05-31T14:30:00+02:00"
-    return f"{row.documentation} A year, a month or a day: {form}."
+    days = offered.capability.finest is Limit.DAY or takes_days(row)
+    times = "" if days else ", or with a time: 2024-05-31T14:30:00+02:00"
+    return f"A year, a month or a day: 2024, 2024-05 or 2024-05-31{times}."
 
 
-def _sorts(offer: ResourceOffer, sent: MultiDict[str, str]) -> Iterator[Choice]:
-    default = offer.default_sort
-    usual = ("-" if default.descending else "") + default.key
-    chosen = sent.get("_sort", usual)
+def _sorts(offer: ResourceOffer) -> Iterator[tuple[str, str]]:
     for key in offer.sorts:
         words = _SORTS.get(key, key)
         down, up = ("highest", "lowest") if key == "_id" else ("newest", "oldest")
-        yield Choice(f"-{key}", f"{words}, {down} first", f"-{key}" == chosen)
-        yield Choice(key, f"{words}, {up} first", key == chosen)
+        yield f"-{key}", f"{words}, {down} first"
+        yield key, f"{words}, {up} first"

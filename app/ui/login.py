@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import requests
 from authlib.common.errors import AuthlibBaseError
@@ -23,33 +23,16 @@ from app.auth import BadTokenError, signed_claims
 from app.config import Settings
 from app.errors import UnavailableError
 from app.jwks import IdentityError, KeySource, Metadata
+from app.ui.sessions import Session
 
 MOST_NAME = 80
-
+_AWAY = "The identity provider does not answer at the moment."
 
 _log = logging.getLogger(__name__)
 
 
 class LoginError(Exception):
     """A login that failed; the text is for the person."""
-
-
-class Started(NamedTuple):
-    """A login under way: where the browser goes, and what its session keeps."""
-
-    url: str
-    state: str
-    nonce: str
-    verifier: str
-
-
-class Person(NamedTuple):
-    """Who has logged in: the subject, a name to show, the access token and its end."""
-
-    subject: str
-    name: str
-    token: str
-    expires: float
 
 
 class Login:
@@ -68,8 +51,11 @@ class Login:
         address = settings.key_set_url or partial(self._metadata.address, "jwks_uri")
         self._keys = KeySource(settings, address)
 
-    def start(self) -> Started:
-        """Begin a login. Raises UnavailableError."""
+    def start(self) -> tuple[str, dict[str, str]]:
+        """Begin a login: where the browser goes, and what its session keeps of it.
+
+        Raises UnavailableError.
+        """
         verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
         url, state = self._client().create_authorization_url(
             self._address("authorization_endpoint"),
@@ -77,52 +63,57 @@ class Login:
             nonce=nonce,
             audience=self._settings.audience,
         )
-        return Started(url, state, nonce, verifier)
+        return url, {"verifier": verifier, "nonce": nonce, "state": state}
 
-    def finish(self, query: Mapping[str, str], nonce: str, verifier: str) -> Person:
-        """Return who logged in, from what the provider added to the address.
+    def finish(self, query: Mapping[str, str], session: Session) -> dict[str, Any]:
+        """Return the session of who logged in, from what the provider added to the address.
 
         The caller has compared `state`. Raises LoginError, UnavailableError.
         """
         if "code" not in query:
             raise LoginError("The identity provider did not log you in.")
-        timeout = self._settings.identity_timeout_seconds
         try:
             with self._client() as client:
                 token = client.fetch_token(
                     self._address("token_endpoint"),
                     grant_type="authorization_code",
                     code=query["code"],
-                    code_verifier=verifier,
-                    timeout=timeout,
+                    code_verifier=session.verifier,
+                    timeout=self._settings.identity_timeout_seconds,
                 )
         except (AuthlibBaseError, requests.RequestException, ValueError) as error:
             # Its texts may quote what the provider says of the person.
-            _log.warning(
-                "login failed", extra={"data": {"reason": type(error).__name__}}
-            )
+            data = {"reason": type(error).__name__}
+            _log.warning("login failed", extra={"data": data})
             if isinstance(error, AuthlibBaseError):
                 raise LoginError("The identity provider refused the login.") from error
-            raise _unavailable() from error
-        claims = self._id_claims(token, nonce)
-        name = claims.get("name") or claims.get("preferred_username") or claims["sub"]
-        expires = self._clock() + int(token.get("expires_in", 3600))
-        return Person(
-            claims["sub"], str(name)[:MOST_NAME], token["access_token"], expires
-        )
+            raise UnavailableError(_AWAY) from error
+        claims = self._id_claims(token, session.nonce)
+        person = claims["sub"]
+        name = claims.get("name") or claims.get("preferred_username") or person
+        return {
+            "person": person,
+            "name": str(name)[:MOST_NAME],
+            "token": token["access_token"],
+            "expires": self._clock() + int(token.get("expires_in", 3600)),
+        }
 
     def _id_claims(self, token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
         settings = self._settings
+        expected = {
+            "iss": settings.issuer,
+            "aud": settings.explorer_client_id or "",
+            "nonce": nonce,
+        }
         registry = jwt.JWTClaimsRegistry(
             now=lambda: int(self._clock()),
             leeway=settings.leeway_seconds,
-            iss=jwt.ClaimsOption(essential=True, value=settings.issuer),
-            aud=jwt.ClaimsOption(
-                essential=True, value=settings.explorer_client_id or ""
-            ),
             exp=jwt.ClaimsOption(essential=True),
             sub=jwt.ClaimsOption(essential=True),
-            nonce=jwt.ClaimsOption(essential=True, value=nonce),
+            **{
+                k: jwt.ClaimsOption(essential=True, value=v)
+                for k, v in expected.items()
+            },
         )
         try:
             claims = signed_claims(str(token.get("id_token", "")), self._keys)
@@ -153,8 +144,4 @@ class Login:
         try:
             return self._metadata.address(name)
         except IdentityError as error:
-            raise _unavailable() from error
-
-
-def _unavailable() -> UnavailableError:
-    return UnavailableError("The identity provider does not answer at the moment.")
+            raise UnavailableError(_AWAY) from error

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from adapters.mapping.paths import at, path_of
 from app.fhir.resources import CLASS_LABELS
 
 Resource = Mapping[str, Any]
@@ -25,14 +26,6 @@ class Cell(NamedTuple):
 
     text: str
     reference: str = ""
-
-
-class Column(NamedTuple):
-    """A column of the table of a resource type."""
-
-    name: str
-    title: str
-    cell: Callable[[Resource], Cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +57,21 @@ def in_words(kind: str, code: str) -> str:
     return CLASS_LABELS.get(code, code) if kind == "class" else code.replace("-", " ")
 
 
-def _reference_cell(node: Resource | None) -> Cell:
-    text = (node or {}).get("reference", "")
-    return Cell(text.rpartition("/")[2], text)
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
-def _identifiers(resource: Resource) -> Cell:
-    return Cell(", ".join(i.get("value", "") for i in resource.get("identifier", [])))
-
-
-def _unit(resource: Resource) -> Cell:
-    extensions = resource.get("serviceProvider", {}).get("extension", [])
-    return Cell(", ".join(e.get("valueString", "") for e in extensions))
-
-
-def _name(resource: Resource) -> Cell:
-    names = (
+def _names(names: Sequence[Resource] | None) -> str:
+    texts = (
         name.get("text")
         or " ".join(
             [*name.get("prefix", []), *name.get("given", []), name.get("family", "")]
         )
-        for name in resource.get("name", [])
+        for name in names or ()
     )
-    return Cell("; ".join(dict.fromkeys(filter(None, names))))
-
-
-def _text(name: str) -> Callable[[Resource], Cell]:
-    words: Mapping[Any, str] = {True: "yes", False: "no"}
-    return lambda r: Cell(words.get(r.get(name), str(r.get(name, ""))))
-
-
-def _self(resource: Resource) -> Cell:
-    return Cell(resource["id"], f"{resource['resourceType']}/{resource['id']}")
+    return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
 def _time(text: str | None) -> str:
@@ -103,69 +79,71 @@ def _time(text: str | None) -> str:
     return "" if not text else text.replace("T", " ")[:16]
 
 
-def _at(part: str) -> Callable[[Resource], Cell]:
-    return lambda resource: Cell(_time(resource.get("period", {}).get(part)))
-
-
-def _changed(resource: Resource) -> Cell:
-    return Cell(_time(resource.get("meta", {}).get("lastUpdated")))
-
-
-def _survivor(resource: Resource) -> Cell:
-    links = resource.get("link", [])
-    return _reference_cell(links[0]["other"] if links else None)
-
-
-def _duration(resource: Resource) -> Cell:
+def _duration(resource: Resource) -> str:
     """Return how long a stay took, or has taken, in days or hours."""
     period = resource.get("period", {})
     if "start" not in period or resource["status"] == "planned":
-        return Cell("")
+        return ""
     start, end = _span(resource, datetime.now(UTC))
     took = end - start
     days, hours = took.days, took.seconds // 3600
     text = f"{days} d {hours} h" if days else f"{hours} h {took.seconds // 60 % 60} min"
-    return Cell(text if "end" in period else f"{text} so far")
+    return text if "end" in period else f"{text} so far"
 
 
-_ORGANIZATION = Column(
-    "hospital", "Hospital", lambda r: _reference_cell(r.get("serviceProvider"))
-)
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: what is at a path of a resource, and how it reads."""
+
+    name: str
+    title: str
+    path: str
+    text: Callable[[Any], str] = _text
+
+    def cell(self, resource: Resource) -> Cell:
+        """Return the cell of a resource; references lead to what they name."""
+        value = at(resource, path_of(self.path))
+        if value and self.path.endswith(("reference", _ITSELF)):
+            return Cell(value.rpartition("/")[2], value)
+        return Cell(self.text(value))
+
+
+_ITSELF = "join('/', [resourceType, id])"
+_IDENTIFIERS = "identifier[].value"
+_CHANGED = Column("changed", "Last changed", "meta.lastUpdated", _time)
+_ACTIVE = Column("active", "Active", "active")
+
 COLUMNS: Mapping[str, Sequence[Column]] = {
     "Encounter": (
-        Column("id", "Stay", _self),
-        Column("number", "Visit number", _identifiers),
-        Column("patient", "Patient", lambda r: _reference_cell(r.get("subject"))),
-        Column(
-            "class",
-            "Class",
-            lambda r: Cell(in_words("class", r.get("class", {}).get("code", ""))),
-        ),
-        Column("status", "Status", lambda r: Cell(in_words("status", r["status"]))),
-        Column("start", "Start", _at("start")),
-        Column("end", "End", _at("end")),
-        Column("duration", "Duration", _duration),
-        Column("unit", "Ward", _unit),
-        _ORGANIZATION,
-        Column("changed", "Last changed", _changed),
+        Column("id", "Stay", _ITSELF),
+        Column("number", "Visit number", _IDENTIFIERS),
+        Column("patient", "Patient", "subject.reference"),
+        Column("class", "Class", "class.code", lambda c: in_words("class", c or "")),
+        Column("status", "Status", "status", lambda c: in_words("status", c)),
+        Column("start", "Start", "period.start", _time),
+        Column("end", "End", "period.end", _time),
+        Column("duration", "Duration", ".", _duration),
+        Column("unit", "Ward", "serviceProvider.extension[].valueString"),
+        Column("hospital", "Hospital", "serviceProvider.reference"),
+        _CHANGED,
     ),
     "Patient": (
-        Column("id", "Patient", _self),
-        Column("name", "Name", _name),
-        Column("birthdate", "Birth date", _text("birthDate")),
-        Column("gender", "Gender", _text("gender")),
-        Column("identifier", "Identifiers", _identifiers),
-        Column("active", "Active", _text("active")),
-        Column("merged", "Merged into", _survivor),
-        Column("changed", "Last changed", _changed),
+        Column("id", "Patient", _ITSELF),
+        Column("name", "Name", "name", _names),
+        Column("birthdate", "Birth date", "birthDate"),
+        Column("gender", "Gender", "gender"),
+        Column("identifier", "Identifiers", _IDENTIFIERS),
+        _ACTIVE,
+        Column("merged", "Merged into", "link[0].other.reference"),
+        _CHANGED,
     ),
     "Organization": (
-        Column("id", "Organization", _self),
-        Column("name", "Name", _text("name")),
-        Column("identifier", "Identifiers", _identifiers),
-        Column("part", "Part of", lambda r: _reference_cell(r.get("partOf"))),
-        Column("active", "Active", _text("active")),
-        Column("changed", "Last changed", _changed),
+        Column("id", "Organization", _ITSELF),
+        Column("name", "Name", "name"),
+        Column("identifier", "Identifiers", _IDENTIFIERS),
+        Column("part", "Part of", "partOf.reference"),
+        _ACTIVE,
+        _CHANGED,
     ),
 }
 
@@ -249,11 +227,11 @@ def timeline(resources: Sequence[Resource], now: datetime) -> Timeline:
 
 def _bar(resource: Resource, x: float, y: int, width: float) -> Bar:
     words = in_words("class", resource.get("class", {}).get("code", ""))
-    times = f"{_at('start')(resource).text} – {_at('end')(resource).text or 'open'}"
-    is_open = "end" not in resource["period"]
+    start, end = (resource["period"].get(part) for part in ("start", "end"))
+    times = f"{_time(start)} – {_time(end) or 'open'}"
     title = f"Stay {resource['id']}: {words}, {resource['status']}, {times}"
     reference = f"Encounter/{resource['id']}"
-    return Bar(reference, title, x, y, width, resource["status"], is_open)
+    return Bar(reference, title, x, y, width, resource["status"], not end)
 
 
 def _span(resource: Resource, now: datetime) -> tuple[datetime, datetime]:

@@ -16,14 +16,13 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from textwrap import indent
 from time import monotonic
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 import yaml
@@ -44,7 +43,6 @@ from sqlalchemy.engine import make_url
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response as BaseResponse
 
-from adapters import open_adapter
 from adapters.contract import (
     AdapterError,
     ResourceType,
@@ -53,11 +51,10 @@ from adapters.contract import (
     Sort,
     SortKey,
 )
-from adapters.inspection import Finding, Measurement, SourceRow, find_rows, with_values
+from adapters.inspection import Finding, Measurement, find_rows, timed
 from adapters.mapping.load import load_draft
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
-from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.values import as_text
 from app.cli.check import (
@@ -68,18 +65,18 @@ from app.cli.check import (
     check_file,
     marked_lines,
 )
-from app.cli.explain import parsed_search
 from app.cli.mapping_tests import tests_beside, try_file
 from app.cli.new import VARIABLE
 from app.cli.new import run as write_first
-from app.cli.preview import MASK, Preview
-from app.cli.rows import MappedRow
 from app.cli.schema import schema_of_mappings
-from app.errors import ServiceError
-from app.fhir.resources import resource_schemas
-from app.middleware import outcome_for
-from app.offer import compute_offer
-from app.search.parser import context_of, parse_search
+from app.cli.trial import (
+    MASK,
+    TriedRow,
+    as_resource,
+    cell_text,
+    parsed_search,
+    searching,
+)
 from app.ui import POLICY, create_pages
 
 HOST = "127.0.0.1"
@@ -92,12 +89,7 @@ WAIT_SECONDS = 1.0
 PANEL_SECONDS = 60.0
 """After how long a panel gives up; the source has time limits of its own."""
 
-BASE_URL = "https://encounters.example/fhir/v3"
 COOKIE = "workbench"
-
-
-class SourceError(Exception):
-    """The source cannot be asked; the text is for the person at the page."""
 
 
 @dataclass(slots=True)
@@ -110,12 +102,8 @@ class Draft:
     problems: list[Finding] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a panel waits for; `began` is by the monotonic clock."""
-
-    future: "Future[str]"
-    began: float
+Job: TypeAlias = tuple["Future[str]", float]
+"""What a panel waits for, and since when by the monotonic clock."""
 
 
 class Workbench:
@@ -147,31 +135,32 @@ class Workbench:
         return draft
 
     def good(self) -> MappingFile:
-        """Return the last version without problems. Raises SourceError if there is none."""
+        """Return the last version without problems. Raises CannotRunError."""
         if self.draft.file is None:
-            raise SourceError(
-                "The file has never been without problems: mend those first."
-            )
+            text = "The file has never been without problems: mend those first."
+            raise CannotRunError(text)
         return self.draft.file
 
     def panel(self, name: str, work: Callable[[], str], *, start: bool) -> str:
         """Return what a panel shows: its content, or that it waits for the source."""
         if start:
-            if old := self._jobs.pop(name, None):
-                old.future.cancel()
-            self._jobs[name] = Job(self._threads.submit(work), monotonic())
-        job = self._jobs.get(name)
-        if job is None:
+            if name in self._jobs:
+                self._jobs[name][0].cancel()
+            self._jobs[name] = self._threads.submit(work), monotonic()
+        if name not in self._jobs:
             return ""
+        future, began = self._jobs[name]
         try:
-            return job.future.result(WAIT_SECONDS)
+            return future.result(WAIT_SECONDS)
         except NotYetError:
-            waited = monotonic() - job.began
-            if waited > PANEL_SECONDS:
-                return render_template("waiting.html", name=name, given_up=True)
-            return render_template("waiting.html", name=name, seconds=round(waited))
-        except (SourceError, AdapterError, CannotRunError, MappingError) as error:
-            return render_template("waiting.html", name=name, problem=str(error))
+            seconds = round(monotonic() - began)
+            text = "The source did not answer in time. The panel has given up."
+            problem = text if seconds > PANEL_SECONDS else ""
+        except (AdapterError, CannotRunError, MappingError) as error:
+            seconds, problem = 0, str(error)
+        return render_template(
+            "waiting.html", name=name, seconds=seconds, problem=problem
+        )
 
 
 def digest(text: str) -> str:
@@ -400,113 +389,77 @@ def _diagnostic(bench: Workbench, finding: Finding) -> Mapping[str, Any]:
 
 def _rows(bench: Workbench, arguments: Mapping[str, str]) -> str:
     """Show rows of a section as the source has them, and what each becomes."""
-    file = bench.good()
-    kind = SECTIONS[arguments.get("kind", "encounter")]
-    number = int(arguments.get("page", "0"))
-    ids, more = _ids(file.mapping, kind, number)
-    rows = find_rows(file.mapping, kind, ids)
-    unmasked = arguments.get("unmask") == "1"
+    file, kind = bench.good(), SECTIONS[arguments["kind"]]
+    page = int(arguments.get("page", "0"))
+    ids, more = _ids(file.mapping, kind, page)
+    rows = [TriedRow.of(file, row) for row in find_rows(file.mapping, kind, ids)]
     return render_template(
         "rows.html",
-        kind=arguments.get("kind", "encounter"),
-        page=number,
+        kind=arguments["kind"],
+        page=page,
         more=more,
-        unmasked=unmasked,
+        unmasked=_is_unmasked(arguments),
         stale=bench.draft.is_stale,
-        columns=rows[0].columns if rows else (),
-        rows=[
-            (id, [_shown(cell, unmasked) for cell in row.cells], _verdict(file, row))
-            for id, row in zip(ids, rows, strict=True)
-        ],
+        rows=list(zip(ids, rows, strict=True)),
+        cell_text=lambda cell: "NULL" if cell is None else cell_text(cell),
+        mask=MASK,
     )
+
+
+def _is_unmasked(arguments: Mapping[str, str]) -> bool:
+    return arguments.get("unmask") == "1"
 
 
 def _ids(
     mapping: SourceMapping, kind: ResourceType, page: int
 ) -> tuple[list[str], bool]:
-    """Return the ids of a page of rows in the usual order."""
-    with closing(open_adapter(mapping)) as adapter:
-        if kind not in adapter.capabilities:
-            raise SourceError(f"The mapping has no section {kind.lower()}.")
-        sorts = adapter.capabilities[kind].sorts
-        key = next(iter(sorts), SortKey.ID)
+    """Return the ids of a page of rows in the usual order, and whether more follow."""
+    with searching(mapping) as searches:
+        able = searches.adapter.capabilities.get(kind)
+        if able is None:
+            raise CannotRunError(f"The mapping has no section {kind.lower()}.")
+        key = next(iter(able.sorts), SortKey.ID)
         sort = Sort(key, descending=key is not SortKey.ID)
-        after = None
-        for _ in range(page + 1):
-            found = adapter.search(SearchQuery(kind, (), sort, ROWS, after=after))
-            after = found.last
-            if not (found.more and after):
-                break
-    return [
-        row.id for row in found.rows if row.id
-    ], found.more and found.last is not None
-
-
-def _shown(cell: object, unmasked: bool) -> str:
-    if cell is None:
-        return "NULL"
-    if not unmasked:
-        return MASK
-    try:
-        return as_text(cell)
-    except ValueError:
-        return f"a value of type {type(cell).__name__}"
-
-
-def _verdict(file: MappingFile, row: SourceRow) -> str:
-    """Return what becomes of a row in a word: "", hidden, removed or invalid."""
-    outcome = MappedRow.of(file, row).outcome
-    if isinstance(outcome, RowFault):
-        return "invalid"
-    return outcome if isinstance(outcome, str) else ""
+        query = SearchQuery(kind, (), sort, ROWS)
+        rows = searches.page(query)
+        while page and rows.more and rows.last:
+            rows, page = searches.page(replace(query, after=rows.last)), page - 1
+    return [row.id for row in rows.rows if row.id], rows.more and bool(rows.last)
 
 
 def _resource(bench: Workbench, arguments: Mapping[str, str]) -> str:
     """Show the resource of a row, each element with its cell and its line."""
-    file = bench.good()
-    kind = SECTIONS[arguments["kind"]]
+    file, kind = bench.good(), SECTIONS[arguments["kind"]]
+    unmasked = _is_unmasked(arguments)
     (row,) = find_rows(file.mapping, kind, [arguments["id"]])
-    unmasked = arguments.get("unmask") == "1"
-    mapped = MappedRow.of(file, row)
-    preview = Preview(mapped, is_redacted=not unmasked).as_json()
-    lines = [_line(bench, each) for each in preview["elements"]]  # type: ignore[attr-defined]
+    tried = TriedRow.of(file, row, redacted=not unmasked)
+    lines = [(line, line.number_in(bench.path)) for line in tried.elements()]
     open_lines = {number for number, _ in marked_lines(bench.draft.text)}
     return render_template(
         "mapped.html",
-        id=arguments["id"],
         stale=bench.draft.is_stale,
         unmasked=unmasked,
-        preview=preview,
+        tried=tried,
         lines=lines,
-        guesses=sorted(open_lines & {each["line"] for each in lines}),
-        raw=orjson.dumps(preview["resource"], option=orjson.OPT_INDENT_2).decode(),
-        test=_test_of(file, row, mapped) if unmasked else "",
+        guesses=sorted(open_lines & {number for _, number in lines}),
+        raw=_as_json(tried.resource),
+        test=_test_of(tried) if unmasked else "",
     )
 
 
-def _line(bench: Workbench, element: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an element with the number of the line that makes it, 0 for another file."""
-    name, _, rest = str(element["place"]).rpartition(".yaml:")
-    is_here = f"{name}.yaml" == str(bench.path)
-    return {**element, "line": int(rest.partition(":")[0]) if is_here and rest else 0}
-
-
-def _test_of(file: MappingFile, row: SourceRow, mapped: MappedRow) -> str:
-    """Return a test that a row becomes what it becomes now."""
-    if not isinstance(mapped.outcome, dict) or row.section.http is not None:
+def _test_of(tried: TriedRow) -> str:
+    """Return a test that a row becomes what it becomes now, "" where there is none."""
+    file, section, resource = tried.file, tried.row.section, tried.resource
+    if resource is None or section.http is not None:
         return ""
-    kind = row.section.resource_type
-    cells = zip(row.columns, row.cells, strict=True)
-    test: dict[str, object] = {"name": f"a row like {kind}/{mapped.outcome['id']}"}
-    if kind is not ResourceType.ENCOUNTER:
-        test["of"] = kind.lower()
-    if file.of_source(row.section):
-        test["source"] = file.names(row.section)[0]
-    test["given"] = {
-        column: as_text(cell) for column, cell in cells if cell is not None
-    }
-    expected = {k: v for k, v in mapped.outcome.items() if k != "resourceType"}
-    test["expect"] = expected
+    test: dict[str, object] = {"name": f"a row like {tried.kind}/{resource['id']}"}
+    if tried.kind is not ResourceType.ENCOUNTER:
+        test["of"] = tried.kind.lower()
+    if file.of_source(section):
+        test["source"] = file.names(section)[0]
+    cells = zip(tried.row.columns, tried.row.cells, strict=True)
+    test["given"] = {name: as_text(cell) for name, cell in cells if cell is not None}
+    test["expect"] = {k: v for k, v in resource.items() if k != "resourceType"}
     return _as_yaml(test)
 
 
@@ -514,6 +467,10 @@ def _as_yaml(entry: Mapping[str, object]) -> str:
     """Return an entry of a list below a key of a file."""
     text: str = yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
     return indent(text, "  ")
+
+
+def _as_json(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 def _findings(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
@@ -525,7 +482,6 @@ def _findings(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: A
         error=str(error or ""),
         findings=[(each, _known(each)) for each in findings],
         costs=[each for each in results if isinstance(each, Measurement)],
-        notes=Severity.NOTE,
     )
 
 
@@ -551,37 +507,15 @@ def _tests(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG0
 
 def _try(bench: Workbench, arguments: Mapping[str, str]) -> str:
     """Run a search: what is sent, and the first rows of the answer."""
-    mapping = bench.good().mapping
-    kind, pairs = parsed_search(arguments.get("search", ""))
-    context = context_of(BASE_URL, mapping.constants, mapping.time_zone)
-    unmasked = arguments.get("unmask") == "1"
-    with closing(open_adapter(mapping)) as adapter:
-        offer = compute_offer(profile_of(mapping), adapter.capabilities).resources.get(
-            kind
-        )
-        if offer is None or not offer.searchable:
-            raise SourceError(f"{kind} is not searched here.")
-        try:
-            query = parse_search(pairs, offer, context).query
-            began = monotonic()
-            page = adapter.search(query)
-            took = (monotonic() - began) * 1000
-            explain = with_values(adapter) if unmasked else adapter.explain
-            sent = explain(query) or "Nothing: nothing can match."
-        except (ServiceError, AdapterError) as error:
-            raise SourceError(outcome_for(error).text or "") from error
-    schema = resource_schemas(mapping.constants)[kind]
-    resources = [schema.dump(row) for row in page.rows if not isinstance(row, RowFault)]
-    return render_template(
-        "tried.html",
-        sent=sent,
-        took=took,
-        ids=[row.id for row in page.rows],
-        more=page.more,
-        raw=orjson.dumps(resources, option=orjson.OPT_INDENT_2).decode()
-        if unmasked
-        else "",
-    )
+    mapping, unmasked = bench.good().mapping, _is_unmasked(arguments)
+    with searching(mapping) as searches:
+        query = searches.query(*parsed_search(arguments.get("search", "")))
+        page, took = timed(lambda: searches.page(query))
+        sent = searches.sent(query, values=unmasked)
+    records = [row for row in page.rows if not isinstance(row, RowFault)]
+    resources = [as_resource(mapping, query.resource_type, each) for each in records]
+    raw = _as_json(resources) if unmasked else ""
+    return render_template("tried.html", sent=sent, took=took, page=page, raw=raw)
 
 
 PANELS: Mapping[str, Callable[[Workbench, Mapping[str, str]], str]] = {

@@ -255,7 +255,7 @@ def test_a_source_that_is_away_is_said_without_its_address(
     monkeypatch.setenv("PAS_URL", f"sqlite:///{tmp_path}/nowhere.sqlite")
     said = live("--id", "1")
     assert said.status == 2
-    assert said.err.startswith("the source does not answer: ")
+    assert said.err.startswith("the source cannot be read: ")
     assert "nowhere" not in said.err
     monkeypatch.delenv("PAS_URL")
     said = live("--id", "1")
@@ -327,7 +327,7 @@ def test_a_live_row_of_an_http_api(
         assert live("--id", "..", file=file).status == 2
     said = live("--id", "1", file=file)
     assert said.status == 2
-    assert "the source does not answer" in said.err
+    assert "the source cannot be read" in said.err
 
 
 def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
