@@ -9,17 +9,31 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
+from adapters.contract import Limit, ResourceType
+from adapters.mapping.slots import FHIR_ID
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from app.errors import answer_for_status
 from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text
-from app.fhir.summary import Summary
+from app.fhir.summary import ELEMENTS, Summary
 from app.middleware import CONTENT_TYPE
 from app.offer import Offer, OfferedParameter, ResourceOffer
-from app.search.parser import MOST_PARAMETERS, modifiers
+from app.search.parser import MOST_PARAMETERS, modifiers, prefix_list, takes_days
 
 Node: TypeAlias = dict[str, Any]
 
 _FORM = "application/x-www-form-urlencoded"
+_MOST_COUNTED = 10
+"""A pattern with a longer counted repetition is slow wherever it is read."""
+
+_CHARACTER = r"(?:[^\\,|]|\\[\\,|$])"
+"""One character of a value: separators are escaped."""
+_DAY = r"(?:0[1-9]|[12][0-9]|3[01])"
+_DATE = rf"[0-9]{{4}}(?:-(?:0[1-9]|1[0-2])(?:-{_DAY})?)?"
+_TIME = (
+    rf"[0-9]{{4}}-(?:0[1-9]|1[0-2])-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+    r"(?::[0-5][0-9](?:\.[0-9]+)?)?(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])?"
+)
+
 _SEARCH_STATUSES = (400, 401, 403, 406, 412, 422, 429, 502, 503)
 _READ_STATUSES = (400, 401, 403, 404, 406, 410, 412, 429, 500, 502, 503)
 _PAGE_STATUSES = (400, 401, 403, 404, 406, 410, 412, 429, 502, 503)
@@ -30,8 +44,7 @@ _STATUS_TEXTS = {
 }
 """Texts of statuses that stand for more than one case."""
 
-
-_SOME_TEXT: Node = {"type": "string", "minLength": 1}
+_ANY: Node = {"type": "string", "minLength": 1}
 
 
 def _text(*values: str) -> Node:
@@ -57,13 +70,14 @@ _HEADERS: Mapping[str, Node] = {
     )
 }
 
-_LINK_PARAMETERS = {
-    "_id": "every link",
-    "_index": "`next` and `previous`",
-    "_searchAfter": "`next`",
-    "_searchBefore": "`previous`",
-}
-"""The parameters in the query of a link, and the links that have them."""
+_SIGNED_ID = "[a-z2-7]{32}"
+_LINK_PARAMETERS = (
+    ("_id", _SIGNED_ID, "every link"),
+    ("_index", "[1-9][0-9]{0,8}", "`next` and `previous`"),
+    ("_searchAfter", _SIGNED_ID, "`next`"),
+    ("_searchBefore", _SIGNED_ID, "`previous`"),
+)
+"""The parameters in the query of a link: name, pattern, and the links that have it."""
 
 _FOLLOW = (
     "GET the address of a link as it stands, with your token. A generated client calls this"
@@ -147,60 +161,60 @@ def _paths(offer: ResourceOffer) -> Node:
     kind = offer.resource_type
     paths: Node = {f"/{kind}/{{id}}": {"get": _read(offer)}}
     if offer.searchable:
-        parameters = [*search_parameters(offer), *_presentation()]
-        handling = _text("handling=strict", "handling=lenient")
-        prefer = _parameter("Prefer", handling, place="header")
-        get = _operation(
-            f"search{kind}",
-            f"Search {kind}",
-            [*parameters, prefer],
-            _responses("Bundle", (*_SEARCH_STATUSES, 414)),
+        parameters = [*search_parameters(offer), *_presentation(kind)]
+        prefer = _parameter(
+            "Prefer", _text("handling=strict", "handling=lenient"), "header"
         )
-        post = _operation(
-            f"search{kind}ByForm",
-            f"Search {kind} by a form",
-            [prefer],
-            _responses("Bundle", (*_SEARCH_STATUSES, 413, 415)),
-            requestBody={"content": {_FORM: {"schema": _form(parameters)}}},
-        )
+        get = {
+            "operationId": f"search{kind}",
+            "summary": f"Search {kind}",
+            "parameters": [*parameters, prefer],
+            "responses": _responses("Bundle", (*_SEARCH_STATUSES, 414)),
+        }
+        post = {
+            "operationId": f"search{kind}ByForm",
+            "summary": f"Search {kind} by a form",
+            "parameters": [prefer],
+            "requestBody": {"content": {_FORM: {"schema": _form(parameters)}}},
+            "responses": _responses("Bundle", (*_SEARCH_STATUSES, 413, 415)),
+        }
         paths |= {f"/{kind}": {"get": get}, f"/{kind}/_search": {"post": post}}
     return paths
 
 
-def _operation(
-    name: str, summary: str, parameters: Iterable[Node], responses: Node, **more: Any
-) -> Node:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "parameters": [*parameters],
-        "responses": responses,
-        **more,
-    }
-
-
 def _form(parameters: Iterable[Node]) -> Node:
-    properties = {
-        each["name"]: {**each["schema"], "description": each.get("description", "")}
-        for each in parameters
-    }
+    properties = {each["name"]: dict(each["schema"]) for each in parameters}
+    for each in parameters:
+        if "description" in each:
+            properties[each["name"]]["description"] = each["description"]
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _read(offer: ResourceOffer) -> Node:
     kind = offer.resource_type
-    conditions = {"If-None-Match": "ETag"}
+    schema = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
+    id = _parameter("id", schema, "path", required=True)
+    conditions, headers = ["If-None-Match"], ["ETag"]
     if offer.dated:
-        conditions["If-Modified-Since"] = "Last-Modified"
-    parameters = [
-        _parameter("id", _SOME_TEXT, place="path", required=True),
-        *_presentation(),
-        *(_parameter(name, _text(), place="header") for name in conditions),
-    ]
-    responses = _responses("Resource", _READ_STATUSES, conditions.values())
-    headers = _header_references("X-Request-Id", "ETag")
-    responses["304"] = {"description": "Nothing has changed.", "headers": headers}
-    return _operation(f"read{kind}", f"One {kind}", parameters, responses)
+        conditions.append("If-Modified-Since")
+        headers.append("Last-Modified")
+    unchanged = {
+        "description": "Nothing has changed.",
+        "headers": _header_references("X-Request-Id", "ETag"),
+    }
+    return {
+        "operationId": f"read{kind}",
+        "summary": f"One {kind}",
+        "parameters": [
+            id,
+            *_presentation(kind),
+            *(_parameter(name, _text(), "header") for name in conditions),
+        ],
+        "responses": {
+            **_responses("Resource", _READ_STATUSES, headers),
+            "304": unchanged,
+        },
+    }
 
 
 def _bundle(*, paging: bool) -> Node:
@@ -208,33 +222,32 @@ def _bundle(*, paging: bool) -> Node:
 
     All are texts, so that a client sends them as it reads them.
     """
+    rows = _LINK_PARAMETERS if paging else _LINK_PARAMETERS[:1]
     parameters = [
-        _parameter(
-            name,
-            _SOME_TEXT,
-            f"`{name}` of {links}, as it stands.",
-            required=name == "_id",
-        )
-        for name, links in _LINK_PARAMETERS.items()
-        if paging or name == "_id"
+        {
+            **_parameter(name, _alternatives(pattern, 1), required=name == "_id"),
+            "description": f"`{name}` of {links}, as it stands.",
+        }
+        for name, pattern, links in rows
     ]
-    return _operation(
-        "readPage",
-        "The page behind a link of a Bundle",
-        [*parameters, *_formats()],
-        _responses("Bundle", _PAGE_STATUSES),
-        description=_FOLLOW,
-    )
+    return {
+        "operationId": "readPage",
+        "summary": "The page behind a link of a Bundle",
+        "description": _FOLLOW,
+        "parameters": [*parameters, *_formats()],
+        "responses": _responses("Bundle", _PAGE_STATUSES),
+    }
 
 
 def _metadata() -> Node:
-    return _operation(
-        "readCapabilities",
-        "What this deployment offers",
-        _presentation(),
-        _responses("Resource", (400, 406, 412)),
-        security=[{"bearer": []}, {}],
-    )
+    return {
+        "operationId": "readCapabilities",
+        "summary": "What this deployment offers",
+        "security": [{"bearer": []}, {}],
+        # A statement is returned whole, whatever `_elements` says.
+        "parameters": [*_presentation(None)],
+        "responses": _responses("Resource", (400, 406, 412)),
+    }
 
 
 def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
@@ -242,7 +255,7 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
     for name, offered in offer.parameters.items():
         row = SEARCH_PARAMETERS[offer.resource_type][name]
         schema = _values(row, offered)
-        yield _parameter(name, schema, parameter_text(row, offered))
+        yield {**_parameter(name, schema), "description": parameter_text(row, offered)}
         if row.type is ParameterType.STRING:
             for modifier in modifiers(offered.capability.matches):
                 yield _parameter(f"{name}{modifier}", schema)
@@ -255,11 +268,12 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
         yield _parameter("_total", _text("none", "accurate"))
 
 
-def _presentation() -> Iterator[Node]:
-    """Yield `_summary`, `_elements` and the formats."""
+def _presentation(kind: ResourceType | None) -> Iterator[Node]:
+    """Yield `_summary`, `_elements` and the formats; without a type any elements."""
     yield _parameter("_summary", _text(*Summary))
-    names = "Top-level elements, separated by commas."
-    yield _parameter("_elements", _SOME_TEXT, names)
+    names = sorted(ELEMENTS[kind]) if kind else []
+    elements = _alternatives("|".join(names), len(names)) if kind else _ANY
+    yield _parameter("_elements", elements)
     yield from _formats()
 
 
@@ -274,25 +288,41 @@ def _values(row: SearchParameter, offered: OfferedParameter) -> Node:
     Alternatives are one text with commas. Where several criteria make sense together,
     the bounds of a range or the parts of a name, the schema is an array.
     """
-    if row.codes and offered.values == 1:
-        return _text(*row.codes)
+    pattern = _pattern(row, offered)
+    one = _alternatives(pattern, offered.values) if pattern else _ANY
     is_repeated = row.type in (ParameterType.DATE, ParameterType.STRING)
     if not is_repeated or offered.values == 1:
-        return _SOME_TEXT
+        return one
     most = min(offered.values, MOST_PARAMETERS)
-    return {"type": "array", "minItems": 1, "maxItems": most, "items": _SOME_TEXT}
+    return {"type": "array", "minItems": 1, "maxItems": most, "items": one}
+
+
+def _pattern(row: SearchParameter, offered: OfferedParameter) -> str:
+    """Return the pattern of one value, "" where nearly any text is one."""
+    if row.codes:
+        return rf"(?:{_CHARACTER}*\|)?(?:{'|'.join(row.codes)})|{_CHARACTER}+\|"
+    if row.is_id:
+        return FHIR_ID.pattern
+    if row.type is ParameterType.REFERENCE:
+        return rf"(?:[A-Z][A-Za-z]+/)?{FHIR_ID.pattern}|{_CHARACTER}*:{_CHARACTER}*"
+    if row.type is ParameterType.DATE:
+        days = takes_days(row) or offered.capability.finest is Limit.DAY
+        prefixes = prefix_list(offered.capability.prefixes).replace(", ", "|")
+        return f"(?:{prefixes})?(?:{_DATE if days else f'{_DATE}|{_TIME}'})"
+    return rf"{_CHARACTER}+\|{_CHARACTER}+" if row.extension else ""
+
+
+def _alternatives(pattern: str, most: int) -> Node:
+    """Return the schema of up to `most` values of a pattern, with commas between them."""
+    number = f"{{0,{most - 1}}}" if most <= _MOST_COUNTED else "*"
+    more = f"(?:,(?:{pattern})){number}" if most > 1 else ""
+    return {"type": "string", "pattern": f"^(?:{pattern}){more}$"}
 
 
 def _parameter(
-    name: str,
-    schema: Node,
-    description: str = "",
-    *,
-    place: str = "query",
-    required: bool = False,
+    name: str, schema: Node, place: str = "query", *, required: bool = False
 ) -> Node:
-    node = {"name": name, "in": place, "required": required, "schema": schema}
-    return {**node, "description": description} if description else node
+    return {"name": name, "in": place, "required": required, "schema": schema}
 
 
 def _responses(

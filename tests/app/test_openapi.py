@@ -1,6 +1,7 @@
 """The OpenAPI description: it accepts what the service accepts, and predicts its responses."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -52,10 +53,11 @@ GOOD: Sequence[tuple[str, Params]] = [
     ("Organization", {"name:exact": "CHU", "_count": "100"}),
 ]
 
-BAD_VALUES: Sequence[tuple[str, Params]] = [
+BAD: Sequence[tuple[str, Params]] = [
     ("Encounter", {"_id": ",".join(map(str, range(11)))}),
     ("Encounter", {"_id": "1,"}),
     ("Encounter", {"_id": "a/b"}),
+    ("Encounter", [("date", "2024")] * 11),
     ("Encounter", {"patient": "Patient/4/5"}),
     ("Encounter", {"patient": "patient/4"}),
     ("Encounter", {"patient": "4,"}),
@@ -70,17 +72,12 @@ BAD_VALUES: Sequence[tuple[str, Params]] = [
     ("Encounter", {UNIT: "0123"}),
     ("Encounter", {"_elements": "status,"}),
     ("Encounter", {"_elements": "start"}),
-    ("Patient", {"birthdate": "1980-01-01T10:00"}),
-    ("Patient", {"gender": "M"}),
-]
-"""Searches that are refused for a value, whose form the description has in words."""
-
-BAD: Sequence[tuple[str, Params]] = [
-    ("Encounter", [("date", "2024")] * 11),
     ("Encounter", {"_count": "101"}),
     ("Encounter", {"_sort": "date,_id"}),
     ("Encounter", {"status:not": "planned"}),
     ("Encounter", {"length": "3"}),
+    ("Patient", {"birthdate": "1980-01-01T10:00"}),
+    ("Patient", {"gender": "M"}),
     ("Patient", {"gender:exact": "male"}),
 ]
 
@@ -130,7 +127,7 @@ def _values(schemas: Mapping[str, Any], params: Params) -> dict[str, Any]:
     ("kind", "params", "accepted"),
     [*((*row, True) for row in GOOD), *((*row, False) for row in BAD)],
 )
-def test_what_the_service_accepts_is_described_and_no_other_parameter(
+def test_what_the_service_accepts_is_described_and_nothing_else(
     kind: str, params: Params, accepted: bool, served: Served
 ) -> None:
     status = served.post(f"{kind}/_search", params).status_code
@@ -138,18 +135,12 @@ def test_what_the_service_accepts_is_described_and_no_other_parameter(
     assert is_described(described("full"), kind, params) == accepted
 
 
-@pytest.mark.parametrize(("kind", "params"), BAD_VALUES)
-def test_a_bad_value_is_refused(kind: str, params: Params, served: Served) -> None:
-    assert served.post(f"{kind}/_search", params).status_code in (400, 412)
-
-
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
 def test_groups_take_one_date(group: str, groups: Mapping[str, Served]) -> None:
     """Decision 3."""
-    several = groups[group].post("Encounter/_search", {"date": "2024,2025"})
-    assert several.status_code != 200
     for params, accepted in (
         ({"date": "ge2024-05"}, True),
+        ({"date": "2024,2025"}, False),
         ([("date", "ge2024"), ("date", "lt2025")], False),
     ):
         answer = groups[group].post("Encounter/_search", params)
@@ -164,9 +155,16 @@ def test_a_source_that_compares_less_is_described_so() -> None:
     offer = full.resources[ResourceType.ENCOUNTER]
     parameters = {**offer.parameters, "date": OfferedParameter("date", 10, able)}
     described = search_parameters(replace(offer, parameters=parameters))
-    (text,) = (each["description"] for each in described if each["name"] == "date")
-    assert "eq, ge" in text
-    assert "whole days" in text
+    schema = next(
+        each["schema"]["items"] for each in described if each["name"] == "date"
+    )
+    for value, accepted in (
+        ("2024-05-01", True),
+        ("ge2024", True),
+        ("ne2024", False),
+        ("2024-05-01T10:00", False),
+    ):
+        assert Draft4Validator(schema).is_valid(value) == accepted
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -225,6 +223,12 @@ def test_every_operation_has_a_name_and_describes_failures() -> None:
         dated = "Last-Modified" in read["responses"]["200"]["headers"]
         assert ("If-Modified-Since" in names) == dated
         assert not read["responses"]["304"].get("content")
+
+
+def test_patterns_are_those_of_every_language() -> None:
+    # ECMA 262 knows neither possessive quantifiers nor inline flags nor named groups so.
+    for pattern in re.findall(r"'pattern': (['\"])(.*?)\1", str(described("full"))):
+        assert not re.search(r"\(\?[^:]|[*+?}]\+", pattern[1])
 
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
