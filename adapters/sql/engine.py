@@ -1,7 +1,7 @@
 """One hospital database: its pool of read-only connections, statements run, faults named."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -117,6 +117,12 @@ class Database:
         if rows_read is None:
             return None
         return self.run(lambda connection: rows_read(connection, text, parameters))
+
+    def scanned(self, statement: Statement) -> Collection[str]:
+        """Return the tables, or their aliases, that the plan of a statement reads whole."""
+        scanned = self.dialect.scanned
+        text, parameters = self._compiled(statement)
+        return self.run(lambda c: scanned(c, text, parameters)) if scanned else ()
 
     def origins(self, rows: str) -> Mapping[str, Origin]:
         """Return the tables that columns of a SELECT come from, as far as reported."""

@@ -44,8 +44,8 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Inspection
-from adapters.sql.joins import between, looked_up
-from adapters.sql.query import NEVER
+from adapters.sql.joins import Comparison, between, comparisons
+from adapters.sql.query import NEVER, are_comparable
 
 PAGE = 20
 """How many rows a measured page has."""
@@ -82,10 +82,16 @@ class Measuring:
         self._database = inspection.database
         self._lacks: dict[str, tuple[Lack, list[str]]] = {}
         """The indexes that are missed by their statements, and the searches that do."""
+        self._inner: list[Lack] = []
+        """Those that every search misses."""
 
     def results(self) -> Iterator[Result]:
         """Yield what each search costs, then the indexes that searches lack."""
         sorts = self._section.mapping.sorts
+        # First: without these indexes nothing else may end in time.
+        self._inner = list(self._lacking_inside())
+        for lack in self._inner:
+            yield self._of_lack(lack)
         for parameter in self._section.mapping.parameters:
             slots = SEARCH_PARAMETERS[self._kind][parameter].slots
             places = [p for p in self._of.places if p.slot in slots and p.field.columns]
@@ -106,10 +112,10 @@ class Measuring:
             place = self._of.place(SORTS[self._kind].get(key, "id"))
             query = SearchQuery(self._kind, (), sort, PAGE)
             yield from self._measured(f"_sort={key}", query, [place])
-        for lack, words in self._lacks.values():
-            text = lack.text.format(searches=", ".join(map(repr, words)))
-            remedy, column = lack.statement, lack.column
-            yield self._of_index(lack.place, text, lack.severity, remedy, column)
+        inner = {lack.statement for lack in self._inner}
+        lacks = (each for name, each in self._lacks.items() if name not in inner)
+        for lack, words in lacks:
+            yield self._of_lack(lack, ", ".join(map(repr, words)))
 
     def _criterion(self, parameter: str) -> Criterion | None:
         """Return a criterion that a row of the sample meets."""
@@ -135,33 +141,38 @@ class Measuring:
         name = f"{self._kind}?{word}"
         costs: list[Measurement] = []
         try:
-            costs.append(self._cost(name, query))
-            if query.criteria:
-                costs += self._costs_of_merges(f"{name}, merges", query)
-                costs.append(self._cost_of_count(f"{name}, count", query))
+            costs.extend(self._costs(name, query))
         except TooCostlyError:
-            text = (
-                f"'{word}' is refused (422) where more than one page matches: counting"
-            )
-            text += " takes longer than source.count_timeout_seconds"
+            text = "is refused (422) where more than one page matches: counting takes"
+            text = f"'{word}' {text} longer than source.count_timeout_seconds"
             yield self._of_index(places[0], text, Severity.WARNING)
         except SourceTimedOutError:
             text = f"'{word}' fails: it takes longer than source.timeout_seconds"
             yield self._of_index(places[0], text, Severity.WARNING)
-            return
         except SourceDataError as error:
             text = f"'{word}' fails: {error}"
             yield self._of_index(places[0], text, Severity.ERROR)
             return
-        if slow := next(filter(_is_slow, costs), None):
-            columns = looked_up(self._section.mapping.rows)
+        slow = next(filter(_is_slow, costs), None)
+        if slow or not costs:
+            compared = comparisons(self._section.mapping.rows)
+            columns = (each.inner.origin for each in compared)
             lacks += self._lacking_joins(places[0], columns)
-            if not lacks:
-                yield self._slow(word, query, places[0], slow)
         for lack in lacks:
             self._lacks.setdefault(lack.statement, (lack, []))[1].append(word)
-        yield replace(costs[0], indexes=tuple(lack.statement for lack in lacks))
+        indexes = {lack.statement: None for lack in (*lacks, *self._inner)}
+        if slow and not indexes:
+            yield self._slow(word, query, places[0], slow)
+        for cost in costs[:1]:
+            yield replace(cost, indexes=tuple(indexes))
         yield from costs[1:]
+
+    def _costs(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
+        """Yield what a page, the first step along merges and a count cost."""
+        yield self._cost(name, query)
+        if query.criteria:
+            yield from self._costs_of_merges(f"{name}, merges", query)
+            yield self._cost_of_count(f"{name}, count", query)
 
     def _cost(self, name: str, query: SearchQuery) -> Measurement:
         """Return what a page costs, by all statements that it needs."""
@@ -260,6 +271,39 @@ class Measuring:
         plain = (origins[name] for name in names if name in origins)
         yield from self._lacking_joins(place, (*plain, *between(rows, *names)))
 
+    def _lacking_inside(self) -> Iterator[Lack]:
+        """Yield the indexes that subqueries and lateral joins of `rows` lack.
+
+        Without one they read a table whole for each row, as the plan of a page shows. A
+        subquery that has an index for another comparison needs none.
+        """
+        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE)
+        scanned: set[str] = set()
+        for segment, condition in self._section.segments(query):
+            statement = self._section.page(segment, condition, PAGE)
+            scanned.update(self._database.scanned(statement))
+        inside: dict[tuple[str, str], list[Comparison]] = {}
+        for each in comparisons(self._section.mapping.rows):
+            alias, (table, _) = each.inner
+            if each.is_nested and {alias, table.rpartition(".")[2]} & scanned:
+                inside.setdefault((alias, table), []).append(each)
+        place = self._of.place("id")
+        for (_, table), group in inside.items():
+            begins = self._begins(table)
+            columns = [each.inner.origin for each in group if self._is_indexable(each)]
+            if begins is None or any(_plain(each.column) in begins for each in columns):
+                continue
+            for origin in columns[:1]:
+                text = f"{_NONE} a column that a subquery of rows compares: each search"
+                text += f" reads all of {table}, for each of its rows at worst"
+                index, column = self._index(origin), str(origin)
+                yield Lack(place, index, text, self._severity, column)
+
+    def _is_indexable(self, comparison: Comparison) -> bool:
+        """Whether an index of the inner column finds values of the outer one."""
+        one, other = (self._of.kind_of(each.origin) for each in comparison[:2])
+        return Kind.OTHER not in (one, other) and are_comparable(one, other)
+
     def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Iterator[Lack]:
         """Yield the indexes of columns of tables that no index begins with."""
         for origin in dict.fromkeys(columns):
@@ -315,6 +359,11 @@ class Measuring:
             return self._database.run(partial(_begins, table=table))
         except SourceDataError:
             return None
+
+    def _of_lack(self, lack: Lack, searches: str = "") -> Finding:
+        text = lack.text.format(searches=searches)
+        details = text, lack.severity, lack.statement, lack.column
+        return self._of_index(lack.place, *details)
 
     def _of_index(
         self,

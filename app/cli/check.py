@@ -189,7 +189,7 @@ def run(options: SimpleNamespace) -> int:
         )
     else:
         shown = map(str, findings) if options.verbose else _brief(findings)
-        lines = [*shown, *_table(costs)]
+        lines = [*shown, *_table(costs, findings)]
         names = ", ".join(map(str, options.file))
         if options.live and wrong:
             lines.append(f"{names}: {_summary(findings)}")
@@ -280,11 +280,12 @@ def _cut(line: str) -> str:
 _HEADINGS = ("search", "ms", "rows", "rows read", "index")
 
 
-def _table(costs: Sequence[Measurement]) -> Iterator[str]:
+def _table(costs: Sequence[Measurement], findings: Iterable[Finding]) -> Iterator[str]:
     """Yield what each search cost, and the indexes that searches lack, in full."""
-    if not costs:
-        return
-    indexes = list(dict.fromkeys(index for cost in costs for index in cost.indexes))
+    lacking = [index for cost in costs for index in cost.indexes]
+    # Searches that take too long for want of an index have no cost.
+    lacking += [each.remedy for each in findings if each.remedy.startswith(_INDEX)]
+    indexes = list(dict.fromkeys(lacking))
     cells = [
         (
             f"{cost.part}: {cost.search}" if cost.part else cost.search,
@@ -298,7 +299,7 @@ def _table(costs: Sequence[Measurement]) -> Iterator[str]:
     first, *widths = (
         max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)
     )
-    for name, *others in (_HEADINGS, *cells):
+    for name, *others in (_HEADINGS, *cells) if cells else ():
         figures = (
             f"{text:>{width}}" for text, width in zip(others, widths, strict=True)
         )

@@ -5,7 +5,7 @@ each writes in its own way, errors, rows read. Each has one module beside this o
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -170,7 +170,8 @@ class Dialect:
     `access` lets it reach the database and each schema. `schema` is that of the tables that
     a SELECT names without one.
 
-    Where the database reports it: `rows_read` runs a compiled statement and counts, `origins`
+    Where the database reports it: `rows_read` runs a compiled statement and counts, `scanned`
+    names the tables, or their aliases, that its plan reads whole, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
     on as an expression, `status` of the server; `text_index` is the SQL for an index of words.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
@@ -209,6 +210,7 @@ class Dialect:
     schema: str = ""
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
     rows_read: Callable[[sa.Connection, str, Any], RowsRead] | None = None
+    scanned: Callable[[sa.Connection, str, Any], Collection[str]] | None = None
     origins: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
     computed: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
     status: Callable[[sa.Connection], ServerStatus] | None = None

@@ -2,7 +2,7 @@
 
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -222,6 +222,11 @@ def _counted(connection: sa.Connection) -> int:
     return sum(int(row[1]) for row in execute(connection, _COUNTERS))
 
 
+def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
+    plan = execute(connection, f"EXPLAIN {text}", parameters).mappings()
+    return {str(row["table"]) for row in plan if row["type"] in ("ALL", "index")}
+
+
 _NAME = "`((?:[^`]|``)+)`"
 _TABLE = re.compile(rf"{_NAME}\.{_NAME} {_NAME}")
 _RESULT = re.compile(
@@ -280,6 +285,7 @@ DIALECT = Dialect(
     refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
     rows_read=_rows_read,
+    scanned=_scanned,
     literal=_written,
     session=f"SET NAMES utf8mb4; SET SESSION {_SESSION};",
     # MariaDB names the database as well.

@@ -1,8 +1,9 @@
 """SQLite: a file opened for reading, with a deadline for each statement."""
 
+import re
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -108,6 +109,18 @@ def _code(error: BaseException) -> str:
     # An error of another class is the statement's own fault, too.
     is_operational = isinstance(error, sqlite3.OperationalError)
     return getattr(error, "sqlite_errorname", "") if is_operational else "SQLITE_ERROR"
+
+
+# Where SQLite makes an index for one statement, it reads the table whole as well.
+_SCAN = re.compile(
+    r"(?:SCAN|SEARCH(?!.* USING (?!AUTOMATIC))) (?:TABLE )?(?:\S+ AS )?(\S+)"
+)
+
+
+def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
+    plan = execute(connection, f"EXPLAIN QUERY PLAN {text}", parameters)
+    steps = (_SCAN.match(str(row.detail)) for row in plan)
+    return {step[1] for step in steps if step}
 
 
 class _Root(NamedTuple):
@@ -216,6 +229,7 @@ DIALECT = Dialect(
     # The statement's own fault; the others are the file's or its disk's.
     unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
+    scanned=_scanned,
     origins=_origins,
     status=_status,
     grant="",
