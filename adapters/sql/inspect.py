@@ -405,11 +405,11 @@ class Inspection:
         """Report expressions of columns with a zone and columns without one."""
         for rows, mark in selects(self.section.mapping):
             tables = tables_of(rows)
-            only = next(iter(tables), "")
+            only = "".join(tables) if len(tables) == 1 else ""
             for match in _CALL.finditer(rows):
                 kinds: dict[Kind, str] = {}
                 for alias, column in _COLUMN.findall(match[0].partition("(")[2]):
-                    table = tables.get(alias or (only if len(tables) == 1 else ""))
+                    table = tables.get(alias or only)
                     if table:
                         kinds.setdefault(self.kind_of(Origin(table, column)), column)
                 local = next((k for k in kinds if k in _WITHOUT_ZONE), None)

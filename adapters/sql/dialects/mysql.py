@@ -23,10 +23,10 @@ from adapters.sql.dialects.base import (
     ServerStatus,
     Text,
     Transport,
+    description,
     execute,
     literal,
     pooled,
-    read_back,
 )
 from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
 
@@ -101,11 +101,10 @@ def _written(value: object) -> str:
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
-    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas LIMIT 0") as result:
-        columns = [
-            Column(name, _KINDS.get(type_, Kind.OTHER))
-            for name, type_, *_ in result.cursor.description
-        ]
+    columns = [
+        Column(name, _KINDS.get(type_, Kind.OTHER))
+        for name, type_, *_ in description(connection, rows)
+    ]
     texts = [column.name for column in columns if column.kind is Kind.FOLDING]
     collations = _collations(connection, rows, texts) if texts else {}
     return tuple(
@@ -276,7 +275,6 @@ DIALECT = Dialect(
     # IS NULL also finds dates of zeros, in columns that are NOT NULL.
     is_null=lambda column: column.is_not_distinct_from(None),
     writes=dict.fromkeys(WHOLE, _digits),
-    reads={Kind.WIDE: read_back(sa.BigInteger(), _exact)},
     # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
     timeouts=("1969", "3024"),
     unknowns="|".join(map(str, _UNKNOWN)),

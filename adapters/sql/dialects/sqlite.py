@@ -18,9 +18,9 @@ from adapters.sql.dialects.base import (
     Origin,
     ServerStatus,
     Text,
+    description,
     execute,
     pooled,
-    read_back,
 )
 
 
@@ -143,10 +143,8 @@ class _Step(NamedTuple):
 def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     """Read the programs that SQLite makes to select each column alone."""
     roots = _roots(connection)
-    with execute(connection, f"SELECT * FROM ({rows}\n) WHERE 1 = 0") as result:
-        names = list(result.keys())
     origins = {}
-    for name in names:
+    for name, *_ in description(connection, rows):
         program = execute(connection, f"EXPLAIN SELECT {_quoted(name)} FROM ({rows}\n)")
         origin = _origin([_Step(*row[1:5]) for row in program], roots)
         if origin:
@@ -222,7 +220,6 @@ DIALECT = Dialect(
     may_write=lambda _connection: False,
     fold=lambda text: sa.func.encounters_fold(text),
     exact=_exact,
-    reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
     clock=lambda now: (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%Y-%m-%d}"),
     code=_code,
     timeouts=("SQLITE_INTERRUPT",),
