@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo
 
 from adapters.contract import (
     AdapterError,
@@ -36,7 +35,6 @@ from adapters.inspection import Check, Finding, SourcePage, SourceRow
 from adapters.mapping.model import (
     DateReading,
     ItemMapping,
-    Mark,
     ResourceMapping,
     SourceMapping,
 )
@@ -172,19 +170,16 @@ class SqlAdapter:
 
     def explain(self, query: SearchQuery) -> str:
         """Return the statements of a page in the order in which they would be sent."""
-        return "\n\n".join(
-            label + self._pages.text(statement)
-            for label, statement in self._statements(query)
+        texts = (
+            label + self._pages.text(each) for label, each in self._statements(query)
         )
+        return "\n\n".join(texts)
 
     def explain_values(self, query: SearchQuery) -> str:
         """Return them with their values, to be pasted into the client of the database."""
-        session = self._pages.dialect.session
-        statements = [
-            label + self._pages.pasted(statement)
-            for label, statement in self._statements(query)
-        ]
-        return "\n\n".join([session, *statements] if session else statements)
+        each = self._statements(query)
+        texts = [label + self._pages.pasted(statement) for label, statement in each]
+        return "\n\n".join(filter(None, [self._pages.dialect.session, *texts]))
 
     def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
@@ -202,41 +197,36 @@ class SqlAdapter:
 
     def check(self) -> Iterable[Problem]:
         """Report whether the database answers, has the columns, and is safe from changes."""
-        for resource_type in self._mapping.resources:
+        opening = partial(open_section, self._pages, self._mapping)
+        kinds = self._mapping.resources
+        questions: list[Callable[[], object]] = [partial(opening, k) for k in kinds]
+        for question in (*questions, self._refuse_writing):
             try:
-                open_section(self._pages, self._mapping, resource_type)
+                question()
             except AdapterError as error:
-                yield _problem(error)
-        try:
-            if not self._mapping.source.may_write and self._pages.may_write():
-                yield Problem(f"{self._mapping.source.mark}: {_MAY_WRITE}")
-        except AdapterError as error:
-            yield _problem(error)
+                is_outage = isinstance(error, SourceUnavailableError)
+                yield Problem(str(error), outage=is_outage)
+
+    def _refuse_writing(self) -> None:
+        source = self._mapping.source
+        if not source.may_write and self._pages.may_write():
+            raise UnfitError([MappingProblem(source.mark, "source", _MAY_WRITE)])
 
     def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
         """Yield the checks of `mapping check --live`, section by section."""
         # Here, since only tools inspect.
         from adapters.sql.inspect import checks
 
-        yield Check("account", self._check_account)
+        yield Check("account", partial(_findings, self._refuse_writing))
         for kind in self._mapping.resources:
             if kind in kinds:
-                yield Check(f"{kind}: columns", partial(self._check_columns, kind))
+                columns = partial(_findings, partial(self._section, kind))
+                yield Check(f"{kind}: columns", columns)
                 try:
                     section = self._section(kind)
                 except SourceDataError:
                     continue
                 yield from checks(section, self._mapping, self._pages, self)
-
-    def _check_account(self) -> Iterator[Finding]:
-        if not self._mapping.source.may_write and self._pages.may_write():
-            yield Finding.at(self._mapping.source.mark, _MAY_WRITE, "source")
-
-    def _check_columns(self, kind: ResourceType) -> Iterator[Finding]:
-        try:
-            self._section(kind)
-        except UnfitError as error:
-            yield from map(Finding.of, error.problems)
 
     def close(self) -> None:
         """Close the connections."""
@@ -269,8 +259,12 @@ class SqlAdapter:
             return question(current)
 
 
-def _problem(error: AdapterError) -> Problem:
-    return Problem(str(error), outage=isinstance(error, SourceUnavailableError))
+def _findings(question: Callable[[], object]) -> Iterator[Finding]:
+    """Yield what a question raises as unfit."""
+    try:
+        question()
+    except UnfitError as error:
+        yield from map(Finding.of, error.problems)
 
 
 def _capabilities(
@@ -507,14 +501,13 @@ def open_section(
     SourceUnavailableError.
     """
     section = mapping.resources[resource_type]
-    read = partial(_read_columns, database, mapping.source.zone)
-    columns = read(section.rows, section.mark, resource_type)
+    columns = _read_columns(database, mapping, section, resource_type)
     selected = known_columns(section)
     _refuse(unknown_columns(section, columns.names, searched=True))
     of_items = {}
     for item in chain.from_iterable(section.items.values()):
         if item.rows is not None:
-            own = read(item.rows, item.mark, resource_type, "items")
+            own = _read_columns(database, mapping, item, resource_type, "items")
             of_items[item.rows] = own
             _refuse(unknown_item_columns(section, item, own.names))
     filters = Filters(section, columns, of_items, mapping.date_reading)
@@ -539,22 +532,22 @@ def open_section(
 
 def _read_columns(
     database: Database,
-    zone: ZoneInfo,
-    rows: str,
-    mark: Mark,
-    element: str,
+    mapping: SourceMapping,
+    of: ResourceMapping | ItemMapping,
+    kind: ResourceType,
     alias: str = "pas",
 ) -> Columns:
+    rows = of.rows or ""
     try:
         columns = database.columns(rows)
     except SourceDataError as error:
         text = str(error)
         if not isinstance(error, AddressError):
             text = _refusal(database.dialect, str(error.__cause__), rows)
-        unfit = UnfitError([MappingProblem(mark, element, text)])
+        unfit = UnfitError([MappingProblem(of.mark, kind, text)])
         unfit.reason = error.reason
         raise unfit from error
-    return Columns(database.dialect, rows, columns, alias, zone)
+    return Columns(database.dialect, rows, columns, alias, mapping.source.zone)
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:
@@ -570,14 +563,7 @@ def _merges(database: Database, mapping: SourceMapping) -> Merges | None:
     if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
         return None
     kind = patients.resource_type
-    columns = _read_columns(
-        database,
-        mapping.source.zone,
-        patients.rows,
-        patients.mark,
-        kind,
-        "patients",
-    )
+    columns = _read_columns(database, mapping, patients, kind, "patients")
     _refuse(unknown_columns(patients, columns.names))
     key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
     patient = mapping.resources[ResourceType.ENCOUNTER].fields["patient_id"]

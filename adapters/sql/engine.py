@@ -1,7 +1,7 @@
 """One hospital database: its pool of read-only connections, statements run, faults named."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from adapters.sql.dialects.base import (
     Dialect,
     Limits,
     Origin,
+    Report,
     RowsRead,
     ServerStatus,
     Statement,
@@ -112,11 +113,15 @@ class Database:
 
     def rows_read(self, statement: Statement) -> RowsRead | None:
         """Run a statement and return how many rows it read, where the database reports it."""
-        rows_read = self.dialect.rows_read
-        text, parameters = self._compiled(statement)
-        if rows_read is None:
-            return None
-        return self.run(lambda connection: rows_read(connection, text, parameters))
+        compiled = self._compiled(statement)
+        return self.run(
+            lambda connection: self.dialect.rows_read(connection, *compiled)
+        )
+
+    def scanned(self, statement: Statement) -> Collection[str]:
+        """Return the tables, or their aliases, that the plan of a statement reads whole."""
+        compiled = self._compiled(statement)
+        return self.run(lambda connection: self.dialect.scanned(connection, *compiled))
 
     def origins(self, rows: str) -> Mapping[str, Origin]:
         """Return the tables that columns of a SELECT come from, as far as reported."""
@@ -126,14 +131,10 @@ class Database:
         """Return the tables and expressions of computed columns, as far as reported."""
         return self._reported(self.dialect.computed, rows)
 
-    def _reported(
-        self,
-        report: Callable[[sa.Connection, str], Mapping[str, Origin]] | None,
-        rows: str,
-    ) -> Mapping[str, Origin]:
+    def _reported(self, report: Report, rows: str) -> Mapping[str, Origin]:
         text = self.dialect.described(rows)
         try:
-            return self.run(lambda c: report(c, text)) if report else {}
+            return self.run(lambda connection: report(connection, text))
         except SourceDataError:
             return {}
 
@@ -143,8 +144,7 @@ class Database:
 
     def server_status(self) -> ServerStatus | None:
         """Return the status of the server, None for a kind that does not report it."""
-        status = self.dialect.status
-        return self.run(status) if status else None
+        return self.run(self.dialect.status)
 
     def text(self, statement: Statement) -> str:
         """Return the statement as it is sent, values as placeholders."""

@@ -261,6 +261,16 @@ class Inspection:
         slots |= {SORTS[self.kind].get(key, "") for key in section.sorts}
         return tuple(place.field for place in self.places if place.slot in slots)
 
+    def kind_of(self, column: Origin) -> Kind:
+        """Return the kind of a column of a table, OTHER where that is not certain."""
+        try:
+            (only,) = self.database.columns(
+                f"SELECT {column.column} FROM {column.table}"
+            )
+        except (SourceDataError, ValueError):
+            return Kind.OTHER
+        return only.kind
+
     def at(self, place: Place, text: str, severity: Severity, *details: str) -> Finding:
         """Return the finding of a field; `details` are its remedy and its topic."""
         column = self.column(place)
@@ -395,10 +405,13 @@ class Inspection:
         """Report expressions of columns with a zone and columns without one."""
         for rows, mark in selects(self.section.mapping):
             tables = tables_of(rows)
+            only = "".join(tables) if len(tables) == 1 else ""
             for match in _CALL.finditer(rows):
                 kinds: dict[Kind, str] = {}
                 for alias, column in _COLUMN.findall(match[0].partition("(")[2]):
-                    kinds.setdefault(self._kind_of(column, alias, tables), column)
+                    table = tables.get(alias or only)
+                    if table:
+                        kinds.setdefault(self.kind_of(Origin(table, column)), column)
                 local = next((k for k in kinds if k in _WITHOUT_ZONE), None)
                 if local and Kind.INSTANT in kinds:
                     text = (
@@ -406,19 +419,6 @@ class Inspection:
                         f" with ('{kinds[Kind.INSTANT]}'): one of them is hours off"
                     )
                     yield Finding.at(mark, text, self.kind, severity=Severity.WARNING)
-
-    def _kind_of(self, column: str, alias: str, tables: Mapping[str, str]) -> Kind:
-        """Return the kind of a column of a table, OTHER where that is not certain."""
-        table = tables.get(alias, "") if alias else ""
-        if not alias and len(tables) == 1:
-            (table,) = tables.values()
-        if not table:
-            return Kind.OTHER
-        try:
-            (only,) = self.database.columns(f"SELECT {column} FROM {table}")
-        except (SourceDataError, ValueError):
-            return Kind.OTHER
-        return only.kind
 
     def _patients(self) -> Findings:
         """Report stays whose patient the patients do not have."""

@@ -1,11 +1,12 @@
-"""The columns by which a SELECT of a mapping joins its tables, as far as its text shows them.
+"""The columns that a SELECT of a mapping compares with each other, as far as its text shows.
 
-Plain equalities of two columns, each with the name or alias of its table, are read; the rest
-of SQL is not.
+Plain equalities of two columns are read, each with the name or alias of its table, or in a
+SELECT of one table; the rest of SQL is not.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from adapters.sql.dialects.base import Origin
 
@@ -13,7 +14,37 @@ _NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION|USI
 _TABLE = re.compile(
     rf"\b(?:FROM|JOIN)\s+([\w.]+)(?:\s+(?:AS\s+)?(?!{_NO_ALIAS})(\w+))?", re.IGNORECASE
 )
-_EQUAL = re.compile(r"\b(\w+)\.(\w+)\s*=\s*(\w+)\.(\w+)\b(?!\s*\.)")
+_COLUMN = r"(?:(\w+)\.)?([A-Za-z_]\w*)"
+_EQUAL = re.compile(rf"(?<![\w.]){_COLUMN}\s*=\s*{_COLUMN}\b(?!\s*[.(])")
+_UNREAD = re.compile(r"'[^']*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+class _Table(NamedTuple):
+    """A table that a SELECT names; `scope` are the parentheses that are open there."""
+
+    alias: str
+    name: str
+    scope: tuple[int, ...]
+    at: int
+
+
+class Compared(NamedTuple):
+    """A column that a SELECT compares, of a table that it names by an alias."""
+
+    alias: str
+    origin: Origin
+
+
+class Comparison(NamedTuple):
+    """Two columns that a SELECT compares: rows of `inner` are found for a row of `outer`.
+
+    The inner table is the one of the inner SELECT, in one SELECT the later one. With
+    `is_nested`, `outer` belongs to a SELECT around it.
+    """
+
+    inner: Compared
+    outer: Compared
+    is_nested: bool
 
 
 def tables_of(rows: str) -> Mapping[str, str]:
@@ -21,21 +52,47 @@ def tables_of(rows: str) -> Mapping[str, str]:
     return {alias or name: name for name, alias in _TABLE.findall(rows)}
 
 
-def looked_up(rows: str) -> Iterator[Origin]:
-    """Yield the columns by which rows of a joined table are found.
+def comparisons(rows: str) -> Iterator[Comparison]:
+    """Yield the comparisons of columns of two tables."""
+    text = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
+    tables = [
+        _Table(match[2] or match[1], match[1], _scope(text, match.start()), match.end())
+        for match in _TABLE.finditer(text)
+    ]
+    for match in _EQUAL.finditer(text):
+        scope = _scope(text, match.start())
+        visible = [each for each in tables if scope[: len(each.scope)] == each.scope]
+        one, other = _owner(visible, match[1]), _owner(visible, match[3])
+        if one is None or other is None or one == other:
+            continue
+        columns = {one: match[2], other: match[4]}
+        outer, inner = sorted(columns, key=lambda each: (len(each.scope), each.at))
+        yield Comparison(
+            Compared(inner.alias, Origin(inner.name, columns[inner])),
+            Compared(outer.alias, Origin(outer.name, columns[outer])),
+            is_nested=inner.scope != outer.scope,
+        )
 
-    Of two tables that is the one of the inner SELECT, in one SELECT the later one.
-    """
-    tables = tables_of(rows)
-    order = {
-        match[2] or match[1]: (_depth(rows, match.start()), match.start())
-        for match in _TABLE.finditer(rows)
-    }
-    for one, column, other, other_column in _EQUAL.findall(rows):
-        if one in tables and other in tables:
-            is_inner = order[one] > order[other]
-            alias, name = (one, column) if is_inner else (other, other_column)
-            yield Origin(tables[alias], name)
+
+def _scope(text: str, at: int) -> tuple[int, ...]:
+    """Return where the parentheses stand that are open at a place."""
+    opened: list[int] = []
+    for match in re.finditer("[()]", text[:at]):
+        if match[0] == "(":
+            opened.append(match.start())
+        elif opened:
+            opened.pop()
+    return tuple(opened)
+
+
+def _owner(visible: Sequence[_Table], alias: str | None) -> _Table | None:
+    """Return the table of a column: that of the alias, or the only one of its SELECT."""
+    if alias:
+        named = [each for each in visible if each.alias == alias]
+        return max(named, key=lambda each: len(each.scope), default=None)
+    depth = max((len(each.scope) for each in visible), default=0)
+    innermost = [each for each in visible if len(each.scope) == depth]
+    return innermost[0] if len(innermost) == 1 else None
 
 
 def between(rows: str, one: str, other: str) -> Iterator[Origin]:
@@ -50,14 +107,7 @@ def between(rows: str, one: str, other: str) -> Iterator[Origin]:
     (start, first), (goal, last) = (end for end in ends if end)
     yield Origin(tables[start], first)
     yield Origin(tables[goal], last)
-    for alias, column in _way(rows, start, goal):
-        if alias in tables:
-            yield Origin(tables[alias], column)
-
-
-def _depth(rows: str, at: int) -> int:
-    """Return how many parentheses are open at a place."""
-    return rows.count("(", 0, at) - rows.count(")", 0, at)
+    yield from _way(rows, start, goal)
 
 
 def _selected(rows: str, name: str) -> tuple[str, str] | None:
@@ -69,14 +119,14 @@ def _selected(rows: str, name: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
-def _way(rows: str, start: str, goal: str) -> list[tuple[str, str]]:
+def _way(rows: str, start: str, goal: str) -> list[Origin]:
     """Return the columns of the joins that lead from one alias to another."""
-    ways: dict[str, list[tuple[str, str]]] = {start: []}
+    ways: dict[str, list[Origin]] = {start: []}
     ahead = [start]
     for alias in ahead:
-        for one, column, other, other_column in _EQUAL.findall(rows):
-            for here, there in ((one, other), (other, one)):
-                if here == alias and there not in ways:
-                    ways[there] = [*ways[here], (one, column), (other, other_column)]
-                    ahead.append(there)
+        for inner, outer, _ in comparisons(rows):
+            for here, there in ((inner, outer), (outer, inner)):
+                if here.alias == alias and there.alias not in ways:
+                    ways[there.alias] = [*ways[alias], here.origin, there.origin]
+                    ahead.append(there.alias)
     return ways.get(goal, [])

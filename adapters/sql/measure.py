@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -43,9 +42,9 @@ from adapters.mapping.slots import Place
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
-from adapters.sql.inspect import Inspection
-from adapters.sql.joins import between, looked_up
-from adapters.sql.query import NEVER
+from adapters.sql.inspect import Findings, Inspection
+from adapters.sql.joins import Comparison, between, comparisons
+from adapters.sql.query import NEVER, are_comparable
 
 PAGE = 20
 """How many rows a measured page has."""
@@ -60,19 +59,6 @@ SLOW = 1000.0
 _NONE = "no index begins with"
 
 
-class Lack(NamedTuple):
-    """An index that a field lacks: what is missing, and the statement that creates it.
-
-    `column` is the one that joins tables, "" for that of the field itself.
-    """
-
-    place: Place
-    statement: str
-    text: str
-    severity: Severity
-    column: str = ""
-
-
 class Measuring:
     """The searches of a section, measured one after the other."""
 
@@ -80,12 +66,17 @@ class Measuring:
         self._of, self._adapter = inspection, adapter
         self._section, self._kind = inspection.section, inspection.kind
         self._database = inspection.database
-        self._lacks: dict[str, tuple[Lack, list[str]]] = {}
+        self._lacks: dict[str, tuple[Finding, list[str]]] = {}
         """The indexes that are missed by their statements, and the searches that do."""
+        self._inner: list[Finding] = []
+        """Those that every search misses."""
 
     def results(self) -> Iterator[Result]:
         """Yield what each search costs, then the indexes that searches lack."""
         sorts = self._section.mapping.sorts
+        # First: without these indexes nothing else may end in time.
+        self._inner = list(self._lacking_inside())
+        yield from self._inner
         for parameter in self._section.mapping.parameters:
             slots = SEARCH_PARAMETERS[self._kind][parameter].slots
             places = [p for p in self._of.places if p.slot in slots and p.field.columns]
@@ -107,9 +98,7 @@ class Measuring:
             query = SearchQuery(self._kind, (), sort, PAGE)
             yield from self._measured(f"_sort={key}", query, [place])
         for lack, words in self._lacks.values():
-            text = lack.text.format(searches=", ".join(map(repr, words)))
-            remedy, column = lack.statement, lack.column
-            yield self._of_index(lack.place, text, lack.severity, remedy, column)
+            yield replace(lack, text=f"{lack.text}: {', '.join(map(repr, words))}")
 
     def _criterion(self, parameter: str) -> Criterion | None:
         """Return a criterion that a row of the sample meets."""
@@ -130,38 +119,45 @@ class Measuring:
         self, word: str, query: SearchQuery, places: list[Place]
     ) -> Iterator[Result]:
         """Yield what a page and a count cost, and where they are slow for another reason."""
+        inner = [lack.remedy for lack in self._inner]
         lacks = [lack for place in places for lack in self._lacking(place, query)]
         lacks += self._lacking_of_merges(places[0], query)
         name = f"{self._kind}?{word}"
         costs: list[Measurement] = []
         try:
-            costs.append(self._cost(name, query))
-            if query.criteria:
-                costs += self._costs_of_merges(f"{name}, merges", query)
-                costs.append(self._cost_of_count(f"{name}, count", query))
+            # What was measured before an error stays.
+            costs.extend(self._costs(name, query))
         except TooCostlyError:
-            text = (
-                f"'{word}' is refused (422) where more than one page matches: counting"
-            )
-            text += " takes longer than source.count_timeout_seconds"
+            text = "is refused (422) where more than one page matches: counting takes"
+            text = f"'{word}' {text} longer than source.count_timeout_seconds"
             yield self._of_index(places[0], text, Severity.WARNING)
         except SourceTimedOutError:
             text = f"'{word}' fails: it takes longer than source.timeout_seconds"
             yield self._of_index(places[0], text, Severity.WARNING)
-            return
         except SourceDataError as error:
             text = f"'{word}' fails: {error}"
             yield self._of_index(places[0], text, Severity.ERROR)
             return
-        if slow := next(filter(_is_slow, costs), None):
-            columns = looked_up(self._section.mapping.rows)
+        slow = next(filter(_is_slow, costs), None)
+        if slow or not costs:
+            compared = comparisons(self._section.mapping.rows)
+            columns = (each.inner.origin for each in compared)
             lacks += self._lacking_joins(places[0], columns)
-            if not lacks:
-                yield self._slow(word, query, places[0], slow)
-        for lack in lacks:
-            self._lacks.setdefault(lack.statement, (lack, []))[1].append(word)
-        yield replace(costs[0], indexes=tuple(lack.statement for lack in lacks))
+        for lack in (each for each in lacks if each.remedy not in inner):
+            self._lacks.setdefault(lack.remedy, (lack, []))[1].append(word)
+        indexes = dict.fromkeys([*(lack.remedy for lack in lacks), *inner])
+        if slow and not indexes:
+            yield self._slow(word, query, places[0], slow)
+        for cost in costs[:1]:
+            yield replace(cost, indexes=tuple(indexes))
         yield from costs[1:]
+
+    def _costs(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
+        """Yield what a page, the first step along merges and a count cost."""
+        yield self._cost(name, query)
+        if query.criteria:
+            yield from self._costs_of_merges(f"{name}, merges", query)
+            yield self._cost_of_count(f"{name}, count", query)
 
     def _cost(self, name: str, query: SearchQuery) -> Measurement:
         """Return what a page costs, by all statements that it needs."""
@@ -219,7 +215,7 @@ class Measuring:
 
     # Indexes
 
-    def _lacking(self, place: Place, query: SearchQuery) -> Iterator[Lack]:
+    def _lacking(self, place: Place, query: SearchQuery) -> Findings:
         """Yield the index that a filter, or a sort without a criterion, lacks."""
         origin = self._indexable(place)
         if origin is None or (begins := self._begins(origin.table)) is None:
@@ -228,28 +224,18 @@ class Measuring:
         plain = _plain(origin.column)
         kind = self._of.columns_of(place).column(place.field.filter_column).kind
         is_ordered = criterion is None or isinstance(criterion, DateCriterion)
-        if isinstance(criterion, StringCriterion):
-            form = self._database.dialect.text_index
-            has_words = any(plain in begin and begin != plain for begin in begins)
-            if form and place.field.search_column and not has_words:
-                name, column = _name(origin, "words"), self._written(origin)
-                statement = form.format(name=name, table=origin.table, column=column)
-                text = "no index has the words of this column: {searches}"
-                yield Lack(place, statement, text, Severity.NOTE)
         # Some kinds are compared by an expression, which no index of the column has.
-        elif kind is Kind.OTHER or (kind in FOLDS and is_ordered) or plain in begins:
+        is_computed = kind is Kind.OTHER or (kind in FOLDS and is_ordered)
+        if is_computed or plain in begins or isinstance(criterion, StringCriterion):
             return
-        else:
-            origins = [origin, *self._order_columns(place, criterion, origin)]
-            text, severity = f"{_NONE} this column: {{searches}}", self._severity
-            if place.field.codes is not None:
-                text += (
-                    " (it has few different values: an index helps with rare ones only)"
-                )
-                severity = Severity.NOTE
-            yield Lack(place, self._index(*origins), text, severity)
+        origins = [origin, *self._order_columns(place, criterion, origin)]
+        text, severity = f"{_NONE} this column", self._severity
+        if place.field.codes is not None:
+            text += " (of few different values: an index helps with rare ones only)"
+            severity = Severity.NOTE
+        yield self._of_index(place, text, severity, self._index(*origins))
 
-    def _lacking_of_merges(self, place: Place, query: SearchQuery) -> Iterator[Lack]:
+    def _lacking_of_merges(self, place: Place, query: SearchQuery) -> Findings:
         """Yield the indexes that are missed where merges are followed in both directions."""
         merges = self._section.merges
         if merges is None or not place.field.follows_merges or not query.criteria:
@@ -260,14 +246,47 @@ class Measuring:
         plain = (origins[name] for name in names if name in origins)
         yield from self._lacking_joins(place, (*plain, *between(rows, *names)))
 
-    def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Iterator[Lack]:
+    def _lacking_inside(self) -> Findings:
+        """Yield the indexes that subqueries and lateral joins of `rows` lack.
+
+        Without one they read a table whole for each row, as the plan of a page shows. A
+        subquery that has an index for another comparison needs none.
+        """
+        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE)
+        scanned: set[str] = set()
+        for segment, condition in self._section.segments(query):
+            statement = self._section.page(segment, condition, PAGE)
+            scanned.update(self._database.scanned(statement))
+        inside: dict[tuple[str, str], list[Comparison]] = {}
+        for each in comparisons(self._section.mapping.rows):
+            alias, (table, _) = each.inner
+            if each.is_nested and {alias, table.rpartition(".")[2]} & scanned:
+                inside.setdefault((alias, table), []).append(each)
+        place = self._of.place("id")
+        for (_, table), group in inside.items():
+            begins = self._begins(table)
+            columns = [each.inner.origin for each in group if self._is_indexable(each)]
+            if begins is None or any(_plain(each.column) in begins for each in columns):
+                continue
+            for origin in columns[:1]:
+                text = f"{_NONE} a column that a subquery of rows compares: each search"
+                text += f" reads all of {table}, for each of its rows at worst"
+                details = self._severity, self._index(origin), str(origin)
+                yield self._of_index(place, text, *details)
+
+    def _is_indexable(self, comparison: Comparison) -> bool:
+        """Whether an index of the inner column finds values of the outer one."""
+        one, other = (self._of.kind_of(each.origin) for each in comparison[:2])
+        return Kind.OTHER not in (one, other) and are_comparable(one, other)
+
+    def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Findings:
         """Yield the indexes of columns of tables that no index begins with."""
         for origin in dict.fromkeys(columns):
             begins = self._begins(origin.table)
             if begins is not None and _plain(origin.column) not in begins:
-                text = f"{_NONE} a column that joins tables: {{searches}}"
-                statement, column = self._index(origin), str(origin)
-                yield Lack(place, statement, text, self._severity, column)
+                text = f"{_NONE} a column that joins tables"
+                details = self._severity, self._index(origin), str(origin)
+                yield self._of_index(place, text, *details)
 
     def _indexable(self, place: Place) -> Origin | None:
         """Return the column that is compared, or its expression on the table of the id."""
@@ -358,9 +377,9 @@ def _plain(expression: str) -> str:
     return re.sub(r"\s+", "", expression).strip("()").lower()
 
 
-def _name(first: Origin, *others: Origin | str) -> str:
+def _name(*origins: Origin) -> str:
     """Return a name for an index, short enough for every database."""
-    table = first.table.rpartition(".")[2]
-    texts = [each if isinstance(each, str) else each.column for each in others]
-    words = re.findall(r"\w+", " ".join((table, first.column, *texts)))
+    table = origins[0].table.rpartition(".")[2]
+    columns = (each.column for each in origins)
+    words = re.findall(r"\w+", " ".join((table, *columns)))
     return "_".join(words)[:60].rstrip("_")

@@ -141,18 +141,13 @@ class Merges:
         first = cast("Future[Chains]", shared.setdefault(key, own))
         if first is own:
             try:
-                own.set_result(self._read_chains(database, criterion, back=back))
+                chains, ids = Chains({}, {}), self.patient.own(criterion.values)
+                self._follow(database, ids, chains, back=back)
+                own.set_result(chains)
             except BaseException as error:
                 own.set_exception(error)
                 raise
         return first.result()
-
-    def _read_chains(
-        self, database: Database, criterion: ReferenceCriterion, *, back: bool
-    ) -> Chains:
-        chains = Chains({}, {})
-        self._follow(database, self.patient.own(criterion.values), chains, back=back)
-        return chains
 
     def _follow(
         self,

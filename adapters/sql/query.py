@@ -295,34 +295,24 @@ def are_comparable(one: Kind, other: Kind) -> bool:
     )
 
 
-def converted(column: SqlColumn, other: SqlColumn) -> Expression | None:
-    """Return `other` as it compares with `column`, whose index then serves.
-
-    NULL where the column can hold no such value; None where the database cannot convert
-    it, so that only the texts of both compare.
-    """
-    if are_comparable(column.kind, other.kind):
-        collations = {column.collation, other.collation}
-        if len(collations) > 1 and "" not in collations:
-            return column.dialect.collated(other.plain, column.collation)
-        return other.plain
-    if column.kind in TEXTS:
-        return other.text
-    read = column.dialect.reads.get(column.kind)
-    return read(other.plain) if read and other.kind in TEXTS else None
-
-
 def meets(
     column: SqlColumn,
     other: SqlColumn,
     one_of: Callable[[Expression, Expression], sa.ColumnElement[bool]],
 ) -> sa.ColumnElement[bool]:
-    """Return where a column is one of the values of another, as the service reads both."""
-    value = converted(column, other)
-    if value is None:
-        return one_of(column.text, other.text)
+    """Return where a column is one of the values of another, as the service reads both.
+
+    An index of the column serves, but of a number or UUID that is compared with texts.
+    """
+    value, collations = other.plain, {column.collation, other.collation}
+    if not are_comparable(column.kind, other.kind):
+        if column.kind not in TEXTS:
+            return one_of(column.text, other.text)
+        value = other.text
+    elif len(collations) > 1 and "" not in collations:
+        value = column.dialect.collated(value, column.collation)
     condition = one_of(column.plain, value)
-    if not {column.kind, other.kind} & {*FOLDS} or column.kind in column.dialect.reads:
+    if not {column.kind, other.kind} & {*FOLDS}:
         return condition
     # What is equal exactly is equal without case as well: that has the index.
     exact = other.exact if other.kind in TEXTS else value
@@ -432,19 +422,15 @@ def period_at(start: TimeColumn, end: TimeColumn, value: DateValue) -> Condition
     inside = all_of([start.since(value.low), end.before(value.high)])
     below = any_of([start.before(value.low), start.key.missing])
     above = any_of([end.since(value.high), end.key.missing])
-    match value.prefix:
-        case Prefix.EQ:
-            return inside
-        case Prefix.NE:
-            return any_of([below, above])
-        case Prefix.GT:
-            return above
-        case Prefix.LT:
-            return below
-        case Prefix.GE:
-            return any_of([above, inside])
-        case Prefix.LE:
-            return any_of([below, inside])
+    table = {
+        Prefix.EQ: [inside],
+        Prefix.NE: [below, above],
+        Prefix.GT: [above],
+        Prefix.LT: [below],
+        Prefix.GE: [above, inside],
+        Prefix.LE: [below, inside],
+    }
+    return any_of(table[value.prefix])
 
 
 class Columns:

@@ -242,7 +242,7 @@ def run(options: SimpleNamespace) -> int:
         state = f"{names}: {_summary(findings)}" if is_wrong and options.live else ""
         if not (is_wrong or unavailable):
             state = f"{names}: nothing to mend"
-        for line in (*shown, *_table(costs), *filter(None, [state])):
+        for line in (*shown, *_table(costs, findings), *filter(None, [state])):
             print(line)
     for refusal in unavailable:
         print(refusal, file=sys.stderr)
@@ -327,9 +327,12 @@ def _cut(line: str) -> str:
 _HEADINGS = ("search", "ms", "rows", "rows read", "index")
 
 
-def _table(costs: Sequence[Measurement]) -> Iterator[str]:
+def _table(costs: Sequence[Measurement], findings: Iterable[Finding]) -> Iterator[str]:
     """Yield what each search cost, and the indexes that searches lack, in full."""
-    indexes = list(dict.fromkeys(index for cost in costs for index in cost.indexes))
+    lacking = [index for cost in costs for index in cost.indexes]
+    # Searches that take too long for want of an index have no cost.
+    lacking += [each.remedy for each in findings if each.remedy.startswith(_INDEX)]
+    indexes = list(dict.fromkeys(lacking))
     rows = [
         (
             f"{cost.part}: {cost.search}" if cost.part else cost.search,

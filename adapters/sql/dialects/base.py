@@ -5,7 +5,7 @@ each writes in its own way, errors, rows read. Each has one module beside this o
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -64,10 +64,9 @@ class Origin(NamedTuple):
     def __str__(self) -> str:
         return f"{self.table}.{self.column}"
 
-    def index_name(self, *columns: str) -> str:
-        """Return a name for an index of its table, short enough for every database."""
-        names = (self.table.rpartition(".")[2], *columns)
-        return "_".join(names).replace('"', "")[:60]
+
+Report: TypeAlias = Callable[[sa.Connection, str], Mapping[str, Origin]]
+"""Returns where the columns of a SELECT come from."""
 
 
 class RowsRead(NamedTuple):
@@ -148,9 +147,8 @@ class Dialect:
     SQL: `fold` writes `adapters.folding.fold` as far as a LIKE needs it; `exact` makes a
     FOLDING text compare character by character, `searched` one that LIKE accepts, `collated`
     one of another collation. `casts` are the types that values need for columns of a kind.
-    To compare columns of unlike kinds, `writes` converts a value to the text the service
-    shows, where a CAST differs, and `reads` converts such a text to the value, NULL where it
-    is none. `first` keeps the first rows of a SELECT; `is_null` compares with NULL. `clock`
+    `writes` converts a value to the text that the service shows, where a CAST differs.
+    `first` keeps the first rows of a SELECT; `is_null` compares with NULL. `clock`
     returns the values of `:now` and `:today` for a time in the source's zone; `some_time` is
     a literal of any time. With `orders_nulls`, ORDER BY names a column even where it is NULL
     in every row: PostgreSQL needs that to use the index, MariaDB would sort.
@@ -170,9 +168,10 @@ class Dialect:
     `access` lets it reach the database and each schema. `schema` is that of the tables that
     a SELECT names without one.
 
-    Where the database reports it: `rows_read` runs a compiled statement and counts, `origins`
+    Where the database reports it: `rows_read` runs a compiled statement and counts, `scanned`
+    names the tables, or their aliases, that its plan reads whole, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
-    on as an expression, `status` of the server; `text_index` is the SQL for an index of words.
+    on as an expression, `status` of the server.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
     read, where it sees others too; `folds_names` means that names ignore case. `zero_date` is
     what IS NULL matches too, "" for nothing.
@@ -192,7 +191,6 @@ class Dialect:
     collated: Callable[[Text, str], Text] = sa.collate
     casts: Mapping[Kind, sa.types.TypeEngine[Any]] = field(default_factory=dict)
     writes: Mapping[Kind, Convert] = field(default_factory=dict)
-    reads: Mapping[Kind, Convert] = field(default_factory=dict)
     first: Callable[[Select, int], Select] = _limit
     is_null: Callable[[Expression], sa.ColumnElement[bool]] = _is_null
     clock: Callable[[datetime], tuple[object, object]] = _local
@@ -208,11 +206,11 @@ class Dialect:
     grant: str = "GRANT SELECT ON {table} TO {account};"
     schema: str = ""
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
-    rows_read: Callable[[sa.Connection, str, Any], RowsRead] | None = None
-    origins: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
-    computed: Callable[[sa.Connection, str], Mapping[str, Origin]] | None = None
-    status: Callable[[sa.Connection], ServerStatus] | None = None
-    text_index: str = ""
+    rows_read: Callable[[sa.Connection, str, Any], RowsRead | None] = lambda *_: None
+    scanned: Callable[[sa.Connection, str, Any], Collection[str]] = lambda *_: ()
+    origins: Report = lambda *_: {}
+    computed: Report = lambda *_: {}
+    status: Callable[[sa.Connection], ServerStatus | None] = lambda _connection: None
     readable: str = ""
     folds_names: bool = False
     zero_date: str = ""
@@ -312,18 +310,11 @@ def execute(connection: sa.Connection, statement: str, parameters: Any = None) -
     )
 
 
-def read_back(
-    type_: sa.types.TypeEngine[Any], exact: Callable[[Text], Text]
-) -> Convert:
-    """Return a conversion of texts by a lenient CAST; a value counts if its text is equal."""
-
-    def convert(text: Expression) -> Expression:
-        # Exact first: MariaDB casts no UUID to a number.
-        bare = sa.func.rtrim(exact(text))
-        value = sa.cast(bare, type_)
-        return sa.case((sa.cast(value, sa.Text) == bare, value))
-
-    return convert
+def description(connection: sa.Connection, rows: str) -> Sequence[Any]:
+    """Return what the driver says of the columns of a SELECT, without reading a row."""
+    select = f"SELECT * FROM ({rows}\n) pas WHERE 1 = 0"
+    with execute(connection, select) as result:
+        return list(result.cursor.description)
 
 
 def any_true(statement: str) -> Callable[[sa.Connection], bool]:

@@ -2,7 +2,7 @@
 
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,10 +23,10 @@ from adapters.sql.dialects.base import (
     ServerStatus,
     Text,
     Transport,
+    description,
     execute,
     literal,
     pooled,
-    read_back,
 )
 from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
 
@@ -101,11 +101,10 @@ def _written(value: object) -> str:
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
-    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas LIMIT 0") as result:
-        columns = [
-            Column(name, _KINDS.get(type_, Kind.OTHER))
-            for name, type_, *_ in result.cursor.description
-        ]
+    columns = [
+        Column(name, _KINDS.get(type_, Kind.OTHER))
+        for name, type_, *_ in description(connection, rows)
+    ]
     texts = [column.name for column in columns if column.kind is Kind.FOLDING]
     collations = _collations(connection, rows, texts) if texts else {}
     return tuple(
@@ -222,6 +221,11 @@ def _counted(connection: sa.Connection) -> int:
     return sum(int(row[1]) for row in execute(connection, _COUNTERS))
 
 
+def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
+    plan = execute(connection, f"EXPLAIN {text}", parameters).mappings()
+    return {str(row["table"]) for row in plan if row["type"] in ("ALL", "index")}
+
+
 _NAME = "`((?:[^`]|``)+)`"
 _TABLE = re.compile(rf"{_NAME}\.{_NAME} {_NAME}")
 _RESULT = re.compile(
@@ -271,7 +275,6 @@ DIALECT = Dialect(
     # IS NULL also finds dates of zeros, in columns that are NOT NULL.
     is_null=lambda column: column.is_not_distinct_from(None),
     writes=dict.fromkeys(WHOLE, _digits),
-    reads={Kind.WIDE: read_back(sa.BigInteger(), _exact)},
     # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
     timeouts=("1969", "3024"),
     unknowns="|".join(map(str, _UNKNOWN)),
@@ -280,6 +283,7 @@ DIALECT = Dialect(
     refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
     rows_read=_rows_read,
+    scanned=_scanned,
     literal=_written,
     session=f"SET NAMES utf8mb4; SET SESSION {_SESSION};",
     # MariaDB names the database as well.

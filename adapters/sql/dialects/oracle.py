@@ -20,6 +20,7 @@ from adapters.sql.dialects.base import (
     Text,
     Transport,
     any_true,
+    description,
     execute,
     literal,
     pooled,
@@ -91,8 +92,7 @@ def _whole_times(cursor: Any, value: object, rows: int) -> Any:
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
-    with execute(connection, f"SELECT * FROM ({rows}\n) pas WHERE 1 = 0") as result:
-        return tuple(_column(*column[:6]) for column in result.cursor.description)
+    return tuple(_column(*column[:6]) for column in description(connection, rows))
 
 
 def _column(name: str, type_: Any, *size: Any) -> Column:

@@ -18,7 +18,6 @@ from adapters.sql.columns import TEXTS, TIMES, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
-    Convert,
     Dialect,
     Expression,
     Limits,
@@ -28,6 +27,7 @@ from adapters.sql.dialects.base import (
     Text,
     Transport,
     any_true,
+    description,
     execute,
     literal,
     pooled,
@@ -55,10 +55,6 @@ _KINDS: Mapping[int, Kind] = {
     2950: Kind.UUID,
 }
 """By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
-
-_PLAIN = ('"default"', '"C"', '"POSIX"')
-"""Collations that compare exactly."""
-
 
 _REPLANS = "RevalidateCachedQuery"
 """The function of PostgreSQL that finds out that a prepared statement no longer fits."""
@@ -156,15 +152,12 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
         for index, column in enumerate(described)
         if kinds[index] in TEXTS and column.type != _ONE_BYTE
     ]
-    collations = _collations(connection, rows, len(kinds), texts) if texts else {}
-    folding = _folding(connection, {*collations.values()})
+    collations = _collations(connection, rows, len(kinds), texts)
     return tuple(
-        Column(
-            described[index].name,
-            Kind.FOLDING if collations.get(index) in folding else kind,
-            collations.get(index) or "",
+        Column(column.name, Kind.FOLDING if folds else kind, collation or "")
+        for column, kind, (collation, folds) in zip(
+            described, kinds, collations, strict=True
         )
-        for index, kind in enumerate(kinds)
     )
 
 
@@ -196,33 +189,23 @@ def _citext(connection: sa.Connection, types: Iterable[int]) -> int | None:
     return oid
 
 
+_FOLDS = "SELECT NOT collisdeterministic FROM pg_collation WHERE oid ="
+
+
 def _collations(
     connection: sa.Connection, rows: str, size: int, texts: Sequence[int]
-) -> Mapping[int, str | None]:
-    """Return the collations of the texts at these indexes."""
+) -> Iterator[tuple[str | None, bool | None]]:
+    """Return the collation of each column, and whether to it different texts may be equal."""
     # One row of NULLs, each with the collation of its column.
-    names = ", ".join(f"c{index}" for index in range(size))
-    collations = ", ".join(f"pg_collation_for(c{index})" for index in texts)
+    names = ", ".join(f"c{n}" for n in range(size))
+    every = [f"pg_collation_for(c{n})" if n in texts else "NULL" for n in range(size)]
+    reports = ", ".join(f"{one}, ({_FOLDS} {one}::regcollation)" for one in every)
     row = execute(
         connection,
-        f"SELECT {collations} FROM (SELECT 1) AS one LEFT JOIN"
+        f"SELECT {reports} FROM (SELECT 1) AS one LEFT JOIN"
         f" (SELECT * FROM ({rows}\n) AS pas LIMIT 0) AS pas ({names}) ON false",
     ).one()
-    return dict(zip(texts, row, strict=True))
-
-
-def _folding(
-    connection: sa.Connection, collations: Collection[str | None]
-) -> Collection[str]:
-    """Return those collations to which different texts may be equal."""
-    if not {*collations} - {None, *_PLAIN}:
-        return ()
-    nondeterministic = (
-        "SELECT name FROM unnest(%s::text[]) AS name JOIN pg_collation AS c"
-        " ON c.oid = name::regcollation WHERE NOT c.collisdeterministic"
-    )
-    names = execute(connection, nondeterministic, (list(collations),)).scalars()
-    return [*names]
+    return zip(row[::2], row[1::2], strict=True)
 
 
 # SQL of its own
@@ -248,31 +231,6 @@ def _fold(text: Text) -> Text:
     # Where the locale knows no upper-case accents, they are separate characters now.
     bare = translated(sa.func.lower(plain), "g")
     return sa.func.normalize(bare, sa.literal_column("NFC"))
-
-
-_WHOLE = "^(0|-?[1-9][0-9]{0,18})$"
-_FRACTION = "^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]*[1-9])$"
-_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-
-
-def _reader(form: str, type_: sa.types.TypeEngine[Any]) -> Convert:
-    """Return a conversion of texts of one form; a CAST would fail with any other."""
-    pattern: Text = sa.literal_column(f"'{form}'")
-
-    def convert(text: Expression) -> Expression:
-        bare = sa.func.rtrim(text)
-        matches = bare.op("~", is_comparison=True)(pattern)
-        return sa.case((matches, sa.cast(bare, type_)))
-
-    return convert
-
-
-def _whole(text: Expression) -> Expression:
-    number = _reader(_WHOLE, sa.Numeric())(text)
-    fits = number.between(
-        sa.literal_column(f"{-(2**63)}"), sa.literal_column(f"{2**63 - 1}")
-    )
-    return sa.case((fits, sa.cast(number, sa.BigInteger())))
 
 
 def _number_text(number: Expression) -> Expression:
@@ -341,6 +299,16 @@ def _rows_read(connection: sa.Connection, text: str, parameters: Any) -> RowsRea
     return RowsRead(round(read), round(tree["Actual Rows"]))
 
 
+_LOOKS_UP = {"Index Cond", "Recheck Cond", "TID Cond"}
+"""What a scan of a table has that does not read all of it."""
+
+
+def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
+    _, nodes = _explained(connection, "COSTS OFF", text, parameters)
+    of_tables = (node for node in nodes if "Relation Name" in node)
+    return {n["Relation Name"] for n in of_tables if not _LOOKS_UP & n.keys()}
+
+
 _LITERALS = re.compile(r"'(?:[^']|'')*'(?:::[a-z ]+)?")
 _QUALIFIER = re.compile(r"""('(?:[^']|'')*')|\b(\w+)\.(?=[\w"])""")
 _STABLE = re.compile(r'(?:(?:COALESCE|NULLIF|lower|upper)\(|[\w".]+(?!\w|\()|[|(), ])+')
@@ -349,10 +317,9 @@ _STABLE = re.compile(r'(?:(?:COALESCE|NULLIF|lower|upper)\(|[\w".]+(?!\w|\()|[|(
 
 def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     """Return the columns that an expression on one table computes, as the server writes it."""
-    statement = f"SELECT * FROM ({rows}\n) AS pas"
-    with execute(connection, f"{statement} WHERE false") as result:
-        names = [column[0] for column in result.cursor.description]
-    tree, nodes = _explained(connection, "VERBOSE", statement)
+    names = [column.name for column in description(connection, rows)]
+    select = f"SELECT * FROM ({rows}\n) AS pas"
+    tree, nodes = _explained(connection, "VERBOSE", select)
     if any("Append" in node["Node Type"] for node in nodes):
         # Of several tables, the first one's expression would stand for all.
         return {}
@@ -452,11 +419,6 @@ DIALECT = Dialect(
     searched=_searched,
     collated=_collated,
     writes={Kind.NUMBER: _number_text},
-    reads={
-        Kind.INTEGER: _whole,
-        Kind.NUMBER: _reader(_FRACTION, sa.Numeric()),
-        Kind.UUID: _reader(_UUID, sa.Uuid()),
-    },
     clock=_clock,
     orders_nulls=True,
     code=_code,
@@ -479,11 +441,10 @@ DIALECT = Dialect(
     schema="public",
     invalid_option=_invalid_option,
     rows_read=_rows_read,
+    scanned=_scanned,
     origins=_origins,
     computed=_computed,
     status=_status,
-    text_index="CREATE EXTENSION IF NOT EXISTS pg_trgm;\n"
-    "CREATE INDEX {name} ON {table} USING gin ((' ' || lower({column})) gin_trgm_ops);",
     readable="SELECT relname FROM pg_class"
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace"
     " WHERE nspname = COALESCE(:schema, current_schema())"

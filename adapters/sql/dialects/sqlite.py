@@ -1,8 +1,9 @@
 """SQLite: a file opened for reading, with a deadline for each statement."""
 
+import re
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -17,9 +18,9 @@ from adapters.sql.dialects.base import (
     Origin,
     ServerStatus,
     Text,
+    description,
     execute,
     pooled,
-    read_back,
 )
 
 
@@ -110,6 +111,18 @@ def _code(error: BaseException) -> str:
     return getattr(error, "sqlite_errorname", "") if is_operational else "SQLITE_ERROR"
 
 
+# Where SQLite makes an index for one statement, it reads the table whole as well.
+_SCAN = re.compile(
+    r"(?:SCAN|SEARCH(?!.* USING (?!AUTOMATIC))) (?:TABLE )?(?:\S+ AS )?(\S+)"
+)
+
+
+def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
+    plan = execute(connection, f"EXPLAIN QUERY PLAN {text}", parameters)
+    steps = (_SCAN.match(str(row.detail)) for row in plan)
+    return {step[1] for step in steps if step}
+
+
 class _Root(NamedTuple):
     """The table or index at a root page: its table, columns, and the name of the row id."""
 
@@ -130,10 +143,8 @@ class _Step(NamedTuple):
 def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     """Read the programs that SQLite makes to select each column alone."""
     roots = _roots(connection)
-    with execute(connection, f"SELECT * FROM ({rows}\n) WHERE 1 = 0") as result:
-        names = list(result.keys())
     origins = {}
-    for name in names:
+    for name, *_ in description(connection, rows):
         program = execute(connection, f"EXPLAIN SELECT {_quoted(name)} FROM ({rows}\n)")
         origin = _origin([_Step(*row[1:5]) for row in program], roots)
         if origin:
@@ -209,13 +220,13 @@ DIALECT = Dialect(
     may_write=lambda _connection: False,
     fold=lambda text: sa.func.encounters_fold(text),
     exact=_exact,
-    reads={Kind.INTEGER: read_back(sa.BigInteger(), _exact)},
     clock=lambda now: (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%Y-%m-%d}"),
     code=_code,
     timeouts=("SQLITE_INTERRUPT",),
     # The statement's own fault; the others are the file's or its disk's.
     unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
+    scanned=_scanned,
     origins=_origins,
     status=_status,
     grant="",

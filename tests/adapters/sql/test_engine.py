@@ -203,8 +203,8 @@ def test_an_account_that_may_write_is_a_problem(
 ) -> None:
     expected = [] if kind == "sqlite" else [MAY_WRITE]
     told = [problem.text for problem in problems(opened(url, tmp_path))]
-    # File, line and column of the source stand before it.
-    assert [text.split(": ")[1] for text in told] == expected
+    # File, line, column and key of the source stand before it.
+    assert [text.split(": ")[2] for text in told] == expected
     assert all(re.search(r"hospital\.yaml:\d+:\d+: ", text) for text in told)
     assert problems(opened(url, tmp_path, may_write="true")) == []
 

@@ -139,18 +139,6 @@ def test_codes_and_counts_alone_are_quoted(kind: str, url: str, check: Check) ->
     assert any("'Ljun' (120 rows)" in f["text"] for f in found)
 
 
-@postgresql
-def test_an_index_for_words_within_texts_is_of_what_is_compared(
-    kind: str, url: str, check: Check
-) -> None:
-    fill(url, kind)
-    (remedy,) = {one["remedy"] for one in check() if "CREATE" in one["remedy"]}
-    extension, index = remedy.split("\n")
-    assert extension == "CREATE EXTENSION IF NOT EXISTS pg_trgm;"
-    # The server of the tests lacks the extension; what is indexed it can index plainly.
-    run(url, index.replace("USING gin ", "").replace(" gin_trgm_ops", ""))
-
-
 @pytest.mark.parametrize(
     "url",
     [

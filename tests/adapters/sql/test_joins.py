@@ -1,0 +1,70 @@
+"""What the text of a SELECT shows of the columns that it compares."""
+
+import pytest
+
+from adapters.sql.joins import between, comparisons
+
+OUTER = "SELECT s.id, {} AS x FROM stays s"
+
+
+def found(rows: str) -> list[tuple[str, str, bool]]:
+    return [
+        (str(c.inner.origin), str(c.outer.origin), c.is_nested)
+        for c in comparisons(rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    "subquery",
+    [
+        "(SELECT MAX(m.bed) FROM moves m WHERE m.stay = s.id)",
+        "(SELECT MAX(m.bed) FROM moves AS m WHERE (s.id = m.stay AND m.bed = 'a = b)'))",
+        "(SELECT bed FROM moves WHERE stay = s.id)",
+        "(SELECT m.bed FROM moves m -- m.bed = s.unit\n WHERE m.stay = s.id)",
+    ],
+)
+def test_a_column_of_a_subquery_is_compared_with_one_outside(subquery: str) -> None:
+    assert found(OUTER.format(subquery)) == [("moves.stay", "stays.id", True)]
+
+
+def test_an_alias_means_the_table_of_its_own_subquery() -> None:
+    one, other = (
+        f"(SELECT 1 FROM {table} x WHERE x.stay = s.id)" for table in ("moves", "notes")
+    )
+    assert found(OUTER.format(f"COALESCE({one}, {other})")) == [
+        ("moves.stay", "stays.id", True),
+        ("notes.stay", "stays.id", True),
+    ]
+
+
+def test_the_later_table_of_one_select_is_looked_up() -> None:
+    rows = (
+        "SELECT s.id FROM stays s LEFT JOIN units u ON s.unit = u.code WHERE s.id = 5"
+    )
+    assert found(rows) == [("units.code", "stays.unit", False)]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "m.stay = 5",
+        "m.stay = lower(s.id)",
+        "stay = bed",
+        "q.stay = s.id",
+        "m.stay = m.bed",
+    ],
+)
+def test_what_is_no_comparison_of_two_tables_is_none(condition: str) -> None:
+    assert found(OUTER.format(f"(SELECT 1 FROM moves m WHERE {condition})")) == []
+
+
+def test_the_way_between_two_columns_leads_over_joins_of_one_table_with_itself() -> (
+    None
+):
+    rows = (
+        "SELECT p.id, s.id AS survivor FROM patient p JOIN party a ON a.id = p.party"
+        " LEFT JOIN patient s ON s.party = a.replaced_by"
+    )
+    assert {str(origin) for origin in between(rows, "id", "survivor")} == {
+        *("patient.id", "patient.party", "party.id", "party.replaced_by")
+    }
