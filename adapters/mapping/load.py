@@ -37,7 +37,6 @@ from adapters.mapping.model import (
     Basic,
     BoundParameter,
     CodeTable,
-    Constants,
     DateReading,
     FieldMapping,
     HttpSection,
@@ -82,8 +81,6 @@ from adapters.mapping.slots import (
     Kind,
 )
 from adapters.mapping.yaml import KeyPath, Table, place, plain
-
-_ADDRESSES = ("url", "token_url")
 
 SUFFIX = ".kept"
 """How the name of a kept mapping ends."""
@@ -222,19 +219,14 @@ def _load(
 
 
 def _placeholders(doc: Document) -> Mapping[str, str]:
-    """Return a text for each variable of a file: an address that is valid, or any other."""
+    """Return a text for each variable of a file: an address that is valid, whatever it is."""
+    # RFC 2606: no host has this name.
+    web, database = "https://placeholder.invalid", "sqlite://"
     return {
-        name: _placeholder(path[-2], source.get("kind"))
+        name: web if source.get("kind") == "http" or path[-2] != "url" else database
         for root, source in doc.sources.items()
         for path, name in named(source, root)
     }
-
-
-def _placeholder(key: object, kind: str | None) -> str:
-    if key == "url" and kind != "http":
-        return "sqlite://"
-    # RFC 2606: no host has this name.
-    return "https://placeholder.invalid" if key in _ADDRESSES else "placeholder"
 
 
 # ------------------------------------------------------------------------ building
@@ -261,6 +253,7 @@ _CONVERSIONS: Mapping[object, Callable[[Any], Any]] = MappingProxyType(
         int: int,
         float: float,
         time | None: time.fromisoformat,
+        ZoneInfo: ZoneInfo,
         ZoneInfo | None: ZoneInfo,
         Path: path_of,
         Place: _place_of,
@@ -314,13 +307,16 @@ class _Builder:
 
         `path` is that of the options, and so the mark of the value.
         """
-        values = {"mark": self.mark(path)} | others
-        attributes = [each.name for each in fields(cast(Any, kind))]
+        values = dict(others)
         for each in fields(cast(Any, kind)):
             key = _KEYS.get(each.name, each.name)
-            if key in options and each.name not in others:
+            if each.name in values:
+                continue
+            if each.name == "mark":
+                values["mark"] = self.mark(path)
+            elif key in options:
                 values[each.name] = self.value(each.type, (*path, key), options[key])
-        return kind(**{name: values[name] for name in attributes if name in values})
+        return kind(**values)
 
     def value(self, kind: Any, path: KeyPath, option: Any) -> Any:
         """Return what an option becomes for an attribute of a type."""
@@ -344,25 +340,25 @@ class _Builder:
         """Return the mapping."""
         doc, data = self.doc, self.doc.data
         sources = {path: self.source(path) for path in doc.sources}
+        sections = {each: self.section(each) for each in doc.sections}
         known = enumerate(data.get("known", ()))
-        whole = SourceMapping(
+        whole = self.built(
+            SourceMapping,
+            (),
+            {"constants": {}, **data},
             file=doc.root.mark.file,
-            name=data["name"],
-            profile=data["profile"],
             profile_directory=doc.profile_directory,
             read=doc.read,
-            time_zone=ZoneInfo(data["time_zone"]),
             source=next(iter(sources.values())),
-            constants=self.built(Constants, ("constants",), data.get("constants", {})),
             resources={},
             codes=self.codes,
             date_reading=DateReading(data.get("date", DateReading.START)),
+            parts=(),
             known=tuple(self.built(KnownFinding, ("known", n), f) for n, f in known),
         )
-        sections = {each: self.section(each) for each in doc.sections}
         if len(sources) > 1 or any(section.is_entry for section in sections):
             return replace(whole, parts=tuple(self.parts(whole, sources, sections)))
-        resources = {section.kind: made for section, made in sections.items()}
+        resources = {section.kind: built for section, built in sections.items()}
         return replace(whole, resources=MappingProxyType(resources))
 
     def source(self, path: KeyPath) -> SourceConfig:
