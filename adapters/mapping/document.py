@@ -374,24 +374,12 @@ class Document:
     read: Reader = from_disk
 
     def problem(self, fault: Fault) -> MappingProblem:
-        """Return the problem of a fault: its place, the element and the column."""
+        """Return the problem of a fault: its place and the element."""
         path = fault.path
         mark, node = place(self.root, path, fault.at_key), find(self.root, path)
         if fault.offset >= 0 and isinstance(node, Scalar):
             mark = node.at(fault.offset)
-        return MappingProblem(mark, element(path), fault.text, self._column(path))
-
-    def _column(self, path: KeyPath) -> str:
-        """Return the column that the nearest value around the path comes from."""
-        if "fields" not in path:
-            return ""
-        for length in range(len(path), path.index("fields") + 1, -1):
-            match find(self.root, (*path[:length], "from")):
-                case Scalar(text=column):
-                    return column
-                case Items(items=items):
-                    return ", ".join(i.text for i in items if isinstance(i, Scalar))
-        return ""
+        return MappingProblem(mark, element(path), fault.text)
 
     def holds(self, path: KeyPath) -> bool:
         """Tell whether something stands at the path, rightly shaped or not."""
