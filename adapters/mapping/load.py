@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import time
+from enum import EnumType
 from pathlib import Path as PathlibPath
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, get_args
@@ -22,6 +23,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from adapters.contract import ResourceType, SortKey
+from adapters.mapping import model
 from adapters.mapping.document import (
     Document,
     Item,
@@ -33,40 +35,7 @@ from adapters.mapping.document import (
     secrets_of,
     variables_in,
 )
-from adapters.mapping.model import (
-    Basic,
-    BoundParameter,
-    CodeTable,
-    DateReading,
-    FieldMapping,
-    HttpSection,
-    HttpSource,
-    ItemMapping,
-    KnownFinding,
-    ListCall,
-    Login,
-    Mark,
-    Method,
-    Never,
-    Nulls,
-    OAuth2,
-    Paging,
-    PagingKind,
-    PartMapping,
-    Reader,
-    ResourceMapping,
-    SearchCall,
-    Secret,
-    Several,
-    SortCall,
-    SourceConfig,
-    SourceMapping,
-    Step,
-    SystemParameter,
-    TimeRule,
-    Twice,
-    from_disk,
-)
+from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
 from adapters.mapping.paths import Header, Path, Place, path_of
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
@@ -237,8 +206,8 @@ def _place_of(value: str | Mapping[str, str]) -> Place:
     return path_of(value) if isinstance(value, str) else Header(value["header"])
 
 
-def _bound_of(value: str | Mapping[str, str]) -> str | BoundParameter:
-    return value if isinstance(value, str) else BoundParameter(**value)
+def _bound_of(value: str | Mapping[str, str]) -> str | model.BoundParameter:
+    return value if isinstance(value, str) else model.BoundParameter(**value)
 
 
 def _fixed(values: Mapping[str, Any]) -> Mapping[str, str | tuple[str, ...]]:
@@ -258,12 +227,11 @@ _CONVERSIONS: Mapping[object, Callable[[Any], Any]] = MappingProxyType(
         Path: path_of,
         Place: _place_of,
         Place | None: _place_of,
-        str | BoundParameter | None: _bound_of,
+        str | model.BoundParameter | None: _bound_of,
         Mapping[str, str | tuple[str, ...]]: _fixed,
         frozenset[str]: frozenset,
         Mapping[str, str]: MappingProxyType,
         Mapping[str, str | Mapping[str, str]]: MappingProxyType,
-        **{each: each for each in (Several, Step, Method, Twice, Never, Nulls)},
     }
 )
 """What a text, list or table of the file becomes for each type of attribute, else itself."""
@@ -272,6 +240,7 @@ _KEYS: Mapping[str, str] = MappingProxyType(
     {
         "column": "from",
         "constant": "value",
+        "date_reading": "date",
         "low": "from",
         "search_column": "search",
         "values": "in",
@@ -290,7 +259,7 @@ class _Builder:
         self.doc = doc
         self.codes = MappingProxyType(
             {
-                name: self.built(CodeTable, ("codes", name), options, name=name)
+                name: self.built(model.CodeTable, ("codes", name), options, name=name)
                 for name, options in doc.codes.items()
             }
         )
@@ -322,9 +291,11 @@ class _Builder:
         """Return what an option becomes for an attribute of a type."""
         if kind in _CONVERSIONS:
             return _CONVERSIONS[kind](option)
-        if kind == Secret:
+        if isinstance(kind, EnumType):
+            return kind(option)
+        if kind == model.Secret:
             return resolved(option, self.doc.environ)
-        if kind == Mapping[str, Secret]:
+        if kind == Mapping[str, model.Secret]:
             values = {k: resolved(v, self.doc.environ) for k, v in option.items()}
             return MappingProxyType(values)
         below = next((k for k in (kind, *get_args(kind)) if is_dataclass(k)), None)
@@ -352,23 +323,24 @@ class _Builder:
             source=next(iter(sources.values())),
             resources={},
             codes=self.codes,
-            date_reading=DateReading(data.get("date", DateReading.START)),
             parts=(),
-            known=tuple(self.built(KnownFinding, ("known", n), f) for n, f in known),
+            known=tuple(
+                self.built(model.KnownFinding, ("known", n), f) for n, f in known
+            ),
         )
         if len(sources) > 1 or any(section.is_entry for section in sections):
             return replace(whole, parts=tuple(self.parts(whole, sources, sections)))
         resources = {section.kind: built for section, built in sections.items()}
         return replace(whole, resources=MappingProxyType(resources))
 
-    def source(self, path: KeyPath) -> SourceConfig:
+    def source(self, path: KeyPath) -> model.SourceConfig:
         source, is_own = self.doc.sources[path], self.doc.is_own
         http = None
         if source["kind"] == "http":
             auth = self.auth(path, source.get("auth", {}))
-            http = self.built(HttpSource, path, source, auth=auth)
+            http = self.built(model.HttpSource, path, source, auth=auth)
         return self.built(
-            SourceConfig,
+            model.SourceConfig,
             path,
             source,
             mark=self.mark((*path, "kind") if is_own else path, at_key=not is_own),
@@ -378,29 +350,31 @@ class _Builder:
 
     def auth(
         self, path: KeyPath, auth: Mapping[str, Any]
-    ) -> Basic | OAuth2 | Login | None:
+    ) -> model.Basic | model.OAuth2 | model.Login | None:
         """Return how a source knows who asks."""
         if "session" in auth:
             login = auth["session"]
             body = login.get("body", login.get("form", {}))
-            values = self.value(Mapping[str, Secret], path, body)
+            values = self.value(Mapping[str, model.Secret], path, body)
             is_json = "body" in login
-            return self.built(Login, path, login, values=values, as_json=is_json)
+            return self.built(model.Login, path, login, values=values, as_json=is_json)
         if "basic" in auth:
-            return self.built(Basic, path, auth["basic"])
-        return self.built(OAuth2, path, auth["oauth2"]) if "oauth2" in auth else None
+            return self.built(model.Basic, path, auth["basic"])
+        return (
+            self.built(model.OAuth2, path, auth["oauth2"]) if "oauth2" in auth else None
+        )
 
-    def section(self, section: Section) -> ResourceMapping:
+    def section(self, section: Section) -> model.ResourceMapping:
         kind, path = section.kind, section.path
         fields = {s.slot.record: self.field(s) for s in section.sites if s.item is None}
         slot = "visit_number_system"
         if "visit_number" in fields and slot not in fields:
             system, mark = self.doc.data["constants"][slot], ("constants", slot)
             at = self.mark(mark, at_key=False)
-            fields[slot] = FieldMapping(slot, at, constant=system)
+            fields[slot] = model.FieldMapping(slot, at, constant=system)
         records = {each.name: each.record for each in SLOTS[kind]}
         required = (*REQUIRED[kind], *section.data.get("requires", ()))
-        return ResourceMapping(
+        return model.ResourceMapping(
             resource_type=kind,
             mark=self.mark(path),
             rows=section.data.get("rows", ""),
@@ -415,9 +389,9 @@ class _Builder:
     def parts(
         self,
         whole: SourceMapping,
-        sources: Mapping[KeyPath, SourceConfig],
-        sections: Mapping[Section, ResourceMapping],
-    ) -> Iterator[PartMapping]:
+        sources: Mapping[KeyPath, model.SourceConfig],
+        sections: Mapping[Section, model.ResourceMapping],
+    ) -> Iterator[model.PartMapping]:
         """Yield a part for each section, in the order of the file.
 
         A part of stays holds the patients of the same source that they refer to, if any.
@@ -430,7 +404,7 @@ class _Builder:
                 for each in self.doc.sections_of(ResourceType.PATIENT):
                     if (each.source_path, each.prefix) == (source, prefix):
                         resources[each.kind] = sections[each]
-            yield PartMapping(
+            yield model.PartMapping(
                 name=str(source[-1]) if len(source) > 1 else section.prefix,
                 kind=section.kind,
                 mapping=replace(whole, source=sources[source], resources=resources),
@@ -440,9 +414,9 @@ class _Builder:
 
     # ------------------------------------------------------------- fields and items
 
-    def items(self, section: Section) -> Mapping[str, tuple[ItemMapping, ...]]:
+    def items(self, section: Section) -> Mapping[str, tuple[model.ItemMapping, ...]]:
         """Return the lists of a section (names, identifiers, …), each with its items."""
-        lists: dict[str, tuple[ItemMapping, ...]] = {
+        lists: dict[str, tuple[model.ItemMapping, ...]] = {
             listed.name: ()
             for listed in LISTS[section.kind]
             if listed.name in section.fields
@@ -451,7 +425,7 @@ class _Builder:
             lists[item.listed.name] += (self.item(item),)
         return MappingProxyType(lists)
 
-    def item(self, item: Item) -> ItemMapping:
+    def item(self, item: Item) -> model.ItemMapping:
         values = [(site.slot, self.field(site)) for site in item.sites]
         fields = {slot.record: value for slot, value in values if slot is not LINES}
         mark, named = self.mark(item.path), fields.get("type")
@@ -460,9 +434,9 @@ class _Builder:
             known = KNOWN_IDENTIFIERS.get(named.constant or "")
         for slot, constant in known._asdict().items() if known else ():
             if constant and slot not in fields:
-                fields[slot] = FieldMapping(slot, mark, constant=constant)
+                fields[slot] = model.FieldMapping(slot, mark, constant=constant)
         return self.built(
-            ItemMapping,
+            model.ItemMapping,
             item.path,
             item.options,
             slot=item.listed.name,
@@ -470,12 +444,12 @@ class _Builder:
             lines=tuple(value for slot, value in values if slot is LINES),
         )
 
-    def field(self, site: Site) -> FieldMapping:
+    def field(self, site: Site) -> model.FieldMapping:
         """Return one value of a section or of an item."""
         options = site.options
         origin = (*site.path, "from") if "from" in options else site.path
         return self.built(
-            FieldMapping,
+            model.FieldMapping,
             site.path,
             options,
             slot=site.slot.record,
@@ -488,12 +462,12 @@ class _Builder:
             prefix=self.doc.prefix_of(site),
         )
 
-    def time_rule(self, site: Site) -> TimeRule | None:
+    def time_rule(self, site: Site) -> model.TimeRule | None:
         if site.slot.kind not in (Kind.TIME, Kind.DATE):
             return None
         zone = self.doc.data["time_zone"]
         return self.built(
-            TimeRule,
+            model.TimeRule,
             site.path,
             {**self.doc.data.get("local_times", {}), **site.options},
             zone=ZoneInfo(site.zone_name or zone),
@@ -503,14 +477,14 @@ class _Builder:
 
     # --------------------------------------------------------- sections of HTTP APIs
 
-    def http_section(self, section: Section) -> HttpSection:
+    def http_section(self, section: Section) -> model.HttpSection:
         """Return how a section of an HTTP source is read and searched."""
         path, data = section.path, section.data
         others: dict[str, Any] = {"list": None}
         if listed := data.get("list"):
             where, paging = (*path, "list"), listed.get("paging")
             others["list"] = self.built(
-                ListCall,
+                model.ListCall,
                 where,
                 {"fixed": {}, **listed},
                 paging=paging and self.paging((*where, "paging"), paging),
@@ -518,21 +492,21 @@ class _Builder:
             )
         if "sort" in data:
             sort = {"send": "", **data["sort"]}
-            others["sort"] = self.built(SortCall, (*path, "sort"), sort)
+            others["sort"] = self.built(model.SortCall, (*path, "sort"), sort)
         calls = {name: self.search(section, name) for name in section.search}
         return self.built(
-            HttpSection, path, data, search=MappingProxyType(calls), **others
+            model.HttpSection, path, data, search=MappingProxyType(calls), **others
         )
 
-    def paging(self, path: KeyPath, data: Mapping[str, Any]) -> Paging:
-        kind = next(kind for kind in PagingKind if kind in data)
+    def paging(self, path: KeyPath, data: Mapping[str, Any]) -> model.Paging:
+        kind = next(kind for kind in model.PagingKind if kind in data)
         options = {
-            PagingKind.TOKEN: data[kind],
-            PagingKind.NEXT: {"path": data[kind]},
+            model.PagingKind.TOKEN: data[kind],
+            model.PagingKind.NEXT: {"path": data[kind]},
         }.get(kind, {**data, "send": data[kind]})
-        return self.built(Paging, path, options, kind=kind)
+        return self.built(model.Paging, path, options, kind=kind)
 
-    def search(self, section: Section, name: str) -> SearchCall:
+    def search(self, section: Section, name: str) -> model.SearchCall:
         path, data = (*section.path, "search", name), section.search[name]
         others = {}
         if sent := data.get("system"):
@@ -541,8 +515,8 @@ class _Builder:
                 # Of several codes for a system, the first is sent.
                 pairs = reversed([*table.table.items()])
                 back = MappingProxyType({system: code for code, system in pairs})
-            others["system"] = self.built(SystemParameter, path, sent, codes=back)
-        usual = Step.DAY if name == "birthdate" else Step.SECOND
+            others["system"] = self.built(model.SystemParameter, path, sent, codes=back)
+        usual = model.Step.DAY if name == "birthdate" else model.Step.SECOND
         return self.built(
-            SearchCall, path, {"step": usual, **data}, name=name, **others
+            model.SearchCall, path, {"step": usual, **data}, name=name, **others
         )
