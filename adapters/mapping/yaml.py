@@ -227,12 +227,13 @@ class _Loader(yaml.BaseLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        mark = _mark(self.file, event.start_mark)
+        begin, end = event.start_mark, event.end_mark
+        mark = _mark(self.file, begin)
         if words := _not_of_the_format(event):
             self.refuse(mark, words)
         if isinstance(event, yaml.AliasEvent):
             self.get_event()  # type: ignore[no-untyped-call]
-            return yaml.ScalarNode("", "", event.start_mark, event.end_mark)
+            return yaml.ScalarNode("", "", begin, end)
         event.anchor = None
         if self.depth >= MAX_DEPTH and not isinstance(event, yaml.ScalarEvent):
             raise _refusal(mark, f"nested more than {MAX_DEPTH} levels deep")
