@@ -8,7 +8,7 @@ import inspect
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from adapters.contract import (
     Adapter,
@@ -130,8 +130,10 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
         raise _refusal(mapping, text + did_you_mean(name, classes))
     custom = getattr(module, name)
     adapter: Adapter = _call(mapping, "cannot be made", lambda: custom(mapping))
-    if faults := "; ".join(_faults(adapter)):
-        raise _refusal(mapping, f"is no adapter: {faults}")
+    members = [name for name in vars(Adapter) if not name.startswith("_")]
+    lacking = [n for n in members if inspect.getattr_static(adapter, n, None) is None]
+    if lacking:
+        raise _refusal(mapping, f"is no adapter: it has no {', '.join(lacking)}")
     capabilities = _call(mapping, "tells no capabilities", lambda: adapter.capabilities)
     if not _are_capabilities(capabilities):
         text = "its capabilities must be ResourceCapabilities by ResourceType"
@@ -158,27 +160,6 @@ def _refusal(mapping: SourceMapping, text: str) -> MappingError:
     source = mapping.source
     problem = MappingProblem(source.mark, "source.kind", f"'{source.kind}' {text}")
     return MappingError([problem])
-
-
-def _faults(adapter: object) -> Iterator[str]:
-    """Yield the members of `Adapter` that an object lacks, or that take other arguments."""
-    for name, member in vars(Adapter).items():
-        if name.startswith("_"):
-            continue
-        if inspect.getattr_static(adapter, name, None) is None:
-            yield f"it has no '{name}'"
-        elif inspect.isfunction(member):
-            arguments = tuple(inspect.signature(member).parameters)[1:]
-            if not _takes(getattr(adapter, name), arguments):
-                yield f"'{name}' does not take ({', '.join(arguments)})"
-
-
-def _takes(method: Any, arguments: tuple[str, ...]) -> bool:
-    try:
-        inspect.signature(method).bind(*arguments)
-    except TypeError:
-        return False
-    return True
 
 
 def _are_capabilities(value: object) -> bool:

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import CodeTable, Mark, Reader, from_disk, is_own
+from adapters.mapping.model import Mark, Reader, from_disk, is_own
 from adapters.mapping.problems import (
     MappingError,
     MappingProblem,
@@ -48,6 +48,7 @@ from adapters.mapping.yaml import (
     place,
     plain,
 )
+from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
 VERSION = "1"
 """The version of the format that this service reads."""
@@ -256,26 +257,65 @@ class Section:
         """How an HTTP API searches, by parameter."""
         return self.data.get("search", {}) if self.is_http else {}
 
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What the file says of its slots."""
+        fields: Mapping[str, Any] = self.data.get("fields", {})
+        return fields
+
     @cached_property
     def items(self) -> tuple["Item", ...]:
         """Every item of its list slots."""
-        fields = self.data.get("fields", {})
         return tuple(
             Item(self, listed, (*self.path, "fields", listed.name, index), options)
             for listed in LISTS[self.kind]
-            for index, options in enumerate(fields.get(listed.name, ()))
+            for index, options in enumerate(self.fields.get(listed.name, ()))
         )
 
     @cached_property
     def sites(self) -> tuple["Site", ...]:
         """Every value of its fields, those inside items last."""
-        fields = self.data.get("fields", {})
-        own = tuple(
-            Site(self, s, (*self.path, "fields", s.name), _options(fields[s.name]))
-            for s in SLOTS[self.kind]
-            if s.name in fields
+        own = _sites(self, SLOTS[self.kind], (*self.path, "fields"), self.fields)
+        return (*own, *(site for item in self.items for site in item.sites))
+
+    @cached_property
+    def lacks(self) -> frozenset[str]:
+        """The parameters and sort keys for which it has no field at all."""
+        there = {site.full_name for site in self.sites}
+        parameters = SEARCH_PARAMETERS[self.kind].items()
+        compared = {name: row.slots for name, row in parameters}
+        compared |= {key: (slot,) for key, slot in SORTS[self.kind].items()}
+        return frozenset(n for n, slots in compared.items() if there.isdisjoint(slots))
+
+    def offered(self, part: str) -> tuple[str, ...]:
+        """Return what it says under `search` or `sort`, or what is said for all."""
+        if self.is_http and part == "sort":
+            # Both directions have a word there.
+            by = self.data.get("sort", {}).get("by", ())
+            return tuple(word for word in by if not word.startswith("-"))
+        words = self.data.get(part, self.whole.get(part, ()))
+        lacks = frozenset() if is_own(self.source.get("kind")) else self.lacks
+        return tuple(word for word in words if word not in lacks)
+
+
+class Item(NamedTuple):
+    """One item of a list slot."""
+
+    section: Section
+    listed: ListSlot
+    path: KeyPath
+    options: Mapping[str, Any]
+
+    @property
+    def sites(self) -> tuple["Site", ...]:
+        """Its values, the lines of an address last."""
+        section, listed, path, options = self
+        lines = enumerate(options.get(LINES.name, ()))
+        where = (*path, LINES.name)
+        return (
+            *_sites(section, listed.slots, path, options, self),
+            *(Site(section, LINES, (*where, n), _options(v), self) for n, v in lines),
         )
-        return (*own, *(site for item in self.items for site in item.sites()))
 
 
 class Site(NamedTuple):
@@ -285,7 +325,7 @@ class Site(NamedTuple):
     slot: Slot
     path: KeyPath
     options: Mapping[str, Any]
-    listed: ListSlot | None = None
+    item: Item | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -297,7 +337,7 @@ class Site(NamedTuple):
     def full_name(self) -> str:
         """The name of the slot, after that of its list when it is in one."""
         name = self.slot.name
-        return f"{self.listed.name}.{name}" if self.listed else name
+        return f"{self.item.listed.name}.{name}" if self.item else name
 
     @property
     def zone_name(self) -> str | None:
@@ -306,24 +346,22 @@ class Site(NamedTuple):
         return name or self.section.source.get("time_zone")
 
 
-class Item(NamedTuple):
-    """One item of a list slot."""
+def _sites(
+    section: Section,
+    slots: Iterable[Slot],
+    path: KeyPath,
+    values: Mapping[str, Any],
+    item: Item | None = None,
+) -> tuple[Site, ...]:
+    return tuple(
+        Site(section, slot, (*path, slot.name), _options(values[slot.name]), item)
+        for slot in slots
+        if slot.name in values
+    )
 
-    section: Section
-    listed: ListSlot
-    path: KeyPath
-    options: Mapping[str, Any]
 
-    def sites(self) -> Iterator[Site]:
-        """Yield its values, the lines of an address among them."""
-        section, listed, path, options = self
-        for slot in listed.slots:
-            if slot.name in options:
-                value = _options(options[slot.name])
-                yield Site(section, slot, (*path, slot.name), value, listed)
-        for index, line in enumerate(options.get(LINES.name, ())):
-            where = (*path, LINES.name, index)
-            yield Site(section, LINES, where, _options(line), listed)
+def _options(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"value": value} if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
@@ -336,24 +374,12 @@ class Document:
     read: Reader = from_disk
 
     def problem(self, fault: Fault) -> MappingProblem:
-        """Return the problem of a fault: its place, the element and the column."""
+        """Return the problem of a fault: its place and the element."""
         path = fault.path
         mark, node = place(self.root, path, fault.at_key), find(self.root, path)
         if fault.offset >= 0 and isinstance(node, Scalar):
             mark = node.at(fault.offset)
-        return MappingProblem(mark, element(path), fault.text, self._column(path))
-
-    def _column(self, path: KeyPath) -> str:
-        """Return the column that the nearest value around the path comes from."""
-        if "fields" not in path:
-            return ""
-        for length in range(len(path), path.index("fields") + 1, -1):
-            match find(self.root, (*path[:length], "from")):
-                case Scalar(text=column):
-                    return column
-                case Items(items=items):
-                    return ", ".join(i.text for i in items if isinstance(i, Scalar))
-        return ""
+        return MappingProblem(mark, element(path), fault.text)
 
     def holds(self, path: KeyPath) -> bool:
         """Tell whether something stands at the path, rightly shaped or not."""
@@ -413,22 +439,6 @@ class Document:
         tables: Mapping[str, Any] = self.data.get("codes", {})
         return tables
 
-    @cached_property
-    def code_tables(self) -> Mapping[str, CodeTable]:
-        """The code tables of a document without problems."""
-        marks = {n: place(self.root, ("codes", n), at_key=True) for n in self.codes}
-        return MappingProxyType(
-            {
-                name: CodeTable(
-                    name,
-                    MappingProxyType(codes["table"]),
-                    codes.get("otherwise"),
-                    marks[name],
-                )
-                for name, codes in self.codes.items()
-            }
-        )
-
     def targets(self, site: Site) -> list[Section]:
         """Return the sections that a reference may lead to: all, or those that it names.
 
@@ -443,7 +453,7 @@ class Document:
 
     def prefix_of(self, site: Site) -> str:
         """Return what stands before an id of a source in the ids that clients see."""
-        if site.slot.name == "id" and not site.listed:
+        if site.slot.name == "id" and site.item is None:
             return site.section.prefix
         targets = self.targets(site) if site.slot.name in REFERS else ()
         return targets[0].prefix if targets else ""
@@ -454,10 +464,6 @@ def _entries_of(key: str, data: Any) -> Iterator[tuple[KeyPath, Any]]:
         yield (key,), data
     for index, entry in enumerate((data or {}).get("sources", ())):
         yield (key, "sources", index), entry
-
-
-def _options(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"value": value} if isinstance(value, str) else value
 
 
 # ------------------------------------------------------------------------- secrets

@@ -21,7 +21,7 @@ from adapters.mapping.row_mapper import (
     item_positions,
     item_reader,
 )
-from adapters.mapping.slots import LINES, LISTS, SLOTS, Kind, ListSlot, Slot, fields_of
+from adapters.mapping.slots import LISTS, Kind, ListSlot, Place, places_of
 from adapters.mapping.times import join_parts, read_value
 from adapters.mapping.values import presence
 
@@ -59,14 +59,15 @@ def trace(
 ) -> tuple[TracedField, ...]:
     """Return what each field makes, in the order of the slots; constants have no cells."""
     positions = {column: at for at, column in enumerate(columns)}
-    traced = [
-        _read(field, slot, slot.name, slot.element, row, positions)
-        for slot in SLOTS[section.resource_type]
-        if (field := section.fields.get(slot.record)) is not None
-    ]
+    places = [place for place in places_of(section) if place.item is None]
+    traced = [_read(p, _relative(p.element), row, positions) for p in places]
     for listed in LISTS[section.resource_type]:
         traced += _list(section, listed, positions, row, extras)
     return tuple(traced)
+
+
+def _relative(element: str) -> str:
+    return element.partition(".")[2]
 
 
 def _list(
@@ -80,11 +81,18 @@ def _list(
     for item in section.items.get(listed.name, ()):
         own = item_positions(item, positions)
         read, condition = item_reader(item, listed, positions), counting(item, own)
+        places = [place for place in places_of(section) if place.item is item]
         for source in extras.get(item, ()) if item.rows else (row,):
             is_included, counts = _fills(read, source), _fills(condition, source)
             path = f"{listed.element}[{number}]" if is_included else listed.element
             number += is_included
-            for traced in _item(item, listed, path, source, own):
+            lines = 0
+            for place in places:
+                element = _relative(place.element).replace(listed.element, path, 1)
+                is_line = place.field in item.lines
+                element += f"[{lines}]" if is_line else ""
+                traced = _read(place, element, source, own)
+                lines += is_line and bool(traced.value)
                 yield replace(traced, is_included=is_included, item=item, counts=counts)
 
 
@@ -96,38 +104,16 @@ def _fills(read: Reader, row: Row) -> bool:
         return True
 
 
-def _item(
-    item: ItemMapping,
-    listed: ListSlot,
-    path: str,
-    row: Row,
-    positions: Mapping[str, int],
-) -> Iterator[TracedField]:
-    number = 0
-    for slot, field in fields_of(item, listed):
-        name, element = f"{listed.name}.{slot.name}", f"{path}.{slot.element}"
-        if slot is LINES:
-            element += f"[{number}]"
-        traced = _read(field, slot, name, element, row, positions)
-        number += slot is LINES and bool(traced.value)
-        yield traced
-
-
 def _read(
-    field: FieldMapping,
-    slot: Slot,
-    name: str,
-    element: str,
-    row: Row,
-    positions: Mapping[str, int],
+    place: Place, element: str, row: Row, positions: Mapping[str, int]
 ) -> TracedField:
-    cell = Cell(field, name, positions)
+    name, field = place.slot, place.field
     cells = tuple((column, row[positions[column]]) for column in field.columns)
     try:
-        value = compile_cell(cell, slot.kind)(row)
+        value = compile_cell(Cell(field, name, positions), place.kind)(row)
     except CellError as error:
         return TracedField(name, element, field, cells, fault=error.fault)
-    is_time = slot.kind is Kind.TIME and value is not None
+    is_time = place.kind is Kind.TIME and value is not None
     has_offset = is_time and _has_offset(field, [each for _, each in cells])
     return TracedField(name, element, field, cells, value, has_offset=has_offset)
 

@@ -12,16 +12,18 @@ and its profile (`copy_mapping`).
 import errno
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import time
+from enum import EnumType
 from pathlib import Path as PathlibPath
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo
 
 import orjson
 
 from adapters.contract import ResourceType, SortKey
+from adapters.mapping import model
 from adapters.mapping.document import (
     Document,
     Item,
@@ -33,43 +35,7 @@ from adapters.mapping.document import (
     secrets_of,
     variables_in,
 )
-from adapters.mapping.model import (
-    Basic,
-    BoundParameter,
-    Condition,
-    Constants,
-    CountCall,
-    DateReading,
-    ErrorRule,
-    FieldMapping,
-    HttpSection,
-    HttpSource,
-    ItemMapping,
-    KnownFinding,
-    ListCall,
-    Login,
-    Mark,
-    Method,
-    Never,
-    Nulls,
-    OAuth2,
-    Paging,
-    PagingKind,
-    PartMapping,
-    ReadCall,
-    Reader,
-    ResourceMapping,
-    SearchCall,
-    Several,
-    SortCall,
-    SourceConfig,
-    SourceMapping,
-    Step,
-    SystemParameter,
-    TimeRule,
-    Twice,
-    from_disk,
-)
+from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
 from adapters.mapping.paths import Header, Path, Place, path_of
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
@@ -84,9 +50,6 @@ from adapters.mapping.slots import (
     Kind,
 )
 from adapters.mapping.yaml import KeyPath, Table, place, plain
-from adapters.parameters import SEARCH_PARAMETERS, SORTS
-
-_ADDRESSES = ("url", "token_url")
 
 SUFFIX = ".kept"
 """How the name of a kept mapping ends."""
@@ -213,33 +176,29 @@ def _load(
     document = Document(root, without_faults(data, faults), environ or {}, read)
     if environ is None:
         document = replace(document, environ=_placeholders(document))
-    rules = RULES if faults or refused else (*RULES, *RULES_OF_THE_WHOLE)
+    is_whole = not refused and all(fault.keyword == "format" for fault in faults)
+    rules = (*RULES, *RULES_OF_THE_WHOLE) if is_whole else RULES
     problems = list(map(document.problem, root_causes(faults)))
     problems += (document.problem(fault) for rule in rules for fault in rule(document))
     if problems or refused:
         marks = {problem.mark for problem in refused}
         others = (problem for problem in problems if problem.mark not in marks)
         raise MappingError([*refused, *others])
-    return _mapping(document)
+    return _Builder(document).mapping()
 
 
 def _placeholders(doc: Document) -> Mapping[str, str]:
-    """Return a text for each variable of a file: an address that is valid, or any other."""
+    """Return a text for each variable of a file: an address that is valid, whatever it is."""
+    # RFC 2606: no host has this name.
+    web, database = "https://placeholder.invalid", "sqlite://"
     return {
-        name: _placeholder(path[-2], source.get("kind"))
+        name: web if source.get("kind") == "http" or path[-2] != "url" else database
         for root, source in doc.sources.items()
         for path, name in named(source, root)
     }
 
 
-def _placeholder(key: object, kind: str | None) -> str:
-    if key == "url" and kind != "http":
-        return "sqlite://"
-    # RFC 2606: no host has this name.
-    return "https://placeholder.invalid" if key in _ADDRESSES else "placeholder"
-
-
-# ------------------------------------------------------------ options of the file
+# ------------------------------------------------------------------------ building
 
 
 def _place_of(value: str | Mapping[str, str]) -> Place:
@@ -247,8 +206,8 @@ def _place_of(value: str | Mapping[str, str]) -> Place:
     return path_of(value) if isinstance(value, str) else Header(value["header"])
 
 
-def _bound_of(value: str | Mapping[str, str]) -> str | BoundParameter:
-    return value if isinstance(value, str) else BoundParameter(**value)
+def _bound_of(value: str | Mapping[str, str]) -> str | model.BoundParameter:
+    return value if isinstance(value, str) else model.BoundParameter(**value)
 
 
 def _fixed(values: Mapping[str, Any]) -> Mapping[str, str | tuple[str, ...]]:
@@ -263,338 +222,301 @@ _CONVERSIONS: Mapping[object, Callable[[Any], Any]] = MappingProxyType(
         int: int,
         float: float,
         time | None: time.fromisoformat,
+        ZoneInfo: ZoneInfo,
+        ZoneInfo | None: ZoneInfo,
         Path: path_of,
         Place: _place_of,
         Place | None: _place_of,
-        str | BoundParameter | None: _bound_of,
+        str | model.BoundParameter | None: _bound_of,
         Mapping[str, str | tuple[str, ...]]: _fixed,
         frozenset[str]: frozenset,
         Mapping[str, str]: MappingProxyType,
         Mapping[str, str | Mapping[str, str]]: MappingProxyType,
-        CountCall | None: lambda table: _built(CountCall, table),
-        **{each: each for each in (Several, Step, Method, Twice, Never, Nulls)},
     }
 )
 """What a text, list or table of the file becomes for each type of attribute, else itself."""
 
+_KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "column": "from",
+        "constant": "value",
+        "date_reading": "date",
+        "low": "from",
+        "search_column": "search",
+        "values": "in",
+        "zone": "time_zone",
+    }
+)
+"""The keys of attributes that have another name."""
+
 _T = TypeVar("_T")
 
 
-def _built(kind: type[_T], options: Mapping[str, Any], /, **others: Any) -> _T:
-    """Return a value of the model, from the options that its attributes are named like."""
-    values = {
-        each.name: _CONVERSIONS.get(each.type, lambda value: value)(options[each.name])
-        for each in fields(cast(Any, kind))
-        if each.name in options and each.name not in others
-    }
-    return kind(**values, **others)
+class _Builder:
+    """Makes the mapping of a document that has no problems, from the top down."""
 
-
-# -------------------------------------------------------------- sources and sections
-
-
-def _mapping(doc: Document) -> SourceMapping:
-    """Return the mapping of a document that has no problems."""
-    data = doc.data
-    sources = {path: _source(doc, path) for path in doc.sources}
-    whole = SourceMapping(
-        file=doc.root.mark.file,
-        name=data["name"],
-        profile=data["profile"],
-        profile_directory=doc.profile_directory,
-        read=doc.read,
-        time_zone=ZoneInfo(data["time_zone"]),
-        source=next(iter(sources.values())),
-        constants=_built(Constants, data.get("constants", {})),
-        resources={},
-        codes=doc.code_tables,
-        date_reading=DateReading(data.get("date", DateReading.START)),
-        known=tuple(
-            KnownFinding(**finding, mark=place(doc.root, ("known", index)))
-            for index, finding in enumerate(data.get("known", ()))
-        ),
-    )
-    sections = {each: _section(doc, each) for each in doc.sections}
-    if len(sources) > 1 or any(section.is_entry for section in sections):
-        return replace(whole, parts=tuple(_parts(doc, whole, sources, sections)))
-    resources = {section.resource_type: section for section in sections.values()}
-    return replace(whole, resources=MappingProxyType(resources))
-
-
-def _source(doc: Document, path: KeyPath) -> SourceConfig:
-    source = doc.sources[path]
-    return _built(
-        SourceConfig,
-        source,
-        mark=place(doc.root, (*path, "kind") if doc.is_own else path, not doc.is_own),
-        zone=ZoneInfo(source.get("time_zone") or doc.data["time_zone"]),
-        url=resolved(source.get("url", ""), doc.environ),
-        http=_http_source(source, doc.environ) if source["kind"] == "http" else None,
-        options=_texts(source.get("options", {}), doc.environ),
-    )
-
-
-def _section(doc: Document, section: Section) -> ResourceMapping:
-    kind, path = section.kind, section.path
-    fields = {
-        site.slot.record: _field(doc, site) for site in section.sites if not site.listed
-    }
-    slot = "visit_number_system"
-    if "visit_number" in fields and slot not in fields:
-        system = doc.data["constants"][slot]
-        mark = place(doc.root, ("constants", slot))
-        fields[slot] = FieldMapping(slot, mark, constant=system)
-    records = {each.name: each.record for each in SLOTS[kind]}
-    required = (*REQUIRED[kind], *section.data.get("requires", ()))
-    return ResourceMapping(
-        resource_type=kind,
-        mark=place(doc.root, path, at_key=True),
-        rows=section.data.get("rows", ""),
-        fields=MappingProxyType(fields),
-        items=_items(doc, section),
-        parameters=_offered(doc, section, "search"),
-        sorts=tuple(map(SortKey, _offered(doc, section, "sort"))),
-        required=frozenset(records.get(name, name) for name in required),
-        http=_http_section(doc, section) if section.is_http else None,
-    )
-
-
-def _offered(doc: Document, section: Section, part: str) -> tuple[str, ...]:
-    """Return what a section says under `search` or `sort`, or what is said for all."""
-    if section.is_http and part == "sort":
-        # Both directions have a word there.
-        by = section.data.get("sort", {}).get("by", ())
-        return tuple(word for word in by if not word.startswith("-"))
-    words = section.data.get(part, section.whole.get(part, ()))
-    lacks = frozenset() if doc.is_own else _lacking(section)
-    return tuple(word for word in words if word not in lacks)
-
-
-def _lacking(section: Section) -> frozenset[str]:
-    """Return the parameters and sort keys for which a section has no field at all."""
-    there = {site.full_name for site in section.sites}
-    parameters = SEARCH_PARAMETERS[section.kind].items()
-    compared = {name: row.slots for name, row in parameters}
-    compared |= {key: (slot,) for key, slot in SORTS[section.kind].items()}
-    return frozenset(
-        name for name, slots in compared.items() if there.isdisjoint(slots)
-    )
-
-
-def _parts(
-    doc: Document,
-    whole: SourceMapping,
-    sources: Mapping[KeyPath, SourceConfig],
-    sections: Mapping[Section, ResourceMapping],
-) -> Iterator[PartMapping]:
-    """Yield a part for each section, in the order of the file.
-
-    A part of stays holds the patients of the same source that they refer to, if any.
-    """
-    for section, mapping in sections.items():
-        source = section.source_path
-        resources = {section.kind: mapping}
-        if section.kind is ResourceType.ENCOUNTER:
-            prefix = mapping.fields["patient_id"].prefix
-            for each in doc.sections_of(ResourceType.PATIENT):
-                if (each.source_path, each.prefix) == (source, prefix):
-                    resources[each.kind] = sections[each]
-        yield PartMapping(
-            name=str(source[-1]) if len(source) > 1 else section.prefix,
-            kind=section.kind,
-            mapping=replace(whole, source=sources[source], resources=resources),
-            lacks=_lacking(section),
-            systems=_systems(mapping),
+    def __init__(self, doc: Document) -> None:
+        self.doc = doc
+        self.codes = MappingProxyType(
+            {
+                name: self.built(model.CodeTable, ("codes", name), options, name=name)
+                for name, options in doc.codes.items()
+            }
         )
 
+    def built(
+        self,
+        kind: type[_T],
+        path: KeyPath,
+        options: Mapping[str, Any],
+        /,
+        **others: Any,
+    ) -> _T:
+        """Return a value of the model: attributes are named like the options.
 
-def _systems(mapping: ResourceMapping) -> Mapping[str, frozenset[str]]:
-    """Return the systems of identifiers, by parameter, where the file names all of them."""
-    rows = SEARCH_PARAMETERS[mapping.resource_type].values()
-    slots = {row.name: row.system_slot for row in rows if row.system_slot}
-    named = {}
-    for name, slot in slots.items():
-        listed, _, slot_name = slot.rpartition(".")
-        items = mapping.items.get(listed, ()) if listed else (mapping,)
-        systems = [_values_of(item.fields.get(slot_name)) for item in items]
-        if None not in systems:
-            named[name] = frozenset().union(*filter(None, systems))
-    return MappingProxyType(named)
+        `path` is that of the options, and so the mark of the value.
+        """
+        values = dict(others)
+        for each in fields(cast(Any, kind)):
+            key = _KEYS.get(each.name, each.name)
+            if each.name in values:
+                continue
+            if each.name == "mark":
+                values["mark"] = self.mark(path)
+            elif key in options:
+                values[each.name] = self.value(each.type, (*path, key), options[key])
+        return kind(**values)
 
+    def value(self, kind: Any, path: KeyPath, option: Any) -> Any:
+        """Return what an option becomes for an attribute of a type."""
+        if kind in _CONVERSIONS:
+            return _CONVERSIONS[kind](option)
+        if isinstance(kind, EnumType):
+            return kind(option)
+        if kind == model.Secret:
+            return resolved(option, self.doc.environ)
+        if kind == Mapping[str, model.Secret]:
+            values = {k: resolved(v, self.doc.environ) for k, v in option.items()}
+            return MappingProxyType(values)
+        below = next((k for k in (kind, *get_args(kind)) if is_dataclass(k)), None)
+        return self.built(cast(Any, below), path, option) if below else option
 
-def _values_of(field: FieldMapping | None) -> frozenset[str] | None:
-    """Return what a field can hold, "" for nothing, None if the file does not say."""
-    if field is None:
-        return frozenset({""})
-    if field.constant is not None:
-        return frozenset({field.constant})
-    if field.codes is None:
-        return None
-    return frozenset({*field.codes.table.values(), field.codes.otherwise or "", ""})
+    def mark(self, path: KeyPath, *, at_key: bool = True) -> Mark:
+        """Return where the file says something."""
+        return place(self.doc.root, path, at_key)
 
+    # --------------------------------------------------------- sources and sections
 
-# ------------------------------------------------------------------ fields and items
+    def mapping(self) -> SourceMapping:
+        """Return the mapping."""
+        doc, data = self.doc, self.doc.data
+        sources = {path: self.source(path) for path in doc.sources}
+        sections = {each: self.section(each) for each in doc.sections}
+        known = enumerate(data.get("known", ()))
+        whole = self.built(
+            SourceMapping,
+            (),
+            {"constants": {}, **data},
+            file=doc.root.mark.file,
+            profile_directory=doc.profile_directory,
+            read=doc.read,
+            source=next(iter(sources.values())),
+            resources={},
+            codes=self.codes,
+            parts=(),
+            known=tuple(
+                self.built(model.KnownFinding, ("known", n), f) for n, f in known
+            ),
+        )
+        if len(sources) > 1 or any(section.is_entry for section in sections):
+            return replace(whole, parts=tuple(self.parts(whole, sources, sections)))
+        resources = {section.kind: built for section, built in sections.items()}
+        return replace(whole, resources=MappingProxyType(resources))
 
+    def source(self, path: KeyPath) -> model.SourceConfig:
+        source, is_own = self.doc.sources[path], self.doc.is_own
+        http = None
+        if source["kind"] == "http":
+            auth = self.auth(path, source.get("auth", {}))
+            http = self.built(model.HttpSource, path, source, auth=auth)
+        return self.built(
+            model.SourceConfig,
+            path,
+            source,
+            mark=self.mark((*path, "kind") if is_own else path, at_key=not is_own),
+            zone=ZoneInfo(source.get("time_zone") or self.doc.data["time_zone"]),
+            http=http,
+        )
 
-def _items(doc: Document, section: Section) -> Mapping[str, tuple[ItemMapping, ...]]:
-    """Return the lists of a section (names, identifiers, …), each with its items."""
-    fields = section.data.get("fields", {})
-    return MappingProxyType(
-        {
-            listed.name: tuple(
-                _item(doc, item) for item in section.items if item.listed is listed
+    def auth(
+        self, path: KeyPath, auth: Mapping[str, Any]
+    ) -> model.Basic | model.OAuth2 | model.Login | None:
+        """Return how a source knows who asks."""
+        if "session" in auth:
+            login = auth["session"]
+            body = login.get("body", login.get("form", {}))
+            values = self.value(Mapping[str, model.Secret], path, body)
+            is_json = "body" in login
+            return self.built(model.Login, path, login, values=values, as_json=is_json)
+        if "basic" in auth:
+            return self.built(model.Basic, path, auth["basic"])
+        return (
+            self.built(model.OAuth2, path, auth["oauth2"]) if "oauth2" in auth else None
+        )
+
+    def section(self, section: Section) -> model.ResourceMapping:
+        kind, path = section.kind, section.path
+        fields = {s.slot.record: self.field(s) for s in section.sites if s.item is None}
+        slot = "visit_number_system"
+        if "visit_number" in fields and slot not in fields:
+            system, mark = self.doc.data["constants"][slot], ("constants", slot)
+            at = self.mark(mark, at_key=False)
+            fields[slot] = model.FieldMapping(slot, at, constant=system)
+        records = {each.name: each.record for each in SLOTS[kind]}
+        required = (*REQUIRED[kind], *section.data.get("requires", ()))
+        return model.ResourceMapping(
+            resource_type=kind,
+            mark=self.mark(path),
+            rows=section.data.get("rows", ""),
+            fields=MappingProxyType(fields),
+            items=self.items(section),
+            parameters=section.offered("search"),
+            sorts=tuple(map(SortKey, section.offered("sort"))),
+            required=frozenset(records.get(name, name) for name in required),
+            http=self.http_section(section) if section.is_http else None,
+        )
+
+    def parts(
+        self,
+        whole: SourceMapping,
+        sources: Mapping[KeyPath, model.SourceConfig],
+        sections: Mapping[Section, model.ResourceMapping],
+    ) -> Iterator[model.PartMapping]:
+        """Yield a part for each section, in the order of the file.
+
+        A part of stays holds the patients of the same source that they refer to, if any.
+        """
+        for section, mapping in sections.items():
+            source = section.source_path
+            resources = {section.kind: mapping}
+            if section.kind is ResourceType.ENCOUNTER:
+                prefix = mapping.fields["patient_id"].prefix
+                for each in self.doc.sections_of(ResourceType.PATIENT):
+                    if (each.source_path, each.prefix) == (source, prefix):
+                        resources[each.kind] = sections[each]
+            yield model.PartMapping(
+                name=str(source[-1]) if len(source) > 1 else section.prefix,
+                kind=section.kind,
+                mapping=replace(whole, source=sources[source], resources=resources),
+                lacks=section.lacks,
+                systems=mapping.systems,
             )
+
+    # ------------------------------------------------------------- fields and items
+
+    def items(self, section: Section) -> Mapping[str, tuple[model.ItemMapping, ...]]:
+        """Return the lists of a section (names, identifiers, …), each with its items."""
+        lists: dict[str, tuple[model.ItemMapping, ...]] = {
+            listed.name: ()
             for listed in LISTS[section.kind]
-            if listed.name in fields
+            if listed.name in section.fields
         }
-    )
+        for item in section.items:
+            lists[item.listed.name] += (self.item(item),)
+        return MappingProxyType(lists)
 
+    def item(self, item: Item) -> model.ItemMapping:
+        values = [(site.slot, self.field(site)) for site in item.sites]
+        fields = {slot.record: value for slot, value in values if slot is not LINES}
+        mark, named = self.mark(item.path), fields.get("type")
+        known = None
+        if named and item.listed.name == "identifiers":
+            known = KNOWN_IDENTIFIERS.get(named.constant or "")
+        for slot, constant in known._asdict().items() if known else ():
+            if constant and slot not in fields:
+                fields[slot] = model.FieldMapping(slot, mark, constant=constant)
+        return self.built(
+            model.ItemMapping,
+            item.path,
+            item.options,
+            slot=item.listed.name,
+            fields=MappingProxyType(fields),
+            lines=tuple(value for slot, value in values if slot is LINES),
+        )
 
-def _item(doc: Document, item: Item) -> ItemMapping:
-    values = [(site.slot, _field(doc, site)) for site in item.sites()]
-    fields = {slot.record: value for slot, value in values if slot is not LINES}
-    mark = place(doc.root, item.path)
-    if item.listed.name == "identifiers":
-        _add_known_identifier(fields, mark)
-    condition = item.options.get("only_if")
-    return ItemMapping(
-        slot=item.listed.name,
-        mark=mark,
-        fields=MappingProxyType(fields),
-        lines=tuple(value for slot, value in values if slot is LINES),
-        only_if=condition and Condition(condition["from"], frozenset(condition["in"])),
-        rows=item.options.get("rows"),
-        key=item.options.get("key"),
-    )
+    def field(self, site: Site) -> model.FieldMapping:
+        """Return one value of a section or of an item."""
+        options = site.options
+        origin = (*site.path, "from") if "from" in options else site.path
+        return self.built(
+            model.FieldMapping,
+            site.path,
+            options,
+            slot=site.slot.record,
+            mark=self.mark(origin, at_key=origin is site.path),
+            columns=site.columns,
+            codes=self.codes[options["codes"]] if "codes" in options else None,
+            time=self.time_rule(site),
+            covers_all="covers" in options,
+            follows_merges="merges" in options,
+            prefix=self.doc.prefix_of(site),
+        )
 
+    def time_rule(self, site: Site) -> model.TimeRule | None:
+        if site.slot.kind not in (Kind.TIME, Kind.DATE):
+            return None
+        zone = self.doc.data["time_zone"]
+        return self.built(
+            model.TimeRule,
+            site.path,
+            {**self.doc.data.get("local_times", {}), **site.options},
+            zone=ZoneInfo(site.zone_name or zone),
+            written=ZoneInfo(zone),
+            says_zone=bool(site.zone_name),
+        )
 
-def _add_known_identifier(fields: dict[str, FieldMapping], mark: Mark) -> None:
-    """Say of a French identifier what its type says by itself."""
-    named = fields.get("type")
-    known = KNOWN_IDENTIFIERS.get(named.constant or "") if named else None
-    for slot, constant in known._asdict().items() if known else ():
-        if constant and slot not in fields:
-            fields[slot] = FieldMapping(slot, mark, constant=constant)
+    # --------------------------------------------------------- sections of HTTP APIs
 
+    def http_section(self, section: Section) -> model.HttpSection:
+        """Return how a section of an HTTP source is read and searched."""
+        path, data = section.path, section.data
+        others: dict[str, Any] = {"list": None}
+        if listed := data.get("list"):
+            where, paging = (*path, "list"), listed.get("paging")
+            others["list"] = self.built(
+                model.ListCall,
+                where,
+                {"fixed": {}, **listed},
+                paging=paging and self.paging((*where, "paging"), paging),
+                count_mark=self.mark((*where, "count")),
+            )
+        if "sort" in data:
+            sort = {"send": "", **data["sort"]}
+            others["sort"] = self.built(model.SortCall, (*path, "sort"), sort)
+        calls = {name: self.search(section, name) for name in section.search}
+        return self.built(
+            model.HttpSection, path, data, search=MappingProxyType(calls), **others
+        )
 
-def _field(doc: Document, site: Site) -> FieldMapping:
-    """Return one value of a section or of an item."""
-    options = site.options
-    origin = (*site.path, "from") if "from" in options else site.path
-    table = options.get("codes")
-    return _built(
-        FieldMapping,
-        options,
-        slot=site.slot.record,
-        mark=place(doc.root, origin, at_key=origin is site.path),
-        columns=site.columns,
-        constant=options.get("value"),
-        codes=doc.code_tables[table] if table else None,
-        time=_time_rule(doc, site),
-        search_column=options.get("search"),
-        covers_all="covers" in options,
-        follows_merges="merges" in options,
-        prefix=doc.prefix_of(site),
-    )
+    def paging(self, path: KeyPath, data: Mapping[str, Any]) -> model.Paging:
+        kind = next(kind for kind in model.PagingKind if kind in data)
+        options = {
+            model.PagingKind.TOKEN: data[kind],
+            model.PagingKind.NEXT: {"path": data[kind]},
+        }.get(kind, {**data, "send": data[kind]})
+        return self.built(model.Paging, path, options, kind=kind)
 
-
-def _time_rule(doc: Document, site: Site) -> TimeRule | None:
-    if site.slot.kind not in (Kind.TIME, Kind.DATE):
-        return None
-    return _built(
-        TimeRule,
-        {**doc.data.get("local_times", {}), **site.options},
-        zone=ZoneInfo(site.zone_name or doc.data["time_zone"]),
-        written=ZoneInfo(doc.data["time_zone"]),
-        says_zone=bool(site.zone_name),
-    )
-
-
-# ---------------------------------------------------------------------- HTTP sources
-
-
-def _http_source(source: Mapping[str, Any], environ: Mapping[str, str]) -> HttpSource:
-    return HttpSource(
-        headers=_texts(source.get("headers", {}), environ),
-        auth=_auth(source.get("auth", {}), environ),
-        error=_built(ErrorRule, source["error"]) if "error" in source else None,
-    )
-
-
-def _texts(values: Mapping[str, Any], environ: Mapping[str, str]) -> Mapping[str, str]:
-    return MappingProxyType({k: resolved(v, environ) for k, v in values.items()})
-
-
-def _auth(
-    auth: Mapping[str, Any], environ: Mapping[str, str]
-) -> Basic | OAuth2 | Login | None:
-    if "basic" in auth:
-        return Basic(**_texts(auth["basic"], environ))
-    if "oauth2" in auth:
-        return OAuth2(**_texts(auth["oauth2"], environ))
-    if "session" in auth:
-        login = auth["session"]
-        values = _texts(login.get("body", login.get("form", {})), environ)
-        return _built(Login, login, values=values, as_json="body" in login)
-    return None
-
-
-def _http_section(doc: Document, section: Section) -> HttpSection:
-    """Return how a section of an HTTP source is read and searched."""
-    data = section.data
-
-    def mark(*keys: str) -> Mark:
-        return place(doc.root, (*section.path, *keys), at_key=True)
-
-    return HttpSection(
-        read=_built(ReadCall, data["read"], mark=mark("read")),
-        list=_list(data["list"], mark) if "list" in data else None,
-        search=MappingProxyType(
-            {name: _search(doc, name, data) for name, data in section.search.items()}
-        ),
-        sort=_built(SortCall, {"send": "", **data["sort"]}, mark=mark("sort"))
-        if "sort" in data
-        else None,
-        order=data.get("order", ""),
-    )
-
-
-def _list(data: Mapping[str, Any], mark: Callable[..., Mark]) -> ListCall:
-    paging = data.get("paging")
-    return _built(
-        ListCall,
-        {"fixed": {}, **data},
-        paging=paging and _paging(paging, mark("list", "paging")),
-        mark=mark("list"),
-        count_mark=mark("list", "count"),
-    )
-
-
-def _paging(data: Mapping[str, Any], mark: Mark) -> Paging:
-    kind = next(kind for kind in PagingKind if kind in data)
-    options = {
-        PagingKind.TOKEN: data[kind],
-        PagingKind.NEXT: {"path": data[kind]},
-    }.get(kind, {**data, "send": data[kind]})
-    return _built(Paging, options, kind=kind, mark=mark)
-
-
-def _search(doc: Document, name: str, data: Mapping[str, Any]) -> SearchCall:
-    usual = Step.DAY if name == "birthdate" else Step.SECOND
-    return _built(
-        SearchCall,
-        {"step": usual, **data},
-        name=name,
-        low=_bound_of(data["from"]) if "from" in data else None,
-        zone=ZoneInfo(data["time_zone"]) if "time_zone" in data else None,
-        system=_system(doc, data["system"]) if "system" in data else None,
-    )
-
-
-def _system(doc: Document, data: Mapping[str, Any]) -> SystemParameter:
-    back = None
-    if "codes" in data:
-        table = doc.codes[data["codes"]]["table"]
-        codes = {system: code for code, system in reversed([*table.items()])}
-        back = MappingProxyType(codes)
-    return SystemParameter(data.get("send", ""), back, data.get("join", ""))
+    def search(self, section: Section, name: str) -> model.SearchCall:
+        path, data = (*section.path, "search", name), section.search[name]
+        others = {}
+        if sent := data.get("system"):
+            back = None
+            if table := self.codes.get(sent.get("codes")):
+                # Of several codes for a system, the first is sent.
+                pairs = reversed([*table.table.items()])
+                back = MappingProxyType({system: code for code, system in pairs})
+            others["system"] = self.built(model.SystemParameter, path, sent, codes=back)
+        usual = model.Step.DAY if name == "birthdate" else model.Step.SECOND
+        return self.built(
+            model.SearchCall, path, {"step": usual, **data}, name=name, **others
+        )

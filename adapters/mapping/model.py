@@ -11,14 +11,19 @@ from dataclasses import dataclass, field, fields
 from datetime import time
 from enum import StrEnum
 from pathlib import Path as PathlibPath
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping.paths import Path, Place
+from adapters.parameters import SEARCH_PARAMETERS
 
 Reader: TypeAlias = Callable[[PathlibPath], bytes]
 """Returns what a file holds; raises OSError."""
+
+
+Secret: TypeAlias = Annotated[str, "resolved"]
+"""A text that the file may name by {env: NAME}; a mapping holds its value."""
 
 
 def from_disk(path: PathlibPath) -> bytes:
@@ -150,17 +155,17 @@ class PagingKind(StrEnum):
 class Basic:
     """A user and a password, sent with every request."""
 
-    user: str
-    password: str
+    user: Secret
+    password: Secret
 
 
 @dataclass(frozen=True, slots=True)
 class OAuth2:
     """Client credentials (RFC 6749, 4.4), exchanged for a token at `token_url`."""
 
-    token_url: str
-    client_id: str
-    client_secret: str
+    token_url: Secret
+    client_id: Secret
+    client_secret: Secret
     scope: str | None = None
     audience: str | None = None
 
@@ -170,7 +175,7 @@ class Login:
     """A session of the source's own; `format` writes `{token}` into `header`."""
 
     path: str
-    values: Mapping[str, str]
+    values: Mapping[str, Secret]
     token: Path
     header: str
     format: str = "{token}"
@@ -195,7 +200,7 @@ class ErrorRule:
 class HttpSource:
     """How an HTTP source is spoken to; secrets are resolved."""
 
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, Secret] = field(default_factory=dict)
     auth: Basic | OAuth2 | Login | None = None
     error: ErrorRule | None = None
 
@@ -479,6 +484,30 @@ class ResourceMapping:
     required: frozenset[str] = frozenset()
     http: HttpSection | None = None
 
+    @property
+    def systems(self) -> Mapping[str, frozenset[str]]:
+        """The systems of identifiers, by parameter, where the file names all of them."""
+        named = {}
+        for row in SEARCH_PARAMETERS[self.resource_type].values():
+            if row.system_slot:
+                listed, _, slot = row.system_slot.rpartition(".")
+                items = self.items.get(listed, ()) if listed else (self,)
+                systems = [_values_of(item.fields.get(slot)) for item in items]
+                if None not in systems:
+                    named[row.name] = frozenset().union(*filter(None, systems))
+        return named
+
+
+def _values_of(field: FieldMapping | None) -> frozenset[str] | None:
+    """Return what a field can hold, "" for nothing, None if the file does not say."""
+    if field is None:
+        return frozenset({""})
+    if field.constant is not None:
+        return frozenset({field.constant})
+    if field.codes is None:
+        return None
+    return frozenset({*field.codes.table.values(), field.codes.otherwise or "", ""})
+
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
@@ -490,14 +519,14 @@ class SourceConfig:
     kind: str
     mark: Mark
     zone: ZoneInfo
-    url: str = ""
+    url: Secret = ""
     timeout_seconds: float = 5.0
     count_timeout_seconds: float = 2.0
     connections: int = 8
     wait_seconds: float = WAIT_SECONDS
     may_write: bool = False
     http: HttpSource | None = None
-    options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    options: Mapping[str, Secret] = field(default_factory=dict, hash=False, repr=False)
 
 
 def is_own(kind: object) -> bool:

@@ -53,7 +53,9 @@ from adapters.mapping.slots import (
     UNSERVED,
     Kind,
     ListSlot,
+    Place,
     Slot,
+    places_of,
 )
 from adapters.mapping.times import instants, join_parts, read_day
 from adapters.mapping.values import PLAIN, as_text, by_cell_value, presence, quoted
@@ -569,17 +571,20 @@ _Named: TypeAlias = tuple[str, str, Mark]
 
 def own_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return every column of the section's own row that the mapping names."""
-    return _columns(_of_row(section))
+    return tuple(dict.fromkeys(column for column, *_ in _of_row(section)))
 
 
 def known_columns(section: ResourceMapping) -> tuple[str, ...]:
     """Return these columns, and those that only searches name."""
-    return _columns((*_of_row(section), *_of_row(section, searched=True)))
+    searched = (column for column, *_ in _of_row(section, searched=True))
+    return tuple(dict.fromkeys((*own_columns(section), *searched)))
 
 
 def item_columns(item: ItemMapping) -> tuple[str, ...]:
     """Return the columns of an item's own SELECT: the key, then those its fields name."""
-    return _columns(_of_item(item, ""))
+    columns = [column for field in item.all_fields for column in field.columns]
+    condition = item.only_if.column if item.only_if else None
+    return tuple(dict.fromkeys(filter(None, (item.key, *columns, condition))))
 
 
 def unknown_columns(
@@ -596,61 +601,38 @@ def unknown_item_columns(
     section: ResourceMapping, item: ItemMapping, columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
     """Return a problem for each column that an item's second SELECT should have once."""
-    element = next(
-        f"{section.resource_type}.{listed.element}"
-        for listed in LISTS[section.resource_type]
-        if listed.name == item.slot
-    )
-    return _problems(_of_item(item, element, searched=True), columns)
+    places = [place for place in places_of(section) if place.item is item]
+    key = (item.key or "", places[0].element, item.mark)
+    return _problems((key, *_of_places(places, searched=True)), columns)
 
 
 def _of_row(section: ResourceMapping, *, searched: bool = False) -> Iterator[_Named]:
-    kind = section.resource_type
-    for slot in SLOTS[kind]:
-        if field := section.fields.get(slot.record):
-            yield from _of_field(field, f"{kind}.{slot.element}", searched=searched)
-    for listed in LISTS[kind]:
-        for item in section.items.get(listed.name, ()):
-            if item.rows is None:
-                element = f"{kind}.{listed.element}"
-                yield from _of_item(item, element, searched=searched)
+    own = (place for place in places_of(section) if not place.rows)
+    return _of_places(own, searched=searched)
 
 
-def _of_item(
-    item: ItemMapping, element: str, *, searched: bool = False
-) -> Iterator[_Named]:
-    if item.key:
-        yield item.key, element, item.mark
-    for field in item.all_fields:
-        yield from _of_field(field, element, searched=searched)
-    if item.only_if:
-        yield item.only_if.column, element, item.mark
-
-
-def _of_field(field: FieldMapping, element: str, *, searched: bool) -> Iterator[_Named]:
-    for column in field.columns:
-        yield column, element, field.mark
-    if searched and field.search_column:
-        yield field.search_column, element, field.mark
-
-
-def _columns(named: Iterable[_Named]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column for column, *_ in named))
+def _of_places(places: Iterable[Place], *, searched: bool) -> Iterator[_Named]:
+    for place in places:
+        field, element, item = place.field, place.element, place.item
+        for column in field.columns:
+            yield column, element, field.mark
+        if searched and field.search_column:
+            yield field.search_column, element, field.mark
+        if item and item.only_if:
+            yield item.only_if.column, element, item.mark
 
 
 def _problems(
     named: Iterable[_Named], columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
-    return tuple(
-        MappingProblem(
-            mark,
-            element,
-            f"the SELECT returns two columns '{column}': give each a name of its own"
-            if column in columns
-            else f"the SELECT returns no column '{column}'"
-            + did_you_mean(column, columns),
-            column,
-        )
-        for column, element, mark in named
-        if columns.count(column) != 1
-    )
+    problems: dict[tuple[str, Mark], MappingProblem] = {}
+    for column, element, mark in named:
+        count = columns.count(column)
+        text = f"the SELECT returns two columns '{column}': give each a name of its own"
+        if not count:
+            near = did_you_mean(column, columns)
+            text = f"the SELECT returns no column '{column}'{near}"
+        if count != 1:
+            problem = MappingProblem(mark, element, text, column)
+            problems.setdefault((column, mark), problem)
+    return tuple(problems.values())

@@ -8,7 +8,7 @@ those that need a file whose every part is right.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, product
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -28,74 +28,55 @@ from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
 from adapters.mapping.schema import Fault, constant_fault
-from adapters.mapping.slots import REFERS, UNSERVED, Kind
-from adapters.mapping.times import (
-    directives,
-    ends_in_a_z,
-    is_format,
-    sorts_as_text,
-    zone,
-    zone_names,
-)
+from adapters.mapping.slots import REFERS, UNSERVED, Kind, Slot
+from adapters.mapping.times import directives, ends_in_a_z, has_clock, sorts_as_text
 from adapters.mapping.yaml import KeyPath
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
 
 # ------------------------------------------------------------------------------- codes
 
 
-def tables_exist(doc: Document) -> Iterator[Fault]:
-    """Refuse a `codes:` that names no table of the file."""
-    for path, name in _used_tables(doc):
-        if not doc.holds(("codes", name)):
-            near = did_you_mean(name, doc.codes)
-            yield Fault(path, f"there is no code table '{name}' under codes{near}")
+def code_tables_are_named(doc: Document) -> Iterator[Fault]:
+    """Refuse a `codes:` that names no table of the file, and a table that nothing names.
 
-
-def tables_are_used(doc: Document) -> Iterator[Fault]:
-    """Refuse a code table that no field names.
-
-    Where a field names another table, or none, that is the one problem to report. A class
-    of the hospital's own may use any.
+    Where a field names another table, that is the one problem to report. A class of the
+    hospital's own may use any.
     """
-    used = {name for _, name in _used_tables(doc)}
-    for name in () if doc.is_own or used - set(doc.codes) else doc.codes:
-        if name not in used:
+    holders = {site.path: site.options for site in doc.sites}
+    for section in doc.sections:
+        for name, call in section.search.items():
+            holders[*section.path, "search", name, "system"] = call.get("system", {})
+    used = {(*p, "codes"): o["codes"] for p, o in holders.items() if "codes" in o}
+    unknown = {path: name for path, name in used.items() if name not in doc.codes}
+    for path, name in unknown.items():
+        near = did_you_mean(name, doc.codes)
+        yield Fault(path, f"there is no code table '{name}' under codes{near}")
+    for name in () if doc.is_own or unknown else doc.codes:
+        if name not in used.values():
             text = "no field uses this code table: name it with codes:, or remove it"
             yield Fault(("codes", name), text, at_key=True)
-
-
-def _used_tables(doc: Document) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each name of a code table, in fields and in searches of an HTTP API."""
-    places = [(site.path, site.options) for site in doc.sites]
-    for section in doc.sections:
-        for name, options in section.search.items():
-            path = (*section.path, "search", name, "system")
-            places.append((path, options.get("system", {})))
-    for path, options in places:
-        if "codes" in options:
-            yield (*path, "codes"), options["codes"]
 
 
 def targets_are_allowed(doc: Document) -> Iterator[Fault]:
     """Refuse what a slot cannot hold in the tables that it uses."""
     for site in doc.sites:
-        slot, name = site.slot, site.options.get("codes", "")
+        name = site.options.get("codes", "")
         codes = doc.codes.get(name, {})
-        table = codes.get("table", {})
-        targets: list[tuple[KeyPath, str]] = [
-            (("table", code), target) for code, target in table.items()
-        ]
+        targets: dict[KeyPath, str] = {
+            ("table", code): target for code, target in codes.get("table", {}).items()
+        }
         if "otherwise" in codes:
-            targets.append((("otherwise",), codes["otherwise"]))
-        for path, target in targets:
-            if slot.kind is not Kind.CODE:
-                text = constant_fault(slot, target)
-            elif target in slot.codes:
-                continue
-            else:
-                text = one_of(target, slot.codes, f"a code of '{slot.name}'")
-            if text:
+            targets["otherwise",] = codes["otherwise"]
+        for path, target in targets.items():
+            if text := _target_fault(site.slot, target):
                 yield Fault(("codes", name, *path), text)
+
+
+def _target_fault(slot: Slot, target: str) -> str:
+    if slot.kind is not Kind.CODE:
+        return constant_fault(slot, target)
+    is_code = target in slot.codes
+    return "" if is_code else one_of(target, slot.codes, f"a code of '{slot.name}'")
 
 
 # ------------------------------------------------------------------------------ fields
@@ -110,18 +91,6 @@ def required_slots_are_mapped(doc: Document) -> Iterator[Fault]:
                     f"'{name}' is required, but fields does not say where it comes from"
                 )
                 yield Fault((*section.path, "requires", index), text)
-
-
-def item_rows_have_a_key(doc: Document) -> Iterator[Fault]:
-    """Refuse `rows` of a database without `key`, and `key` where an answer holds the list."""
-    for item in (item for section in doc.sections for item in section.items):
-        key, rows = (*item.path, "key"), (*item.path, "rows")
-        if "key" in item.options and item.section.is_http:
-            text = "is only for databases: rows is the path of a list in the row"
-            yield Fault(key, text, at_key=True)
-        elif "rows" in item.options and not (item.section.is_http or doc.holds(key)):
-            text = "rows needs key: the column that holds the id of the resource"
-            yield Fault(rows, text, at_key=True)
 
 
 _CONSTANTS: Mapping[str, str] = MappingProxyType(
@@ -156,40 +125,17 @@ Z_IS_A_LETTER = (
 )
 
 
-def zones_are_known(doc: Document) -> Iterator[Fault]:
-    """Refuse a time zone that is not an IANA name."""
-    holders: list[tuple[KeyPath, Mapping[str, Any]]] = [((), doc.data)]
-    holders += doc.sources.items()
-    holders += [(site.path, site.options) for site in doc.sites]
-    holders += [(path, bounds) for _, path, bounds in _dates(doc)]
-    for path, options in holders:
-        name = options.get("time_zone")
-        if name is not None and zone(name) is None:
-            near = did_you_mean(name, sorted(zone_names()))
-            text = f"'{name}' is not a time zone{near or ': write Europe/Paris or UTC'}"
-            yield Fault((*path, "time_zone"), text)
-
-
-def formats_can_be_read(doc: Document) -> Iterator[Fault]:
-    """Refuse a format that leaves out day or time, or the zone that its Z stands for."""
+def times_are_whole(doc: Document) -> Iterator[Fault]:
+    """Refuse a format without a time of day, or without the zone that its Z stands for."""
     for site in doc.sites:
         form = site.options.get("format")
-        if form is not None and (text := _format_fault(doc, site, form)):
+        if form is None or site.slot.kind is not Kind.TIME:
+            continue
+        if not has_clock(form) and not doc.holds((*site.path, "at")):
+            text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
             yield Fault((*site.path, "format"), text)
-
-
-def _format_fault(doc: Document, site: Site, form: str) -> str:
-    if "%" not in form:
-        return f"'{form}' is not a format: write it like %d/%m/%Y %H:%M"
-    if "Z" in directives(form):
-        return "%Z (a zone's short name) says no instant: use %z, or time_zone:"
-    if not is_format(form):
-        return f"'{form}' cannot be read: it needs at least %Y, %m and %d"
-    if site.slot.kind is not Kind.TIME:
-        return ""
-    if not directives(form) & set("HIMSf") and not doc.holds((*site.path, "at")):
-        return f"'{form}' is a day and no time: say at: \"00:00\" beside it"
-    return Z_IS_A_LETTER if ends_in_a_z(form) and not site.zone_name else ""
+        elif ends_in_a_z(form) and not site.zone_name:
+            yield Fault((*site.path, "format"), Z_IS_A_LETTER)
 
 
 # ------------------------------------------------------------------------------ source
@@ -201,7 +147,6 @@ _SKIPPED = re.compile(
 _READS = re.compile(r"[\s(]*(SELECT|WITH)\b", re.IGNORECASE)
 _DATABASE = re.compile(r"[a-z][a-z0-9+_]*:/")
 _SENDABLE = re.compile(r"([!-~\xa1-\xff][\t -~\xa0-\xff]*)?")
-_SECRET = re.compile(r"auth|pass|pwd|secret|key|token|motdepasse|mdp", re.IGNORECASE)
 
 
 def profile_is_known(doc: Document) -> Iterator[Fault]:
@@ -212,16 +157,20 @@ def profile_is_known(doc: Document) -> Iterator[Fault]:
         yield Fault(("profile",), text)
 
 
-def secrets_are_set(doc: Document) -> Iterator[Fault]:
-    """Refuse an environment variable that is named and not set."""
+def secrets_can_be_used(doc: Document) -> Iterator[Fault]:
+    """Refuse a variable that is not set, or has a sign that no header can carry."""
     for path, source in doc.sources.items():
         for place, name in named(source, path):
-            text = f"the environment variable {name} is not set"
             try:
-                if not variable(name, doc.environ):
-                    yield Fault(place, text)
+                value = variable(name, doc.environ)
             except VariableError as error:
                 yield Fault(place, str(error))
+                continue
+            if not value:
+                yield Fault(place, f"the environment variable {name} is not set")
+            elif place[-3] == "headers" and not _SENDABLE.fullmatch(value):
+                text = f"the environment variable {name} holds a sign that no header can carry"
+                yield Fault(place[:-1], text)
 
 
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:
@@ -250,30 +199,6 @@ def _is_http(url: str) -> bool:
         return bool(whole.hostname) and whole.port != 0
     except ValueError:
         return False
-
-
-def keys_can_be_sent(doc: Document) -> Iterator[Fault]:
-    """Refuse a variable with a sign that no header can carry; never quote it."""
-    for path, source in doc.sources.items():
-        for header, value in source.get("headers", {}).items():
-            for _, name in named(value):
-                if not _SENDABLE.fullmatch(resolved(value, doc.environ)):
-                    text = f"the environment variable {name} holds a sign that no header can carry"
-                    yield Fault((*path, "headers", header), text)
-
-
-def keys_are_not_written(doc: Document) -> Iterator[Fault]:
-    """Refuse a password, key or token in clear, of an HTTP API or a class."""
-    places = ("headers", "options", "auth.basic", "auth.oauth2")
-    for path, source in doc.sources.items():
-        for place in (*places, "auth.session.body", "auth.session.form"):
-            keys = tuple(place.split("."))
-            for key, value in _at(source, keys).items():
-                bare = re.sub(r"[\W_]", "", key)
-                is_secret = _SECRET.search(bare) and key != "token_url"
-                if isinstance(value, str) and is_secret:
-                    text = "put it into the environment and write {env: NAME}"
-                    yield Fault((*path, *keys, key), text)
 
 
 def _at(data: Any, keys: Iterable[str]) -> Any:
@@ -343,32 +268,35 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
 
 
 def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
-    """Refuse to compare two columns, texts that do not sort as times, or ids in code."""
-    paths: set[KeyPath] = set()
+    """Refuse to compare half a time, texts that do not sort as times, or ids in code."""
+    uses: dict[KeyPath, tuple[Use, Site]] = {}
     for use in _uses(doc):
         for site in use.sites:
-            if site.section.is_http or "search" in site.options or site.path in paths:
-                continue
-            paths.add(site.path)
-            form = site.options.get("format")
-            if len(site.columns) > 1:
-                text = (
-                    f"'{use.word}' cannot compare two columns: join them in the SELECT, "
-                    "or name one column with search:"
-                )
-                yield Fault(site.path, text)
-            if form is not None and is_format(form) and not sorts_as_text(form):
-                text = (
-                    f"'{use.word}' cannot compare texts like {form}: make a date of them "
-                    "in the SELECT, or name a column of dates with search:"
-                )
-                yield Fault((*site.path, "format"), text)
-            if "codes" in site.options and not _compares_codes(use, site):
-                text = (
-                    f"'{use.word}' cannot compare what a code table makes: decode it in "
-                    "the SELECT, or name a column that holds the result with search:"
-                )
-                yield Fault((*site.path, "codes"), text)
+            uses.setdefault(site.path, (use, site))
+    for use, site in uses.values():
+        if not site.section.is_http:
+            for key, text in _faults_of_comparison(use, site):
+                yield Fault((*site.path, *key), text)
+
+
+def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]:
+    """Yield why the values of a site are not compared as they are."""
+    column, form = site.options.get("search"), site.options.get("format")
+    if column in site.columns and len(site.columns) > 1:
+        text = f"'{column}' alone is not the whole time: "
+        yield ("search",), text + "join both in the SELECT, and name that column"
+    if column is not None:
+        return
+    if len(site.columns) > 1:
+        text = f"'{use.word}' cannot compare two columns: join them in the SELECT, "
+        yield (), text + "or name one column with search:"
+    if form is not None and not sorts_as_text(form):
+        text = f"'{use.word}' cannot compare texts like {form}: make a date of them in "
+        yield ("format",), text + "the SELECT, or name a column of dates with search:"
+    if "codes" in site.options and not _compares_codes(use, site):
+        text = f"'{use.word}' cannot compare what a code table makes: decode it in the "
+        text += "SELECT, or name a column that holds the result with search:"
+        yield ("codes",), text
 
 
 def _compares_codes(use: Use, site: Site) -> bool:
@@ -388,18 +316,6 @@ def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
                 "clients would miss changes. Add covers: all to the field if it does"
             )
             yield Fault(use.path, text)
-
-
-def searched_columns_are_whole(doc: Document) -> Iterator[Fault]:
-    """Refuse to search a time of two columns by one of them, a day without its time."""
-    for site in doc.sites:
-        column = site.options.get("search")
-        if column in site.columns and len(site.columns) > 1:
-            text = (
-                f"'{column}' alone is not the whole time: join both in the SELECT, and "
-                "name that column"
-            )
-            yield Fault((*site.path, "search"), text)
 
 
 def _uses(doc: Document) -> Iterator[Use]:
@@ -478,21 +394,20 @@ class PathUse(NamedTuple):
 
 
 def paths_can_be_read(doc: Document) -> Iterator[Fault]:
-    """Refuse a path that is neither keys with dots nor a JMESPath expression."""
+    """Refuse a path that cannot be parsed, and paths that no answer has at once.
+
+    What holds a value holds no keys.
+    """
+    uses: list[tuple[PathUse, tuple[str, ...]]] = []
     for use in _path_uses(doc):
         if fault := path_fault(use.text):
             yield Fault(use.path, fault[0], offset=fault[1])
-
-
-def paths_can_be_satisfied(doc: Document) -> Iterator[Fault]:
-    """Refuse paths of keys that no answer has at once: what holds a value holds no keys."""
-    uses = [use for use in _path_uses(doc) if path_fault(use.text) is None]
-    paths = [(use, path_of(use.text)) for use in uses]
-    plain = [(use, path) for use, path in paths if isinstance(path, tuple)]
-    texts = {(use.into, path): use.text for use, path in plain}
-    for use, path in plain:
-        holders = [(use.into, path[:length]) for length in range(len(path))]
-        if holder := next((texts[each] for each in holders if each in texts), None):
+        elif isinstance(path := path_of(use.text), tuple):
+            uses.append((use, path))
+    texts = {(use.into, path): use.text for use, path in uses}
+    for use, path in uses:
+        above = [(use.into, path[:length]) for length in range(len(path))]
+        if holder := next((texts[each] for each in above if each in texts), None):
             text = (
                 f"no answer has '{use.text}': '{holder}' is read as a value or a list"
             )
@@ -516,14 +431,14 @@ def _path_uses(doc: Document) -> Iterator[PathUse]:
 
 def _row_paths(section: Section) -> Iterator[PathUse]:
     """Yield the paths into a row, and into the rows of its items."""
-    own = [site for site in section.sites if site.listed is None]
+    own = [site for site in section.sites if site.item is None]
     yield from _column_paths(section.path, own)
     for item in section.items:
         into = section.path
         if rows := item.options.get("rows"):
             yield PathUse(into, (*item.path, "rows"), rows)
             into = item.path
-        yield from _column_paths(into, item.sites())
+        yield from _column_paths(into, item.sites)
         if column := item.options.get("only_if", {}).get("from"):
             yield PathUse(into, (*item.path, "only_if", "from"), column)
 
@@ -580,35 +495,23 @@ def order_can_be_kept(doc: Document) -> Iterator[Fault]:
             yield Fault(where, text)
 
 
-def references_are_stripped_in_answers(doc: Document) -> Iterator[Fault]:
-    """Refuse `strip` for a database, whose SELECT can do the same."""
-    for site in doc.sites:
-        if "strip" in site.options and not site.section.is_http:
-            text = "is only for an HTTP API: a SELECT can return the id alone"
-            yield Fault((*site.path, "strip"), text, at_key=True)
-
-
 def merges_can_be_followed(doc: Document) -> Iterator[Fault]:
     """Refuse `merges` where nothing says into whom a patient was merged."""
     for site in doc.sites:
-        if "merges" in site.options and (text := _merges_fault(doc, site)):
+        if "merges" in site.options and not site.section.is_http:
+            text = "needs patients of the same source, with replaced_by from a column"
+            if site.slot.name != "patient_id":
+                text = "is only for patient_id"
+            elif any(_says_merges(doc, site, each) for each in doc.targets(site)):
+                continue
             yield Fault((*site.path, "merges"), text, at_key=True)
 
 
-def _merges_fault(doc: Document, site: Site) -> str:
-    if site.slot.name != "patient_id":
-        return "is only for patient_id"
-    if site.section.is_http:
-        return "is only for a database: for an API, search.patient.merged says it"
-    for target in doc.targets(site):
-        named = [each for each in target.sites if each.slot.name == "replaced_by"]
-        if (
-            target.source_path == site.section.source_path
-            and site.columns
-            and any(n.columns and doc.prefix_of(n) == target.prefix for n in named)
-        ):
-            return ""
-    return "needs patients of the same source, with replaced_by from a column"
+def _says_merges(doc: Document, site: Site, target: Section) -> bool:
+    """Tell whether a section of patients says into whom those of a site were merged."""
+    named = [s for s in target.sites if s.slot.name == "replaced_by" and s.columns]
+    is_same = target.source_path == site.section.source_path and bool(site.columns)
+    return is_same and any(doc.prefix_of(each) == target.prefix for each in named)
 
 
 def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
@@ -694,31 +597,23 @@ def _table_of(doc: Document, section: Section, name: str) -> Mapping[str, Any]:
 
 def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
     """Refuse bounds in a format that says less than the step, or that are no instants."""
-    for section, path, bounds in _dates(doc):
-        is_birth = path[-1] == "birthdate"
+    for section, name in product(doc.http_sections, ("date", "birthdate")):
+        if name not in section.search:
+            continue
+        bounds, path = section.search[name], (*section.path, "search", name)
+        is_birth, form = name == "birthdate", bounds.get("format", "")
         step = Step(bounds.get("step", Step.DAY if is_birth else Step.SECOND))
-        form = bounds.get("format")
-        if is_birth and step is not Step.DAY:
-            yield Fault((*path, "step"), "a birth date is compared by the day")
-        if form is not None and not is_format(form):
-            text = f"'{form}' is not a format: write it like %d/%m/%Y"
-            yield Fault((*path, "format"), text)
-        elif form is not None and set(_CLOCK[step]) - directives(form):
-            text = f"'{form}' says less than the step, a {step}"
-            yield Fault((*path, "format"), text)
         starts = [s.zone_name for s in section.sites if s.full_name == "start"]
         says_zone = is_birth or "time_zone" in bounds or any(starts)
-        if ends_in_a_z(form or "") and not says_zone:
+        if is_birth and step is not Step.DAY:
+            yield Fault((*path, "step"), "a birth date is compared by the day")
+        if form and set(_CLOCK[step]) - directives(form):
+            text = f"'{form}' says less than the step, a {step}"
+            yield Fault((*path, "format"), text)
+        if ends_in_a_z(form) and not says_zone:
             yield Fault((*path, "format"), Z_IS_A_LETTER)
         if not is_birth and doc.data.get("date") == "period":
             yield Fault(("date",), "date: period cannot be asked of an HTTP source")
-
-
-def _dates(doc: Document) -> Iterator[tuple[Section, KeyPath, Mapping[str, Any]]]:
-    """Yield how each HTTP section is asked for dates, and where the file says so."""
-    for section in doc.sections:
-        for name in [n for n in ("date", "birthdate") if n in section.search]:
-            yield section, (*section.path, "search", name), section.search[name]
 
 
 # ----------------------------------------------------------------------------- several
@@ -726,41 +621,51 @@ def _dates(doc: Document) -> Iterator[tuple[Section, KeyPath, Mapping[str, Any]]
 _LONGEST_ID = 64
 
 
-def sections_fit_their_source(doc: Document) -> Iterator[Fault]:
-    """Refuse a section that reads one of several sources in the way of another kind."""
+def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
+    """Refuse the keys of databases for an HTTP API, and its keys for a database."""
     for section in doc.sections:
-        name = section.data.get("source", "")
-        if section.is_http and "rows" in section.data:
-            text = f"'{name}' is an HTTP API: it is read with read and list"
-            yield Fault((*section.path, "rows"), text, at_key=True)
-        elif "read" in section.data and not section.is_http:
+        name, is_http = section.data.get("source", ""), section.is_http
+        if "kind" not in section.source:
+            continue
+        holders = [(item.path, item.options) for item in section.items]
+        holders += [(site.path, site.options) for site in section.sites]
+        refused = {
+            "key": "is only for databases: rows is the path of a list in the row",
+            "merges": "is only for a database: for an API, search.patient.merged says it",
+        }
+        text = f"'{name}' is an HTTP API: it is read with read and list"
+        if not is_http:
+            refused = {
+                "strip": "is only for an HTTP API: a SELECT can return the id alone"
+            }
             text = f"'{name}' is a database: it is read with rows"
-            yield Fault((*section.path, "read"), text, at_key=True)
+        if (key := "rows" if is_http else "read") in section.data:
+            yield Fault((*section.path, key), text, at_key=True)
+        for path, options in holders:
+            for key in refused.keys() & options.keys():
+                yield Fault((*path, key), refused[key], at_key=True)
+            if not is_http and "rows" in options and not doc.holds((*path, "key")):
+                text = "rows needs key: the column that holds the id of the resource"
+                yield Fault((*path, "rows"), text, at_key=True)
 
 
 def sections_name_their_source(doc: Document) -> Iterator[Fault]:
-    """Refuse a section that names no source of the file, or none where there are several."""
+    """Refuse a section that does not name its source, and a source that none names."""
     names = [str(path[-1]) for path in doc.sources if len(path) > 1]
     for section in doc.sections:
-        name = section.data.get("source")
-        path = (*section.path, "source")
+        name, path = section.data.get("source"), (*section.path, "source")
         if name is None and len(names) > 1:
             text = f"say source: which of {', '.join(names)} holds these rows"
             yield Fault(section.path, text, at_key=True)
         elif name is not None and not names:
             text = "the file has one source: names are for those under sources"
             yield Fault(path, text)
-        elif name is not None and not doc.holds(("sources", name)):
+        elif name is not None and name not in names:
             yield Fault(path, one_of(name, names, "a source of this file"))
-
-
-def sources_are_used(doc: Document) -> Iterator[Fault]:
-    """Refuse a source that no section names."""
-    used = {section.data.get("source") for section in doc.sections}
-    for path in doc.sources if len(doc.sources) > 1 else ():
-        if path[-1] not in used:
-            text = "no section reads this source: name it with source:, or remove it"
-            yield Fault(path, text, at_key=True)
+    unused = {*names} - {section.data.get("source") for section in doc.sections}
+    for name in unused if len(names) > 1 else ():
+        text = "no section reads this source: name it with source:, or remove it"
+        yield Fault(("sources", name), text, at_key=True)
 
 
 def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
@@ -782,30 +687,25 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
 
 
 def _reference_fault(doc: Document, site: Site) -> str:
-    target = REFERS[site.slot.name].lower()
-    named, sections = site.options.get("source"), doc.targets(site)
-    everywhere = doc.sections_of(REFERS[site.slot.name])
-    text = ""
+    kind, named = REFERS[site.slot.name], site.options.get("source")
+    target, sections = kind.lower(), doc.targets(site)
+    everywhere = doc.sections_of(kind)
+    if not everywhere and named is not None:
+        return f"there is no section {target} that source: could name"
     if not everywhere:
         places = {each.source_path for each in doc.sections_of(site.section.kind)}
-        if named is not None:
-            text = f"there is no section {target} that source: could name"
-        elif len(places) > 1 and site.columns:
-            text = (
-                f"two sources may hold the same id: the file needs a section {target}"
-            )
-    elif not sections:
+        text = f"two sources may hold the same id: the file needs a section {target}"
+        return text if len(places) > 1 and site.columns else ""
+    if not sections:
         known = dict.fromkeys(str(section.source_path[-1]) for section in everywhere)
-        text = one_of(named or "", known, f"a source of {target}")
-    elif len(sections) > 1 and named is None:
-        text = f"several sources hold {target}: say which one with source:"
-    elif len(sections) > 1:
-        text = f"'{named}' holds {target} more than once: name the prefix with source:"
-    elif (
-        len(whole := doc.prefix_of(site) + site.options.get("value", "")) > _LONGEST_ID
-    ):
-        text = f"'{whole}' is longer than an id may be: {_LONGEST_ID} characters"
-    return text
+        return one_of(named or "", known, f"a source of {target}")
+    if len(sections) > 1:
+        several = f"several sources hold {target}: say which one with source:"
+        twice = f"'{named}' holds {target} more than once: name the prefix with source:"
+        return twice if named else several
+    whole = doc.prefix_of(site) + site.options.get("value", "")
+    text = f"'{whole}' is longer than an id may be: {_LONGEST_ID} characters"
+    return text if len(whole) > _LONGEST_ID else ""
 
 
 # ------------------------------------------------------------------------------- rules
@@ -814,39 +714,30 @@ _Rule: TypeAlias = Callable[[Document], Iterator[Fault]]
 
 RULES: tuple[_Rule, ...] = (
     profile_is_known,
-    secrets_are_set,
+    secrets_can_be_used,
     urls_are_addresses,
-    keys_can_be_sent,
-    keys_are_not_written,
     rows_only_read,
     prefixes_tell_sources_apart,
     targets_are_allowed,
     required_slots_are_mapped,
-    item_rows_have_a_key,
-    zones_are_known,
-    formats_can_be_read,
+    keys_fit_their_source,
+    times_are_whole,
     searched_columns_can_be_compared,
-    searched_columns_are_whole,
     unserved_rows_are_filtered,
     dates_can_be_sent,
     codes_can_be_sent,
     paths_can_be_read,
-    paths_can_be_satisfied,
     parameters_differ,
     order_can_be_kept,
 )
 
 RULES_OF_THE_WHOLE: tuple[_Rule, ...] = (
     sections_name_their_source,
-    sections_fit_their_source,
-    sources_are_used,
-    tables_exist,
-    tables_are_used,
+    code_tables_are_named,
     references_name_their_source,
     constants_are_set,
     searched_slots_have_columns,
     searched_changes_are_whole,
     profiles_can_be_served,
-    references_are_stripped_in_answers,
     merges_can_be_followed,
 )

@@ -22,7 +22,12 @@ import jsonschema
 from jsonschema.validators import extend
 
 from adapters.contract import ResourceType
-from adapters.mapping.problems import MappingProblem, nearest, one_of
+from adapters.mapping.problems import (
+    MappingProblem,
+    did_you_mean,
+    nearest,
+    one_of,
+)
 from adapters.mapping.slots import (
     CLASSES,
     LINES,
@@ -35,6 +40,7 @@ from adapters.mapping.slots import (
     ListSlot,
     Slot,
 )
+from adapters.mapping.times import format_fault, zone_names
 from adapters.mapping.yaml import KeyPath, Table, place, plain
 from adapters.parameters import (
     RESULT_PARAMETERS,
@@ -337,7 +343,28 @@ _Validator = extend(  # type: ignore[no-untyped-call]
 
 @cache
 def _validator(name: str) -> Any:
-    return _Validator({**_ref(name), "definitions": _schema()["definitions"]})
+    schema = {**_ref(name), "definitions": _schema()["definitions"]}
+    return _Validator(schema, format_checker=_FORMATS)
+
+
+_FORMATS = jsonschema.FormatChecker(())
+"""What no pattern can say: each raises ValueError with what is wrong."""
+
+
+@_FORMATS.checks("time-zone", ValueError)
+def _is_zone(value: object) -> bool:
+    if isinstance(value, str) and value and value not in zone_names():
+        near = did_you_mean(value, sorted(zone_names()))
+        near = near or ": write Europe/Paris or UTC"
+        raise ValueError(f"'{value}' is not a time zone{near}")
+    return True
+
+
+@_FORMATS.checks("strptime", ValueError)
+def _is_time_format(value: object) -> bool:
+    if isinstance(value, str) and value and (text := format_fault(value)):
+        raise ValueError(text)
+    return True
 
 
 def _of(error: Any) -> Iterator[Fault]:
@@ -355,17 +382,18 @@ def _of(error: Any) -> Iterator[Fault]:
             for index, word in enumerate(error.instance):
                 if word in error.instance[:index]:
                     yield Fault((*path, index), f"'{word}' is listed twice")
-        case "pattern" if not message:
-            return
-        case _:
-            in_names = "propertyNames" in error.absolute_schema_path
-            text = str(message or _standard(error)).replace(
-                "{value}", str(error.instance)
-            )
-            is_whole = keyword in ("not", "oneOf", "anyOf")
-            at_key = in_names or (is_whole and isinstance(error.instance, dict))
-            path = (*path, error.instance) if in_names else path
-            yield Fault(path, text, at_key, keyword=keyword)
+        case _ if keyword != "pattern" or message:
+            yield _of_value(error, path, str(message or _standard(error)))
+
+
+def _of_value(error: Any, path: KeyPath, text: str) -> Fault:
+    """Return the fault of a value, or of the key that the schema has looked at."""
+    in_names = "propertyNames" in error.absolute_schema_path
+    is_whole = error.validator in ("not", "oneOf", "anyOf")
+    at_key = in_names or (is_whole and isinstance(error.instance, dict))
+    path = (*path, error.instance) if in_names else path
+    text = text.replace("{value}", str(error.instance))
+    return Fault(path, text, at_key, keyword=error.validator)
 
 
 def _missing(error: Any, path: KeyPath, message: str) -> Iterator[Fault]:
@@ -390,6 +418,8 @@ def _standard(error: Any) -> str:
             if isinstance(error.instance, str):
                 return one_of(error.instance, texts, schema.get("title", "allowed"))
             return f"expected one of {', '.join(texts)} here"
+        case "format":
+            return str(error.cause)
         case "minLength":
             return "nothing is written here"
         case "minimum" | "maximum":

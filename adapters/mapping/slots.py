@@ -7,7 +7,7 @@ a row here, a line in the FHIR schema, and its test.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
@@ -285,48 +285,43 @@ def field_of(kind: ResourceType, name: str) -> str:
 class Place(NamedTuple):
     """A field of a section: the FHIR element that it makes, and how it is read.
 
-    `slot` is its name in faults, `rows` the second SELECT of its item, "" for the
-    section's own; `only_if` says which rows the item counts in. `takes` are all the words that
-    it can hold, where they are few.
+    `slot` is its name in faults, `item` what it is one of, if it is in a list. `takes` are
+    all the words that it can hold, where they are few.
     """
 
     field: FieldMapping
     slot: str
     element: str
     kind: Kind
-    rows: str = ""
-    only_if: Condition | None = None
+    item: ItemMapping | None = None
     takes: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> str:
+        """The second SELECT that it comes from, "" for the section's own."""
+        return (self.item.rows or "") if self.item else ""
+
+    @property
+    def only_if(self) -> Condition | None:
+        """Which rows its item counts in."""
+        return self.item.only_if if self.item else None
 
 
 def places_of(section: ResourceMapping) -> tuple[Place, ...]:
-    """Return the fields of a section in the order of the slots."""
-    kind = section.resource_type
-    fields = section.fields
-    own = (
+    """Return the fields of a section in the order of the slots, lines of an address last."""
+    kind, fields = section.resource_type, section.fields
+    places = [
         Place(fields[s.record], s.name, f"{kind}.{s.element}", s.kind, takes=s.takes)
         for s in SLOTS[kind]
         if s.record in fields
-    )
-    return (*own, *_places_of_items(section))
-
-
-def _places_of_items(section: ResourceMapping) -> Iterator[Place]:
-    for listed in LISTS[section.resource_type]:
+    ]
+    for listed in LISTS[kind]:
         for item in section.items.get(listed.name, ()):
-            where = (item.rows or "", item.only_if)
-            for slot, field in fields_of(item, listed):
+            values = [(s, item.fields.get(s.record)) for s in listed.slots]
+            for slot, field in (*values, *((LINES, line) for line in item.lines)):
                 name = f"{listed.name}.{slot.name}"
-                element = f"{section.resource_type}.{listed.element}.{slot.element}"
-                yield Place(field, name, element, slot.kind, *where, slot.takes)
-
-
-def fields_of(
-    item: ItemMapping, listed: ListSlot
-) -> Iterator[tuple[Slot, FieldMapping]]:
-    """Yield the fields of an item in the order of its slots, the lines of an address last."""
-    for slot in listed.slots:
-        if slot.record in item.fields:
-            yield slot, item.fields[slot.record]
-    for line in item.lines:
-        yield LINES, line
+                element = f"{kind}.{listed.element}.{slot.element}"
+                if field:
+                    place = Place(field, name, element, slot.kind, item, slot.takes)
+                    places.append(place)
+    return tuple(places)

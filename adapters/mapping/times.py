@@ -146,12 +146,13 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
             raise
         text = f"not readable as {rule.format or 'a time'}"
         raise ValueError(text) from error
-    return read if _has_clock(rule.format) else _at(read.date(), rule)
+    return read if has_clock(rule.format) else _at(read.date(), rule)
 
 
 @lru_cache
-def _has_clock(form: str) -> bool:
-    return bool(set(re.findall(r"%(.)", form)) & set("HIMSf"))
+def has_clock(form: str) -> bool:
+    """Tell whether a strptime format has a time of day."""
+    return bool(directives(form) & set("HIMSf"))
 
 
 def _clock(value: object) -> time:
@@ -295,29 +296,32 @@ def zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-def zone(name: str) -> ZoneInfo | None:
-    """Return the time zone of an IANA name, None for another name."""
-    return ZoneInfo(name) if name in zone_names() else None
-
-
 def directives(form: str) -> frozenset[str]:
     """Return the letters that follow a percent sign in a strptime format; z for %:z."""
     return frozenset(re.findall(r"%(.?)", _readable(form), re.DOTALL))
 
 
-def is_format(form: str) -> bool:
-    """Tell whether a strptime format is one that names a whole day."""
+def format_fault(form: str) -> str:
+    """Return why a text is no strptime format of a whole day, "" for one that is."""
+    if "%" not in form:
+        return f"'{form}' is not a format: write it like %d/%m/%Y %H:%M"
     letters = directives(form)
+    if "Z" in letters:
+        return "%Z (a zone's short name) says no instant: use %z, or time_zone:"
     year = bool(letters & set("Yy"))
     day = "j" in letters or ("d" in letters and bool(letters & set("mbB")))
-    if not (letters <= _DIRECTIVES and year and day):
-        return False
+    if letters <= _DIRECTIVES and year and day and ("z" in letters or _is_read(form)):
+        return ""
+    return f"'{form}' cannot be read: it needs at least %Y, %m and %d"
+
+
+def _is_read(form: str) -> bool:
+    """Tell whether strptime reads what strftime writes in a format."""
     sample = datetime(2024, 3, 30, 8, 15)  # noqa: DTZ001 (a local value, as sources have them)
     try:
-        form = _readable(form)
         datetime.strptime(sample.strftime(form), form)  # noqa: DTZ007
     except (ValueError, re.error):
-        return "z" in letters
+        return False
     return True
 
 

@@ -154,9 +154,9 @@ def read_text(data: bytes | str, file: str) -> Table:
 
 def _parsed(data: bytes | str, file: str) -> tuple[Table, tuple[MappingProblem, ...]]:
     text = _decoded(data, file)
-    builder = _Builder(file, text)
     try:
-        root = builder.document()
+        loader = _Loader(file, text)
+        document = loader.get_single_node()
     except yaml.reader.ReaderError as error:
         sign = f"U+{ord(text[error.position]):04X}"
         mark = _mark_at(file, text, error.position)
@@ -164,12 +164,13 @@ def _parsed(data: bytes | str, file: str) -> tuple[Table, tuple[MappingProblem, 
     except yaml.MarkedYAMLError as error:
         mark, words = _explained(error)
         raise _refusal(_mark(file, mark), words) from error
-    if root is None:
+    if document is None:
         raise _refusal(Mark(file, 1, 1), "the file is empty")
+    root = loader.node(document)
     if not isinstance(root, Table):
         text = "the file must hold keys and values (key: value)"
         raise _refusal(root.mark, text)
-    return root, tuple(builder.problems)
+    return root, tuple(loader.problems)
 
 
 def _decoded(data: bytes | str, file: str) -> str:
@@ -214,86 +215,72 @@ def _mark_at(file: str, text: str, position: int) -> Mark:
     return Mark(file, before.count("\n") + 1, position - before.rfind("\n"))
 
 
-class _Builder:
-    """Builds nodes from the parser's events; `problems` can be passed over."""
+class _Loader(yaml.BaseLoader):
+    """Composes the nodes of one document; `problems` are refused and can be passed over."""
 
     def __init__(self, file: str, text: str) -> None:
+        super().__init__(text)
         self.file = file
         self.lines = text.splitlines()
-        self.events = yaml.parse(text, Loader=yaml.BaseLoader)
+        self.depth = 0
         self.problems: list[MappingProblem] = []
 
-    def document(self) -> Node | None:
-        """Return the node of the one document, None for an empty file."""
-        root: Node | None = None
-        for event in self.events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                if root is not None:
-                    words = "a second document ('---'): one file is one document"
-                    raise _refusal(_mark(self.file, event.start_mark), words)
-                root = self.node(next(self.events))
-        return root
-
-    def node(self, event: Any, depth: int = 1) -> Node:
-        """Return the node that begins with an event."""
-        mark = _mark(self.file, event.start_mark)
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        begin, end = event.start_mark, event.end_mark
+        mark = _mark(self.file, begin)
         if words := _not_of_the_format(event):
             self.refuse(mark, words)
         if isinstance(event, yaml.AliasEvent):
-            return Scalar(mark, "")
-        if isinstance(event, yaml.ScalarEvent):
-            return self.scalar(event, mark)
-        if depth > MAX_DEPTH:
+            self.get_event()  # type: ignore[no-untyped-call]
+            return yaml.ScalarNode("", "", begin, end)
+        event.anchor = None
+        if self.depth >= MAX_DEPTH and not isinstance(event, yaml.ScalarEvent):
             raise _refusal(mark, f"nested more than {MAX_DEPTH} levels deep")
-        if isinstance(event, yaml.MappingStartEvent):
-            return self.table(mark, depth)
-        items: list[Node] = []
-        while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
-            items.append(self.node(item, depth + 1))
-        return Items(mark, tuple(items))
-
-    def scalar(self, event: Any, mark: Mark) -> Scalar:
-        """Return a text; one that word processors have spoilt is refused."""
-        if not event.style and event.value[:1] in _TYPOGRAPHIC:
-            self.refuse(mark, f"'{event.value[0]}' is no quote here: write '…'")
-        return Scalar(mark, event.value, self.begin(event, mark))
-
-    def begin(self, event: Any, mark: Mark) -> Mark | None:
-        """Return where the characters of a text begin, if each line of it is one here."""
-        if event.style == "|":
-            below = self.lines[mark.line : event.end_mark.line]
-            first = next((line for line in below if line.strip()), "")
-            indent = len(first) - len(first.lstrip(" "))
-            return Mark(self.file, mark.line + 1, indent + 1)
-        if event.start_mark.line != event.end_mark.line:
-            return None
-        return Mark(self.file, mark.line, mark.column + bool(event.style))
-
-    def table(self, mark: Mark, depth: int) -> Table:
-        entries: dict[str, Node] = {}
-        keys: dict[str, Mark] = {}
-        while not isinstance(key := next(self.events), yaml.MappingEndEvent):
-            at = _mark(self.file, key.start_mark)
-            name = self.key(key, depth)
-            value = self.node(next(self.events), depth + 1)
-            if name in keys:
-                first = keys[name].line
-                text = f"the key '{name}' is here twice; the first is on line {first}"
-                self.refuse(at, text)
-            elif name is not None:
-                entries[name], keys[name] = value, at
-        return Table(mark, MappingProxyType(entries), MappingProxyType(keys))
-
-    def key(self, event: Any, depth: int) -> str | None:
-        """Return the text of a key, None for one that is no text."""
-        node = self.node(event, depth + 1)
-        if isinstance(node, Scalar):
-            return node.text
-        self.refuse(node.mark, "a key must be a text; quote '{' and '[' in texts")
-        return None
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def refuse(self, mark: Mark, text: str) -> None:
         self.problems.append(MappingProblem(mark, "", text))
+
+    def node(self, node: Any) -> Node:
+        """Return what a node of YAML is here."""
+        mark = _mark(self.file, node.start_mark)
+        if isinstance(node, yaml.ScalarNode):
+            if not node.style and node.value[:1] in _TYPOGRAPHIC:
+                self.refuse(mark, f"'{node.value[0]}' is no quote here: write '…'")
+            return Scalar(mark, node.value, self.begin(node, mark))
+        if isinstance(node, yaml.SequenceNode):
+            return Items(mark, tuple(map(self.node, node.value)))
+        entries: dict[str, Node] = {}
+        keys: dict[str, Mark] = {}
+        for key, value in node.value:
+            name, below = self.node(key), self.node(value)
+            if not isinstance(name, Scalar):
+                words = "a key must be a text; quote '{' and '[' in texts"
+                self.refuse(name.mark, words)
+            elif name.text in keys:
+                first = keys[name.text].line
+                words = (
+                    f"the key '{name.text}' is here twice; the first is on line {first}"
+                )
+                self.refuse(name.mark, words)
+            else:
+                entries[name.text], keys[name.text] = below, name.mark
+        return Table(mark, MappingProxyType(entries), MappingProxyType(keys))
+
+    def begin(self, node: Any, mark: Mark) -> Mark | None:
+        """Return where the characters of a text begin, if each line of it is one here."""
+        if node.style == "|":
+            below = self.lines[mark.line : node.end_mark.line]
+            first = next((line for line in below if line.strip()), "")
+            indent = len(first) - len(first.lstrip(" "))
+            return Mark(self.file, mark.line + 1, indent + 1)
+        if node.start_mark.line != node.end_mark.line:
+            return None
+        return Mark(self.file, mark.line, mark.column + bool(node.style))
 
 
 # ------------------------------------------------------------------- what YAML refuses
@@ -327,6 +314,7 @@ _FAULTS: Mapping[str, str] = MappingProxyType(
         "while scanning a double-quoted": "a '\\' means something else in double "
         "quotes: use single quotes",
         "while (scanning|parsing) (an alias|an anchor|a directive|a tag|a node)": _SIGN,
+        "a single document": "a second document ('---'): one file is one document",
         ": expected '<document start>'": "does not belong to what stands above: check "
         "the indentation and the brackets",
         "": "not readable as YAML from here on",

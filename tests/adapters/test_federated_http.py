@@ -13,8 +13,6 @@ import yaml
 from adapters import open_adapter
 from adapters.contract import (
     Adapter,
-    NotAskableError,
-    NotFoundError,
     Sort,
     SortKey,
     SourceDataError,
@@ -26,8 +24,6 @@ from adapters.testing.harness import (
     NEWEST_FIRST,
     STAY,
     ask,
-    dates,
-    ids_of,
     patient,
     token,
     walk,
@@ -153,6 +149,8 @@ def test_first_rows_of_both_in_one_order(
         page = adapter.search(ask(sort=sort, count=size))
         assert rows_of(page) == expected[:size]
         assert page.more is (size < len(expected))
+        # A search of several sources has its first page only.
+        assert page.last is None
 
 
 def test_an_api_that_gives_less_at_once_is_asked_on(two: Two) -> None:
@@ -164,21 +162,6 @@ def test_an_api_that_gives_less_at_once_is_asked_on(two: Two) -> None:
         assert rows_of(adapter.search(ask(count=30))) == expected[:30]
     finally:
         two.api.most = 1000
-
-
-def test_ids_and_patients_lead_to_their_own_hospital(
-    adapter: Adapter, two: Two
-) -> None:
-    number = two.hospitals[0].ids.text
-    for prefix in PREFIXES:
-        stay = adapter.read(STAY, prefix + number(42))
-        assert stay.id == prefix + number(42)
-        query = ask(patient(prefix + number(3)))
-        assert rows_of(adapter.search(query)) == rows_of(two.model.search(query))
-        assert all(id.startswith((prefix, "!")) for id in ids_of(adapter.search(query)))
-    for id in (number(42), "s-", "s-..", "s-none"):
-        with pytest.raises(NotFoundError):
-            adapter.read(STAY, id)
 
 
 def test_prefixes_are_never_sent(two: Two) -> None:
@@ -200,14 +183,6 @@ def test_what_has_further_pages_is_offered(adapter: Adapter) -> None:
     offer = compute_offer(load_profile("full", Path()), adapter.capabilities)
     statement = capability_statement(offer, "https://x.example", "x", date(2024, 1, 1))
     assert "'s-'" in str(statement)
-
-
-def test_a_search_of_several_sources_has_its_first_page_only(two: Two) -> None:
-    adapter = two.opened(profile="full")
-    expected = rows_of(two.model.search(ask()))
-    page = adapter.search(ask(count=5))
-    assert rows_of(page) == expected[:5]
-    assert (page.more, page.last, page.total) == (True, None, len(expected))
 
 
 @pytest.mark.parametrize("sort", [NEWEST_FIRST, OLDEST_FIRST], ids=["newest", "oldest"])
@@ -257,27 +232,6 @@ def test_a_source_that_is_away_is_needed_only_where_it_is_concerned(two: Two) ->
             adapter.search(ask(token("identifier", "V1")))
     finally:
         two.api.strange = lambda _: None
-
-
-def test_an_api_that_does_not_sort_withdraws_the_key(two: Two) -> None:
-    text = yaml.safe_load(group_text(two.hospitals[0], OFFSET))
-    del text["encounter"]["sources"][1]["sort"]
-    file = two._directory / "unsorted.yaml"
-    file.write_text(yaml.safe_dump(text, sort_keys=False), encoding="utf-8")
-    adapter = open_adapter(load_mapping(file, two.environ))
-    able = adapter.capabilities[STAY]
-    assert (able.sorts, able.order[:10]) == ((), "one source")
-    by_id = Sort(SortKey.ID)
-    found = ids_of(adapter.search(ask(sort=by_id)))
-    assert len(found) == adapter.count(ask())
-    adapter.close()
-
-
-def test_what_the_api_cannot_be_asked_is_refused(two: Two) -> None:
-    by_second = f"{BEFORE}\n        format: '%d/%m/%Y %H:%M:%S'"
-    adapter = two.opened(changes=((by_second, f"{BEFORE}\n        step: day"),))
-    with pytest.raises(NotAskableError):
-        adapter.search(ask(dates("ge2024-03-14T10:00:00+01:00")))
 
 
 def test_an_api_that_sorts_otherwise_is_noticed(two: Two) -> None:

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple, TypeAlias
@@ -20,7 +19,6 @@ from adapters.contract import (
     Page,
     Sort,
     SortKey,
-    SourceDataError,
     SourceUnavailableError,
 )
 from adapters.mapping.load import load_mapping
@@ -208,31 +206,6 @@ def test_pages_are_those_of_one_list(
             ]
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(south=times, count=st.integers(1, 9))
-def test_an_order_that_the_file_does_not_declare_is_never_a_wrong_page(
-    undeclared: Pair, south: Times, count: int
-) -> None:
-    undeclared.hold(TIMES, south)
-    expected = undeclared.expected(NEWEST_FIRST)[:count]
-    try:
-        page = undeclared.adapter.search(ask(sort=NEWEST_FIRST, count=count))
-    except SourceDataError:
-        assert {None} < {*south}
-    else:
-        assert ids_of(page) == expected
-
-
-@pytest.fixture(scope="module")
-def undeclared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with opened(tmp_path_factory.mktemp("undeclared"), "last") as both:
-        yield both
-
-
 class Happening:
     """What happens to the API at each of its requests; `changed` holds its later stays."""
 
@@ -317,83 +290,3 @@ def assert_merged(
     keys = [start for start in starts if start]
     assert keys == sorted(keys, reverse=sort.descending)
     assert not any(starts[len(keys) :])
-
-
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    south=times,
-    happen=events("slow", "down"),
-    count=st.integers(1, 5),
-    sort=st.sampled_from(ORDERS),
-)
-def test_a_walk_of_the_api_goes_on_after_it_was_slow_or_down(
-    pair: Pair, south: Times, happen: list[str], count: int, sort: Sort
-) -> None:
-    pair.hold(TIMES, south)
-    pair.adapter.search(ask())  # closes the breaker
-    query = ask(patient("s-1"), sort=sort, count=count)
-    ids: list[str] = []
-    with Happening(pair, happen) as happening:
-        for _ in range(len(south) + 5):
-            failures = happening.past.count("down")
-            try:
-                page = pair.adapter.search(query)
-            except SourceUnavailableError:
-                assert happening.past.count("down") > failures
-                continue
-            ids += ids_of(page)
-            if not page.more:
-                break
-            query = replace(query, after=page.last)
-    assert ids == pair.expected(sort, "s-1")
-
-
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    north=times,
-    later=times,
-    happen=events("slow", "down", "changed"),
-    count=st.integers(1, 5),
-    sort=st.sampled_from(ORDERS),
-)
-def test_a_walk_of_the_database_returns_steady_stays_once_whatever_happens(
-    pair: Pair,
-    north: Times,
-    later: Times,
-    happen: list[str],
-    count: int,
-    sort: Sort,
-) -> None:
-    """Its other stays change between the pages, and the API is not asked at all."""
-    pair.hold(north, TIMES)
-    # Stays of patient 1 have even numbers; every second of them stays as it is.
-    changed = [
-        then if number % 4 else now
-        for number, (now, then) in enumerate(zip_longest(north, later), 1)
-        if number <= len(north)
-    ]
-    before, query = pair.rows, ask(patient("n-1"), sort=sort, count=count)
-    ids: list[str] = []
-    with Happening(pair, happen, TIMES) as happening:
-        for number in range(len(north) + 2):
-            page = pair.adapter.search(query)
-            ids += ids_of(page)
-            if not page.more:
-                break
-            query = replace(query, after=page.last)
-            pair.hold((changed, north)[number % 2], TIMES)
-        assert happening.past == []
-    steady = [
-        row.id
-        for row in in_order(before, sort, "n-1")
-        if changed[row.number - 1] == row.start
-    ]
-    assert [id for id in ids if id in steady] == steady

@@ -33,7 +33,6 @@ BEYOND_JSON_SCHEMA = {
     "the names are not known to a schema": """
         http-path-that-is-no-expression unknown-time-zone""",
     "an editor reads what is not part of the format": "anchor-and-alias tag utf-16",
-    "a judgement on names": "http-key-in-clear",
 }
 """Why files are right as far as a schema can tell."""
 

@@ -394,7 +394,7 @@ def test_a_missing_column_of_an_item_is_reported_with_its_element(
     with pytest.raises(MappingError) as refused:
         RowMapper(section, [column for column in PATIENT if column != "title"])
     (problem,) = refused.value.problems
-    assert (problem.element, problem.column) == ("Patient.name", "title")
+    assert (problem.element, problem.column) == ("Patient.name.prefix", "title")
 
 
 @pytest.mark.parametrize(
