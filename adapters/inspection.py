@@ -343,8 +343,9 @@ Reported: TypeAlias = Collection[tuple[str, str]]
 
 _HINTS: Mapping[str, str] = {
     "a local time that never happens (clock change)": " (is the column in UTC, or in"
-    " another time zone?)",
-    "not readable as a time": " (how is it written? Say so with format)",
+    " another time zone? If not, never: shift serves such rows)",
+    "not readable as a time": " (how is it written? Say so with format; a month or day"
+    " of zeros is none)",
 }
 
 
@@ -821,6 +822,8 @@ def doubtful_times(
         doubts = [*_of_times(times, rule)]
         if slot == "start":
             doubts += _ahead(rule, "stays that have begun start", starts, now)
+        elif slot == "end":
+            doubts += _ends_and_states(stays, now)
         elif slot == "last_updated":
             doubts += _ahead(rule, "rows were changed", times, now)
             doubts += _behind(rule, times, now)
@@ -859,6 +862,19 @@ def _ahead(
         why = f", {_MIXED}" if is_near else ": is a clock or a year wrong?"
         text = f"{len(ahead):,} of {len(times):,} {what} in the future{why}"
         yield Severity.WARNING, text
+
+
+def _ends_and_states(stays: Collection[EncounterRecord], now: datetime) -> _Doubts:
+    """Yield the doubt about ends that contradict the status of most stays."""
+    open_ends = [stay.end for stay in stays if stay.status == "in-progress"]
+    ended = sum(end is not None and end <= now for end in open_ends)
+    if ended >= max(_ENOUGH, len(open_ends) / 2):
+        text = f"{ended:,} of {len(open_ends):,} stays in progress have ended"
+        yield Severity.WARNING, f"{text}: does their status follow from another column?"
+    final_ends = [stay.end for stay in stays if stay.status == "finished"]
+    if len(final_ends) >= _ENOUGH and not any(final_ends):
+        text = f"none of {len(final_ends):,} finished stays has an end"
+        yield Severity.WARNING, f"{text}: does another column hold it?"
 
 
 def _behind(rule: TimeRule, changes: Sequence[datetime], now: datetime) -> _Doubts:
