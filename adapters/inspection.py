@@ -342,8 +342,8 @@ Reported: TypeAlias = Collection[tuple[str, str]]
 """Columns, each with the start of a rule whose breaches are reported for all rows."""
 
 _HINTS: Mapping[str, str] = {
-    "a local time that never happens (clock change)": " (is the column in UTC, or in"
-    " another time zone? If not, never: shift serves such rows)",
+    "a local time that never happens (clock change)": " (a column in UTC, or in another"
+    " zone? Else never: shift serves them)",
     "not readable as a time": " (how is it written? Say so with format; a month or day"
     " of zeros is none)",
 }
