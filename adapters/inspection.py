@@ -424,6 +424,13 @@ RULES_OF_CODES = ("no entry for ", "required and empty")
 Reported: TypeAlias = Collection[tuple[str, str]]
 """Columns, each with the start of a rule whose breaches are reported for all rows."""
 
+_HINTS: Mapping[str, str] = {
+    "a local time that never happens (clock change)": " (a column in UTC, or in another"
+    " zone? Else never: shift serves them)",
+    "not readable as a time": " (how is it written? Say so with format; a month or day"
+    " of zeros is none)",
+}
+
 
 def broken_rules(
     section: ResourceMapping,
@@ -441,7 +448,7 @@ def broken_rules(
         if any(fault.column == c and fault.rule.startswith(r) for c, r in reported):
             continue
         text = f"{number:,} of {len(rows):,} rows of the sample cannot be served"
-        text += f": {fault.rule}"
+        text += f": {fault.rule}{_HINTS.get(fault.rule, '')}"
         named = [place for place in places if place.slot == fault.field]
         exact = [p for p in named if ", ".join(p.field.columns) == fault.column]
         source = columns.get(fault.column, fault.column)
@@ -858,6 +865,8 @@ def doubtful_times(
             doubts.append(_ahead(times, now))
         if slot == "last_updated":
             doubts += (_behind(times, rule, now), _changed_early(begun))
+        elif slot == "end":
+            doubts += _ends_and_states(stays, now)
         column = columns.get(place.field.columns[0], place.field.columns[0])
         for text in filter(None, doubts):
             topic = "columns with doubtful times"
@@ -900,6 +909,21 @@ def _behind(changes: Collection[datetime], rule: TimeRule, now: datetime) -> str
     text = f"the newest change is {offset} hours ago, as far as the zone is from UTC"
     is_just = offset and timedelta() <= now - newest - offset < _JUST
     return f"{text}: {_ZONE}" if is_just else ""
+
+
+def _ends_and_states(
+    stays: Collection[EncounterRecord], now: datetime
+) -> Iterator[str]:
+    """Yield the doubt about ends that contradict the status of most stays."""
+    open_ends = [stay.end for stay in stays if stay.status == "in-progress"]
+    ended = sum(end is not None and end <= now for end in open_ends)
+    if ended >= max(_ENOUGH, len(open_ends) / 2):
+        text = f"{ended:,} of {len(open_ends):,} stays in progress have ended"
+        yield f"{text}: does their status follow from another column?"
+    final_ends = [stay.end for stay in stays if stay.status == "finished"]
+    if len(final_ends) >= _ENOUGH and not any(final_ends):
+        text = f"none of {len(final_ends):,} finished stays has an end"
+        yield f"{text}: does another column hold it?"
 
 
 def _changed_early(begun: Collection[EncounterRecord]) -> str:

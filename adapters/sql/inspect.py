@@ -94,6 +94,15 @@ def checks(
         yield Check(f"{inspection.kind}: {subject}", run)
 
 
+_INNER_JOIN = re.compile(
+    r"(?<!LEFT\s)(?<!RIGHT\s)(?<!FULL\s)(?<!OUTER\s)\bJOIN\b", re.IGNORECASE
+)
+_CHOOSES = re.compile(
+    r"\b(WHERE|HAVING|GROUP|DISTINCT|LIMIT|TOP|FETCH|UNION|EXCEPT|INTERSECT|WITH)\b",
+    re.IGNORECASE,
+)
+"""How a SELECT says that it leaves rows out, or makes others."""
+
 _LIMIT = re.compile(
     r"\ASELECT\s+TOP\s+\(?\d|\b(LIMIT|FETCH\s+(FIRST|NEXT))\s+\d+(\s+OFFSET\s+\d+|\s+ROWS?\s+ONLY)?\s*\Z",
     re.IGNORECASE,
@@ -161,6 +170,7 @@ class Inspection:
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
         yield "ids", self._repeated_ids
+        yield "joins", self._lost_rows
         if self.kind is ResourceType.ENCOUNTER:
             yield "patients", self._patients
             yield "merged patients", self._merged_patients
@@ -320,6 +330,25 @@ class Inspection:
             )
             yield self.at(self.place("id"), text, Severity.ERROR)
 
+    def _lost_rows(self) -> Findings:
+        """Report how many rows of the table of ids a JOIN leaves out."""
+        place, rows = self.place("id"), self.section.mapping.rows
+        origin = self.origin(place)
+        if not origin or not _INNER_JOIN.search(rows) or _CHOOSES.search(rows):
+            return
+        if origin.table.rpartition(".")[2].strip('"`') not in rows:
+            # A view, which may choose as well.
+            return
+        whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
+        ((every,),) = self.database.fetch(whole)
+        lost = every - self.count(self.section.columns, ALWAYS)
+        if lost > 0:
+            text = (
+                f"{lost:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
+                " LEFT JOIN keeps rows without a match, WHERE says which go"
+            )
+            yield self.at(place, text, Severity.WARNING)
+
     def _empty_required(self) -> Findings:
         """Report how many rows lack what every row must have, but for codes."""
         columns, required = self.section.columns, self.section.mapping.required
@@ -357,7 +386,7 @@ class Inspection:
         """Report days that the database holds and that are none, each row once."""
         zero, columns = self.database.dialect.zero_date, self.section.columns
         for place in self.places if zero else ():
-            if place.rows or not place.field.columns:
+            if place.rows or not place.field.columns or zero in place.field.absent:
                 continue
             name = place.field.columns[0]
             column = columns.column(name)
@@ -371,9 +400,10 @@ class Inspection:
             is_null = self.count(columns, both) > 0
             text = f"{rows_that(rows, 'contain')} {zero}, which "
             text += "the database also matches with IS NULL" if is_null else "is no day"
-            text += f". Use NULLIF({name}, 0) in the SELECT"
+            text += f". Add it to absent, or use NULLIF({name}, 0) in the SELECT"
             self.reported.add((name, "not readable"))
-            yield self.at(place, text, Severity.ERROR)
+            remedy = f"absent: {[zero, *sorted(place.field.absent)]}"
+            yield self.at(place, text, Severity.ERROR, remedy)
 
     def _search_columns(self) -> Findings:
         """Report columns under `search:` that do not hold what their field shows."""

@@ -346,8 +346,9 @@ class KeyColumn:
             # A day may be written as its midnight: the mapping reads both as one.
             texts = ["", *texts, *(f"{t} 00:00:00" for t in texts if _DAY.fullmatch(t))]
         values = [value for text in texts for value in held(kind, text)]
-        infinite = texts if kind in TIMES else ()
-        return (*values, *(text for text in infinite if text in _INFINITE))
+        zero = self.column.dialect.zero_date
+        unreal = (*_INFINITE, zero, f"{zero} 00:00:00") if kind in TIMES else ()
+        return (*values, *(text for text in texts if text and text in unreal))
 
     @property
     def is_missing_as_null(self) -> bool:

@@ -383,6 +383,7 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
         profile_of(mapping)
         severity = Severity.WARNING if is_live else Severity.NOTE
         yield from _clocks(mapping)
+        yield from _contradictions(mapping)
         yield from _left_open(file, severity)
     except ProfileGivenError as error:
         for finding in findings_of(error):
@@ -427,6 +428,38 @@ def _clocks(mapping: SourceMapping) -> Iterator[Finding]:
                 element = f"{section.resource_type}.rows"
                 place = _line_of(mark, match[0])
                 yield Finding.at(place, text, element, severity=Severity.WARNING)
+
+
+_DIFFERENT = (
+    ("visit_number", "patient_id"),
+    ("start", "end"),
+    ("end", "last_updated"),
+)
+"""Fields of a stay that no hospital has in one column."""
+
+
+def _contradictions(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield what a section says of a field that cannot be so."""
+    for section in mapping.sections:
+        fields, element = section.fields, section.resource_type
+        for name, other in _DIFFERENT:
+            field, same = fields.get(name), fields.get(other)
+            if field and same and field.columns and field.columns == same.columns:
+                column = ", ".join(field.columns)
+                text = f"{other} is read from the same column: which of both is it?"
+                place = f"{element}.{name}"
+                yield Finding.at(field.mark, text, place, column, Severity.WARNING)
+        changed = fields.get("last_updated")
+        if changed and changed.covers_all and _BOUND.search(section.rows):
+            text = (
+                "covers: all is not so: what follows from :now or :today changes by the"
+                " clock. Clients that ask what has changed miss it; remove covers"
+            )
+            column, place = ", ".join(changed.columns), f"{element}.last_updated"
+            yield Finding.at(changed.mark, text, place, column, Severity.WARNING)
+
+
+_BOUND = re.compile(r"(?<![\w:]):(?:now|today)\b")
 
 
 def _line_of(mark: Mark, words: str) -> Mark:

@@ -10,6 +10,7 @@ from sqlalchemy.engine import make_url
 from adapters.contract import Adapter, Position, SearchQuery, Sort, SortKey
 from adapters.testing.harness import ask, dates
 from tests.adapters.emptied import Opened
+from tests.sets import SERVERS
 
 EVERYWHERE = (
     "'2024-03-14 10:00:00'",
@@ -103,3 +104,25 @@ def test_a_row_is_on_one_side_of_a_date_or_has_none(opened: Opened, url: str) ->
     assert not before & since
     unequal = ask(dates("ne2024-03-14T10:00:00+01:00"), count=100)
     assert {at.id for page in _walk(adapter, unequal) for at in page} <= before | since
+
+
+@pytest.mark.parametrize("url", SERVERS, indirect=True)
+@pytest.mark.parametrize("is_nullable", [True, False])
+def test_dates_of_zeros_that_are_absent_are_no_times(
+    opened: Opened, url: str, is_nullable: bool
+) -> None:
+    absent = MAPPING.replace("{from: began}", '{from: began, absent: ["0000-00-00"]}')
+    statements = _filled(url, is_nullable=is_nullable)
+    values = 2 * [*EVERYWHERE, *ODD["mysql"], *(["NULL"] if is_nullable else [])]
+    none = [
+        at for at, value in enumerate(values) if value[:11] in ("'0000-00-00", "NULL")
+    ]
+    adapter = opened(absent, statements)
+    for descending in (False, True):
+        query = ask(sort=Sort(SortKey.DATE, descending), count=2)
+        ids = [at.id for page in _walk(adapter, query) for at in page]
+        assert sorted(ids) == [*range(len(values))]
+        assert sorted(ids[-len(none) :]) == none
+    for criterion in ("lt2024-03-14", "ne2024-03-14", "ge2024-03-14"):
+        query = ask(dates(criterion), count=100)
+        assert not {at.id for page in _walk(adapter, query) for at in page} & {*none}

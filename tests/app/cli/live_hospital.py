@@ -100,7 +100,7 @@ def _stay(number: int) -> dict[str, object]:
     return {
         "id": number,
         "patient": number,
-        "state": "ESA"[number % 3] if number % 40 == 0 else "SE"[number % 2],
+        "state": "ESA"[number % 3] if number % 40 == 0 else "SE"[number % 10 == 9],
         "began": str(began),
         "ended": str(ended),
         "visit": f"V{number}",

@@ -147,6 +147,31 @@ def test_a_clock_of_the_database_in_a_select(
     assert all(bound in one["text"] for one in found)
 
 
+CONTRADICTIONS = {
+    "visit_number: {from: visit}": ("visit_number: {from: patient_id}", 1),
+    "start: {from: began}": ("start: {from: ended}", 1),
+    "end: {from: ended}": ("end: {from: changed}", 1),
+    "changed, time_zone: UTC}": ("changed, time_zone: UTC, covers: all}", 0),
+}
+
+
+@pytest.mark.parametrize("line", CONTRADICTIONS)
+@pytest.mark.parametrize("clock", ["", " WHERE began < :now"])
+def test_fields_that_cannot_be_as_they_stand(
+    tmp_path: Path, capsys: Capture, line: str, clock: str
+) -> None:
+    changed, warnings = CONTRADICTIONS[line]
+    rows = ("rows: SELECT * FROM stays", f"rows: SELECT * FROM stays{clock}")
+    file = written(tmp_path, (line, changed), rows)
+    # A last change covers nothing that follows from the clock.
+    warnings += bool(clock) and "covers" in changed
+    assert main(["mapping", "check", "--json", str(file)]) is warnings
+    found = json.loads(capsys.readouterr().out)["findings"]
+    lines = file.read_text().splitlines()
+    at = [n for n, text in enumerate(lines, 1) if changed in text][:1] * warnings
+    assert [(f["line"], f["severity"]) for f in found] == [(n, "warning") for n in at]
+
+
 # ------------------------------------------------------------------ accepted findings
 
 

@@ -385,7 +385,7 @@ def test_the_json_of_a_report_is_the_previous_of_the_next(
     (tmp_path / "old.json").write_text(first.text, "utf-8")
     run(sqlite, "UPDATE stays SET state = 'E'")
     second = report(written(tmp_path), mapping, "--previous", tmp_path / "old.json")
-    assert cells(second.html, "in-progress") == ["120", "60", "+60"]
+    assert cells(second.html, "in-progress") == ["120", "15", "+105"]
 
 
 @pytest.mark.parametrize(
