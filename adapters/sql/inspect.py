@@ -49,7 +49,13 @@ from adapters.inspection import (
     selects,
     unnamed,
 )
-from adapters.mapping.model import FieldMapping, SourceMapping, TimeRule
+from adapters.mapping.model import (
+    HIDDEN,
+    REMOVED,
+    FieldMapping,
+    SourceMapping,
+    TimeRule,
+)
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.mapping.slots import Place, places_of
 from adapters.mapping.times import sorts_as_text
@@ -151,6 +157,7 @@ class Inspection:
     def checks(self) -> Iterator[tuple[str, Callable[[], Findings]]]:
         """Yield the checks and their subjects, in the order in which they run."""
         yield "all rows", self._limited_rows
+        yield "rows that are left out", self._rows_left_out
         yield "types of columns", self._unfit_kinds
         yield "zones", self._mixed_zones
         yield "codes", self._codes
@@ -272,15 +279,44 @@ class Inspection:
         return Finding.at(mark, text, self.kind, severity=severity, topic=topic)
 
     def timed_out(self, subject: str) -> Finding:
-        """Return the note about a check that took too long."""
+        """Return the note about a check that took too long.
+
+        A warning where not even a page of rows came in time, which no client gets then.
+        """
         text = f"{subject}: not examined, it took longer than source.timeout_seconds"
-        return self.finding(text, Severity.NOTE, "types with checks that took too long")
+        severity = Severity.WARNING if subject == "rows" else Severity.NOTE
+        return self.finding(text, severity, "types with checks that took too long")
 
     def _limited_rows(self) -> Findings:
         """Report a LIMIT that was left in from when the statement was tried by hand."""
         if _LIMIT.search(self.section.mapping.rows.strip()):
             text = "the SELECT of rows has a LIMIT: what is beyond it is never served"
             yield self.finding(text, Severity.WARNING)
+
+    def _rows_left_out(self) -> Findings:
+        """Report how many stays clients see, unless the codes alone hide the few others.
+
+        No row tells that a condition errs which leaves it out, or that one is missing.
+        """
+        origin = self.origin(self.place("id"))
+        if self.kind is not ResourceType.ENCOUNTER or origin is None:
+            return
+        table = sa.text(f"SELECT COUNT(*) FROM {origin.table}")
+        try:
+            ((rows,),) = self.database.fetch(table)
+        except SourceDataError:
+            # The account may read a view of it alone.
+            return
+        columns = self.section.columns
+        selected, served = self.count(columns, ALWAYS), self.count(columns, self.served)
+        out, hidden = max(rows - selected, 0), selected - served
+        if out or not hidden or served < rows / 2:
+            text = (
+                f"clients see {served:,} of {rows_that(rows)} of {origin.table}: rows leaves"
+                f" out {out:,}, codes {HIDDEN} and {REMOVED} {hidden:,}. Are these the"
+                " cancelled stays, and no others?"
+            )
+            yield self.finding(text, Severity.NOTE, "types with rows that are left out")
 
     def _invalid_rows(self) -> Findings:
         """Report the rows of the sample that cannot be served, doubtful times, unused fields."""

@@ -80,3 +80,9 @@ def _way(rows: str, start: str, goal: str) -> list[tuple[str, str]]:
                     ways[there] = [*ways[here], (one, column), (other, other_column)]
                     ahead.append(there)
     return ways.get(goal, [])
+
+
+def names_compared(rows: str) -> frozenset[str]:
+    """Return the names of all columns that a SELECT compares with = to anything."""
+    names = re.findall(r"\b([A-Za-z_]\w*)\s*=", rows)
+    return frozenset(name.lower() for name in names)
