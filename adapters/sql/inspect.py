@@ -49,7 +49,13 @@ from adapters.inspection import (
     selects,
     unnamed,
 )
-from adapters.mapping.model import FieldMapping, SourceMapping, TimeRule
+from adapters.mapping.model import (
+    HIDDEN,
+    REMOVED,
+    FieldMapping,
+    SourceMapping,
+    TimeRule,
+)
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.mapping.slots import Place, places_of
 from adapters.mapping.times import sorts_as_text
@@ -160,6 +166,7 @@ class Inspection:
     def checks(self) -> Iterator[tuple[str, Callable[[], Findings]]]:
         """Yield the checks and their subjects, in the order in which they run."""
         yield "all rows", self._limited_rows
+        yield "rows that are left out", self._rows_left_out
         yield "types of columns", self._unfit_kinds
         yield "zones", self._mixed_zones
         yield "codes", self._codes
@@ -170,7 +177,6 @@ class Inspection:
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
         yield "ids", self._repeated_ids
-        yield "joins", self._lost_rows
         if self.kind is ResourceType.ENCOUNTER:
             yield "patients", self._patients
             yield "merged patients", self._merged_patients
@@ -292,15 +298,59 @@ class Inspection:
         return Finding.at(mark, text, self.kind, severity=severity, topic=topic)
 
     def timed_out(self, subject: str) -> Finding:
-        """Return the note about a check that took too long."""
+        """Return the note about a check that took too long.
+
+        A warning where not even a page of rows came in time, which no client gets then.
+        """
         text = f"{subject}: not examined, it took longer than source.timeout_seconds"
-        return self.finding(text, Severity.NOTE, "types with checks that took too long")
+        severity = Severity.WARNING if subject == "rows" else Severity.NOTE
+        return self.finding(text, severity, "types with checks that took too long")
 
     def _limited_rows(self) -> Findings:
         """Report a LIMIT that was left in from when the statement was tried by hand."""
         if _LIMIT.search(self.section.mapping.rows.strip()):
             text = "the SELECT of rows has a LIMIT: what is beyond it is never served"
             yield self.finding(text, Severity.WARNING)
+
+    def _rows_left_out(self) -> Findings:
+        """Report the rows of the table of ids that clients do not see.
+
+        No row tells that a condition errs which leaves it out, or that one is missing.
+        """
+        place = self.place("id")
+        if (origin := self.origin(place)) is None:
+            return
+        whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
+        try:
+            ((every,),) = self.database.fetch(whole)
+        except SourceDataError:
+            # The account may read a view of it alone.
+            return
+        selected = self.count(self.section.columns, ALWAYS)
+        out = max(every - selected, 0)
+        if out and self._only_joins_choose(origin.table):
+            text = (
+                f"{out:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
+                " LEFT JOIN keeps rows without a match, WHERE says which go"
+            )
+            yield self.at(place, text, Severity.WARNING)
+        elif self.kind is ResourceType.ENCOUNTER:
+            served = self.count(self.section.columns, self.served)
+            hidden = selected - served
+            if out or not hidden or served < every / 2:
+                text = (
+                    f"clients see {served:,} of {rows_that(every)} of {origin.table}: rows"
+                    f" leaves out {out:,}, codes {HIDDEN} and {REMOVED} {hidden:,}. Are"
+                    " these the cancelled stays, and no others?"
+                )
+                topic = "types with rows that are left out"
+                yield self.finding(text, Severity.NOTE, topic)
+
+    def _only_joins_choose(self, table: str) -> bool:
+        """Whether `rows` reads a table itself, and leaves rows out by a JOIN alone."""
+        rows = self.section.mapping.rows
+        is_read = table.rpartition(".")[2].strip('"`') in rows
+        return bool(is_read and _INNER_JOIN.search(rows) and not _CHOOSES.search(rows))
 
     def _invalid_rows(self) -> Findings:
         """Report the rows of the sample that cannot be served, doubtful times, unused fields."""
@@ -329,25 +379,6 @@ class Inspection:
                 " SELECT must return one row for each"
             )
             yield self.at(self.place("id"), text, Severity.ERROR)
-
-    def _lost_rows(self) -> Findings:
-        """Report how many rows of the table of ids a JOIN leaves out."""
-        place, rows = self.place("id"), self.section.mapping.rows
-        origin = self.origin(place)
-        if not origin or not _INNER_JOIN.search(rows) or _CHOOSES.search(rows):
-            return
-        if origin.table.rpartition(".")[2].strip('"`') not in rows:
-            # A view, which may choose as well.
-            return
-        whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
-        ((every,),) = self.database.fetch(whole)
-        lost = every - self.count(self.section.columns, ALWAYS)
-        if lost > 0:
-            text = (
-                f"{lost:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
-                " LEFT JOIN keeps rows without a match, WHERE says which go"
-            )
-            yield self.at(place, text, Severity.WARNING)
 
     def _empty_required(self) -> Findings:
         """Report how many rows lack what every row must have, but for codes."""

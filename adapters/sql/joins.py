@@ -130,3 +130,9 @@ def _way(rows: str, start: str, goal: str) -> list[Origin]:
                     ways[there.alias] = [*ways[alias], here.origin, there.origin]
                     ahead.append(there.alias)
     return ways.get(goal, [])
+
+
+def names_compared(rows: str) -> frozenset[str]:
+    """Return the names of all columns that a SELECT compares with = to anything."""
+    names = re.findall(r"\b([A-Za-z_]\w*)\s*=", rows)
+    return frozenset(name.lower() for name in names)

@@ -8,7 +8,7 @@ reported as slow.
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -43,7 +43,7 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
-from adapters.sql.joins import Comparison, between, comparisons
+from adapters.sql.joins import Comparison, between, comparisons, names_compared
 from adapters.sql.query import NEVER, are_comparable
 
 PAGE = 20
@@ -263,8 +263,9 @@ class Measuring:
             if each.is_nested and {alias, table.rpartition(".")[2]} & scanned:
                 inside.setdefault((alias, table), []).append(each)
         place = self._of.place("id")
+        compared = names_compared(self._section.mapping.rows)
         for (_, table), group in inside.items():
-            begins = self._begins(table)
+            begins = self._begins(table, compared)
             columns = [each.inner.origin for each in group if self._is_indexable(each)]
             if begins is None or any(_plain(each.column) in begins for each in columns):
                 continue
@@ -280,9 +281,13 @@ class Measuring:
         return Kind.OTHER not in (one, other) and are_comparable(one, other)
 
     def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Findings:
-        """Yield the indexes of columns of tables that no index begins with."""
+        """Yield the indexes of columns of tables that no index begins with.
+
+        Columns before it that `rows` compares too, as with a constant, are no obstacle.
+        """
+        compared = names_compared(self._section.mapping.rows)
         for origin in dict.fromkeys(columns):
-            begins = self._begins(origin.table)
+            begins = self._begins(origin.table, compared)
             if begins is not None and _plain(origin.column) not in begins:
                 text = f"{_NONE} a column that joins tables"
                 details = self._severity, self._index(origin), str(origin)
@@ -328,10 +333,12 @@ class Measuring:
         quote = self._database.run(lambda c: c.dialect.identifier_preparer.quote)
         return str(quote(origin.column))
 
-    def _begins(self, table: str) -> frozenset[str] | None:
+    def _begins(
+        self, table: str, passed: Collection[str] = ()
+    ) -> frozenset[str] | None:
         """Return what the indexes of a table begin with, None where that is not known."""
         try:
-            return self._database.run(partial(_begins, table=table))
+            return self._database.run(partial(_begins, table=table, passed=passed))
         except SourceDataError:
             return None
 
@@ -356,8 +363,13 @@ def _is_slow(cost: Measurement) -> bool:
     return is_far or cost.milliseconds > SLOW
 
 
-def _begins(connection: sa.Connection, table: str) -> frozenset[str] | None:
-    """Return the first column or expression of each index of a table, None for a view."""
+def _begins(
+    connection: sa.Connection, table: str, passed: Collection[str]
+) -> frozenset[str] | None:
+    """Return the first column or expression of each index of a table, None for a view.
+
+    Those behind columns that are passed over are first ones, too.
+    """
     *schemas, name = (a or b for a, b in re.findall(r'"([^"]+)"|([^."]+)', table))
     schema, inspector = schemas[-1] if schemas else None, sa.inspect(connection)
     if name in inspector.get_view_names(schema):
@@ -368,8 +380,13 @@ def _begins(connection: sa.Connection, table: str) -> frozenset[str] | None:
         indexes = inspector.get_indexes(name, schema, include_auto_indexes=True)
         key = inspector.get_pk_constraint(name, schema)["constrained_columns"]
     every = [index.get("expressions") or index["column_names"] for index in indexes]
-    firsts = [columns[0] for columns in (*every, key) if columns]
-    return frozenset(_plain(first) for first in firsts if first)
+    firsts: set[str] = set()
+    for columns in (*every, key):
+        for column in (_plain(each or "") for each in columns):
+            firsts.add(column)
+            if column not in passed:
+                break
+    return frozenset(firsts)
 
 
 def _plain(expression: str) -> str:

@@ -9,7 +9,7 @@ neither a total nor an earlier report reveals what is hidden.
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -46,6 +46,11 @@ _TITLES = {
     "status": ("Stays by status", ""),
     "class": ("Stays by class", ""),
     "month": ("Stays by month of start", ""),
+    "empty": (
+        "Stays without a value",
+        "Stays in progress and planned ones need no end. Many without a number or a unit"
+        " may mean that the mapping reads another column, or other rows, than it should.",
+    ),
     "rules": (
         "Invalid rows by rule",
         "Clients do not get these rows. Correct them in the hospital's system, or the mapping.",
@@ -114,6 +119,7 @@ class Tally:
         self._counts["status"][stay.status] += 1
         self._counts["class"][stay.class_code or "no class"] += 1
         self._counts["month"][month_of(stay)] += 1
+        self._counts["empty"].update(_empty(stay))
         is_open = stay.status == "in-progress" and not stay.end
         if is_open and stay.start and stay.start < self._long_ago:
             self._figures[_OPEN] += 1
@@ -137,6 +143,14 @@ class Tally:
             # What few rows have may be no code but a text about somebody.
             shown = code if code and rows >= STEP else _OTHER
             self._counts["codes"][f"{name}: {shown}{becomes}"] += rows
+
+
+def _empty(stay: EncounterRecord) -> Iterator[str]:
+    """Yield the fields that have no value and could have one."""
+    values = stay._asdict()
+    if stay.status != "finished":
+        del values["end"]
+    return (name for name, value in values.items() if value is None)
 
 
 def _count_codes(place: Place, counts: Counter[str], page: Iterable[Row]) -> None:
@@ -222,7 +236,7 @@ class Line:
     share: float
 
 
-_RANKED = ("status", "class", "rules", "codes")
+_RANKED = ("status", "class", "empty", "rules", "codes")
 
 
 def page(document: Mapping[str, Any], previous: Mapping[str, Any] | None) -> str:

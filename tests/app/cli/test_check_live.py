@@ -344,6 +344,30 @@ def is_index(one: dict[str, str]) -> bool:
     return one["remedy"].startswith("CREATE INDEX")
 
 
+NUMBERS = (
+    "CREATE TABLE numbers (of_type VARCHAR(9), of_id BIGINT, tag VARCHAR(9), value VARCHAR(9))",
+    "INSERT INTO numbers SELECT 'stay', s.stay_id, 'VN' || p.patient_id, 'V' || s.stay_id"
+    " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 20",
+)
+NUMBER = (
+    "SELECT s.*, n.value FROM stays s LEFT JOIN numbers n"
+    " ON n.of_type = 'stay' AND n.of_id = s.stay_id AND n.tag = 'VN1'"
+)
+
+
+@postgresql
+@pytest.mark.parametrize(
+    ("columns", "misses"), [("of_type, of_id, tag", False), ("value, of_id", True)]
+)
+def test_a_column_of_a_join_may_stand_behind_one_that_a_constant_fixes(
+    columns: str, misses: bool, kind: str, url: str, check: Check
+) -> None:
+    fill(url, kind, (*NUMBERS, f"CREATE INDEX numbers_ ON numbers ({columns})"))
+    changes = ("SELECT * FROM stays", NUMBER), ("{from: visit}", "{from: value}")
+    joined = [one for one in check(*changes) if "numbers.of_id" in one["source"]]
+    assert bool(joined) is misses
+
+
 @sqlite
 def test_rows_between_the_newest_and_the_oldest_are_examined(
     kind: str, url: str, check: Check

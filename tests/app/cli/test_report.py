@@ -106,6 +106,25 @@ def test_what_is_wrong_is_counted(url: str, tmp_path: Path, mapping: Mapping) ->
     assert written_report.table("codes") == {"status ← state: Q": 10}
 
 
+def test_stays_without_a_value_are_counted(
+    url: str, tmp_path: Path, mapping: Mapping
+) -> None:
+    """Of a number that the SELECT looks up under the wrong key no row is at fault."""
+    run(
+        url,
+        "UPDATE stays SET visit = NULL WHERE stay_id <= 60",
+        "UPDATE stays SET unit = '' WHERE stay_id <= 20",
+        "UPDATE stays SET ended = NULL WHERE stay_id <= 30",
+    )
+    over = counted(url, "state", "state = 'S' AND stay_id <= 30")
+    assert report(written(tmp_path), mapping).table("empty") == {
+        "visit_number": 60,
+        "functional_unit": 20,
+        "end": rounded(over["S"]),
+        "organization_id": 120,
+    }
+
+
 def test_all_pages_are_counted(sqlite: str, tmp_path: Path, mapping: Mapping) -> None:
     """They are read one after the other: one is in memory."""
     run(sqlite, *(ALIKE.format(n=120 * 2**n) for n in range(6)))
@@ -132,7 +151,7 @@ def test_an_api_is_counted_as_a_database(
     with serving(Api(EDGES, most=20)) as url:
         monkeypatch.setenv("PAS_URL", url)
         of_api = report(file, mapping).document["tables"]
-    for name in ("figures", "status", "class", "month"):
+    for name in ("figures", "status", "class", "month", "empty"):
         assert of_api[name] == of_database[name]
 
 
@@ -306,7 +325,7 @@ def document(
     tables: dict[str, dict[str, int | None]], **members: str
 ) -> dict[str, Any]:
     """Return a document with these tables, empty ones for the others."""
-    names = ("figures", "status", "class", "month", "rules", "codes")
+    names = ("figures", "status", "class", "month", "empty", "rules", "codes")
     head = {
         "hospital": "H",
         "mapping": "h.yaml",
