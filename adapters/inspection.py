@@ -345,6 +345,8 @@ _HINTS: Mapping[str, str] = {
     "a local time that never happens (clock change)": " (is the column in UTC, or in"
     " another time zone?)",
     "not readable as a time": " (how is it written? Say so with format)",
+    "outside the years that can be written": " (if it stands for none, say so with"
+    " absent)",
 }
 
 

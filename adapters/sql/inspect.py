@@ -58,7 +58,7 @@ from adapters.sql.adapter import Section, UnfitError, open_section
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
-from adapters.sql.joins import tables_of
+from adapters.sql.joins import arguments_of, from_of, is_filtered, tables_of
 from adapters.sql.query import (
     ALWAYS,
     Columns,
@@ -103,10 +103,7 @@ _LIMIT = re.compile(
 _MAY_END_IN_BLANKS = {*TEXTS, Kind.LOOSE} - {Kind.PADDED}
 _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.FLAG)
 
-_CALL = re.compile(
-    r"\b(?:COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\([^()]*\)", re.IGNORECASE
-)
-_COLUMN = re.compile(r"(?<![\w.'])(?:(\w+)\.)?([A-Za-z_]\w*)\s*(?=[,)])")
+_CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
 _WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
 
 _Unfit: TypeAlias = Iterator[tuple[Severity, str, str]]
@@ -161,6 +158,7 @@ class Inspection:
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
         yield "ids", self._repeated_ids
+        yield "rows left out", self._rows_left_out
         if self.kind is ResourceType.ENCOUNTER:
             yield "patients", self._patients
             yield "merged patients", self._merged_patients
@@ -310,6 +308,28 @@ class Inspection:
             )
             yield self.at(self.place("id"), text, Severity.ERROR)
 
+    def _rows_left_out(self) -> Findings:
+        """Report rows of the table of the ids that the SELECT does not return."""
+        rows, id_origin = self.section.mapping.rows, self.origin(self.place("id"))
+        named = {name.rpartition(".")[2]: name for name in tables_of(rows).values()}
+        table = named.get(id_origin.table.rpartition(".")[2]) if id_origin else None
+        if table is None:
+            return
+        of_table = sa.select(sa.func.count()).select_from(sa.text(table))
+        # First: a row that is written in the meantime is not left out.
+        ((all_rows,),) = self.database.fetch(of_table)
+        left_out = all_rows - self.count(self.section.columns, ALWAYS)
+        if left_out > 0:
+            text = (
+                f"the SELECT leaves out {left_out:,} of {all_rows:,} rows of {table}: "
+            )
+            if is_filtered(rows):
+                text += "does its WHERE mean all of them?"
+                yield self.finding(text, Severity.NOTE, "SELECTs that leave out rows")
+            else:
+                text += "LEFT JOIN what they lack"
+                yield self.finding(text, Severity.WARNING)
+
     def _empty_required(self) -> Findings:
         """Report how many rows lack what every row must have, but for codes."""
         columns, required = self.section.columns, self.section.mapping.required
@@ -394,28 +414,23 @@ class Inspection:
     def _mixed_zones(self) -> Findings:
         """Report expressions of columns with a zone and columns without one."""
         for rows, mark in selects(self.section.mapping):
-            tables = tables_of(rows)
             for match in _CALL.finditer(rows):
+                source = from_of(rows, match.end())
                 kinds: dict[Kind, str] = {}
-                for alias, column in _COLUMN.findall(match[0].partition("(")[2]):
-                    kinds.setdefault(self._kind_of(column, alias, tables), column)
+                for argument in arguments_of(rows, match.end()):
+                    kinds.setdefault(self._kind_of(argument, source), argument)
                 local = next((k for k in kinds if k in _WITHOUT_ZONE), None)
                 if local and Kind.INSTANT in kinds:
                     text = (
-                        f"{match[0]} mixes a time without a zone ('{kinds[local]}') and one"
+                        f"{match[1]} mixes a time without a zone ('{kinds[local]}') and one"
                         f" with ('{kinds[Kind.INSTANT]}'): one of them is hours off"
                     )
                     yield Finding.at(mark, text, self.kind, severity=Severity.WARNING)
 
-    def _kind_of(self, column: str, alias: str, tables: Mapping[str, str]) -> Kind:
-        """Return the kind of a column of a table, OTHER where that is not certain."""
-        table = tables.get(alias, "") if alias else ""
-        if not alias and len(tables) == 1:
-            (table,) = tables.values()
-        if not table:
-            return Kind.OTHER
+    def _kind_of(self, argument: str, source: str) -> Kind:
+        """Return the kind of an expression on what FROM names, OTHER where it is not certain."""
         try:
-            (only,) = self.database.columns(f"SELECT {column} FROM {table}")
+            (only,) = self.database.columns(f"SELECT {argument} AS a FROM {source}")
         except (SourceDataError, ValueError):
             return Kind.OTHER
         return only.kind

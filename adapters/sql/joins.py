@@ -1,7 +1,6 @@
-"""The columns by which a SELECT of a mapping joins its tables, as far as its text shows them.
+"""What the text of a SELECT of a mapping shows: its tables, joins and calls.
 
-Plain equalities of two columns, each with the name or alias of its table, are read; the rest
-of SQL is not.
+Of joins, plain equalities of two columns, each with the name or alias of its table, are read.
 """
 
 import re
@@ -13,6 +12,7 @@ _NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION|USI
 _TABLE = re.compile(
     rf"\b(?:FROM|JOIN)\s+([\w.]+)(?:\s+(?:AS\s+)?(?!{_NO_ALIAS})(\w+))?", re.IGNORECASE
 )
+_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.IGNORECASE)
 _EQUAL = re.compile(r"\b(\w+)\.(\w+)\s*=\s*(\w+)\.(\w+)\b(?!\s*\.)")
 
 
@@ -53,6 +53,45 @@ def between(rows: str, one: str, other: str) -> Iterator[Origin]:
     for alias, column in _way(rows, start, goal):
         if alias in tables:
             yield Origin(tables[alias], column)
+
+
+def is_filtered(rows: str) -> bool:
+    """Whether a SELECT has a WHERE of its own."""
+    wheres = re.finditer(r"\bWHERE\b", rows, re.IGNORECASE)
+    return any(_depth(rows, where.start()) == 0 for where in wheres)
+
+
+def arguments_of(rows: str, start: int) -> list[str]:
+    """Return the arguments of a call; `start` is behind its parenthesis."""
+    arguments = []
+    for word, depth, match in _words(rows, start):
+        if depth < 0 or (word == "," and depth == 0):
+            arguments.append(" ".join(rows[start : match.start()].split()))
+            start = match.end()
+        if depth < 0:
+            break
+    return arguments
+
+
+def from_of(rows: str, start: int) -> str:
+    """Return what follows FROM in the SELECT that a place of its list belongs to."""
+    begin, lowest = None, 0
+    for word, depth, match in _words(rows, start):
+        is_over = depth < lowest or (depth == lowest and word == "UNION")
+        if begin is not None and is_over:
+            return rows[begin : match.start()]
+        lowest = min(lowest, depth)
+        if begin is None and word == "FROM" and depth == lowest:
+            begin = match.end()
+    return rows[begin:] if begin is not None else ""
+
+
+def _words(rows: str, start: int) -> Iterator[tuple[str, int, re.Match[str]]]:
+    """Yield what divides a SELECT, with its depth in parentheses from a place on."""
+    depth = 0
+    for match in _WORD.finditer(rows, start):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        yield match[0].upper(), depth, match
 
 
 def _depth(rows: str, at: int) -> int:
