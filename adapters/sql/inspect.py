@@ -105,6 +105,7 @@ _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.
 
 _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
 _WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
+_WITH_CLOCK = {*_WITHOUT_ZONE, Kind.INSTANT}
 
 _Unfit: TypeAlias = Iterator[tuple[Severity, str, str]]
 """How much it matters, what is wrong with the type of a column, and the remedy."""
@@ -157,6 +158,7 @@ class Inspection:
         yield "search columns", self._search_columns
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
+        yield "dates", self._dates_beside_times
         yield "ids", self._repeated_ids
         yield "rows left out", self._rows_left_out
         if self.kind is ResourceType.ENCOUNTER:
@@ -308,11 +310,40 @@ class Inspection:
             )
             yield self.at(self.place("id"), text, Severity.ERROR)
 
+    def _table_of(self, origin: Origin | None) -> str | None:
+        """Return the table of a column as the SELECT names it; None for one in a view."""
+        tables = tables_of(self.section.mapping.rows).values()
+        named = {name.rpartition(".")[2]: name for name in tables}
+        return named.get(origin.table.rpartition(".")[2]) if origin else None
+
+    def _dates_beside_times(self) -> Findings:
+        """Report times read from a date (`x_date`) whose table has a time (`x_datetime`) too."""
+        origins = self.origins_of(self.section.mapping.rows)
+        for place in self.places:
+            origin = (
+                origins.get(place.field.columns[0]) if place.field.columns else None
+            )
+            table = self._table_of(origin)
+            is_time = place.kind is SlotKind.TIME and len(place.field.columns) == 1
+            if place.rows or not (is_time and origin and table):
+                continue
+            stem, is_date, _ = origin.column.lower().rpartition("date")
+            columns = self.database.columns(f"SELECT * FROM {table}")
+            kinds = {column.name.lower(): column.kind for column in columns}
+            times = [n for n in kinds if n.startswith(stem) and kinds[n] in _WITH_CLOCK]
+            if (
+                stem
+                and is_date
+                and kinds.get(origin.column.lower()) is Kind.DATE
+                and times
+            ):
+                text = f"a date, at the same time of day in all rows: does {times[0]} hold it?"
+                yield self.at(place, text, Severity.WARNING)
+
     def _rows_left_out(self) -> Findings:
         """Report rows of the table of the ids that the SELECT does not return."""
-        rows, id_origin = self.section.mapping.rows, self.origin(self.place("id"))
-        named = {name.rpartition(".")[2]: name for name in tables_of(rows).values()}
-        table = named.get(id_origin.table.rpartition(".")[2]) if id_origin else None
+        rows = self.section.mapping.rows
+        table = self._table_of(self.origin(self.place("id")))
         if table is None:
             return
         of_table = sa.select(sa.func.count()).select_from(sa.text(table))
