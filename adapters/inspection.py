@@ -429,6 +429,8 @@ _HINTS: Mapping[str, str] = {
     " zone? Else never: shift serves them)",
     "not readable as a time": " (how is it written? Say so with format; a month or day"
     " of zeros is none)",
+    "outside the years that can be written": " (if it stands for none, say so with"
+    " absent)",
 }
 
 

@@ -29,6 +29,9 @@ _DIRECTIVES = frozenset("YymdbBjHIMSfpz%")
 _SORTABLE = re.compile(
     r"[^%]*%Y[^%]*%m[^%]*%d(?:[^%]*%H(?:[^%]*%M(?:[^%]*%S(?:[^%]*%f)?)?)?)?[^%]*"
 )
+_OUTSIDE = "outside the years that can be written"
+_NO_DATETIME = re.compile(r"-?infinity|.* BC|\d{5,}-.*", re.IGNORECASE)
+"""What PostgreSQL writes for a time that no datetime holds."""
 _ISO_DAY = re.compile(r"\d{4}-?(\d{2}-?\d{2}|W\d{2}(-?\d)?)")
 
 
@@ -57,7 +60,7 @@ def instants(rule: TimeRule) -> Callable[[object], datetime]:
                 read = placed(read, rule)
             return rewritten(read, rule.written)
         except OverflowError as error:
-            raise ValueError("outside the years that can be written") from error
+            raise ValueError(_OUTSIDE) from error
 
     return instant
 
@@ -144,8 +147,9 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
     except ValueError as error:
         if str(error).startswith("a date without"):
             raise
-        text = f"not readable as {rule.format or 'a time'}"
-        raise ValueError(text) from error
+        rule_text = f"not readable as {rule.format or 'a time'}"
+        is_outside = _NO_DATETIME.fullmatch(text) is not None
+        raise ValueError(_OUTSIDE if is_outside else rule_text) from error
     return read if has_clock(rule.format) else _at(read.date(), rule)
 
 

@@ -220,6 +220,8 @@ class Database:
             return SourceTimedOutError("the statement took too long")
         if self.dialect.unknown(error):
             text = f"the database refused the statement ({kind})"
+            if str(getattr(error, "sqlstate", "")).startswith("22"):
+                text += ": an expression of the SELECT fails on the value of a row"
             return StatementRefusedError(text)
         return SourceUnavailableError(f"the database failed ({kind})")
 

@@ -64,7 +64,7 @@ from adapters.sql.adapter import Section, UnfitError, open_section
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
-from adapters.sql.joins import tables_of
+from adapters.sql.joins import arguments_of, from_of, tables_of
 from adapters.sql.query import (
     ALWAYS,
     Columns,
@@ -100,9 +100,6 @@ def checks(
         yield Check(f"{inspection.kind}: {subject}", run)
 
 
-_INNER_JOIN = re.compile(
-    r"(?<!LEFT\s)(?<!RIGHT\s)(?<!FULL\s)(?<!OUTER\s)\bJOIN\b", re.IGNORECASE
-)
 _CHOOSES = re.compile(
     r"\b(WHERE|HAVING|GROUP|DISTINCT|LIMIT|TOP|FETCH|UNION|EXCEPT|INTERSECT|WITH)\b",
     re.IGNORECASE,
@@ -118,11 +115,9 @@ _LIMIT = re.compile(
 _MAY_END_IN_BLANKS = {*TEXTS, Kind.LOOSE} - {Kind.PADDED}
 _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.FLAG)
 
-_CALL = re.compile(
-    r"\b(?:COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\([^()]*\)", re.IGNORECASE
-)
-_COLUMN = re.compile(r"(?<![\w.'])(?:(\w+)\.)?([A-Za-z_]\w*)\s*(?=[,)])")
+_CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
 _WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
+_WITH_CLOCK = {*_WITHOUT_ZONE, Kind.INSTANT}
 
 _Unfit: TypeAlias = Iterator[tuple[Severity, str, str]]
 """How much it matters, what is wrong with the type of a column, and the remedy."""
@@ -176,6 +171,7 @@ class Inspection:
         yield "search columns", self._search_columns
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
+        yield "dates", self._dates_beside_times
         yield "ids", self._repeated_ids
         if self.kind is ResourceType.ENCOUNTER:
             yield "patients", self._patients
@@ -277,12 +273,10 @@ class Inspection:
         slots |= {SORTS[self.kind].get(key, "") for key in section.sorts}
         return tuple(place.field for place in self.places if place.slot in slots)
 
-    def kind_of(self, column: Origin) -> Kind:
-        """Return the kind of a column of a table, OTHER where that is not certain."""
+    def kind_of(self, expression: str, source: str) -> Kind:
+        """Return the kind of an expression on what FROM names, OTHER where it is not certain."""
         try:
-            (only,) = self.database.columns(
-                f"SELECT {column.column} FROM {column.table}"
-            )
+            (only,) = self.database.columns(f"SELECT {expression} AS a FROM {source}")
         except (SourceDataError, ValueError):
             return Kind.OTHER
         return only.kind
@@ -328,7 +322,8 @@ class Inspection:
             return
         selected = self.count(self.section.columns, ALWAYS)
         out = max(every - selected, 0)
-        if out and self._only_joins_choose(origin.table):
+        chooses = _CHOOSES.search(self.section.mapping.rows)
+        if out and not chooses and self._table_of(origin):
             text = (
                 f"{out:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
@@ -345,12 +340,6 @@ class Inspection:
                 )
                 topic = "types with rows that are left out"
                 yield self.finding(text, Severity.NOTE, topic)
-
-    def _only_joins_choose(self, table: str) -> bool:
-        """Whether `rows` reads a table itself, and leaves rows out by a JOIN alone."""
-        rows = self.section.mapping.rows
-        is_read = table.rpartition(".")[2].strip('"`') in rows
-        return bool(is_read and _INNER_JOIN.search(rows) and not _CHOOSES.search(rows))
 
     def _invalid_rows(self) -> Findings:
         """Report the rows of the sample that cannot be served, doubtful times, unused fields."""
@@ -379,6 +368,36 @@ class Inspection:
                 " SELECT must return one row for each"
             )
             yield self.at(self.place("id"), text, Severity.ERROR)
+
+    def _table_of(self, origin: Origin | None) -> str | None:
+        """Return the table of a column as the SELECT names it; None for one in a view."""
+        tables = tables_of(self.section.mapping.rows).values()
+        named = {name.rpartition(".")[2]: name for name in tables}
+        return named.get(origin.table.rpartition(".")[2]) if origin else None
+
+    def _dates_beside_times(self) -> Findings:
+        """Report times read from a date (`x_date`) whose table has a time (`x_datetime`) too."""
+        origins = self.origins_of(self.section.mapping.rows)
+        for place in self.places:
+            origin = (
+                origins.get(place.field.columns[0]) if place.field.columns else None
+            )
+            table = self._table_of(origin)
+            is_time = place.kind is SlotKind.TIME and len(place.field.columns) == 1
+            if place.rows or not (is_time and origin and table):
+                continue
+            stem, is_date, _ = origin.column.lower().rpartition("date")
+            columns = self.database.columns(f"SELECT * FROM {table}")
+            kinds = {column.name.lower(): column.kind for column in columns}
+            times = [n for n in kinds if n.startswith(stem) and kinds[n] in _WITH_CLOCK]
+            if (
+                stem
+                and is_date
+                and kinds.get(origin.column.lower()) is Kind.DATE
+                and times
+            ):
+                text = f"a date, at the same time of day in all rows: does {times[0]} hold it?"
+                yield self.at(place, text, Severity.WARNING)
 
     def _empty_required(self) -> Findings:
         """Report how many rows lack what every row must have, but for codes."""
@@ -465,18 +484,15 @@ class Inspection:
     def _mixed_zones(self) -> Findings:
         """Report expressions of columns with a zone and columns without one."""
         for rows, mark in selects(self.section.mapping):
-            tables = tables_of(rows)
-            only = "".join(tables) if len(tables) == 1 else ""
             for match in _CALL.finditer(rows):
+                source = from_of(rows, match.end())
                 kinds: dict[Kind, str] = {}
-                for alias, column in _COLUMN.findall(match[0].partition("(")[2]):
-                    table = tables.get(alias or only)
-                    if table:
-                        kinds.setdefault(self.kind_of(Origin(table, column)), column)
+                for argument in arguments_of(rows, match.end()):
+                    kinds.setdefault(self.kind_of(argument, source), argument)
                 local = next((k for k in kinds if k in _WITHOUT_ZONE), None)
                 if local and Kind.INSTANT in kinds:
                     text = (
-                        f"{match[0]} mixes a time without a zone ('{kinds[local]}') and one"
+                        f"{match[1]} mixes a time without a zone ('{kinds[local]}') and one"
                         f" with ('{kinds[Kind.INSTANT]}'): one of them is hours off"
                     )
                     yield Finding.at(mark, text, self.kind, severity=Severity.WARNING)

@@ -16,6 +16,7 @@ _TABLE = re.compile(
 )
 _COLUMN = r"(?:(\w+)\.)?([A-Za-z_]\w*)"
 _EQUAL = re.compile(rf"(?<![\w.]){_COLUMN}\s*=\s*{_COLUMN}\b(?!\s*[.(])")
+_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.IGNORECASE)
 _UNREAD = re.compile(r"'[^']*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -108,6 +109,39 @@ def between(rows: str, one: str, other: str) -> Iterator[Origin]:
     yield Origin(tables[start], first)
     yield Origin(tables[goal], last)
     yield from _way(rows, start, goal)
+
+
+def arguments_of(rows: str, start: int) -> list[str]:
+    """Return the arguments of a call; `start` is behind its parenthesis."""
+    arguments = []
+    for word, depth, match in _words(rows, start):
+        if depth < 0 or (word == "," and depth == 0):
+            arguments.append(" ".join(rows[start : match.start()].split()))
+            start = match.end()
+        if depth < 0:
+            break
+    return arguments
+
+
+def from_of(rows: str, start: int) -> str:
+    """Return what follows FROM in the SELECT that a place of its list belongs to."""
+    begin, lowest = None, 0
+    for word, depth, match in _words(rows, start):
+        is_over = depth < lowest or (depth == lowest and word == "UNION")
+        if begin is not None and is_over:
+            return rows[begin : match.start()]
+        lowest = min(lowest, depth)
+        if begin is None and word == "FROM" and depth == lowest:
+            begin = match.end()
+    return rows[begin:] if begin is not None else ""
+
+
+def _words(rows: str, start: int) -> Iterator[tuple[str, int, re.Match[str]]]:
+    """Yield what divides a SELECT, with its depth in parentheses from a place on."""
+    depth = 0
+    for match in _WORD.finditer(rows, start):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        yield match[0].upper(), depth, match
 
 
 def _selected(rows: str, name: str) -> tuple[str, str] | None:

@@ -277,7 +277,10 @@ class Measuring:
 
     def _is_indexable(self, comparison: Comparison) -> bool:
         """Whether an index of the inner column finds values of the outer one."""
-        one, other = (self._of.kind_of(each.origin) for each in comparison[:2])
+        one, other = (
+            self._of.kind_of(each.origin.column, each.origin.table)
+            for each in comparison[:2]
+        )
         return Kind.OTHER not in (one, other) and are_comparable(one, other)
 
     def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Findings:

@@ -171,7 +171,8 @@ class _Described(NamedTuple):
 
 
 def _described(connection: sa.Connection, rows: str) -> list[_Described]:
-    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas WHERE false") as result:
+    # With WHERE false it would not look at the privileges of a SELECT within.
+    with execute(connection, f"SELECT * FROM ({rows}\n) AS pas LIMIT 0") as result:
         sent = result.cursor.pgresult
         return [
             _Described(column.name, column.type_code, sent.ftable(n), sent.ftablecol(n))

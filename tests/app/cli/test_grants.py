@@ -132,6 +132,27 @@ def test_without_one_of_them_the_message_names_the_table_and_the_grant(
     assert error.value.reason == f"{state} {table}"
 
 
+def test_a_table_that_a_select_within_reads_is_named(
+    owner: sa.Engine, kind: str, file: Path, granted: str
+) -> None:
+    joined = (
+        "LEFT JOIN (SELECT patient_id, COUNT(*) AS numbers FROM patient_numbers"
+        " GROUP BY patient_id) n ON n.patient_id = s.patient_id"
+    )
+    text = file.read_text("utf-8")
+    stays = "FROM stays s "
+    assert text.count(stays) == 1
+    file.write_text(text.replace(stays, f"{stays}{joined} "), encoding="utf-8")
+    account = "narrow" if kind == "postgresql" else "narrow@localhost"
+    with owner.connect() as connection:
+        statement = f"REVOKE SELECT ON patient_numbers FROM {account}"
+        connection.exec_driver_sql(statement)
+    mapping = load_mapping(file, {"PAS_URL": granted})
+    with closing(open_adapter(mapping)) as adapter:
+        texts = [problem.text for problem in adapter.check()]
+    assert any("GRANT SELECT ON patient_numbers " in text for text in texts)
+
+
 SELECTS = """\
 mapping: 1
 name: Several tables
