@@ -8,7 +8,7 @@ it, and `python -m tests.app.cli.hospitals` prints the score of each.
 import lzma
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -46,8 +46,17 @@ def fill(name: str, url: str) -> None:
                 connection.execute(sa.text(statement))
         for table, rows in rows_by_table.items():
             columns = [sa.column(column) for column in rows[0]]
-            connection.execute(sa.insert(sa.table(table, *columns)), rows)
+            values = _texts_of_times(rows) if url.startswith("sqlite") else rows
+            connection.execute(sa.insert(sa.table(table, *columns)), values)
     engine.dispose()
+
+
+def _texts_of_times(rows: Rows) -> Rows:
+    """Return rows for SQLite, which has no times: Python 3.12 writes none by itself."""
+    return [
+        {name: str(v) if isinstance(v, date) else v for name, v in row.items()}
+        for row in rows
+    ]
 
 
 def _openemr(chance: Random) -> dict[str, Rows]:
