@@ -673,7 +673,7 @@ def never_filled(
         source = ", ".join(names.get(name, name) for name in field.columns)
         finding = Finding.at(field.mark, "", f"{kind}.{slot.element}", source)
         cells = [positions[name] for name in field.columns]
-        yield from _unfilled(finding, own, read, cells)
+        yield from _unfilled(finding, own, read, cells, len(rows))
     for listed in LISTS[kind]:
         for item in section.items.get(listed.name, ()):
             of = [row for _, below in rows for row in below.get(item, ())]
@@ -688,14 +688,15 @@ def never_filled(
                 at[name] for each in content for name in each.columns if name in at
             ]
             finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
-            yield from _unfilled(finding, of, read, cells, _condition(item))
+            doubt = _doubt(item)
+            yield from _unfilled(finding, of, read, cells, len(rows), doubt)
 
 
-def _condition(item: ItemMapping) -> str:
-    """Return by which column of its own an item is chosen."""
+def _doubt(item: ItemMapping) -> str:
+    """Return the question about the column by which an item is chosen."""
     if item.only_if:
-        return f", by only_if '{item.only_if.column}'"
-    return f", by key '{item.key}'" if item.key else ""
+        return f": is only_if '{item.only_if.column}' as it says?"
+    return f": is key '{item.key}' the id of the row?" if item.key else ""
 
 
 def _unfilled(
@@ -703,16 +704,20 @@ def _unfilled(
     rows: Sequence[Row],
     read: Reader,
     cells: Sequence[int],
-    condition: str = "",
+    number: int,
+    doubt: str = "",
 ) -> Iterator[Finding]:
-    """Yield a finding without its text, completed, unless a row gives a value."""
+    """Yield a finding without its text, completed, unless a row gives a value.
+
+    `number` is that of the resources; an item may have rows of its own, or none.
+    """
     if any(_gives(read, row) for row in rows):
         return
     values = (row[cell] for row in rows for cell in cells)
     is_empty = bool(rows) and not any(str(v).strip() for v in values if v is not None)
     severity = Severity.NOTE if is_empty else Severity.WARNING
-    text = f"none of {len(rows):,} rows has it{condition}"
-    text += ": it is empty in the source" * is_empty
+    text = f"none of {number:,} rows has it"
+    text += ": it is empty in the source" if is_empty else doubt
     topic = "fields that are empty in the source"
     yield replace(finding, text=text, severity=severity, topic=topic)
 
