@@ -55,6 +55,7 @@ from adapters.mapping.slots import (
     ListSlot,
     Place,
     Slot,
+    own_places,
     places_of,
 )
 from adapters.mapping.times import instants, join_parts, read_day
@@ -607,8 +608,7 @@ def unknown_item_columns(
 
 
 def _of_row(section: ResourceMapping, *, searched: bool = False) -> Iterator[_Named]:
-    own = (place for place in places_of(section) if not place.rows)
-    return _of_places(own, searched=searched)
+    return _of_places(own_places(section), searched=searched)
 
 
 def _of_places(places: Iterable[Place], *, searched: bool) -> Iterator[_Named]:

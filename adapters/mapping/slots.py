@@ -325,3 +325,8 @@ def places_of(section: ResourceMapping) -> tuple[Place, ...]:
                     place = Place(field, name, element, slot.kind, item, slot.takes)
                     places.append(place)
     return tuple(places)
+
+
+def own_places(section: ResourceMapping) -> tuple[Place, ...]:
+    """Return the fields that the section's own SELECT fills."""
+    return tuple(place for place in places_of(section) if not place.rows)
