@@ -871,7 +871,8 @@ def doubtful_times(
         if slot in ("start", "last_updated"):
             doubts.append(_ahead(times, now))
         if slot == "last_updated":
-            doubts += (_behind(times, rule, now), _changed_early(begun))
+            start = section.fields.get("start", place.field).time or rule
+            doubts += (_behind(times, rule, now), _changed_early(begun, start))
         elif slot == "end":
             doubts += _ends_and_states(stays, now)
         column = columns.get(place.field.columns[0], place.field.columns[0])
@@ -913,7 +914,7 @@ def _behind(changes: Collection[datetime], rule: TimeRule, now: datetime) -> str
         return ""
     newest = max(changes)
     offset = newest.astimezone(rule.zone).utcoffset()
-    text = f"the newest change is {offset} hours ago, as far as the zone is from UTC"
+    text = f"the newest change is {offset} ago, as far as the zone is from UTC"
     is_just = offset and timedelta() <= now - newest - offset < _JUST
     return f"{text}: {_ZONE}" if is_just else ""
 
@@ -933,9 +934,22 @@ def _ends_and_states(
         yield f"{text}: does another column hold it?"
 
 
-def _changed_early(begun: Collection[EncounterRecord]) -> str:
-    """Return the doubt about stays that were last changed before they began."""
+def _changed_early(begun: Collection[EncounterRecord], rule: TimeRule) -> str:
+    """Return the doubt about stays that were changed before they began, by less than a zone.
+
+    By more, they may have been booked days before.
+    """
     pairs = [(s.last_updated, s.start) for s in begun if s.last_updated and s.start]
-    early = sum(changed < start for changed, start in pairs)
-    text = f"{early:,} of {len(pairs):,} stays were changed before they began"
-    return f"{text}: {_ZONE}" if early >= max(_ENOUGH, _SHARE * len(pairs)) else ""
+    early = [(changed, start) for changed, start in pairs if changed < start]
+    near = sum(start - changed <= _offset(start, rule) for changed, start in early)
+    text = (
+        f"{near:,} of {len(pairs):,} stays were changed before they began, by no more"
+    )
+    text += " than a zone is from UTC"
+    least = max(_ENOUGH, _SHARE * len(pairs), len(early) / 2)
+    return f"{text}: {_ZONE}" if near >= least else ""
+
+
+def _offset(moment: datetime, rule: TimeRule) -> timedelta:
+    """Return how far the clocks of the hospital are from UTC, either way."""
+    return abs(moment.astimezone(rule.written).utcoffset() or timedelta())

@@ -321,25 +321,40 @@ class Inspection:
             # The account may read a view of it alone.
             return
         selected = self.count(self.section.columns, ALWAYS)
-        out = max(every - selected, 0)
-        chooses = _CHOOSES.search(self.section.mapping.rows)
-        if out and not chooses and self._table_of(origin):
+        out, chooses = every - selected, _CHOOSES.search(self._outermost)
+        if out > 0 and not chooses and self._table_of(origin):
             text = (
                 f"{out:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
             )
             yield self.at(place, text, Severity.WARNING)
-        elif self.kind is ResourceType.ENCOUNTER:
-            served = self.count(self.section.columns, self.served)
-            hidden = selected - served
-            if out or not hidden or served < every / 2:
-                text = (
-                    f"clients see {served:,} of {rows_that(every)} of {origin.table}: rows"
-                    f" leaves out {out:,}, codes {HIDDEN} and {REMOVED} {hidden:,}. Are"
-                    " these the cancelled stays, and no others?"
-                )
-                topic = "types with rows that are left out"
-                yield self.finding(text, Severity.NOTE, topic)
+        elif self.kind is ResourceType.ENCOUNTER and out >= 0:
+            yield from self._unseen(origin, every, selected)
+
+    def _unseen(self, origin: Origin, every: int, selected: int) -> Findings:
+        """Report how many stays of a table clients see, if none are cancelled or many gone."""
+        served = self.count(self.section.columns, self.served)
+        text = f"clients see {served:,} of {rows_that(every)} of {origin.table}"
+        is_most = served >= every / 2
+        if served == every:
+            text += ": does no row stand for a cancelled stay?"
+        elif every > selected or not is_most:
+            text += (
+                f": rows leaves out {every - selected:,}, codes {HIDDEN} and {REMOVED}"
+                f" {selected - served:,}. Are these the cancelled stays, and no others?"
+            )
+        else:
+            return
+        severity = Severity.NOTE if is_most else Severity.WARNING
+        yield self.finding(text, severity, "types with rows that are left out")
+
+    @property
+    def _outermost(self) -> str:
+        """The SELECT of rows without what stands in parentheses."""
+        rows, within = "", self.section.mapping.rows
+        while rows != within:
+            rows, within = within, re.sub(r"\([^()]*\)", " ", within)
+        return rows
 
     def _invalid_rows(self) -> Findings:
         """Report the rows of the sample that cannot be served, doubtful times, unused fields."""
