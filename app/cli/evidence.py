@@ -101,6 +101,9 @@ _MOST_PATIENT_CODES = 12
 
 _MOST_CANDIDATES = 6
 
+_MANY = 100
+"""In so many rows a code has more than one value."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -196,11 +199,19 @@ class Evidence:
         others = _ROW_TIMES if slot.name in ("start", "end") else frozenset()
         plain = [c for c in fitting if not (c.is_key or all_of(c.words) & others)]
         column, note = best(plain, patterns, slot.name)
+        while column is not None and slot.kind is Kind.CODE and self._says_one(column):
+            plain = [each for each in plain if each != column]
+            column, note = best(plain, patterns, slot.name)
         if column is not None:
             return column, note or ("by its name" if slot.name in REFERS else "")
         if slot.name == "visit_number":
             return best((c for c in rows.columns if c.name == rows.id), "~stay number")
         return _by_type(slot, plain)
+
+    def _says_one(self, column: Column) -> bool:
+        """Whether a column has one value in all of many rows."""
+        counts = code_counts(self.database, column.table, column.source.name) or ()
+        return not column.join and len(counts) == 1 and counts[0].rows >= _MANY
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
@@ -227,6 +238,9 @@ class Evidence:
                 none = "0" if self.database.dialect.zero_date else f"'{zero}'"
                 column = replace(column, select=f"NULLIF({column.select}, {none})")
             field = replace(field, column=column, absent=absent)
+        elif slot.kind in (Kind.TIME, Kind.DATE) and column.holds in TIMES:
+            far = self._far_times(column)
+            field = replace(field, absent=[t for t in far if t.startswith("0000")])
         return replace(field, note="; ".join(filter(None, dict.fromkeys(notes))))
 
     def _codes(self, rows: Rows, column: Column) -> tuple[Sequence[CodeCount], int]:

@@ -301,8 +301,12 @@ def _best_tables(
             own = sum(role in word for word in words) / max(1, len(words))
             score = max(led, default=0) + len(wanted & contents) + _ENOUGH * own
             scores[table.name] = score
-    names = sorted(scores, key=lambda name: (-scores[name], len(name)))
-    return [structure.catalogue.by_name[n] for n in names if scores[n] >= _ENOUGH]
+    tables = [t for t in structure.catalogue.tables if scores.get(t.name, 0) >= _ENOUGH]
+    # Of two that are alike, the one that the other leads to is the whole.
+    every = ((t, c.refers) for t in tables for c in structure.columns[t.name])
+    led_to = {key.table.name for table, key in every if key and key.table != table}
+    tables.sort(key=lambda t: (-scores[t.name], t.name not in led_to, len(t.name)))
+    return tables
 
 
 def _named_table(catalogue: Catalogue, name: str) -> Table:

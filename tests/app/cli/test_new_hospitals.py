@@ -239,6 +239,34 @@ def test_a_hospital_without_keys_or_options(new_url: NewUrl, tmp_path: Path) -> 
     assert patients["fields"]["telecoms"][0]["value"] == {"from": "phone_1_nr"}
 
 
+VISITS = """\
+CREATE TABLE person (person_id INTEGER PRIMARY KEY, family_name VARCHAR(40), birth_date DATE);
+CREATE TABLE visit_occurrence (visit_id INTEGER PRIMARY KEY,
+    person_id INTEGER REFERENCES person (person_id),
+    visit_class VARCHAR(9), visit_type VARCHAR(9), visit_start DATETIME, visit_end DATETIME);
+CREATE TABLE visit_part (part_id INTEGER PRIMARY KEY,
+    visit_id INTEGER REFERENCES visit_occurrence (visit_id),
+    person_id INTEGER REFERENCES person (person_id),
+    visit_class VARCHAR(9), visit_type VARCHAR(9), visit_start DATETIME, visit_end DATETIME)"""
+
+
+def test_neither_a_part_of_stays_nor_a_code_with_one_value_is_taken(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url("sqlite")
+    engine = writing(url)
+    with engine.begin() as connection:
+        for statement in VISITS.split(";\n"):
+            connection.execute(sa.text(statement))
+        for n in range(200):
+            values = f"({n}, NULL, 'HL7', '{('IN', 'OUT')[n % 2]}', NULL, NULL)"
+            connection.execute(sa.text(f"INSERT INTO visit_occurrence VALUES {values}"))
+    engine.dispose()
+    stays = yaml.safe_load(written(url, tmp_path))["encounter"]
+    assert "FROM visit_occurrence" in stays["rows"]
+    assert stays["fields"]["class"]["from"] == "visit_type"
+
+
 INSTANTS = {"postgresql": "TIMESTAMP WITH TIME ZONE", "mariadb": "TIMESTAMP NULL"}
 
 
