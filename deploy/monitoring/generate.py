@@ -194,7 +194,7 @@ ALERTS = (
         + f" > 0.05 * {over('rate', 'requests', WINDOW, 'job')}",
         "5m",
         "page",
-        "{{ $value | printf \"%.2f\" }} answers a second are 5xx, more than one in twenty.",
+        '{{ $value | printf "%.2f" }} answers a second are 5xx, more than one in twenty.',
         "Read `request failed` in the log; its `error` says which part failed.",
     ),
     Alert(
