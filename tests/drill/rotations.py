@@ -49,7 +49,6 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
                 deployment.trusted,
                 tokens[number % OPAQUE == 0],
                 ledger,
-                1,
             )
             for number in range(options.workers)
         ]
