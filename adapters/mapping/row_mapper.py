@@ -11,10 +11,12 @@ identifiers and functional units it is a fault, because a changed identifier is 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -93,28 +95,30 @@ class RowMapper:
             raise MappingError(problems)
         kind = section.resource_type
         self._record = RECORDS[kind]
-        names = self._record._fields
+        at = self._record._fields.index
         positions = {column: index for index, column in enumerate(columns)}
-        slots = [slot for slot in SLOTS[kind] if slot.record in section.fields]
-        cells = {
-            slot.record: Cell(section.fields[slot.record], slot.name, positions)
-            for slot in slots
-        }
-        lists = {listed.name for listed in LISTS[kind]}
-        self._nothing = [() if name in lists else None for name in names]
-        self._readers = tuple(
-            (names.index(slot.record), compile_cell(cells[slot.record], slot.kind))
-            for slot in slots
-        )
+        lists = {listed.name: listed for listed in LISTS[kind]}
+        # What every record begins with: constants, and nothing elsewhere.
+        self._blank = [() if name in lists else None for name in self._record._fields]
+        self._fields: list[tuple[int, Callable[[Row], Any], Convert, Cell]] = []
+        cells: dict[str, Cell] = {}
+        for slot in SLOTS[kind]:
+            if (field := section.fields.get(slot.record)) is None:
+                continue
+            cells[slot.record] = cell = Cell(field, slot.name, positions)
+            if field.constant is not None:
+                self._blank[at(slot.record)] = _constant_of(field, slot.kind)
+            else:
+                convert = _converter(field, slot.kind)
+                self._fields.append((at(slot.record), cell.value_in, convert, cell))
         self._lists = tuple(
-            (names.index(listed.name), _list_reader(section, listed, positions))
-            for listed in LISTS[kind]
-            if listed.name in section.items
+            (at(name), _list_reader(section, listed, positions))
+            for name, listed in lists.items()
+            if name in section.items
         )
-        self._rules = _rules(section, cells)
+        self._rules = _rules(section, cells, positions)
         self._id = compile_cell(cells["id"], Kind.ID)
         self._status = _status_reader(cells.get("status"))
-        self._settle_end = _end_settler(section, positions)
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
         """Return the record of a row; `extras` holds the rows of items with own SELECTs.
@@ -122,18 +126,20 @@ class RowMapper:
         A row whose status is hidden or removed is never a fault: what it cannot say is
         left out, since nobody is going to see it.
         """
-        values: list[Any] = self._nothing.copy()
+        values: list[Any] = self._blank.copy()
+        for at, value_in, convert, cell in self._fields:
+            try:
+                values[at] = convert(value_in(row))
+            except ValueError as error:
+                return self._refused(cell.fault(str(error)), row)
         try:
-            for at, read in self._readers:
-                values[at] = read(row)
             for at, read_list in self._lists:
                 values[at] = read_list(row, extras)
         except CellError as error:
-            return self._unserved(row) or self._named(error.fault, row)
-        self._settle_end(values, row)
-        for fault, has_fault in self._rules:
-            if has_fault(values):
-                return self._unserved(row) or self._named(fault, row)
+            return self._refused(error.fault, row)
+        for rule in self._rules:
+            if broken := rule(values, row):
+                return self._refused(broken, row)
         record: Record = self._record._make(values)
         return record
 
@@ -143,80 +149,83 @@ class RowMapper:
         """Return for each row what a call returns."""
         return tuple(map(self, rows, extras))
 
-    def _named(self, fault: RowFault, row: Row) -> RowFault:
-        """Return the fault with the id of the resource, as far as the row has one."""
+    def _refused(self, fault: RowFault, row: Row) -> Record | RowFault:
+        """Return a fault with the id of the resource, or the row as one not served."""
+        if self._status is not None:
+            with suppress(CellError):
+                if (status := self._status(row)) in UNSERVED:
+                    return EncounterRecord("", status, "")
         try:
-            id = self._id(row)
+            return replace(fault, id=self._id(row) or "")
         except CellError:
             return fault
-        return replace(fault, id=id or "")
-
-    def _unserved(self, row: Row) -> Record | None:
-        if self._status is None:
-            return None
-        try:
-            status = self._status(row)
-        except CellError:
-            return None
-        return EncounterRecord("", status, "") if status in UNSERVED else None
 
 
-Rule: TypeAlias = tuple[RowFault, Callable[[Sequence[Any]], bool]]
-"""A fault, and whether the values of a record have it."""
+Rule: TypeAlias = Callable[[list[Any], Row], RowFault | None]
+"""Returns the fault of the values of a row; may settle one of them by the row."""
 
 
-def _rules(section: ResourceMapping, cells: Mapping[str, "Cell"]) -> list[Rule]:
-    """Return what the values of a record have to fulfil together."""
-    kind = section.resource_type
-    at = RECORDS[kind]._fields.index
-
-    def fault(name: str, rule: str) -> RowFault:
-        return cells[name].fault(rule) if name in cells else RowFault(name, "", rule)
-
-    rules: list[Rule] = [
-        (fault(name, "required and empty"), _is_empty(at(name)))
-        for name in RECORDS[kind]._fields
-        if name in section.required
-    ]
+def _rules(
+    section: ResourceMapping, cells: Mapping[str, "Cell"], positions: Mapping[str, int]
+) -> list[Rule]:
+    """Return what the values of a record have to fulfil."""
+    rules = [_required_rule(section, cells)]
     if {"start", "end"} <= set(cells):
-        ends = _ends_before_start(at("start"), at("end"))
-        rules.append((fault("end", "ends before it starts"), ends))
-    if kind is ResourceType.ORGANIZATION:
-        # FHIR org-1.
-        rule = "an organization needs a name or an identifier"
-        name, identifiers = at("name"), at("identifiers")
-        rules.append((fault("name", rule), lambda v: not (v[name] or v[identifiers])))
+        rules.append(_period_rule(cells["end"], positions))
+    if section.resource_type is ResourceType.ORGANIZATION:
+        rules.append(_organization_rule(cells))
     return rules
 
 
-def _is_empty(at: int) -> Callable[[Sequence[Any]], bool]:
-    return lambda values: values[at] is None or values[at] == ()
+def _required_rule(section: ResourceMapping, cells: Mapping[str, "Cell"]) -> Rule:
+    """Return the rule that what the section requires is there."""
+    required = [
+        (at, _fault(cells, name, "required and empty"))
+        for at, name in enumerate(RECORDS[section.resource_type]._fields)
+        if name in section.required
+    ]
+
+    def broken(values: list[Any], _: Row) -> RowFault | None:
+        for at, fault in required:
+            if (value := values[at]) is None or value == ():
+                return fault
+        return None
+
+    return broken
 
 
-def _ends_before_start(start: int, end: int) -> Callable[[Sequence[Any]], bool]:
-    return lambda v: bool(v[start] and v[end] and v[end] < v[start])
+def _period_rule(end: "Cell", positions: Mapping[str, int]) -> Rule:
+    """Return the rule that no end is before its start.
 
-
-def _end_settler(
-    section: ResourceMapping, positions: Mapping[str, int]
-) -> Callable[[list[Any], Row], None]:
-    """Return what reads an end before the start again, as the second of two such times.
-
-    In the night of the autumn clock change a stay from 02:50 to 02:10 takes 20 minutes.
+    In the night of the autumn clock change a stay from 02:50 to 02:10 takes 20 minutes: such
+    an end is read again, as the second of two such times.
     """
-    end = section.fields.get("end") if "start" in section.fields else None
-    if not end or end.time is None or end.time.twice is not Twice.FIRST:
-        return lambda _values, _row: None
-    late = replace(end, time=replace(end.time, twice=Twice.SECOND))
-    read = compile_cell(Cell(late, "end", positions), Kind.TIME)
     at_start, at_end = map(EncounterRecord._fields.index, ("start", "end"))
+    fault, time, read_late = end.fault("ends before it starts"), end.field.time, None
+    if time is not None and time.twice is Twice.FIRST:
+        late = replace(end.field, time=replace(time, twice=Twice.SECOND))
+        read_late = compile_cell(Cell(late, "end", positions), Kind.TIME)
 
-    def settle(values: list[Any], row: Row) -> None:
+    def broken(values: list[Any], row: Row) -> RowFault | None:
         start, end = values[at_start], values[at_end]
-        if start and end and end < start:
-            values[at_end] = read(row)
+        if not start or not end or end >= start:
+            return None
+        if read_late is not None:
+            values[at_end] = read_late(row)
+        return fault if values[at_end] < start else None
 
-    return settle
+    return broken
+
+
+def _organization_rule(cells: Mapping[str, "Cell"]) -> Rule:
+    """Return the rule that an organization has a name or an identifier (FHIR org-1)."""
+    fault = _fault(cells, "name", "an organization needs a name or an identifier")
+    name, identifiers = map(OrganizationRecord._fields.index, ("name", "identifiers"))
+    return lambda values, _: None if values[name] or values[identifiers] else fault
+
+
+def _fault(cells: Mapping[str, "Cell"], name: str, rule: str) -> RowFault:
+    return cells[name].fault(rule) if name in cells else RowFault(name, "", rule)
 
 
 def _status_reader(status: "Cell | None") -> Reader | None:
@@ -257,7 +266,7 @@ class CellError(ValueError):
 class Cell:
     """A field of the mapping, and where its columns stand in a row."""
 
-    __slots__ = ("column", "field", "indexes", "name")
+    __slots__ = ("column", "field", "name", "value_in")
 
     def __init__(
         self, field: FieldMapping, name: str, positions: Mapping[str, int]
@@ -265,7 +274,11 @@ class Cell:
         self.field = field
         self.name = name
         self.column = ", ".join(field.columns)
-        self.indexes = tuple(positions[column] for column in field.columns)
+        indexes = [positions[column] for column in field.columns]
+        # A time of two columns is a pair of cells; a constant has none.
+        self.value_in: Callable[[Row], Any] = (
+            itemgetter(*indexes) if indexes else lambda _: None
+        )
 
     def fault(self, rule: str) -> RowFault:
         """Return the fault of a row whose cell breaks a rule."""
@@ -274,24 +287,28 @@ class Cell:
 
 def compile_cell(cell: Cell, kind: Kind) -> Reader:
     """Return the function that reads the cell from a row; it raises CellError."""
-    field = cell.field
-    if field.constant is not None:
-        value = _constant(field.prefix + field.constant, kind)
+    if cell.field.constant is not None:
+        value = _constant_of(cell.field, kind)
         return lambda _: value
-    if field.codes is not None:
-        convert = _coded(field, field.codes, kind)
-    else:
-        convert = _CONVERTERS[kind](field)
-    first, *more = cell.indexes
+    convert, value_in = _converter(cell.field, kind), cell.value_in
 
     def read(row: Row) -> Any:
         try:
-            # A time of two columns takes both cells, as a pair.
-            return convert((row[first], row[more[0]]) if more else row[first])
+            return convert(value_in(row))
         except ValueError as error:
             raise CellError(cell.fault(str(error))) from error
 
     return read
+
+
+def _converter(field: FieldMapping, kind: Kind) -> Convert:
+    if field.codes is not None:
+        return _coded(field, field.codes, kind)
+    return _CONVERTERS[kind](field)
+
+
+def _constant_of(field: FieldMapping, kind: Kind) -> Any:
+    return _constant(f"{field.prefix}{field.constant}", kind)
 
 
 def _constant(text: str, kind: Kind) -> Any:
