@@ -50,7 +50,7 @@ def instants(rule: TimeRule) -> Callable[[object], datetime]:
     bases = day_bases(rule.zone, rule.written)
 
     def instant(value: object) -> datetime:
-        if isinstance(value, datetime) and value.tzinfo is None:
+        if type(value) is datetime and value.tzinfo is None:
             base = bases(value.toordinal())
             if base is not None:
                 return base + (value - ORIGIN)
