@@ -7,7 +7,7 @@ the rows of its source to records, or raises an error that names what to do next
     ├── NotFoundError            no such resource
     ├── GoneError                the resource has been removed
     ├── SourceUnavailableError   the source does not answer: try again later
-    │   ├── SourceTimedOutError  it takes longer than its time limit
+    │   ├── SourceTimedOutError  it exceeds its time limit
     │   └── SourceBusyError      every connection to it is in use
     ├── SourceDataError          the answer cannot be read: tell the integrator
     ├── TooCostlyError           the search exceeds its time limit: narrow it
@@ -71,7 +71,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class DateValue:
-    """The half-open interval [low, high) that a date text stands for; both aware."""
+    """The half-open interval [low, high) that a date text means; both aware."""
 
     prefix: Prefix
     low: datetime
@@ -145,8 +145,8 @@ class Position:
 class Bound:
     """The cursor of one of several sources, where the last row is another source's.
 
-    It is an instant; `included` says whether rows at this very instant follow. Without
-    `moment` it stands between the rows that have the sort key and those without.
+    It is an instant; `included`: whether rows at this very instant follow. Without
+    `moment` it is between the rows that have the sort key and those without.
     """
 
     moment: datetime | None = None
@@ -166,7 +166,7 @@ class SearchQuery:
     """A search in FHIR's terms: a row matches if it meets all criteria.
 
     A criterion without values matches nothing. A page starts at the first row, or where
-    one of these says: `after` a position, `before` one (the last rows ahead of it), or
+    one of these names: `after` a position, `before` one (the last rows ahead of it), or
     `from_end` (the last rows of all). `placed` requests the position of every row. `shared`
     is what the sources of one search learn for each other, None outside of one.
     """
@@ -377,15 +377,15 @@ class TooCostlyError(AdapterError):
 class Limit(StrEnum):
     """Why a source cannot compare a value of a parameter that it offers."""
 
-    ONE_VALUE = "takes one value"
-    ONCE = "takes what is given once, with one value or several"
+    ONE_VALUE = "accepts one value"
+    ONCE = "may be given once, with one value or several"
     DAY = "compares whole days"
     OTHER_DAYS = "compares whole days that begin at another time"
     MINUTE = "compares whole minutes"
     SECOND = "compares whole seconds"
     PREFIX = "cannot compare with this prefix"
     CODE = "has no name for this code"
-    SYSTEM = "cannot be asked for this system"
+    SYSTEM = "cannot be searched by this system"
     SIGN = "cannot be sent such a sign"
 
 

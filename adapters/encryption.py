@@ -42,7 +42,7 @@ def is_plain(url: str) -> bool:
 def exposed_sources(mapping: SourceMapping) -> Iterator[Exposed]:
     """Yield the connections of a mapping that lack verified TLS.
 
-    A custom adapter is not looked at: only its class knows how it connects.
+    A custom adapter is not checked: only its class knows how it connects.
     """
     for source in mapping.sources.values():
         if source.kind == "sql" and (options := _missing_options(source.url)):

@@ -264,7 +264,7 @@ class FederatedAdapter:
         """Return the answers in the order of the calls; raises the first failure.
 
         Sources answer at the same time, the tables of one source one after the other: a
-        search takes one connection of each source, and never waits for its own.
+        search uses one connection of each source, and never waits for its own.
         """
         by_source: dict[str, list[tuple[int, Part, Callable[[], Answer]]]] = {}
         for index, (part, call) in enumerate(calls):

@@ -30,7 +30,7 @@ ACCENTS = (
     "\u3099\u309a"
 )
 """Ranges of the accents of Latin, Greek and Cyrillic letters, of Hebrew and Arabic points
-and of the marks of kana, which MariaDB takes for accents.
+and of the marks of kana, which MariaDB treats as accents.
 
 Marks of other scripts (of Devanagari, Thai) make another letter, and count.
 """

@@ -19,7 +19,7 @@ class Kind(StrEnum):
     """What is called."""
 
     SOURCE = "source"
-    """A source of the mapping, by its name; calls that this takes are observed too."""
+    """A source of the mapping, by its name; calls within it are observed too."""
     STORE = "store"
     """A database or Redis, by its kind."""
     HTTP = "http"

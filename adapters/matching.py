@@ -1,6 +1,6 @@
 """Whether a record meets a criterion, and which of two positions comes first, in Python.
 
-The table of search parameters says which slots a criterion is compared with; no parameter
+The table of search parameters names the slots that a criterion is compared with; no parameter
 is named here. Adapters of databases say the same in SQL, and the contract suite compares.
 Rows without the sort key follow those with it, in both directions (decision 12).
 """

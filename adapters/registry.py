@@ -134,7 +134,7 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
     lacking = [n for n in members if inspect.getattr_static(adapter, n, None) is None]
     if lacking:
         raise _refusal(mapping, f"is no adapter: it has no {', '.join(lacking)}")
-    capabilities = _call(mapping, "tells no capabilities", lambda: adapter.capabilities)
+    capabilities = _call(mapping, "has no capabilities", lambda: adapter.capabilities)
     if not _are_capabilities(capabilities):
         text = "its capabilities must be ResourceCapabilities by ResourceType"
         raise _refusal(mapping, f"is no adapter: {text}")
@@ -194,7 +194,7 @@ def _differences(
                 text = (
                     f"'{name}' is listed, and the class does not offer it"
                     if name in listed
-                    else f"the class offers '{name}': list it under {key}, or let it be"
+                    else f"the class offers '{name}': list it under {key}, or ignore this"
                     " left out"
                 )
                 yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)

@@ -1,4 +1,4 @@
-"""What stands between the service and a source that hangs, fails or is busy.
+"""Protection of the service from a source that hangs, fails or is busy.
 
 - A bulkhead limits how many calls to one source run at once. A source that hangs fills its
   own bulkhead; further calls wait briefly, then fail as busy, and other sources go on.
@@ -36,7 +36,7 @@ FAILURES = 5
 PAUSE_SECONDS = 0.5
 """How long it stays open before one call tries.
 
-Short, because a restart of a database takes no longer; a call that tries a source that hangs
+Short, because a restart of a database needs no longer; a call that tries a source that hangs
 waits for as long as the source's own timeout, and nobody else tries meanwhile.
 """
 
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class Bulkhead:
-    """Lets up to `max_concurrency` calls run at once; others wait up to `wait` seconds."""
+    """Limits concurrent calls to `max_concurrency`; others wait up to `wait` seconds."""
 
     def __init__(self, max_concurrency: int, wait: float) -> None:
         self._slots = BoundedSemaphore(max_concurrency)
@@ -86,7 +86,7 @@ class Breaker:
         if not self._trial.acquire(blocking=False):
             raise _is_open()
         try:
-            # As a context: the library's `call` would let one call run at a time.
+            # As a context: the library's `call` would run one call at a time.
             with self._breaker.calling(), observe(Kind.SOURCE, self._source, operation):
                 return call()
         except pybreaker.CircuitBreakerError as error:

@@ -19,7 +19,7 @@ def create_app(
     """Return the service.
 
     Without `settings` they are read from the environment; without `adapter` the mapping
-    file says which hospital system it is. Raises SettingsError, MappingError.
+    file names the hospital system. Raises SettingsError, MappingError.
     """
     # Imported here: every command imports this package, and few of them serve requests.
     from flask import Flask
@@ -40,7 +40,7 @@ def create_app(
     adapter = adapter or open_adapter(mapping)
     require_verified_tls(settings, mapping)
 
-    # The package's name: the log tells Flask's own logger from ours by it.
+    # The package's name: the log distinguishes Flask's own logger from ours by it.
     app = Flask("app", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.extensions[EXTENSION] = Service.open(settings, mapping, adapter)

@@ -109,7 +109,7 @@ class _Requested(NamedTuple):
     pairs: Parameters
 
     def meaning(self, name: str, value: str) -> str:
-        """Return what is digested: an id as the reference that it stands for."""
+        """Return what is digested: an id as its reference."""
         if name == "_id" and self.kind:
             return f"{self.kind}/{value}"
         if name == "patient":
@@ -260,7 +260,7 @@ class Digests:
     def __init__(self, key: str) -> None:
         self._key = key.encode()
         self.fingerprint = self.of("key")[:8]
-        """Tells events of one key from those of another."""
+        """Identifies the key of an event."""
         # Page after page names the same patients.
         self.remembered = lru_cache(8192)(self.of)
 

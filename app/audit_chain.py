@@ -2,7 +2,7 @@
 
 Each process is a writer with a random name. Each of its events has the next number, the
 beginning of the MAC before, and a MAC (HMAC-SHA256 under the chain key) of the line. Lines
-of several writers may stand in one file, and the events of one writer in several.
+of several writers may be in one file, and the events of one writer in several.
 """
 
 import base64
@@ -27,7 +27,7 @@ TURN_SECONDS = 1.0
 _MAC_BYTES = 18
 _PREVIOUS_CHARACTERS = 8
 _NO_MAC = b'""'
-"""Stands in the line that the MAC is computed of."""
+"""Replaces the MAC in the line that it is computed from."""
 
 
 class Chain:
@@ -177,7 +177,7 @@ class Verification:
         genuine: bool,
         at: tuple[str, str, int],
     ) -> None:
-        """Let the run of the writer in this file go on, or begin another."""
+        """Continue the run of the writer in this file, or begin another."""
         previous, mac = (link.previous, link.mac) if genuine else (None, None)
         run, number = current.get(link.writer), link.number
         if run and number == run.last + 1 and _fit(run.mac, previous):

@@ -351,7 +351,7 @@ _SIGNATURES = _SignatureRegistry(
 
 
 class IntrospectedTokens:
-    """Asks the provider about tokens. Thread-safe.
+    """Introspects tokens at the provider. Thread-safe.
 
     A provider that hangs holds half of the threads, never all.
     """

@@ -70,7 +70,7 @@ class ServiceError(Exception):
 
 
 class BadRequestError(ServiceError):
-    """The request is malformed, or asks for what this deployment does not offer."""
+    """The request is malformed, or needs what this deployment does not offer."""
 
 
 class UnauthenticatedError(ServiceError):
@@ -94,10 +94,10 @@ class NotAcceptableError(ServiceError):
 
 
 class GonePageError(ServiceError):
-    """The page was there and is no longer kept (decision 14)."""
+    """The page existed and is no longer stored (decision 14)."""
 
     def __init__(
-        self, text: str = "This page is no longer kept: search again."
+        self, text: str = "This page is no longer stored: search again."
     ) -> None:
         super().__init__(text)
 
@@ -176,7 +176,7 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
 }
 
 LIMITS: Mapping[contract.Limit, str] = {
-    contract.Limit.ONE_VALUE: "takes one value in a search here",
+    contract.Limit.ONE_VALUE: "accepts one value in a search here",
     contract.Limit.ONCE: "may be given once in a search here",
     contract.Limit.DAY: "compares whole days here: give days, without a time",
     contract.Limit.OTHER_DAYS: "compares whole days of another time zone here: a day "
@@ -226,7 +226,7 @@ STATUSES: Mapping[int, Answer] = {
         Answer(413, _I.TOO_LONG, "The body is too long."),
         Answer(414, _I.TOO_LONG, "The address is too long."),
         Answer(415, _I.NOT_SUPPORTED, "This kind of body is not read."),
-        Answer(417, _I.INVALID, "What the header Expect asks for is not offered."),
+        Answer(417, _I.INVALID, "The header Expect is not supported."),
         Answer(422, _I.BUSINESS_RULE, "The request breaks a rule."),
         # The rate limit gives its own seconds (app.middleware).
         Answer(429, _I.THROTTLED, "Requests arrive too quickly.", _RETRY),

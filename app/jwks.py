@@ -200,7 +200,7 @@ def metadata_urls(issuer: str) -> tuple[str, str]:
 class ProviderAddresses:
     """Where the provider's keys are, and where tokens are introspected; None for nowhere.
 
-    A setting wins. Else the metadata of the issuer says it, once it is needed.
+    A setting wins. Else the metadata of the issuer names it, once it is needed.
     """
 
     key_set: Address | None
@@ -328,7 +328,7 @@ class KeySource:
             self._is_away = True
             _log.warning("key set not fetched", extra={"data": {"reason": str(error)}})
             if self._keys is None and self._saved and (keys := _load(self._saved)):
-                # They are not fresh: the provider is asked again soon.
+                # They are not fresh: the next fetch follows soon.
                 self._keys = KeySet(keys, self._clock() - self._fresh, 1)
             return
         self._is_away = False

@@ -39,7 +39,7 @@ _SERVER_SAYS = (
     "Worker (pid:%s) exited",
     "WORKER TIMEOUT",
 )
-"""What gunicorn says of itself: addresses of ours, signals and processes, no request."""
+"""What gunicorn logs about itself: addresses of ours, signals and processes, no request."""
 _PLACES = 12
 
 
@@ -65,7 +65,7 @@ def logging_config(level: str) -> dict[str, Any]:
     """Return a `logging.config` dictionary, also of use to gunicorn's `logconfig_dict`.
 
     `level` is for our own lines; of other libraries only warnings are written, and of
-    the server what it says about its workers.
+    the server what it logs about its workers.
     """
     ours = {"level": level.upper()}
     return {

@@ -37,7 +37,7 @@ from app.stages import Stage, enter
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
 
 SECURITY_HEADERS: Headers = (
-    # Responses are about patients: no cache stores one, nor a 404 or 410 of its own accord
+    # Responses are about patients: no cache stores one, nor a 404 or 410 by heuristics
     # (RFC 9111, 4.2.2). A client may still revalidate its copy by ETag (decision 19).
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 def register_transport(
     app: Flask, settings: Settings, headers: Headers = SECURITY_HEADERS
 ) -> None:
-    """Refuse plain HTTP before anything else is looked at; add the security headers."""
+    """Refuse plain HTTP before anything else is read; add the security headers."""
     secure_headers = (*headers, STRICT_TRANSPORT)
 
     @app.before_request

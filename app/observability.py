@@ -168,7 +168,7 @@ def count_row_fault(resource_type: ResourceType, fault: RowFault) -> None:
 def _count_request(response: Response) -> Response:
     rule = request.url_rule
     route = rule.rule if rule else "none"
-    # What no route takes may have any method; a route takes few.
+    # A request without a route may have any method; a route allows few.
     method = request.method if rule else "any"
     seconds = stage_seconds()
     _labelled(REQUESTS, route, method, f"{response.status_code // 100}xx").inc()
@@ -184,7 +184,7 @@ _propagator = TraceContextTextMapPropagator()
 
 
 def open_tracing() -> "TracerProvider":
-    """Send spans to where the standard variables (`OTEL_…`) say, from now on.
+    """Send spans to the address in the standard variables (`OTEL_…`) from now on.
 
     Raises SettingsError for such a variable that cannot be used, and where the extra
     `tracing` is not installed.

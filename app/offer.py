@@ -35,7 +35,7 @@ class OfferedParameter:
 class ResourceOffer:
     """What one resource type offers here; `parameters` are filters, by FHIR name.
 
-    `uncounted` says that a search may go without a total (`_total=none`), `backwards` that
+    `uncounted` means that a search may go without a total (`_total=none`), `backwards` that
     pages have a `previous` link; `order` describes the source's own order where it cannot
     sort. Searches that concern ids that begin with one of `unpaged` and others as well have
     a first page only.
@@ -60,7 +60,7 @@ class ResourceOffer:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the deployment offers; `paging` says whether results have further pages."""
+    """What the deployment offers; `paging`: whether results have further pages."""
 
     resources: Mapping[ResourceType, ResourceOffer]
     paging: bool

@@ -42,7 +42,7 @@ _STATUS_TEXTS = {
     422: "The deployment forbids this search, or counting would take too long.",
     500: "The service failed to answer.",
 }
-"""Texts of statuses that stand for more than one case."""
+"""Texts of statuses with more than one cause."""
 
 _ANY: Node = {"type": "string", "minLength": 1}
 
@@ -98,7 +98,7 @@ _ISSUE = {
     "location": {"type": "array", "items": _text()},
 }
 _SCHEMAS: Mapping[str, Node] = {
-    # Generated clients drop what is not described, unless a schema says that there is more.
+    # Generated clients drop what is not described, unless a schema allows more.
     "Resource": {
         **_object(["resourceType"], {"resourceType": _text()}),
         "additionalProperties": True,
@@ -244,7 +244,7 @@ def _metadata() -> Node:
         "operationId": "readCapabilities",
         "summary": "What this deployment offers",
         "security": [{"bearer": []}, {}],
-        # A statement is returned whole, whatever `_elements` says.
+        # A statement is returned whole, with or without `_elements`.
         "parameters": [*_presentation(None)],
         "responses": _responses("Resource", (400, 406, 412)),
     }

@@ -140,7 +140,7 @@ class StoredPage:
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link to another page; `direction` says on which side of the cursor it lies."""
+    """A link to another page; `direction`: on which side of the cursor it lies."""
 
     direction: Direction
     index: int
@@ -256,7 +256,7 @@ class PageStore:
         return field, cursor + self._encryption.encrypt(page.id, field, content)
 
     def _decrypt(self, page_id: str, field: bytes, content: bytes) -> list[Any]:
-        """Return what stands behind the version in a field."""
+        """Return what follows the version in a field."""
         try:
             raw = self._encryption.decrypt(page_id, field, content)
         except DecryptionError as error:
@@ -267,7 +267,7 @@ class PageStore:
             data = {"format": version, "reads": sorted(READ)}
             _log.warning("page of another format", extra={"data": data})
             raise GonePageError(
-                "This page was kept by another version of the service: search again."
+                "This page was stored by another version of the service: search again."
             )
         return values
 
@@ -287,7 +287,7 @@ class PageStore:
 class ResultPage:
     """One page of a search, ready to be written as a Bundle.
 
-    `total` is None for a search without a count; `cut_short` says that more matched than a
+    `total` is None for a search without a count; `cut_short` means that more matched than a
     deployment without paging returns.
     """
 

@@ -72,7 +72,7 @@ class SentinelAddress:
 
 
 def is_sentinel(url: str) -> bool:
-    """Tell whether an address is that of sentinels."""
+    """Return whether an address is that of sentinels."""
     return url.partition("://")[0] in SCHEMES
 
 

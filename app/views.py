@@ -108,7 +108,7 @@ _log = logging.getLogger(__name__)
 class Segment(BaseConverter):
     """A part of a path that may be an id: any but `_search`, which is only for POST.
 
-    Other methods on `_search` get 405, and `Allow` says so.
+    Other methods on `_search` get 405 with `Allow`.
     """
 
     regex = r"(?!_search\Z)[^/]+"
@@ -165,7 +165,7 @@ def authenticated(
 def authenticated_unless_open(
     view: Callable[[Service], Response],
 ) -> Callable[[], Response]:
-    """Run a view that shows no patient data for everybody, if a setting says so.
+    """Run a view that shows no patient data for everybody, if a setting allows it.
 
     Else as `authenticated` does (decision 22).
     """
@@ -276,7 +276,7 @@ def description(service: Service) -> Response:
 
 def history(resource_type: str, id: str, version: str = "") -> Response:  # noqa: ARG001
     """Refuse: versions are not stored (FHIR STU3 http, vread)."""
-    raise UnknownResourceError("History is not supported: versions are not kept.")
+    raise UnknownResourceError("History is not supported: versions are not stored.")
 
 
 # Parse
@@ -327,7 +327,7 @@ def _check_form() -> None:
 def _single_values(
     allowed: Sequence[str], offered: Sequence[str] = ()
 ) -> Mapping[str, str]:
-    """Return the parameters of a request that takes no filters, once JSON is accepted."""
+    """Return the parameters of a request without filters, once JSON is accepted."""
     single = read_single_values(
         _parameters(), allowed, lenient=_is_lenient(), offered=offered
     )
@@ -364,7 +364,7 @@ def _check_format(single: Mapping[str, str]) -> None:
 
 @lru_cache
 def _accepts_json(accept: str) -> bool:
-    """Say whether the media ranges accept JSON; the narrowest decides (RFC 9110, 12.5.1).
+    """Return whether the media ranges accept JSON; the narrowest decides (RFC 9110, 12.5.1).
 
     Other names of JSON count as ours, and so does `text/*`, which includes one. A range of
     another version of FHIR is none of ours.

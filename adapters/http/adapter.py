@@ -276,12 +276,12 @@ class HttpAdapter:
         if len(rows) > size:
             raise unreadable("there are more rows than were requested")
         total, following = None, ""
-        # A server may tell the total on the first page only.
+        # A server may send the total on the first page only.
         place = listed.total
         if place is not None and not (link and answer.at(place) is None):
             total = answer.total_at(place)
             if total < len(rows):
-                raise unreadable("there are more rows than the total says")
+                raise unreadable("there are more rows than the total")
         if paging and not paging.is_numbered:
             following = answer.text_at(paging.path)
             if following and paging.kind is PagingKind.NEXT:
@@ -417,7 +417,7 @@ class Section:
         return not (merged and isinstance(criterion, ReferenceCriterion))
 
 
-_NO_MATCH = "the list holds a row that was not asked for"
+_NO_MATCH = "the list contains a row that does not match the request"
 
 
 def _too_many_patients(

@@ -1,4 +1,4 @@
-"""Requests to one HTTP source: who asks, limits of time and size, values in its answers.
+"""Requests to one HTTP source: credentials, limits of time and size, values in its answers.
 
 Each thread has one session of `requests`: no proxy and no password file of the machine is
 used, no cookie is stored, no redirect is followed. Only GET is retried. No error quotes a
@@ -184,7 +184,7 @@ class Client:
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
-            raise unreadable("the answer's encoding is not what it says") from error
+            raise unreadable("the answer's encoding is not the declared one") from error
         except (requests.exceptions.InvalidHeader, UnicodeEncodeError) as error:
             raise unreadable("a header cannot be sent or read") from error
         # A missing file of authorities is an OSError as it is.
@@ -266,7 +266,7 @@ class Credentials:
     def headers(self, deadline: Deadline) -> Headers:
         """Return the headers, fetched by one thread for all; raises as the source does.
 
-        A login that takes too long is SourceUnavailableError: no narrower search helps.
+        A login that times out is SourceUnavailableError: no narrower search helps.
         """
         if not self._lock.acquire(timeout=deadline.left()):
             raise SourceUnavailableError("the login took too long")
@@ -332,7 +332,7 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
         client.close()
     fields = body if isinstance(body, dict) else {}
     if fields.get("error") in _REFUSALS:
-        raise unreadable("the token server refuses who asks", refused=True)
+        raise unreadable("the token server refuses the credentials", refused=True)
     token = fields.get("access_token")
     is_success = answer.status // 100 == 2 and "error" not in fields
     if not is_success or not isinstance(token, str) or not _fits_header(token):
@@ -386,7 +386,7 @@ class Source:
     def send(self, call: Call, deadline: Deadline) -> "Content":
         """Send a request and return its answer; renews refused credentials once.
 
-        Raises NotFoundError and GoneError if the source says so, NotAskableError if the
+        Raises NotFoundError and GoneError by the source's answer, NotAskableError if the
         address is too long for it, else SourceUnavailableError and SourceDataError.
         """
         for _ in range(2):
@@ -400,7 +400,7 @@ class Source:
                     return Content(body, answer.headers)
             if not self._credentials.renew(headers):
                 break
-        raise unreadable("the source refuses who asks", refused=True)
+        raise unreadable("the source refuses the credentials", refused=True)
 
 
 def _raise_for_status(status: int) -> None:
@@ -408,7 +408,7 @@ def _raise_for_status(status: int) -> None:
         case 404:
             raise NotFoundError("the source has no such row")
         case 410:
-            raise GoneError("the source says that the row is gone")
+            raise GoneError("the source reports that the row is gone")
         case 414:
             raise NotAskableError("the address is too long for the source")
         case _ if status == 429 or status >= 500:
@@ -431,7 +431,7 @@ def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
     if code in rule.not_found:
         raise NotFoundError("the source has no such row")
     if code in rule.unavailable:
-        raise SourceUnavailableError("the source says that it is unavailable")
+        raise SourceUnavailableError("the source reports that it is unavailable")
     if code not in rule.expired:
         raise unreadable("the source answered an error")
     return True

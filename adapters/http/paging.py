@@ -40,7 +40,7 @@ class Window(NamedTuple):
 Fetch = Callable[[Pairs, int, str], ListAnswer]
 """Requests up to so many rows, with more parameters or by a link in place of them."""
 
-_SHORT = "the list is shorter than its total says"
+_SHORT = "the list is shorter than its total"
 
 
 def single_page(fetch: Fetch, query: SearchQuery, *, has_total: bool) -> Window:
@@ -56,7 +56,7 @@ class Lists(NamedTuple):
     """What is read as one list: the rows of `first`, then those of `second`, if any.
 
     With `belongs` the second one ends with the rows of the first, which do not count again:
-    it says whether a row is one of the others.
+    it decides whether a row is one of the others.
     """
 
     first: Fetch
@@ -111,7 +111,7 @@ def _rows(
     rest = size_of_second - total
     others = tuple(takewhile(lists.belongs, more[:missing]))
     if len(others) != min(len(more[:missing]), max(0, rest - begin)):
-        raise unreadable("rows without the sort key are not where the file says")
+        raise unreadable("rows without the sort key are not in their place")
     return rows + others, total + rest
 
 

@@ -67,7 +67,7 @@ def _http(section: ResourceMapping) -> HttpSection:
 
 
 _EARLIEST = datetime(1940, 1, 1)  # noqa: DTZ001 - a day of each zone
-"""Before every stay: a source takes a row without a start for none after this day."""
+"""Before every stay: a source treats a row without a start as none after this day."""
 
 
 def split(section: ResourceMapping, query: SearchQuery) -> tuple[SearchQuery, ...]:
@@ -163,7 +163,7 @@ class _Filter(NamedTuple):
                 return _pairs(self.call, self.call.send, self._in_all(codes))
 
     def _others(self, criterion: TokenCriterion) -> list[str] | None:
-        """Return the codes to exclude where a value stands for every code without an entry.
+        """Return the codes to exclude where a value means every code without an entry.
 
         None where no value does, or where the source cannot exclude codes.
         """
@@ -191,7 +191,7 @@ class _Filter(NamedTuple):
         if field.codes is None:
             return (code,)
         if field.codes.otherwise == code:
-            # It stands for every code without an entry: the source has no word for that.
+            # It means every code without an entry: the source has no word for that.
             raise _refusal(self.call, Limit.CODE)
         return field.codes.sources(code)
 
@@ -294,7 +294,7 @@ def _match_parameters(call: SearchCall) -> Mapping[StringMatch, str | None]:
 
 
 def _pairs(call: SearchCall, name: str, values: Iterable[str]) -> Pairs | None:
-    """Return several values of one parameter as the source takes them, None for none."""
+    """Return several values of one parameter in the source's form, None for none."""
     sent = list(dict.fromkeys(v for v in values if v and not _UNSENDABLE.search(v)))
     if not sent:
         return None
@@ -370,7 +370,7 @@ def _date_pairs(
     if low is not None and high is not None and low >= high:
         return None
     if low is None and high is not None and isinstance(call.after, BoundParameter):
-        # A FHIR server takes a period without a start for one that began before all days.
+        # A FHIR server treats a period without a start as one that began before all days.
         low = _EARLIEST.replace(tzinfo=call.zone or (rule.zone if rule else UTC))
     unit = _UNITS[call.step].length
     bounds = (

@@ -1,9 +1,9 @@
 """A mapping file that extends another: a vendor's base, and what a hospital does differently.
 
-Keys are laid over those of the base, table by table; what the file says replaces what the
-base says. A value (`{from: …}`), a list, and a way to do something (`auth`, `paging`) is
-replaced whole; the entries of `sources` of a section are told apart by their prefix.
-`without` takes away what the base says. Every node keeps the place in the file that says
+Keys are laid over those of the base, table by table; what the file contains replaces what the
+base contains. A value (`{from: …}`), a list, and a way to do something (`auth`, `paging`) is
+replaced whole; the entries of `sources` of a section are identified by their prefix.
+`without` removes parts of the base. Every node keeps the place in the file that has
 it, so that a problem is reported there.
 
 A document is what results, between the text of a file and its meaning: what the rules
@@ -82,7 +82,7 @@ def _read(path: Path, above: tuple[Path, ...], read: Reader) -> Layers:
         raise MappingError([*refused, wrong])
     base, problems = _read(base_path, (*above, path), read)
     rest, missing = _without(base, own)
-    # What else is taken away may rest on what was meant: none of it is.
+    # What else is removed may depend on the misspelt part: none of it is.
     return _over(base if missing else rest, own, ()), (*refused, *problems, *missing)
 
 
@@ -170,7 +170,7 @@ def _entries(base: Items, own: Items, path: KeyPath) -> Items:
 
 
 def _without(base: Table, own: Table) -> tuple[Table, tuple[MappingProblem, ...]]:
-    """Return the base without what the file takes away, and what was not there."""
+    """Return the base without what the file removes, and what was not there."""
     taken = own.entries.get("without")
     problems = []
     rest: Any = base
@@ -189,7 +189,7 @@ def _without(base: Table, own: Table) -> tuple[Table, tuple[MappingProblem, ...]
 def _paths(
     node: Node, before: str = "", path: KeyPath = ()
 ) -> Iterator[tuple[str, KeyPath]]:
-    """Yield what a file can take away: keys with dots between, and the path they stand for."""
+    """Yield what a file can remove: keys with dots between, and their path."""
     below: list[tuple[str | None, str | int, Node]] = []
     if isinstance(node, Table):
         below = [(key, key, value) for key, value in node.entries.items()]
@@ -202,7 +202,7 @@ def _paths(
 
 
 def _cut(node: Node, path: KeyPath, by: Mark) -> Any:
-    """Return the node without what stands at a path, None for an empty path."""
+    """Return the node without what is at a path, None for an empty path."""
     if not path:
         return None
     step, *rest = path
@@ -249,7 +249,7 @@ class Section:
 
     @property
     def prefix(self) -> str:
-        """What stands before its ids in those that clients see."""
+        """The prefix of its ids in those that clients see."""
         return str(self.data.get("prefix", ""))
 
     @property
@@ -259,7 +259,7 @@ class Section:
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """What the file says of its slots."""
+        """The file's entries for its slots."""
         fields: Mapping[str, Any] = self.data.get("fields", {})
         return fields
 
@@ -288,7 +288,7 @@ class Section:
         return frozenset(n for n, slots in compared.items() if there.isdisjoint(slots))
 
     def offered(self, part: str) -> tuple[str, ...]:
-        """Return what it says under `search` or `sort`, or what is said for all."""
+        """Return its `search` or `sort`, or the one for all."""
         if self.is_http and part == "sort":
             # Both directions have a word there.
             by = self.data.get("sort", {}).get("by", ())
@@ -341,7 +341,7 @@ class Site(NamedTuple):
 
     @property
     def zone_name(self) -> str | None:
-        """The zone that the value or its source says, None where the file alone says one."""
+        """The zone of the value or its source, None where only the file has one."""
         name: str | None = self.options.get("time_zone")
         return name or self.section.source.get("time_zone")
 
@@ -382,12 +382,12 @@ class Document:
         return MappingProblem(mark, element(path), fault.text)
 
     def holds(self, path: KeyPath) -> bool:
-        """Tell whether something stands at the path, rightly shaped or not."""
+        """Return whether something is at the path, of the right shape or not."""
         return find(self.root, path) is not None
 
     @property
     def profile_directory(self) -> Path:
-        """Where the file stands that names the profile: its path is seen from there."""
+        """The file that names the profile: its path is relative to it."""
         return Path(place(self.root, ("profile",)).file).parent
 
     @property
@@ -452,7 +452,7 @@ class Document:
         ]
 
     def prefix_of(self, site: Site) -> str:
-        """Return what stands before an id of a source in the ids that clients see."""
+        """Return the prefix of a source's id in the ids that clients see."""
         if site.slot.name == "id" and site.item is None:
             return site.section.prefix
         targets = self.targets(site) if site.slot.name in REFERS else ()
@@ -474,7 +474,7 @@ class VariableError(ValueError):
 
 
 def resolved(value: Any, environ: Mapping[str, str]) -> str:
-    """Return a text, from the environment where the file says {env: NAME}.
+    """Return a text, from the environment where the file has {env: NAME}.
 
     It is "" where the variable has no value: a rule reports that.
     """

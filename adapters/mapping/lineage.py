@@ -97,7 +97,7 @@ def _list(
 
 
 def _fills(read: Reader, row: Row) -> bool:
-    """Whether a row fills an item; one that is a fault stands where it would have been."""
+    """Whether a row fills an item; one that is a fault takes its place."""
     try:
         return read(row) not in (None, False)
     except CellError:

@@ -52,7 +52,7 @@ from adapters.mapping.slots import (
 from adapters.mapping.yaml import KeyPath, Table, place, plain
 
 SUFFIX = ".kept"
-"""How the name of a kept mapping ends."""
+"""How the name of a stored mapping ends."""
 
 
 class ProfileGivenError(MappingError):
@@ -62,9 +62,9 @@ class ProfileGivenError(MappingError):
 def load_mapping(
     path: str | PathlibPath, environ: Mapping[str, str] | None
 ) -> SourceMapping:
-    """Return the mapping that a file says; `environ` resolves {env: NAME}, by NAME_FILE too.
+    """Return the mapping of a file; `environ` resolves {env: NAME}, by NAME_FILE too.
 
-    Without `environ` the file is read by itself: {env: NAME} stands for a placeholder. An
+    Without `environ` the file is read by itself: {env: NAME} is a placeholder. An
     adapter opens with it and states its capabilities; no address leads anywhere.
 
     Raises MappingError whose `problems` are all that a person has to mend, in the order
@@ -120,7 +120,7 @@ def copy_mapping(
 
 
 def open_kept(content: bytes) -> tuple[PathlibPath, Reader]:
-    """Return where a kept mapping stood, and what reads its files from the copy."""
+    """Return the original path of a stored mapping, and what reads its files from the copy."""
     copy: dict[str, Any] = orjson.loads(content)
     files: dict[str, str] = copy["files"]
 
@@ -149,7 +149,7 @@ def load_draft(
 
 
 def read_nodes(path: PathlibPath) -> Table:
-    """Return the nodes of a mapping file or of a kept copy. Raises MappingError."""
+    """Return the nodes of a mapping file or of a stored copy. Raises MappingError."""
     if path.suffix == SUFFIX:
         return read_layers(*open_kept(path.read_bytes()))[0]
     return read_layers(path)[0]
@@ -302,7 +302,7 @@ class _Builder:
         return self.built(cast(Any, below), path, option) if below else option
 
     def mark(self, path: KeyPath, *, at_key: bool = True) -> Mark:
-        """Return where the file says something."""
+        """Return the place of something in the file."""
         return place(self.doc.root, path, at_key)
 
     # --------------------------------------------------------- sources and sections
@@ -351,7 +351,7 @@ class _Builder:
     def auth(
         self, path: KeyPath, auth: Mapping[str, Any]
     ) -> model.Basic | model.OAuth2 | model.Login | None:
-        """Return how a source knows who asks."""
+        """Return how requests to a source are authenticated."""
         if "session" in auth:
             login = auth["session"]
             body = login.get("body", login.get("form", {}))

@@ -2,7 +2,7 @@
 
 The loader (`load.py`) makes these; nothing here reads YAML. Column names are those of the
 `rows` SELECT; slot names are the field names of the records in `contract.py`; `paths.py`
-says what the paths into the answers of an HTTP source are.
+defines the paths into the answers of an HTTP source.
 """
 
 import hashlib
@@ -86,7 +86,7 @@ class Never(StrEnum):
 class TimeRule:
     """How a source value becomes an instant.
 
-    `zone` reads values without an offset; `says_zone` is whether the field or its source says
+    `zone` reads values without an offset; `says_zone` is whether the field or its source names
     it, and not the file alone. `written` is the zone of the offset that
     clients see. `format` is a strptime format for text, None for ISO 8601 text and the
     database's own types. `at` is the time of day that a date without one gets.
@@ -123,7 +123,7 @@ class Step(StrEnum):
 
 
 class Method(StrEnum):
-    """How a list is asked for: parameters in the address, or as a form."""
+    """How a list is requested: parameters in the address, or as a form."""
 
     GET = "get"
     POST = "post"
@@ -186,7 +186,7 @@ class Login:
 class ErrorRule:
     """How an error that comes with status 200 is recognised, and what it means.
 
-    What stands at `path` is an error unless it is nothing, false or one of `fine`.
+    What is at `path` is an error unless it is nothing, false or one of `fine`.
     """
 
     path: Path
@@ -226,9 +226,9 @@ class _Digested:
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """How one resource is asked for; `row` is where it stands in the answer.
+    """How one resource is requested; `row` is its place in the answer.
 
-    `mark` is where the file says so; it is no part of the request.
+    `mark` is its place in the file; it is no part of the request.
     """
 
     path: str
@@ -238,7 +238,7 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class CountCall:
-    """A call of its own that tells how many rows match."""
+    """A call of its own that returns how many rows match."""
 
     path: str
     total: Place
@@ -246,7 +246,7 @@ class CountCall:
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """How further pages are asked for.
+    """How further pages are requested.
 
     `send` is the parameter (of OFFSET, PAGE, TOKEN), `path` where the answer holds the
     link or token of the next page, `first` the number of the first page. `mark` is where
@@ -261,15 +261,15 @@ class Paging:
 
     @property
     def is_numbered(self) -> bool:
-        """Whether a page is asked for by a number, so that pages go both ways."""
+        """Whether a page is requested by a number, so that pages go both ways."""
         return self.kind in (PagingKind.OFFSET, PagingKind.PAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class ListCall:
-    """How rows are asked for; `fixed` is sent with every question, a tuple repeatedly.
+    """How rows are requested; `fixed` is sent with every request, a tuple repeatedly.
 
-    The marks are where the file says so, and where it names `count`.
+    The marks are the places in the file, of it and of `count`.
     """
 
     path: str
@@ -289,7 +289,7 @@ class SystemParameter(_Digested):
     """The parameter that the system of an identifier is sent as.
 
     `codes` holds the source's code of each system, None where systems go as they are. With
-    `join` the system stands before the number, in one value with this sign between them.
+    `join` the system comes before the number, in one value with this sign between them.
     """
 
     send: str = ""
@@ -378,7 +378,7 @@ REMOVED = "removed"
 """A status of the mapping: the row was served once and is gone (decision 17)."""
 
 WAIT_SECONDS = 1.0
-"""How long a request waits for a free connection before it is told to come again."""
+"""How long a request waits for a free connection before it gets 503."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +409,7 @@ class FieldMapping:
 
     `columns` has two entries only for a date and its time of day. `search_column` is
     what filters compare instead of `columns`, when the file names one. `absent` are
-    texts that stand for no value. `split` cuts one text into several. `prefix` stands
+    texts that mean no value. `split` cuts one text into several. `prefix` stands
     before the source's own id, where several sources hold such resources; `strip` stands
     before it in the source itself (Patient/). `follows_merges`: rows of stays keep the
     ids of merged patients, and the service follows them (decision 9).
@@ -470,7 +470,7 @@ class ResourceMapping:
     """One section of the file: `encounter`, `patient` or `organization`.
 
     `fields` and `items` are by slot. `required` are the slots without which a row is a
-    fault. `parameters` and `sorts` are what the section offers. `http` stands in place
+    fault. `parameters` and `sorts` are what the section offers. `http` is used in place
     of `rows` where the source is an HTTP API.
     """
 
@@ -530,7 +530,7 @@ class SourceConfig:
 
 
 def is_own(kind: object) -> bool:
-    """Tell whether a kind of source is the path of a class: package.module:Class."""
+    """Return whether a kind of source is the path of a class: package.module:Class."""
     module, colon, name = str(kind).partition(":")
     return bool(colon) and all(
         part.isidentifier() for part in (*module.split("."), name)
@@ -546,7 +546,7 @@ class DateReading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownFinding:
-    """What a check says at a place of source or resource, and why it is meant to stay."""
+    """A finding at a place of source or resource, and why it is accepted."""
 
     at: str
     says: str
@@ -592,7 +592,7 @@ class SourceMapping:
     def fingerprint(self) -> str:
         """A digest of what a stored search session depends on: source, rows, filters, order.
 
-        It is equal in every process and wherever the file stands; a new password of
+        It is equal in every process and for every path of the file; a new password of
         the source changes nothing.
         """
         place = self.source.url.rpartition("@")[2]

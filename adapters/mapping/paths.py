@@ -1,4 +1,4 @@
-"""Where a value stands in the answer of an HTTP API: a path into its body, or a header.
+"""The place of a value in the answer of an HTTP API: a path into its body, or a header.
 
 A path of plain keys with dots leads through objects only; every other path is a JMESPath
 expression (https://jmespath.org/specification.html).
@@ -41,7 +41,7 @@ Place: TypeAlias = Path | Header
 
 
 def path_of(text: str) -> Path:
-    """Return the path that a text of the file stands for; raises JMESPathError."""
+    """Return the path that a text of the file describes; raises JMESPathError."""
     if _SYNTAX.search(text):
         return Expression(text, jmespath.compile(text))
     return () if text == _WHOLE else tuple(text.split("."))

@@ -1,4 +1,4 @@
-"""What is wrong with a mapping file, said so that the person who wrote it can mend it."""
+"""What is wrong with a mapping file, in words that its author can act on."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from adapters.mapping.model import Mark
 
 @dataclass(frozen=True, slots=True)
 class MappingProblem:
-    """One thing to mend: where it stands, what it would have made, and why it cannot.
+    """One thing to correct: its place, the element that it is for, and what is wrong.
 
     `element` is the FHIR element (Encounter.period.start) or else the path of keys
     (source.timeout_seconds), "" for the file as a whole. `column` is "" when no column

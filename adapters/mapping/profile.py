@@ -19,7 +19,7 @@ from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
 PROFILES = ("full", "group-a", "group-b")
 
 MAX_VALUES = 100
-"""How many values a parameter takes when nothing else is said (decision 3)."""
+"""How many values a parameter accepts by default (decision 3)."""
 
 _FEWER: Mapping[str, int] = MappingProxyType(
     {"_id": 10, "date": 10, **dict.fromkeys(RESULT_PARAMETERS, 1)}
@@ -30,7 +30,7 @@ _FEWER: Mapping[str, int] = MappingProxyType(
 class ResourceProfile:
     """What is offered of one resource type.
 
-    `parameters` is how many values each takes, comma and repetition counted together.
+    `parameters` is how many values each accepts, comma and repetition counted together.
     Reading by id always is; searching when there are parameters. `unfiltered_search`
     tells whether a search may have no criterion at all (decision 9).
     """
@@ -51,7 +51,7 @@ class Profile:
 
 
 def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
-    """Return a profile by its name, or by the path of a file as seen from `beside`.
+    """Return a profile by its name, or by the path of a file relative to `beside`.
 
     Raises MappingError with every problem of the file.
     """
@@ -67,7 +67,7 @@ def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
 
 @lru_cache(maxsize=4)
 def _read(content: bytes, file: str) -> Profile:
-    """Return what a file says; the rules of a mapping ask for it, and so does who serves."""
+    """Return the profile in a file; the rules of a mapping and the service read it."""
     root = read_text(content, file)
     if problems := [problem for problem, _ in problems_of(root, "ProfileFile")]:
         raise MappingError(problems)
@@ -81,7 +81,7 @@ def _read(content: bytes, file: str) -> Profile:
 
 
 def is_profile(root: Table) -> bool:
-    """Tell whether a file is a profile: a mapping file says nothing of paging at its top."""
+    """Return whether a file is a profile: a mapping file has no paging at its top."""
     return {"profile", "paging"} <= set(root.entries) and "mapping" not in root.entries
 
 
@@ -91,7 +91,7 @@ def profile_of(mapping: SourceMapping) -> Profile:
 
 
 def profile_is_there(name: str, beside: Path, read: Reader) -> bool:
-    """Tell whether a profile is one of ours, or a file."""
+    """Return whether a profile is one of ours, or a file."""
     return name in PROFILES or is_there(beside / name, read)
 
 

@@ -264,7 +264,7 @@ class CellError(ValueError):
 
 
 class Cell:
-    """A field of the mapping, and where its columns stand in a row."""
+    """A field of the mapping, and the positions of its columns in a row."""
 
     __slots__ = ("column", "field", "name", "value_in")
 
@@ -539,7 +539,7 @@ def item_reader(
 def item_positions(
     item: ItemMapping, positions: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Return where columns stand in the row of an item: its own, or the resource's."""
+    """Return the positions of columns in the row of an item: its own, or the resource's."""
     if not item.rows:
         return positions
     return {column: at for at, column in enumerate(item_columns(item))}
@@ -572,7 +572,7 @@ def _content(item: ItemMapping, listed: ListSlot) -> Sequence[str]:
 
 
 def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
-    """Return the function that tells whether `only_if` lets an item count in its row."""
+    """Return the function that decides by `only_if` whether an item counts in its row."""
     if item.only_if is None:
         return lambda _: True
     values = item.only_if.values

@@ -1,6 +1,6 @@
-"""The shape of mapping files, profiles and test files: JSON Schema, and what it says.
+"""The shape of mapping files, profiles and test files: JSON Schema, and its messages.
 
-`schema.json` holds what keys there are and what each takes. The parts that follow from
+`schema.json` defines the keys and their values. The parts that follow from
 the tables of slots and of search parameters are filled in when it is read, so that a new
 row needs no edit there. Editors load the same schema (`encounters mapping schema`).
 jsonschema finds the faults; this module puts them into words for who wrote the file.
@@ -94,7 +94,7 @@ def _definitions(is_used: Callable[[str], bool]) -> Node:
 
 @cache
 def _schema() -> Node:
-    """Return what the file says, with the parts that follow from the tables."""
+    """Return the file's content, with the parts that follow from the tables."""
     file = resources.files("adapters.mapping") / "schema.json"
     schema: Node = json.loads(file.read_text(encoding="utf-8"))
     sections = schema.pop("sections")
@@ -182,7 +182,7 @@ def _value(slot: Slot) -> Node:
     whole = [options, {"properties": {"value": constant}}]
     if slot.kind is Kind.CODE:
         text = (
-            f"'{slot.name}' needs a code table (codes: …) that says what each code "
+            f"'{slot.name}' needs a code table (codes: …) that defines what each code "
             "becomes, even when the column already holds FHIR's codes"
         )
         coded = {"required": ["codes"], "errorMessage": text}
@@ -223,7 +223,7 @@ def _item(listed: ListSlot) -> Node:
 
 
 def _extending(definitions: Node) -> Node:
-    """Return what a file may leave out that extends another: its base says it."""
+    """Return what a file that extends another may leave out: its base has it."""
     laid_over = {n: node for n, node in definitions.items() if _LAID_OVER.fullmatch(n)}
     text = json.dumps(laid_over)
     for name in laid_over:
@@ -338,7 +338,7 @@ _Validator = extend(  # type: ignore[no-untyped-call]
         }
     ),
 )
-"""Every scalar of a file is the text that stands there: what reads as a number is one."""
+"""Every scalar of a file is text: one that reads as a number counts as one."""
 
 
 @cache
@@ -368,7 +368,7 @@ def _is_time_format(value: object) -> bool:
 
 
 def _of(error: Any) -> Iterator[Fault]:
-    """Yield the faults that an error of jsonschema stands for."""
+    """Yield the faults that an error of jsonschema means."""
     path, keyword = tuple(error.absolute_path), error.validator
     message = error.schema.get("errorMessage", "")
     if isinstance(message, dict):
@@ -387,7 +387,7 @@ def _of(error: Any) -> Iterator[Fault]:
 
 
 def _of_value(error: Any, path: KeyPath, text: str) -> Fault:
-    """Return the fault of a value, or of the key that the schema has looked at."""
+    """Return the fault of a value, or of the key that the schema has checked."""
     in_names = "propertyNames" in error.absolute_schema_path
     is_whole = error.validator in ("not", "oneOf", "anyOf")
     at_key = in_names or (is_whole and isinstance(error.instance, dict))
@@ -410,7 +410,7 @@ def _missing(error: Any, path: KeyPath, message: str) -> Iterator[Fault]:
 
 
 def _standard(error: Any) -> str:
-    """Return what is said of a keyword that has no message of its own."""
+    """Return the message of a keyword that has none of its own."""
     schema, words = error.schema, error.validator_value
     match error.validator:
         case "enum":
@@ -449,7 +449,7 @@ def _unknown(
 def _refusal(
     schema: Node, known: Mapping[str, Sequence[Node]], key: str
 ) -> tuple[str, str]:
-    """Return what to say of an unknown key, and the key that it stands for."""
+    """Return the message for an unknown key, and the key that it should be."""
     first = re.split("[: ]", key)[0]
     holders = [
         k for k, nodes in known.items() if any(key in _properties(n) for n in nodes)
@@ -460,7 +460,7 @@ def _refusal(
         text = f"'{key}': a key ends in ': ', and a text with a ',' or ':' needs quotes"
         return text, first
     if 0 < len(holders) <= _FEW:
-        return f"'{key}' stands in {' or '.join(holders)}: indent it below that", key
+        return f"'{key}' belongs in {' or '.join(holders)}: indent it below that", key
     return one_of(key, known, "a key here"), nearest(key, known)
 
 
@@ -502,7 +502,7 @@ def _leads_to(other: Fault, fault: Fault) -> bool:
 
 
 def _stands_for(unknown: Fault, missing: KeyPath) -> bool:
-    """Tell whether an unknown key is the missing one: misspelt, or a level too far in or out."""
+    """Return whether an unknown key is the missing one: misspelt, or a level too far in or out."""
     wrong, key = str(unknown.path[-1]), str(missing[-1])
     if unknown.path[:-1] == missing[:-1]:
         return unknown.meant in (wrong, key) or bool(nearest(wrong, [key]))

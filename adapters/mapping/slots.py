@@ -1,6 +1,6 @@
 """The closed list of slots that a mapping fills: the one table that the rest reads.
 
-A slot has the word of the file, the FHIR element that it becomes, a kind, which says what
+A slot has the word of the file, the FHIR element that it becomes, a kind, which decides what
 options it takes and how its values are read, and its attribute in the record. Code lists
 are the required value sets of STU3 (spec 2.1 and 2.4 for status and class). A new field is
 a row here, a line in the FHIR schema, and its test.
@@ -223,7 +223,7 @@ REFERS: Mapping[str, ResourceType] = MappingProxyType(
 
 
 class KnownIdentifier(NamedTuple):
-    """What a French identifier type says by itself (ANS, CI-SIS)."""
+    """What a French identifier type implies (ANS, CI-SIS)."""
 
     system: str | None
     use: str

@@ -66,7 +66,7 @@ def instants(rule: TimeRule) -> Callable[[object], datetime]:
 
 
 def read_value(value: object, rule: TimeRule) -> datetime:
-    """Return the datetime that a source value says, naive where it says no offset."""
+    """Return the datetime of a source value, naive where it has no offset."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -155,7 +155,7 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
 
 @lru_cache
 def has_clock(form: str) -> bool:
-    """Tell whether a strptime format has a time of day."""
+    """Return whether a strptime format has a time of day."""
     return bool(directives(form) & set("HIMSf"))
 
 
@@ -311,7 +311,7 @@ def format_fault(form: str) -> str:
         return f"'{form}' is not a format: write it like %d/%m/%Y %H:%M"
     letters = directives(form)
     if "Z" in letters:
-        return "%Z (a zone's short name) says no instant: use %z, or time_zone:"
+        return "%Z (a zone's short name) identifies no instant: use %z, or time_zone:"
     year = bool(letters & set("Yy"))
     day = "j" in letters or ("d" in letters and bool(letters & set("mbB")))
     if letters <= _DIRECTIVES and year and day and ("z" in letters or _is_read(form)):
@@ -320,7 +320,7 @@ def format_fault(form: str) -> str:
 
 
 def _is_read(form: str) -> bool:
-    """Tell whether strptime reads what strftime writes in a format."""
+    """Return whether strptime reads what strftime writes in a format."""
     sample = datetime(2024, 3, 30, 8, 15)  # noqa: DTZ001 (a local value, as sources have them)
     try:
         datetime.strptime(sample.strftime(form), form)  # noqa: DTZ007
@@ -330,10 +330,10 @@ def _is_read(form: str) -> bool:
 
 
 def ends_in_a_z(form: str) -> bool:
-    """Tell whether a strptime format ends in the letter Z, which says no zone by itself."""
+    """Return whether a strptime format ends in the letter Z, which names no zone by itself."""
     return form.endswith("Z") and not form.endswith("%Z")
 
 
 def sorts_as_text(form: str) -> bool:
-    """Tell whether texts of this format sort as the times that they stand for."""
+    """Return whether texts of this format sort as the times that they mean."""
     return _SORTABLE.fullmatch(form) is not None

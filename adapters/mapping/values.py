@@ -1,4 +1,4 @@
-"""What a source value says as text, and when it says nothing."""
+"""A source value as text, and when it is no value."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -15,7 +15,7 @@ _EXACT = 2.0**53
 """Up to here no two whole numbers are one float."""
 
 PLAIN = frozenset({str, int})
-"""Types whose values are looked up as they come; a bool is written otherwise."""
+"""Types whose values are looked up unchanged; a bool is written otherwise."""
 
 
 def as_text(value: object) -> str:
@@ -112,7 +112,7 @@ _MIDNIGHT = time()
 
 
 def presence(absent: frozenset[str]) -> Callable[[object], object]:
-    """Return the function that takes away trailing blanks and what is no value.
+    """Return the function that removes trailing blanks and what is no value.
 
     A sentinel day is also the midnight that some databases make of it, and a time is the
     same however it is written: filters compare it as a time.

@@ -23,7 +23,7 @@ MAX_BYTES = 512 * 1024
 MAX_DEPTH = 20
 
 _TYPOGRAPHIC = tuple("“”„‘’")
-"""Quotes as word processors write them: YAML takes them for letters."""
+"""Quotes as word processors write them: YAML reads them as letters."""
 
 
 # --------------------------------------------------------------------------- nodes
@@ -33,7 +33,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A text; `begins` is where its first character stands, None where lines are joined."""
+    """A text; `begins` is the place of its first character, None where lines are joined."""
 
     mark: Mark
     text: str
@@ -118,7 +118,7 @@ def _child(node: Node, step: str | int) -> Node | None:
 
 
 def is_there(path: Path, read: Reader) -> bool:
-    """Tell whether there is a file to be read."""
+    """Return whether there is a file to be read."""
     try:
         read(path)
     except OSError:
@@ -303,7 +303,7 @@ _FAULTS: Mapping[str, str] = MappingProxyType(
         ": could not find expected ':'": _NO_COLON,
         "while scanning a quoted.*: found unexpected": _QUOTE,
         "while parsing a flow.*: expected ',' or": _BRACKET,
-        ": expected <block end>": "does not belong to what stands before it: check "
+        ": expected <block end>": "does not belong to what comes before it: check "
         "the indentation here and above, brackets and quotes",
         ": expected the node content": "a value is missing here, or needs quotes",
         ": sequence entries are not allowed": "a '-' is not expected here: quote the "
@@ -315,7 +315,7 @@ _FAULTS: Mapping[str, str] = MappingProxyType(
         "quotes: use single quotes",
         "while (scanning|parsing) (an alias|an anchor|a directive|a tag|a node)": _SIGN,
         "a single document": "a second document ('---'): one file is one document",
-        ": expected '<document start>'": "does not belong to what stands above: check "
+        ": expected '<document start>'": "does not belong to what is above: check "
         "the indentation and the brackets",
         "": "not readable as YAML from here on",
     }

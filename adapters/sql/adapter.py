@@ -118,7 +118,7 @@ class SqlAdapter:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What can be asked of each resource type that the mapping has."""
+        """The capabilities of each resource type that the mapping has."""
         return self._capabilities
 
     @property
@@ -191,7 +191,7 @@ class SqlAdapter:
         for number, (segment, condition) in enumerate(parts, 1):
             has = "without" if segment.group is Group.UNKEYED else "with"
             label = f"-- {number} of {len(parts)}: rows {has} a time to sort by"
-            label += ", asked where the page is not full yet\n" if number > 1 else "\n"
+            label += ", sent if the page is not full yet\n" if number > 1 else "\n"
             statement = section.page(segment, condition, query.count + 1)
             yield label if len(parts) > 1 else "", statement
 
@@ -275,7 +275,7 @@ def _capabilities(
     )
     is_split = any(field.split for field in names)
     texts = frozenset({StringMatch.STARTS_WITH, StringMatch.CONTAINS})
-    # One of several names in a column cannot be told from the others whole.
+    # One of several names in a column cannot be compared as a whole.
     matches = texts if is_split else texts | {StringMatch.EXACT}
     rows = SEARCH_PARAMETERS[section.resource_type]
     parameters: Mapping[str, ParameterCapability] = {
@@ -321,8 +321,8 @@ class Section:
     """One resource type of a mapping, ready to search; `selected` are its columns in order.
 
     `id` is the column that the id of the resource comes from, `times` those that searches
-    are sorted by, none for the id alone; `indexes` says where columns stand in a row. Stays
-    have the `merges` of their patients, where the file says by whom a patient was replaced.
+    are sorted by, none for the id alone; `indexes` are the positions of columns in a row. Stays
+    have the `merges` of their patients, where the file names who replaced a patient.
     """
 
     mapping: ResourceMapping
@@ -451,7 +451,7 @@ class Section:
     ) -> tuple[Record | RowFault, ...]:
         """Return the records of a search; a stay that is not to be served is a fault.
 
-        A database may tell a code with trailing blanks from the code that the mapping reads.
+        A database may distinguish a code with trailing blanks from the code that the mapping reads.
         """
         if self.filters.served is ALWAYS:
             return records
@@ -576,7 +576,7 @@ _SYNTAX = r"""near ["'](\w+)"""
 
 
 def _refusal(dialect: Dialect, message: str, rows: str) -> str:
-    """Return why a SELECT is refused, as far as its own words tell."""
+    """Return why a SELECT is refused, as far as its text shows."""
     for pattern, grant in dialect.denied.items():
         if name := name_of(pattern, message, rows):
             return (

@@ -37,7 +37,7 @@ _STEPS = (
 
 
 class Kind(StrEnum):
-    """Kinds of column, as far as searching tells them apart.
+    """Kinds of column, as far as searching distinguishes them.
 
     Of texts, FOLDING ones are compared by their database without case or accents, WESTERN
     ones as well and hold only signs of Windows-1252, FILLED ones are NULL where they are
@@ -85,7 +85,7 @@ _FRACTIONS: Mapping[Kind, tuple[int, ...]] = {
     Kind.TICK_TIME: (0, 3_000, 7_000, 10_000),
     Kind.SECOND_TIME: (0, 1_000_000),
 }
-"""The microseconds that a column tells apart, up to where they start anew."""
+"""The microseconds that a column distinguishes, up to where they start anew."""
 
 TIMES = (Kind.DATE, Kind.INSTANT, *_LOCAL)
 """Kinds of column that hold nothing but days and times."""
@@ -248,13 +248,13 @@ def _iso_text(local: datetime, *, with_time: bool) -> str:
 TICK = timedelta(microseconds=1)
 FIRST = datetime(1, 1, 3, tzinfo=UTC)
 LAST = datetime(9999, 12, 29, tzinfo=UTC)
-"""All that is earlier, or later, stands here: every zone can write these."""
+"""All that is earlier, or later, becomes one of these: every zone can write them."""
 
 _LATE = re.compile("[0-9]{5}")
 """How a year past 9999 starts, where a database has such."""
 
 _WRITTEN = (Kind.TEXT, Kind.LOOSE, Kind.FILLED, Kind.PADDED, *FOLDS, *NUMBERS)
-"""Kinds whose values are read by a format: not each compares as the time that it says."""
+"""Kinds whose values are read by a format: not each compares as the time that it means."""
 
 
 def instant_of(kind: Kind, rule: TimeRule, value: object) -> datetime:
@@ -274,7 +274,7 @@ def edge(moment: datetime, *, later: bool) -> bool:
 
 
 def _is_at(kind: Kind, rule: TimeRule, value: object, moment: datetime) -> bool:
-    """Whether a value compares as the time that it says: 10:00 is before 10:00:00."""
+    """Whether a value compares as the time that it means: 10:00 is before 10:00:00."""
     return _reaches(kind, rule, value, moment) and not (
         moment < LAST and _reaches(kind, rule, value, moment + TICK)
     )
@@ -305,7 +305,7 @@ def _reaches_otherwise(value: object, bound: Any) -> bool:
     if isinstance(value, str) and isinstance(bound, date):
         if value.endswith("BC") or _LATE.match(value):
             return not value.endswith("BC")
-        # A date of zeros comes as text, and stands where it would as a text.
+        # A date of zeros comes as text, and sorts where it would as a text.
         return str(bound.isoformat()).replace("T", " ") <= value
     # SQLite puts every number before every text.
     return isinstance(value, str)

@@ -50,7 +50,7 @@ class AddressError(SourceDataError):
 
 
 class StatementRefusedError(SourceDataError):
-    """The database refused a statement: tables or columns are not as the mapping says."""
+    """The database refused a statement: tables or columns do not match the mapping."""
 
 
 class _ConnectionLostError(SourceUnavailableError):

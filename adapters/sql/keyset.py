@@ -93,7 +93,7 @@ def _keyed(
 ) -> Segment:
     """Return the segment of the rows with the key, after one of them.
 
-    `k <= :k AND (k < :k OR id < :id)`: the first part lets every database read its index
+    `k <= :k AND (k < :k OR id < :id)`: by the first part every database can read its index
     from there; OR alone costs PostgreSQL a thousand times as much.
     """
     order: Order = ((key.column, descends), (id_column, descends))

@@ -204,7 +204,7 @@ def _merges(rows: Iterable[Sequence[Any]]) -> list[tuple[str, str]]:
 def _padded(ids: Iterable[str]) -> tuple[str, ...]:
     """Return ids with the last one repeated, so that statements come in few lengths.
 
-    To plan one takes a database longer than to run it. No list becomes longer than MOST.
+    A database needs longer to plan one than to run it. No list becomes longer than MOST.
     """
     values = tuple(ids)
     length = min(1 << (len(values) - 1).bit_length(), MOST) if values else 0

@@ -229,7 +229,7 @@ class SqlColumn:
 
     @property
     def ends_in_blanks(self) -> Condition:
-        """Where the database tells a text from the same without its trailing blanks."""
+        """Where the database distinguishes a text from the same without its trailing blanks."""
         text = self.plain
         if self.kind is Kind.LOOSE:
             text = sa.cast(text, sa.Text)
@@ -245,7 +245,7 @@ class SqlColumn:
             if self.kind in FOLDS:
                 text = self.dialect.searched(text)
             text = sa.func.lower(text) if is_folded else self.dialect.fold(text)
-            # The blank in front lets one pattern find the start of every word.
+            # With the blank in front one pattern finds the start of every word.
             blank: sa.ColumnElement[str] = sa.literal_column("' '", sa.Text)
             return (blank + text).like(self._placeholder(names), escape="!")
 
@@ -277,7 +277,7 @@ class SqlColumn:
         )
 
     def _placeholder(self, names: Names, *, expanding: bool = False) -> Expression:
-        # Without a type of SQLAlchemy: the database takes that of the column.
+        # Without a type of SQLAlchemy: the database uses that of the column.
         name = names.next(self.name)
         return sa.bindparam(name, type_=_UNTYPED, expanding=expanding)
 
@@ -330,7 +330,7 @@ _INFINITE = ("infinity", "-infinity")
 
 @dataclass(frozen=True, eq=False)
 class KeyColumn:
-    """A column whose missing values are NULL and a few texts that stand for it.
+    """A column whose missing values are NULL and a few texts that mean the same.
 
     The database would compare such a text ('', a date far away) as a value.
     """
@@ -352,7 +352,7 @@ class KeyColumn:
 
     @property
     def is_missing_as_null(self) -> bool:
-        """Whether only NULL stands for a missing value."""
+        """Whether only NULL is a missing value."""
         return not self._sentinels
 
     @cached_property

@@ -120,7 +120,7 @@ class Offered:
             yield self._as_served(query)
         except NotAskableError as error:
             search = f"{query.resource_type} by {error.parameter}"
-            pytest.skip(f"{search} {error.limit or 'is not asked for so'}")
+            pytest.skip(f"{search} {error.limit or 'is not offered'}")
 
     def _as_served(self, query: SearchQuery) -> SearchQuery:
         served = replace(query, count=min(query.count, LARGEST_PAGE))
@@ -179,7 +179,7 @@ def skip_for(refusals: Iterable[str]) -> None:
 class Opened:
     """A hospital, the adapter that is opened on it, and the model of both.
 
-    `columns` says the suite's name of a column (`state`) for the one that the adapter's
+    `columns` gives the suite's name of a column (`state`) for the one that the adapter's
     faults name, where it has another. `model` is worked out where it is not given.
     """
 
@@ -336,13 +336,13 @@ def walk(adapter: Adapter, query: SearchQuery, *, back: bool = False) -> Iterabl
     while page.rows:
         yield page
         mark = page.first if back else page.last
-        assert mark is not None, "a page with rows says where it stands"
+        assert mark is not None, "a page with rows has a position"
         assert mark not in marks, "the walk goes in circles"
         marks.add(mark)
         after, before = (None, mark) if back else (mark, None)
         further = replace(query, after=after, before=before, from_end=False)
         following = adapter.search(further)
-        assert page.more is bool(following.rows), "`more` tells whether rows follow"
+        assert page.more is bool(following.rows), "`more` is whether rows follow"
         page = following
     assert (page.more, page.first, page.last) == (False, None, None)
 
@@ -486,7 +486,7 @@ PATIENTS_FOUND: tuple[Case, ...] = (
     ("other apostrophe", (text("family", "l'hermite"),), (4,)),
     ("blank for apostrophe", (text("family", "l hermite"),), (4,)),
     ("ligature", (text("family", "boeuf"),), (5,)),
-    ("ligature asked for", (text("family", "BŒUF"),), (5,)),
+    ("ligature in the search", (text("family", "BŒUF"),), (5,)),
     ("ligature in capitals", (text("given", "oedipe"),), (5,)),
     ("sharp s", (text("family", "strauss"),), (5,)),
     ("blank for hyphen", (text("family", "saint jean"),), (9,)),

@@ -182,7 +182,7 @@ ODD_HOURS = {
         "2024-10-27T02:30+02:00": 1,
         "2024-10-27T02:30+01:00": 0,
         "2024-10-27T00:30Z": 1,
-        # The hour that never was: who is said to come in it is a fault of that day.
+        # The hour that never was: a stay that starts in it is invalid.
         "2024-03-31T03:00+02:00": 1,
         "2024-03-31T02:30+01:00": 1,
         "2024-03-31": 21,
@@ -409,6 +409,6 @@ def edges(request: pytest.FixtureRequest, open_hospital: Open) -> Opened:
     return open_hospital(EDGES.with_ids(request.param))
 
 
-# The tests and what they stand on, and no name beside that could hide one of the module's.
+# The tests and what they need, and no name beside that could hide one of the module's.
 __all__ = ["edges", "nights", "table"]
 __all__ += [name for name in globals() if name.startswith("test_")]

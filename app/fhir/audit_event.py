@@ -49,7 +49,7 @@ UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedResponse:
-    """What an audit event says of one response.
+    """What an audit event contains about one response.
 
     `recorded` is in UTC (ISO 8601), `interaction` a code of FHIR's restful-interaction,
     `resource_type` the requested type, `address` the IP address of the client.
@@ -151,7 +151,7 @@ def link_event(event: Element, link: Link) -> None:
 
 
 def read_event(event: Mapping[str, Any]) -> AuditedResponse:
-    """Return what an event says, of whichever form. Raises UNREADABLE if it is no event."""
+    """Return the content of an event of either form. Raises UNREADABLE if it is no event."""
     if "resourceType" in event:
         return _read_fhir(event)
     facts = {name: event[short] for name, short in _SHORT.items() if short in event}

@@ -178,7 +178,7 @@ def _patient_schema(constants: Constants) -> Schema:
 
 
 def _active(record: PatientRecord) -> object:
-    """Write `active`: false for a merged patient, whatever the record says (decision 9)."""
+    """Write `active`: false for a merged patient, even if the record is active (decision 9)."""
     if record.replaced_by:
         return False
     return missing if record.active is None else record.active

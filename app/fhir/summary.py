@@ -99,7 +99,7 @@ ELEMENTS: Mapping[str, frozenset[str]] = MappingProxyType(
         for resource_type, table in TABLES.items()
     }
 )
-"""The names that `_elements` takes, by resource type."""
+"""The names that `_elements` accepts, by resource type."""
 
 _CHOICES = {"deceasedBoolean": "deceased", "deceasedDateTime": "deceased"}
 _ALWAYS = ("resourceType", "id", "meta")

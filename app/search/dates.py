@@ -1,4 +1,4 @@
-"""FHIR date text as a prefix and the half-open interval that it stands for.
+"""FHIR date text as a prefix and the half-open interval that it means.
 
 Precision runs from a year to fractions of a second; a value without an offset is in the
 deployment's time zone (spec 4.1; decision 5; FHIR STU3 search, "date").
@@ -39,7 +39,7 @@ _LEAP_YEAR = 2000
 
 
 class DateTextError(ValueError):
-    """A text is not a date value; the message says what is wrong with which part."""
+    """A text is not a date value; the message names the part and what is wrong with it."""
 
 
 def parse_date(text: str, zone: tzinfo) -> DateValue:
@@ -71,7 +71,7 @@ def _prefix(text: str) -> Prefix:
 
 def _hint(value: str) -> str:
     if not value:
-        return "no date stands after the prefix"
+        return "no date follows the prefix"
     if _DATE.fullmatch(value.replace(" ", "+")):
         return (
             f"'{shortened(value)}' holds a blank where the + of the offset was: "

@@ -49,7 +49,7 @@ Parameters: TypeAlias = Sequence[tuple[str, str]]
 MOST_PARAMETERS = 50
 
 PRESENTATION = ("_summary", "_elements", "_format", "_pretty")
-"""Parameters that every search and read takes, and that filter nothing.
+"""Parameters that every search and read accepts, and that filter nothing.
 
 A page is cut as its search was: page links take the last two only.
 """
@@ -110,7 +110,7 @@ def context_of(base_url: str, constants: Constants, zone: tzinfo) -> Context:
 class Search:
     """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`.
 
-    `counted` says whether its pages have a total.
+    `counted`: whether its pages have a total.
     """
 
     query: SearchQuery
@@ -183,7 +183,7 @@ def read_single_values(
     lenient: bool = False,
     offered: Sequence[str] = (),
 ) -> Mapping[str, str]:
-    """Return the values of a request that takes no filters, by parameter.
+    """Return the values of a request without filters, by parameter.
 
     An error text lists `offered`, by default `allowed`. Raises BadRequestError for a
     modifier and, unless `lenient`, for a parameter that is not `allowed`, and
@@ -204,7 +204,7 @@ def _check_parameters(parameters: Parameters) -> None:
 
 def _too_many_parameters() -> BadValueError:
     return BadValueError(
-        f"A request takes at most {MOST_PARAMETERS} parameters.",
+        f"A request may have at most {MOST_PARAMETERS} parameters.",
         code=IssueCode.TOO_COSTLY,
     )
 
@@ -324,7 +324,7 @@ def _split(name: str, text: str) -> Sequence[_Value]:
         elif piece == "|":
             values[-1].append("")
         elif piece == "\\":
-            allowed = r"a backslash stands only before one of , | $ \ to escape it"
+            allowed = r"a backslash is allowed only before one of , | $ \ to escape it"
             raise bad_value(name, text, allowed)
         else:
             values[-1][-1] += _ESCAPE.sub(r"\1", piece)
@@ -483,7 +483,7 @@ def _dates(
 
 
 def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:
-    """Return the size that is asked for; too large a one is refused unless `lenient`.
+    """Return the requested size; too large a one is refused unless `lenient`.
 
     `parse_search` lowers it then.
     """

@@ -77,7 +77,7 @@ worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa:
 limit_request_line = 8190
 limit_request_fields = 8192
 limit_request_field_size = 16384
-# gunicorn believes no X-Forwarded header: the application knows its proxies
+# gunicorn trusts no X-Forwarded header: the application knows its proxies
 # (decision 24), gunicorn would trust every client on the loopback interface.
 forwarded_allow_ips = ""
 

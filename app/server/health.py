@@ -4,7 +4,7 @@
 that only orchestrators and Prometheus reach: no token, plain HTTP (decisions 24 and 31).
 Clients of the service never reach these paths, and probes never reach the service.
 
-A worker works on a limited number of requests at a time and lets a limited number wait;
+A worker answers a limited number of requests at a time and queues a limited number;
 further ones get 503 "busy". So threads are left for probes however many clients come.
 
 Each part that the service depends on is checked in the background, and `/ready` reports
@@ -90,7 +90,7 @@ class Worker:
         Thread(target=self.watch.run, args=(self._seconds,), daemon=True).start()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        """Answer a request, as the address that it arrived on says."""
+        """Answer a request by the address that it arrived on."""
         if self._explorer and _arrived_on(self._explorer_bind, environ):
             return self._explorer(environ, start_response)
         if not _arrived_on(self._operations_bind, environ):

@@ -1,4 +1,4 @@
-"""The mapping that a service runs on: checked first, then kept for the workers.
+"""The mapping that a service runs on: checked first, then stored for the workers.
 
 Workers never read the mapping file. They load a copy of the last mapping that passed the
 check, with what it extends and its profile, from the state directory. So a file that is
@@ -114,7 +114,7 @@ class Reload:
             self.remove_temporary()
             raise RefusedError(findings)
         self._report(findings)
-        # From here on, what is forked serves the kept mapping.
+        # From here on, what is forked serves the stored mapping.
         os.environ[f"{PREFIX}MAPPING"] = str(self.state.mapping)
 
     def check(self) -> None:
@@ -240,7 +240,7 @@ def example_faults(
 
 
 def can_serve(settings: Settings, state: StateDirectory) -> bool:
-    """Return whether a copy of the mapping file is kept and still loads."""
+    """Return whether a copy of the mapping file is stored and still loads."""
     try:
         origin, read = open_kept(state.mapping.read_bytes())
         mapping = load_mapping(state.mapping, os.environ)

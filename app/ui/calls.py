@@ -28,7 +28,7 @@ _PASSED_ON = (
     "HTTP_X_FORWARDED_FOR",
     "HTTP_X_FORWARDED_PROTO",
 )
-"""What tells the service where the person is, and that they came over HTTPS."""
+"""Headers with the address of the person, and that they came over HTTPS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Reply:
 
 
 class RefusedError(Exception):
-    """The service has refused a call, as the issue of its OperationOutcome says."""
+    """The service has refused a call, with the issue of its OperationOutcome."""
 
     def __init__(self, status: int, issue: Mapping[str, Any], request_id: str) -> None:
         self.status, self.request_id = status, request_id

@@ -1,7 +1,7 @@
 """The explorer: pages on which people search stays, with the token of their own login.
 
-It listens on an address of its own and asks the service as any client does (`app.ui.calls`).
-What a person looks for never stands in an address: a form is posted, and the page it leads to
+It listens on an address of its own and calls the service as any client does (`app.ui.calls`).
+What a person looks for is never in an address: a form is posted, and the page it leads to
 has the signed id of the result, which is of no use to anybody else.
 """
 
@@ -76,7 +76,7 @@ LOGINS_PER_MINUTE = 30
 
 MOST_REASON = 200
 PASTED_SECONDS = 3600
-"""How long a pasted access token is used at most: it says itself when it ends earlier."""
+"""How long a pasted access token is used at most: one that expires earlier ends earlier."""
 
 WORDS: Mapping[str, tuple[str, str]] = {
     "Encounter": ("stay", "stays"),
@@ -94,7 +94,7 @@ TABS = {
 }
 
 ADVICE: Mapping[int, str] = {
-    400: "The search asks for something that is not offered here. Change the criterion that "
+    400: "The search uses something that is not offered here. Change the criterion that "
     "the message names.",
     401: "Your login has ended. Log in again.",
     403: "Your login lacks a scope. Ask the operator for it; repeating does not help.",
@@ -110,7 +110,7 @@ ADVICE: Mapping[int, str] = {
     "reason by the request id below.",
     503: "Something is busy or does not answer. Wait a few seconds and try again.",
 }
-"""What to do next, as docs/clients.md says it; by status."""
+"""What to do next, as in docs/clients.md, by status."""
 
 STAGES: Mapping[str, str] = {
     Stage.PARSE: "token and parameters",
@@ -526,7 +526,7 @@ def stays(sealed: str) -> BaseResponse | tuple[str, int]:
 
 
 def _unsealed(text: str) -> str:
-    """Return the reference that an address stands for, NotFound for another session's."""
+    """Return the reference of an address, NotFound for another session's."""
     reference = _explorer().sessions.unseal(g.session, text)
     if reference is None:
         raise NotFound

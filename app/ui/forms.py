@@ -31,7 +31,7 @@ TITLES: Mapping[str, str] = {
     "birthdate": "Birth date",
     "gender": "Gender",
 }
-"""The search parameters that the form knows, and what it calls them."""
+"""The search parameters in the form, and their labels."""
 
 _PREFIXES: Mapping[Prefix, str] = {
     Prefix.GE: "from",

@@ -82,7 +82,7 @@ class Login:
                     timeout=self._settings.identity_timeout_seconds,
                 )
         except (AuthlibBaseError, requests.RequestException, ValueError) as error:
-            # Its texts may quote what the provider says of the person.
+            # Its texts may quote what the provider sends about the person.
             data = {"reason": type(error).__name__}
             _log.warning("login failed", extra={"data": data})
             if isinstance(error, AuthlibBaseError):

@@ -247,7 +247,7 @@ def _span(resource: Resource, now: datetime) -> tuple[datetime, datetime]:
 
 
 def hint(value: Any) -> str:
-    """Return what tells a folded part of JSON from its neighbours."""
+    """Return what identifies a folded part of JSON among its neighbours."""
     if not isinstance(value, dict):
         return str(len(value))
     resource = value.get("resource", value)

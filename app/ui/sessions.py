@@ -51,7 +51,7 @@ class Session:
 
     @property
     def csrf(self) -> str:
-        """What each form of the session carries, and nobody else knows."""
+        """The secret that each form of the session carries."""
         return blake2b(self.id.encode(), person=b"csrf", digest_size=18).hexdigest()
 
     def accepts(self, token: str) -> bool:
@@ -60,7 +60,7 @@ class Session:
 
 
 class Sessions:
-    """Stores sessions; `idle` is in seconds, `secure` says whether pages come over HTTPS."""
+    """Stores sessions; `idle` is in seconds, `secure`: whether pages come over HTTPS."""
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ ROWS = 20
 """How many rows of the source are shown at a time."""
 
 WAIT_SECONDS = 1.0
-"""How long a panel waits for its source before it says that it is waiting."""
+"""How long a panel waits for its source before it shows that it is waiting."""
 
 PANEL_SECONDS = 60.0
 """After how long a panel gives up; the source has time limits of its own."""
@@ -164,7 +164,7 @@ class Workbench:
 
 
 def digest(text: str) -> str:
-    """Return what tells one version of the file from another."""
+    """Return what identifies a version of the file."""
     return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
@@ -372,7 +372,7 @@ def _dialect(bench: Workbench) -> str:
 
 
 def _diagnostic(bench: Workbench, finding: Finding) -> Mapping[str, Any]:
-    """Return a problem for the editor; one of another file stands at the first line."""
+    """Return a problem for the editor; one of another file is shown at the first line."""
     is_here = Path(finding.file) == bench.path
     text = finding.text if is_here else f"{Path(finding.file).name}: {finding.text}"
     line, column = (finding.line, finding.column) if is_here else (1, 1)
@@ -474,7 +474,7 @@ def _as_json(value: object) -> str:
 
 
 def _findings(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
-    """Show what `check --live` says of the saved file."""
+    """Show the findings of `check --live` for the saved file."""
     results, error = check_file(bench.path, is_live=True)
     findings = [each for each in results if isinstance(each, Finding)]
     return render_template(

@@ -26,7 +26,7 @@ BAD = (
     ("Encounter", "date", "2019-03-14T10", "2019-03-14T10", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "2019-03-14T25:00", "2019-03-14T25:00", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "eq", "eq", "YYYY"),
-    ("Encounter", "date", "eq", "eq", "no date stands after the prefix"),
+    ("Encounter", "date", "eq", "eq", "no date follows the prefix"),
     ("Encounter", "date", "2024-03-14 08:15", "2024-03-14 08:15' is not", "YYYY"),
     ("Encounter", "date", "sa2024", "sa", "is not supported here; allowed"),
     ("Encounter", "date", "zz2024", "zz", "is not known; allowed"),
@@ -70,7 +70,7 @@ BAD = (
         for value in (",", "a,", ",a", "a,,b", "|")
     ),
     *(
-        ("Encounter", "identifier", value, value, "a backslash stands only before")
+        ("Encounter", "identifier", value, value, "a backslash is allowed only")
         for value in ("a\\", r"a\b", r"\ a")
     ),
     *(

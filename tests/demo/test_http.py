@@ -139,7 +139,7 @@ def test_all_stays_are_counted_and_the_newest_come_first(
 def test_the_key_is_needed(pas: Pas) -> None:
     with serving(application({"": pas}.get, Access(KEY))) as url:
         adapter = _adapter(url, "other")
-        with pytest.raises(SourceDataError, match="refuses who asks"):
+        with pytest.raises(SourceDataError, match="refuses the credentials"):
             adapter.search(ask())
         adapter.close()
 

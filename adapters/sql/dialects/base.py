@@ -80,7 +80,7 @@ class RowsRead(NamedTuple):
 class ServerStatus:
     """The version, clock and limits of a server; None where it does not report one.
 
-    The server takes `most` connections and has `used` now; `own_most` and `own_used` are
+    The server accepts `most` connections and has `used` now; `own_most` and `own_used` are
     those of this account.
     """
 
@@ -140,8 +140,8 @@ class Dialect:
     """How one kind of database is used.
 
     Connecting: `engine` creates a pool of read-only connections whose statements time out.
-    `transport` tells whether TLS verifies the server, as options like `verifying` make it.
-    `columns` reads the columns of a SELECT without reading a row. `may_write` tells whether
+    `transport`: whether TLS verifies the server, as options like `verifying` make it.
+    `columns` reads the columns of a SELECT without reading a row. `may_write`: whether
     the account could change a table.
 
     SQL: `fold` writes `adapters.folding.fold` as far as a LIKE needs it; `exact` makes a
@@ -165,7 +165,7 @@ class Dialect:
     and `end` ends a statement there.
 
     Privileges: `grant` allows an account to read a table, "" where there are no accounts;
-    `access` lets it reach the database and each schema. `schema` is that of the tables that
+    `access` is what reaches the database and each schema. `schema` is that of the tables that
     a SELECT names without one.
 
     Where the database reports it: `rows_read` runs a compiled statement and counts, `scanned`
@@ -269,7 +269,7 @@ class Dialect:
 def name_of(pattern: str, message: str, statement: str) -> str:
     """Return the name that a message quotes as the statement writes it, "" if it does not.
 
-    Only what stands in the statement is returned: the rest of a message of a database may
+    Only what is in the statement is returned: the rest of a message of a database may
     hold data, and must not be logged.
     """
     match = re.search(pattern, message)
@@ -311,7 +311,7 @@ def execute(connection: sa.Connection, statement: str, parameters: Any = None) -
 
 
 def description(connection: sa.Connection, rows: str) -> Sequence[Any]:
-    """Return what the driver says of the columns of a SELECT, without reading a row."""
+    """Return the driver's description of the columns of a SELECT, without reading a row."""
     select = f"SELECT * FROM ({rows}\n) pas WHERE 1 = 0"
     with execute(connection, select) as result:
         return list(result.cursor.description)

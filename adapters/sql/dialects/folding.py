@@ -21,10 +21,10 @@ _OTHERS = (
 """Cyrillic, Armenian, Arabic, Devanagari, Thai: to a collation these are other letters."""
 
 SIGNS = "".join(re.findall(f"[{ACCENTS}]", "".join(map(chr, range(0x3100)))))
-"""Accents that stand alone, after their letter."""
+"""Accents as characters of their own, after their letter."""
 
 MARKS = f"[{ACCENTS}{UNSEEN}]+"
-"""A pattern of accents that stand alone, and of signs that nobody sees."""
+"""A pattern of such accents, and of invisible characters."""
 
 GAPS = f"[{BLANKS}{_SPACES}]+"
 """A pattern of what parts words. Its hyphen comes first, where it is a sign."""
@@ -59,7 +59,7 @@ SPELLED = {
 
 
 class _Replaced(FunctionElement[str]):
-    """A text, and what is replaced in it, one after the other: each and what stands for it.
+    """A text, and what is replaced in it, one after the other: each with its replacement.
 
     It is written in a loop: of so many functions, one within the other, SQLAlchemy goes
     deeper than Python's stack.
@@ -79,7 +79,7 @@ def _write_replaced(element: _Replaced, compiler: Any, **options: Any) -> str:
 
 
 def spelled_out(text: Text) -> Text:
-    """Return small letters with those replaced that stand for several, or for another."""
+    """Return small letters with ligatures and variants replaced."""
     return _replaced(text, SPELLED)
 
 

@@ -74,7 +74,7 @@ _PROTOCOL = re.compile(r"\(PROTOCOL=(\w+)\)|^(\w+)://", re.IGNORECASE)
 
 
 def _transport(url: URL) -> Transport:
-    # SQLAlchemy connects to host and port by TCP alone; other protocols stand in a `dsn`.
+    # SQLAlchemy connects to host and port by TCP alone; other protocols need a `dsn`.
     dsn = re.sub(r"\s", "", str(url.query.get("dsn", "")))
     protocols = {(one or other).lower() for one, other in _PROTOCOL.findall(dsn)}
     is_verified = not url.host and protocols == {"tcps"}

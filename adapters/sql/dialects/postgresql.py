@@ -93,7 +93,7 @@ def _engine(url: URL, limits: Limits) -> Engine:
     def renew_plans(context: sa.ExceptionContext) -> None:
         # "cached plan must not change result type": a column has been altered, and each
         # connection that has prepared the statement would fail. All of them are replaced.
-        # The function of the server tells: there is no code for it, and texts are translated.
+        # The server's function identifies it: there is no code for it, and texts are translated.
         error = context.original_exception
         if isinstance(error, psycopg.Error) and error.diag.source_function == _REPLANS:
             context.is_disconnect = True
@@ -313,7 +313,7 @@ def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collectio
 _LITERALS = re.compile(r"'(?:[^']|'')*'(?:::[a-z ]+)?")
 _QUALIFIER = re.compile(r"""('(?:[^']|'')*')|\b(\w+)\.(?=[\w"])""")
 _STABLE = re.compile(r'(?:(?:COALESCE|NULLIF|lower|upper)\(|[\w".]+(?!\w|\()|[|(), ])+')
-"""Expressions that an index takes: their value depends on nothing but the row."""
+"""Expressions that can be indexed: their value depends on nothing but the row."""
 
 
 def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
@@ -322,7 +322,7 @@ def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     select = f"SELECT * FROM ({rows}\n) AS pas"
     tree, nodes = _explained(connection, "VERBOSE", select)
     if any("Append" in node["Node Type"] for node in nodes):
-        # Of several tables, the first one's expression would stand for all.
+        # Of several tables, the first one's expression would be used for all.
         return {}
     tables = {
         n["Alias"]: (n["Schema"], n["Relation Name"]) for n in nodes if "Schema" in n

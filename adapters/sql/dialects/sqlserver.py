@@ -62,7 +62,7 @@ _SERVER = re.compile(r"(?:tcp:)?([^,\\]*)", re.IGNORECASE)
 
 
 def _transport(url: URL) -> Transport:
-    """Read the connection string; of a keyword that stands in it twice the first counts."""
+    """Read the connection string; of a keyword that is in it twice the first counts."""
     dialect = url.set(drivername="mssql+pyodbc").get_dialect()()
     (text,), _ = dialect.create_connect_args(url)
     pairs = reversed(_KEYWORD.findall(str(text)))
@@ -122,7 +122,7 @@ def _first(statement: Select, rows: int) -> Select:
 
 _MAY_WRITE = """
 SELECT CASE WHEN EXISTS (
-  SELECT 1 FROM (VALUES ('INSERT'), ('UPDATE'), ('DELETE')) AS asked (right_)
+  SELECT 1 FROM (VALUES ('INSERT'), ('UPDATE'), ('DELETE')) AS wanted (right_)
   WHERE HAS_PERMS_BY_NAME(NULL, 'DATABASE', right_) = 1
      OR EXISTS (
        SELECT 1 FROM sys.tables AS t

@@ -79,7 +79,7 @@ def test_the_source_is_shown_who_asks(
         logins = [r for r in api.requests if r.path in ("/session", "/token")]
         assert len(logins) == (2 if "sess" in source or "oauth2" in source else 0)
         api.guard = lambda _: False
-        with pytest.raises(SourceDataError, match="refuses who asks"):
+        with pytest.raises(SourceDataError, match="refuses the credentials"):
             adapter.read(STAY, "1")
         adapter.close()
 
