@@ -27,7 +27,7 @@ from tests.replay.servers import own_servers
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("app", "adapters")
 SEARCH = {"patient": "Patient/4", "_sort": "date", "_count": "1"}
-OUTLINE_DEPTH = 3
+OUTLINE_DEPTH = 5
 """How many calls from file to file, one within the other, the outline shows."""
 
 
