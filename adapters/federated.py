@@ -106,9 +106,10 @@ class Part:
         return f"source {self.name}: {text}" if self.name else str(text)
 
     def _can_meet(self, criterion: Criterion) -> bool:
-        if isinstance(criterion, ReferenceCriterion):
-            return any(id.startswith(self.patients) for id in criterion.values)
         row = SEARCH_PARAMETERS[self.kind][criterion.parameter]
+        is_patient = row.target is ResourceType.PATIENT
+        if is_patient and isinstance(criterion, ReferenceCriterion):
+            return any(id.startswith(self.patients) for id in criterion.values)
         if isinstance(criterion, TokenCriterion) and row.is_id:
             return any((t.code or "").startswith(self.prefix) for t in criterion.values)
         systems = self.systems.get(criterion.parameter)

@@ -27,7 +27,7 @@ from tests.replay.servers import own_servers
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("app", "adapters")
 SEARCH = {"patient": "Patient/4", "_sort": "date", "_count": "1"}
-OUTLINE_DEPTH = 3
+OUTLINE_DEPTH = 5
 """How many calls from file to file, one within the other, the outline shows."""
 
 
@@ -41,7 +41,7 @@ class Trace:
     @property
     def files(self) -> set[str]:
         """The files that the request enters."""
-        return {file for _, file, _ in self.calls}
+        return {place.partition(":")[0] for _, place, _ in self.calls}
 
     @property
     def jumps(self) -> int:
@@ -51,8 +51,8 @@ class Trace:
     def outline(self) -> Iterator[str]:
         """Yield the upper levels of the calls, each one once in a row."""
         last = ""
-        for depth, file, function in self.calls:
-            line = f"{'  ' * depth}{file:<34} {function}"
+        for depth, place, function in self.calls:
+            line = f"{'  ' * depth}{place:<38} {function}"
             if depth < OUTLINE_DEPTH and line != last:
                 yield line
                 last = line
@@ -70,7 +70,8 @@ def traced(title: str) -> Iterator[Trace]:
             above = next((name for name in reversed(entered) if name), None)
             if own and own != above:
                 depth = sum(name is not None for name in entered)
-                trace.calls.append((depth, own, frame.f_code.co_qualname))
+                place = f"{own}:{frame.f_code.co_firstlineno}"
+                trace.calls.append((depth, place, frame.f_code.co_qualname))
                 entered.append(own)
             else:
                 entered.append(None)

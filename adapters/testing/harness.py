@@ -365,7 +365,7 @@ def with_ids(opened: Opened, criterion: Criterion) -> Criterion:
 
     match criterion:
         case ReferenceCriterion(values=ids):
-            return patient(*map(written, ids))
+            return replace(criterion, values=tuple(map(written, ids)))
         case TokenCriterion(parameter=name, values=tokens):
             values = (
                 Token(t.system, written(t.code or ""))

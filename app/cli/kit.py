@@ -41,7 +41,6 @@ _NEXT = {"next": "link.find(l => l.relation === 'next').url"}
 _SAMPLES: Mapping[ParameterType, str] = {
     ParameterType.DATE: "ge2024-01-01",
     ParameterType.STRING: "martin",
-    ParameterType.REFERENCE: "Patient/{{patient_id}}",
     ParameterType.TOKEN: "12345",
 }
 _MANY = ",".join(map(str, range(101)))
@@ -157,6 +156,8 @@ def _sample(kind: ResourceType, name: str, schema: Mapping[str, Any], id: str) -
         return str(schema.get("default", schema.get("enum", ["1"])[0]))
     if row.is_id:
         return id
+    if row.target:
+        return f"{row.target}/{{{{{row.target.lower()}_id}}}}"
     return row.codes[0] if row.codes else _UNIT if row.extension else _SAMPLES[row.type]
 
 

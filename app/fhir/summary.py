@@ -1,8 +1,10 @@
 """The part of a resource that `_summary` and `_elements` select (decision 19)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -101,7 +103,6 @@ ELEMENTS: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 """The names that `_elements` accepts, by resource type."""
 
-_CHOICES = {"deceasedBoolean": "deceased", "deceasedDateTime": "deceased"}
 _ALWAYS = ("resourceType", "id", "meta")
 _NEEDED = {"Organization": ("identifier", "name")}
 """Elements of which an invariant requires one (org-1): every part has them."""
@@ -123,9 +124,17 @@ def cut(resource: Element, presentation: Presentation) -> Element:
     part = {
         name: value
         for name, value in resource.items()
-        if name in needed or _is_selected(_CHOICES.get(name, name), table, presentation)
+        if name in needed or _is_selected(_element(name, table), table, presentation)
     }
     return part if len(part) == len(resource) else _tagged(part)
+
+
+@cache
+def _element(name: str, table: ElementTable) -> str:
+    """Return the element that a name is of: that of `deceasedDateTime` is `deceased`."""
+    choices = (each.removesuffix("[x]") for each in table.all if each.endswith("[x]"))
+    of_name = (c for c in choices if re.match(f"{c}[A-Z]", name))
+    return next(of_name, name)
 
 
 def _is_selected(name: str, table: ElementTable, presentation: Presentation) -> bool:

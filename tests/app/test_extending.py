@@ -14,10 +14,11 @@ from adapters.contract import (
     ReferenceCriterion,
     ResourceType,
 )
+from adapters.federated import Part
 from adapters.mapping.model import Constants
 from adapters.mapping.profile import load_profile
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from adapters.testing.harness import ids_of
+from adapters.testing.harness import ask, ids_of
 from adapters.testing.hospital import EDGES, PARIS
 from app.fhir.capability import capability_statement
 from app.fhir.resources import compiled, resource_schemas, value_field
@@ -61,6 +62,13 @@ def test_parser_and_adapter_answer_a_new_parameter(offer: Offer) -> None:
     matches = [row.id for row in EDGES.records() if getattr(row, "id", None)]
     found = ids_of(EDGES.model().search(replace(query, count=100)))
     assert 0 < len(found) < len(matches)
+
+
+@pytest.mark.usefixtures("offer")
+def test_a_reference_to_no_patient_reaches_every_source_of_a_group() -> None:
+    part = Part("pas", ENCOUNTER, EDGES.model(), prefix="a-", patients="b-")
+    assert part.can_match(ask(ReferenceCriterion("hospital", ("H2",))))
+    assert not part.can_match(ask(ReferenceCriterion("patient", ("a-1",))))
 
 
 def test_metadata_and_openapi_describe_a_new_parameter(offer: Offer) -> None:

@@ -272,7 +272,8 @@ DIALECT = Dialect(
     fold=_fold,
     exact=_exact,
     collated=_collated,
-    # IS NULL also finds dates of zeros, in columns that are NOT NULL.
+    # IS NULL also finds dates of zeros, in columns that are NOT NULL: such a row would be in
+    # both groups of a page (keyset.py), and come twice in a walk.
     is_null=lambda column: column.is_not_distinct_from(None),
     writes=dict.fromkeys(WHOLE, _digits),
     # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.

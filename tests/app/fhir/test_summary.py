@@ -80,6 +80,11 @@ def test_elements_never_hide_that_a_patient_is_merged_or_dead() -> None:
 def test_a_choice_is_named_without_its_type() -> None:
     assert "deceasedDateTime" in cut(MERGED, Presentation(elements=("deceased",)))
     assert "deceasedDateTime" in cut(MERGED, Presentation(Summary.TRUE))
+    twin = {**MERGED, "multipleBirthInteger": 2}
+    assert "multipleBirthInteger" in cut(
+        twin, Presentation(elements=("multipleBirth",))
+    )
+    assert "multipleBirthInteger" not in cut(twin, Presentation(Summary.TRUE))
 
 
 def test_a_narrative_is_what_text_keeps_and_data_drops() -> None:
