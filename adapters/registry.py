@@ -14,6 +14,7 @@ from adapters.contract import (
     Adapter,
     AdapterError,
     Capabilities,
+    Problem,
     ResourceCapabilities,
     ResourceType,
     SortKey,
@@ -150,10 +151,23 @@ def _call(mapping: SourceMapping, what: str, call: Callable[[], Loaded]) -> Load
     except (AdapterError, ImportError, SyntaxError) as error:
         raise _refusal(mapping, f"{what}: {error}") from error
     except Exception as error:
-        # Its text may hold the secrets that the class received.
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__} in {frame.filename}, line {frame.lineno}"
-        raise _refusal(mapping, f"{what}: {text}") from error
+        raise _refusal(mapping, f"{what}: {_described(error)}") from error
+
+
+def _described(error: Exception) -> str:
+    """Return type and place of an error: its text may hold secrets that a class received."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {frame.filename}, line {frame.lineno}"
+
+
+def problems_of(adapter: Adapter) -> tuple[Problem, ...]:
+    """Return what the check of an adapter reports; one that fails itself is a problem."""
+    try:
+        return tuple(adapter.check())
+    except AdapterError as error:
+        return (Problem(str(error)),)
+    except Exception as error:  # noqa: BLE001 - a custom adapter may raise anything
+        return (Problem(f"the check of the adapter failed: {_described(error)}"),)
 
 
 def _refusal(mapping: SourceMapping, text: str) -> MappingError:
@@ -194,7 +208,7 @@ def _differences(
                 text = (
                     f"'{name}' is listed, and the class does not offer it"
                     if name in listed
-                    else f"the class offers '{name}': list it under {key}, or ignore this"
-                    " left out"
+                    else f"the class offers '{name}': list it under {key}, or remove it"
+                    " from the capabilities"
                 )
                 yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)

@@ -606,6 +606,8 @@ class SourceMapping:
             for item in (item for items in section.items.values() for item in items):
                 decisive += [item.slot, item.rows, item.key]
                 decisive += [_decisive(f) for _, f in sorted(item.fields.items())]
+                if item.only_if:
+                    decisive += [item.only_if.column, sorted(item.only_if.values)]
         decisive += [(part.kind, part.mapping.fingerprint) for part in self.parts]
         return hashlib.sha256("\0".join(map(repr, decisive)).encode()).hexdigest()[:16]
 

@@ -31,7 +31,8 @@ from prometheus_client import (
     multiprocess,
 )
 
-from adapters.contract import Adapter, AdapterError
+from adapters.contract import Adapter
+from adapters.registry import problems_of
 from app.audit import FileSink, audit_file
 from app.config import AuditFailure, Settings
 from app.errors import UnavailableError
@@ -268,10 +269,7 @@ def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
 
 def check_source(adapter: Adapter) -> tuple[str, ...]:
     """Check that the source answers and still has what the mapping names."""
-    try:
-        texts = [problem.text for problem in adapter.check() if problem.serious]
-    except AdapterError as error:
-        texts = [str(error)]
+    texts = [problem.text for problem in problems_of(adapter) if problem.serious]
     # Where nobody answers, each section reports the same.
     return tuple(dict.fromkeys(texts))
 

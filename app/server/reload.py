@@ -30,6 +30,7 @@ from adapters.mapping.examples import example_lines
 from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping, open_kept
 from adapters.mapping.model import Reader, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
+from adapters.registry import problems_of
 from app.config import PREFIX, Settings, SettingsError
 from app.logging import configure_logs
 from app.tls import require_verified_tls
@@ -210,19 +211,12 @@ def check_mapping(settings: Settings, state: StateDirectory) -> None:
 def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
     """Return what the adapter reports, an outage if it does not answer in time."""
     hangs = Problem("The source does not answer.", outage=True)
-    results: list[Iterable[Problem]] = []
-
-    def check() -> None:
-        try:
-            results.append(tuple(adapter.check()))
-        except AdapterError as error:
-            results.append((Problem(str(error)),))
-
+    results: list[tuple[Problem, ...]] = []
     # Nobody waits for a daemon thread: a driver that hangs ends with the process.
-    thread = Thread(target=check, daemon=True)
+    thread = Thread(target=lambda: results.append(problems_of(adapter)), daemon=True)
     thread.start()
     thread.join(seconds)
-    return tuple(results[0]) if results else (hangs,)
+    return results[0] if results else (hangs,)
 
 
 def example_faults(
@@ -245,7 +239,8 @@ def can_serve(settings: Settings, state: StateDirectory) -> bool:
         origin, read = open_kept(state.mapping.read_bytes())
         mapping = load_mapping(state.mapping, os.environ)
         require_verified_tls(settings, mapping)
-    except (MappingError, OSError, SettingsError):
+    except (MappingError, OSError, SettingsError, ValueError, LookupError):
+        # A copy that a power failure left incomplete is none.
         return False
     return origin == settings.mapping and not example_faults(settings, origin, read)
 

@@ -56,7 +56,7 @@ from adapters.mapping.load import load_draft
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.slots import SECTIONS
-from adapters.mapping.values import as_text
+from adapters.mapping.values import text_or_none
 from app.cli.check import (
     FINE,
     CannotRunError,
@@ -458,9 +458,19 @@ def _test_of(tried: TriedRow) -> str:
     if file.of_source(section):
         test["source"] = file.names(section)[0]
     cells = zip(tried.row.columns, tried.row.cells, strict=True)
-    test["given"] = {name: as_text(cell) for name, cell in cells if cell is not None}
+    given = {name: _cell_text(cell) for name, cell in cells if cell is not None}
+    if None in given.values():
+        return ""
+    test["given"] = given
     test["expect"] = {k: v for k, v in resource.items() if k != "resourceType"}
     return _as_yaml(test)
+
+
+def _cell_text(cell: object) -> str | None:
+    if isinstance(cell, bytes):
+        # A BIT(1) comes as a byte.
+        return {b"\x00": "0", b"\x01": "1"}.get(cell)
+    return text_or_none(cell)
 
 
 def _as_yaml(entry: Mapping[str, object]) -> str:

@@ -172,7 +172,7 @@ def test_capabilities_that_fail_are_refused(place: Path) -> None:
     text += "    @property\n    def capabilities(self): return self.mapping.nothing\n"
     (place / "pas.py").write_text(text, "utf-8")
     (told,) = refusal(place)
-    assert "'pas:Pas' tells no capabilities: AttributeError in " in told
+    assert "'pas:Pas' has no capabilities: AttributeError in " in told
 
 
 FILES = {
@@ -182,8 +182,8 @@ FILES = {
     ),
     "a parameter that the file lacks": (
         *("[_id, date]", "[date]"),
-        "6:1: encounter.search: the class offers '_id': list it under search, or let it "
-        "be left out",
+        "6:1: encounter.search: the class offers '_id': list it under search, or "
+        "remove it from the capabilities",
     ),
     "a sort key that the class lacks": (
         *("sort: [date]", "sort: [date, _lastUpdated]"),
@@ -191,8 +191,8 @@ FILES = {
     ),
     "a sort key that the file lacks": (
         *("  sort: [date]\n", ""),
-        "6:1: encounter.sort: the class offers 'date': list it under sort, or let it be "
-        "left out",
+        "6:1: encounter.sort: the class offers 'date': list it under sort, or "
+        "remove it from the capabilities",
     ),
     "a section that the file lacks": (
         *("patient: {}\n", ""),

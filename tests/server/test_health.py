@@ -91,14 +91,23 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     adapter.close()
 
 
-def test_an_adapter_that_raises_is_a_problem_and_ends_no_check() -> None:
+@pytest.mark.parametrize(
+    "error", [SourceUnavailableError("The source does not answer."), KeyError("CANARY")]
+)
+def test_an_adapter_that_raises_is_a_problem_and_ends_no_check(
+    error: Exception,
+) -> None:
     class Raises:
         def check(self) -> NoReturn:
-            raise SourceUnavailableError("The source does not answer.")
+            raise error
 
     watch = Watch({"source": lambda: health.check_source(Raises())})  # type: ignore[arg-type]
     assert not watch.look()
-    assert watch.problems == {"source": ("The source does not answer.",)}
+    ((problem,),) = watch.problems.values()
+    assert problem
+    assert "CANARY" not in problem
+    (reported,) = source_problems(Raises(), 60)  # type: ignore[arg-type]
+    assert not reported.outage, "a mapping with such a class is refused"
 
 
 @pytest.mark.parametrize("part", ["redis", "mapping", "guard", "counts"])
@@ -327,5 +336,8 @@ def test_what_passes_is_kept_and_what_is_refused_is_not(
     assert not can_serve(replace(settings, mapping=tmp_path / "other.yaml"), state)
     # Identifiers of examples are for this machine alone.
     assert not can_serve(provider.settings(hospital), state)
+    for incomplete in (b"", b"{}"):
+        state.mapping.write_bytes(incomplete)
+        assert not can_serve(settings, state)
     state.mapping.unlink()
     assert not can_serve(settings, state)

@@ -39,6 +39,7 @@ def test_the_fingerprint_changes_with_what_a_walk_depends_on(
     assert fingerprint("from: changed,", "from: modified,") != whole.fingerprint
     assert fingerprint("from: ipp}", "from: ipp2}") != whole.fingerprint
     assert fingerprint("X: removed", "X: hidden") != whole.fingerprint
+    assert fingerprint('in: [VALI, "0"]', "in: [VALI]") != whole.fingerprint
 
 
 def test_problems_never_hold_the_url(tmp_path: Path) -> None:
