@@ -316,8 +316,8 @@ class Settings:
     )
     issuer: str = _setting(
         _word,
-        "The `iss` that access tokens must carry. Its metadata names the addresses of "
-        "the identity provider that no setting gives.",
+        "The `iss` that access tokens must carry. Its metadata supplies the addresses of "
+        "the identity provider that are not set.",
         _REQUIRED,
     )
     audience: str = _setting(
@@ -329,8 +329,8 @@ class Settings:
     )
     key_set_url: str | None = _setting(
         _web_url,
-        "Where the identity provider publishes its keys (JWKS). Default: what the "
-        "metadata of the issuer names, unless all tokens are introspected.",
+        "Where the identity provider publishes its keys (JWKS). Default: from the "
+        "metadata of the issuer, unless all tokens are introspected.",
     )
     key_set_seconds: int = _setting(
         _whole(10, 86400),
@@ -345,13 +345,13 @@ class Settings:
     )
     introspection_url: str | None = _setting(
         _web_url,
-        "Where opaque tokens are introspected (RFC 7662). Default: what the metadata of "
-        "the issuer names, where a client id is set.",
+        "Where opaque tokens are introspected (RFC 7662). Default: from the metadata of "
+        "the issuer, if a client id is set.",
     )
     introspection_client_id: str | None = _setting(
         _word,
-        "The client id of the service at the introspection endpoint. With it opaque "
-        "tokens are introspected.",
+        "The client id of the service at the introspection endpoint. It enables "
+        "introspection of opaque tokens.",
     )
     introspection_client_secret: str | None = _setting(
         _word,
@@ -373,7 +373,7 @@ class Settings:
         DEFAULT_SCOPES,
     )
     open_metadata: bool = _setting(
-        _flag, "Whether `/metadata` is answered without a token.", "true"
+        _flag, "Whether `/metadata` and `/openapi.json` need no token.", "true"
     )
     mapping: Path = _setting(
         _readable_file, "The mapping file of the hospital system.", _REQUIRED
@@ -383,7 +383,7 @@ class Settings:
     )
     seal_keys: tuple[str, ...] = _setting(
         _fernet_keys,
-        "What encrypts stored searches: the first key encrypts, all of them decrypt.",
+        "The keys of stored searches: the first one encrypts, all of them decrypt.",
         _REQUIRED,
         secret=True,
     )
@@ -462,12 +462,11 @@ class Settings:
     bind: str = _setting(_address, "Where the service listens.", "127.0.0.1:8000")
     operations_bind: str | None = _setting(
         _address,
-        "Where `/live`, `/ready` and `/metrics` are answered; nowhere if it is not "
-        "set.",
+        "The address of `/live`, `/ready` and `/metrics`. Without it they are off.",
     )
     explorer_bind: str | None = _setting(
         _address,
-        "Where the explorer listens, the pages for people; nowhere if it is not set.",
+        "The address of the explorer, the pages for people. Without it they are off.",
     )
     explorer_url: str | None = _setting(
         _web_url,
@@ -486,27 +485,29 @@ class Settings:
     )
     explorer_scope: str = _setting(
         _kind("text", "scopes, separated by blanks")(str.strip),
-        "The scopes that a person asks for when logging in to the explorer.",
+        "The scopes that the login to the explorer requests.",
         "openid PATIENT_GAM_SEARCH",
     )
     explorer_integrator_scope: str = _setting(
         _word,
-        "The scope that shows what was sent to the hospital system, and from where each "
-        "element came.",
+        "The scope of people who may see what was sent to the hospital system, and the "
+        "origin of each element.",
         "INTEGRATOR",
     )
     explorer_idle_minutes: int = _setting(
-        _whole(1, 1440), "After how long without use a person is logged out.", "15"
+        _whole(1, 1440),
+        "How long a person may be inactive before being logged out.",
+        "15",
     )
     explorer_reason: bool = _setting(
         _flag,
-        "Whether a person gives a reason before the first search; audit events contain it.",
+        "Whether a person must give a reason before the first search, for the audit.",
         "false",
     )
     state_directory: Path | None = _setting(
         _directory,
-        "Where the last mapping that passed its check is stored, for workers and "
-        "restarts. Default: the `StateDirectory` of systemd, else a temporary one.",
+        "Where the last mapping that passed its check and the provider's public keys are "
+        "stored. Default: the `StateDirectory` of systemd, else a temporary one.",
     )
     watch_seconds: int = _setting(
         _whole(5, 3600), "How often everything that `/ready` reports is checked.", "60"

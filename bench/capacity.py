@@ -26,7 +26,7 @@ MOST_CONNECTIONS = 64
 
 _COST = """\
 CPU is {small} ms for a page of 10 stays and {large} ms for a page of 100 with its total, through
-gunicorn, with signed tokens ([the bench's report](../bench/report.md) says on what machine). So
+gunicorn, with signed tokens ([the bench's report](../bench/report.md) names the machine). So
 one core answers about {rate:.0f} small requests a second at six tenths of its time. As workers ×
 threads, `source.connections`, connections at the database:
 

@@ -34,10 +34,11 @@ Written by `make bench`. Every contender answers the same requests on the same P
 {stays:,} stays, with the same token. Their answers were compared first (ids, totals, states, times,
 units) and validated against the STU3 schema. {rounds} rounds after a warm-up, in turn, {seconds} s
 each, {connections} connections; one failed request makes a run invalid. CPU is what the operating
-system counts for all processes of a contender, the database's apart. All Flask contenders run on
-stock gunicorn (`gthread`) with {workers} processes of {threads} threads. Ratios are medians of the
-ratios within a round. Absolute figures depend on the machine; ratios travel better.
-[stages.md](stages.md) says where the CPU of a request goes.
+system counts for all processes of a contender; that of the database is separate. All Flask
+contenders run on stock gunicorn (`gthread`) with {workers} processes of {threads} threads.
+Ratios are medians of the ratios within a round. Absolute figures depend on the machine,
+ratios less so.
+[stages.md](stages.md) shows where the CPU of a request goes.
 
 - `floor`: bare Flask with constant bodies.
 - `handwritten`: the plain view, written for this one hospital: psycopg, a dict literal, orjson;

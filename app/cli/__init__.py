@@ -100,7 +100,7 @@ def serve_command() -> NoReturn:
     """Start the service under gunicorn.
 
     Environment variables named ENCOUNTERS_… configure it; docs/operators.md lists them.
-    Settings and mapping are checked first. If one is invalid, nothing starts.
+    It checks settings and mapping first, and refuses to start if one is invalid.
     """
     from app.server.reload import serve
 
@@ -125,7 +125,7 @@ def settings_command(**options: Any) -> int:
 @click.option(
     "--conformance",
     is_flag=True,
-    help="Instead, prove the CapabilityStatement against the running service, and write "
+    help="Instead, test the CapabilityStatement against the running service, and write "
     "conformance.json and conformance.html.",
 )
 @click.option("--token-file", type=_PATH, help="With --conformance: an access token.")
@@ -154,8 +154,8 @@ def doctor_command(**options: Any) -> int:
 def openapi_command(**options: Any) -> int:
     """Print the OpenAPI description of this deployment, for client generators.
 
-    ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL say which deployment, and
-    ENCOUNTERS_TOKEN_URL where its tokens come from. Neither database nor token is needed.
+    ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL name the deployment, ENCOUNTERS_TOKEN_URL
+    its token address. The command needs no database and no token.
     """
     return _run_tool("openapi", options)
 
@@ -167,7 +167,7 @@ def openapi_command(**options: Any) -> int:
 def kit_command(**options: Any) -> int:
     """Write requests to try on this deployment: Bruno, .http and OpenAPI.
 
-    It reads the settings that `encounters openapi` reads. No file has a secret.
+    It reads the same settings as `encounters openapi`. No file contains a secret.
     """
     return _run_tool("kit", options)
 
@@ -238,15 +238,15 @@ def _place(command: Function) -> Function:
     group = click.option(
         "--group",
         default="",
-        help="a or b: what the service offers this group, with a hospital like the group's. "
-        "Default: everything.",
+        help="The demo of a hospital group, a or b, with its reduced features. "
+        "Default: the demo with all features.",
     )
     directory = click.option(
         "--directory",
         type=_PATH,
         default=DEFAULT_DIRECTORY,
         show_default=True,
-        help="Where the demo keeps its data.",
+        help="The directory of the demo's data.",
     )
     return group(directory(command))
 
@@ -257,8 +257,8 @@ def _place(command: Function) -> Function:
     type=click.IntRange(1, HIGHEST_PORT),
     default=DEFAULT_PORT,
     show_default=True,
-    help="Where the service listens. The token server uses the next port, the hospital "
-    "of group A the one after it, the explorer the one after that.",
+    help="The port of the service. The token server uses the next port, the hospital of "
+    "group A the one after it, the explorer the one after that.",
 )
 @click.option(
     "--stays",
@@ -285,8 +285,7 @@ def demo_command(
 ) -> int:
     """Start the service on this machine with an invented hospital, Redis and tokens.
 
-    Ctrl-C stops everything. The data are kept in one directory and used again by the
-    next start.
+    Ctrl-C stops everything. The next start uses the same data.
     """
     from demo import stack
     from demo.state import DemoError, deployment

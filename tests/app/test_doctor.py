@@ -167,7 +167,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
                 break
     assert status == 1
     found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
-    page = section(OPERATORS.read_text("utf-8"), "Looking at a deployment")
+    page = section(OPERATORS.read_text("utf-8"), "Check a deployment")
     documented = {n for row in table(page, "Check") for n in row[0].split(", ")}
     assert set(found) == documented - {"one for each", "introspection", "explorer"}
     assert set(found["redis"][0]) == {"text", "severity", "remedy"}

@@ -74,7 +74,7 @@ def test_commands_can_be_typed(entry: str) -> None:
 
 
 def test_checks_that_it_names_are_those_of_the_doctor() -> None:
-    rows = table(section(PAGE, "Looking at a deployment"), "Check")
+    rows = table(section(PAGE, "Check a deployment"), "Check")
     told = {name for row in rows for name in row[0].split(", ")}
     assert set(re.findall(r"check `([a-z ]+)`", " ".join(RUNBOOK.split()))) <= told
 
