@@ -1,8 +1,7 @@
-"""Broken mapping files, and where a person mends each of them.
+"""Broken mapping files, and what `encounters mapping check` prints of them.
 
-bad.yaml has them all. A file is a `text`, or one of the `bases` changed by a `diff` ("---"
-between two places). `mend` names the lines to mend, of this file or as file:line of another:
-the first if it says nothing. said.txt is what `encounters mapping check` prints of them all.
+bad.yaml has the files: a `text`, or one of the `bases` changed by a `diff` ("---" between two
+places). said.txt is what is printed: each line that a person has to mend, and no other.
 """
 
 import contextlib
@@ -55,12 +54,6 @@ def checked(*options: str) -> dict[str, str]:
             assert main(["mapping", "check", *options, f"{name}.yaml"]) == 1, name
         printed[name] = out.getvalue()
     return printed
-
-
-def to_mend(name: str) -> set[str]:
-    """Return file:line of each line to mend."""
-    named = str(FILES[name].get("mend", 1)).split(", ")
-    return {each if ":" in each else f"{name}.yaml:{each}" for each in named}
 
 
 def as_an_editor_reads(file: Path) -> Any:
