@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from werkzeug.datastructures import Headers
 from werkzeug.test import Client
 
 from adapters.contract import EncounterRecord, SourceDataError
@@ -27,12 +26,10 @@ from demo.http import (
     SESSION_HEADER,
     USER,
     Access,
-    HospitalFileError,
     Pas,
     application,
     hospital,
     read_folder,
-    read_hospital,
 )
 from demo.people import Row
 from tests.hospital_http import SECRETS, serving
@@ -93,21 +90,6 @@ def test_group_a_reads_all_stays_the_newest_first(rows: list[Row], pas: Pas) -> 
 
 
 # Sessions
-
-
-def test_a_session_needs_user_and_password() -> None:
-    access = Access(KEY, 60)
-    for login in ((USER, "other"), (None, KEY), (USER, None)):
-        assert access.log_in(*login) is None
-    assert Access(KEY).log_in(USER, KEY) is None
-    token = access.log_in(USER, KEY)
-    assert token is not None
-    assert access.allows(Headers({SESSION_HEADER: token}))
-    for headers in ({SESSION_HEADER: "other"}, {}, {KEY_HEADER: KEY}):
-        assert not access.allows(Headers(headers))
-    expired = Access(KEY, 0)
-    token = expired.log_in(USER, KEY) or ""
-    assert not expired.allows(Headers({SESSION_HEADER: token}))
 
 
 def test_key_and_login_are_needed(pas: Pas, tmp_path: Path) -> None:
@@ -180,29 +162,18 @@ def test_each_hospital_is_below_its_name(tmp_path: Path, client: Client) -> None
     assert client.get("/north/sejours?nb=1").status_code == 401
 
 
-def test_a_file_that_changes_is_read_again(tmp_path: Path, client: Client) -> None:
+def test_a_file_is_read_again_and_what_is_no_hospital_is_503(
+    tmp_path: Path, client: Client
+) -> None:
     for number in (0, 1, 2):
         _write(tmp_path, "now", {"sejours": [{"id": number}]})
         (row,) = _get(client, "/now/sejours?nb=9")["resultats"]
         assert row["id"] == number
+    for content in ([], {"lits": []}, {"sejours": [{}]}, {"sejours": [7]}):
+        _write(tmp_path, "now", content)
+        _get(client, "/now/sejours?nb=9", 503)
     (tmp_path / "now.json").unlink()
     _get(client, "/now/sejours?nb=9", 404)
-
-
-def test_a_file_that_is_no_hospital_is_503(tmp_path: Path, client: Client) -> None:
-    for text in (
-        "{",
-        "[]",
-        '{"lits": []}',
-        '{"sejours": [{}]}',
-        '{"sejours": [7]}',
-        '{"sejours": 7}',
-        '{"sejours": [{"id": 1, "maj": "2024-01-01"}]}',
-    ):
-        with pytest.raises(HospitalFileError):
-            read_hospital(text.encode())
-        (tmp_path / "bad.json").write_text(text)
-        _get(client, "/bad/sejours?nb=1", 503)
 
 
 # As a process
