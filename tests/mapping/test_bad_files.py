@@ -30,7 +30,8 @@ BEYOND_JSON_SCHEMA = {
     "two places of the file speak of each other": """
         code-table-not-there code-table-not-used
         code-that-fhir-lacks format-that-does-not-sort
-        format-without-time-of-day hidden-class http-bounds-in-one-parameter
+        format-without-time-of-day hidden-class http-bound-without-a-zone
+        http-bounds-in-one-parameter
         http-nulls-first-without-a-bound http-parameter-twice http-path-into-a-value
         patient-always-the-same reference-without-source searched-and-not-mapped
         searched-and-not-covered

@@ -132,6 +132,8 @@ def listening(
         profile=OFFERS[name],
         BASE_URL=deployment.base_url,
         KEY_SET_URL=f"http://{HOST}:{deployment.port}/keys",
+        # It answers for the provider itself, however busy this machine is.
+        IDENTITY_TIMEOUT_SECONDS="30",
         PLAIN_HTTP="loopback",
     )
     deployment.app = served.app

@@ -159,6 +159,17 @@ REPORTS = {
         "3:30 3:43", "'patient.ip'|'patient.ipp'|'uf'"),
     "null in an HTTP row": (
         GROUP_A, f"  - name: t\n    given: {{id: 1, uf: null}}{AT}: {{id: 1}}", "3:24", "null"),
+    "refused otherwise": (DEMO, f"{SEARCH}{{status: done}}{AT}_refused: sorry", "5:5",
+                          "'sorry'|'done'"),
+    "no request": (DEMO, f"{SEARCH}{{}}{AT}_request: {{path: /x}}", "5:5", "expect_found"),
+    "one row for a search": (
+        DEMO, f"  - name: t\n    given: {{sejour_id: 1}}\n    search: {{}}{AT}_found: []", "3:12",
+        "a list of rows"),
+    "no source": (GNU_HEALTH, f"  - name: t\n    given: {{id: 1}}{AT}: {{id: 1}}", "2:5",
+                  "inp- or app- or eva-"),
+    "list in an HTTP row": (
+        GROUP_A, f"  - name: t\n    given: {{id: 1, patient: [{{ipp: 42}}]}}{AT}: {{id: 1}}",
+        "3:12", "'ipp'"),
 }  # fmt: skip
 
 
