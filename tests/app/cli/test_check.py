@@ -223,7 +223,10 @@ def test_what_a_file_leaves_open_is_a_warning_for_its_source(
     severities = [f["severity"] for f in checked(question, capsys) if not f["element"]]
     assert severities == ["warning", "warning"]
     # It cannot be accepted either.
-    file = accepting(tmp_path, '"E…"', "identifiers of examples … nobody's …", system)
+    (example,) = [
+        f for f in checked(written(tmp_path, system), capsys) if not f["element"]
+    ]
+    file = accepting(tmp_path, '"… ← …"', example["text"], system)
     severities = [f["severity"] for f in checked(file, capsys) if not f["element"]]
     assert severities == ["warning"]
 
