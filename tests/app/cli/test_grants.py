@@ -177,6 +177,8 @@ def test_every_table_that_a_select_reads_is_named_once(
         sources = mapping("grants", "--json", file).told["sources"]
         assert sources == {"Several tables": statements}
     monkeypatch.setenv("PAS_URL", "postgresql://h/db")
+    printed = mapping("grants", file, "--schema", "clinic").out
+    assert 'GRANT SELECT ON clinic."Odd Names" TO encounters;' in printed
     file.write_text(SELECTS.replace("JOIN", "JOIN ((", 1), "utf-8")
     refused = mapping("grants", file)
     assert refused.status == 2
