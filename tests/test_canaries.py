@@ -24,17 +24,14 @@ HEADERS = {
 }
 
 
-@pytest.mark.parametrize("canary", CANARIES)
-def test_a_canary_of_our_own_lines_is_found(
-    canary_watch: CanaryWatch, canary: str
-) -> None:
-    data = {"data": {"name": canary.upper()}}
-    logging.getLogger("app.views").info("seen", extra=data)
-    logging.getLogger("adapters.sql.adapter").warning("seen %s", canary)
-    assert len(canary_watch.taken()) == 2
-
-
-def test_what_the_service_would_not_write_is_none(canary_watch: CanaryWatch) -> None:
+def test_a_canary_of_our_own_lines_is_found(canary_watch: CanaryWatch) -> None:
+    for canary in CANARIES:
+        assert canary in repr(EDGES)
+        data = {"data": {"name": canary.upper()}}
+        logging.getLogger("app.views").info("seen", extra=data)
+        logging.getLogger("adapters.sql.adapter").warning("seen %s", canary)
+        assert len(canary_watch.taken()) == 2
+    # What the service would not write is none.
     logging.getLogger("urllib3").warning("asked for %s", CANARIES[0])
     try:
         raise ValueError(CANARIES[0])
@@ -43,40 +40,29 @@ def test_what_the_service_would_not_write_is_none(canary_watch: CanaryWatch) -> 
     assert canary_watch.taken() == []
 
 
-@pytest.mark.parametrize("canary", CANARIES)
-def test_a_canary_in_a_label_is_found(canary: str) -> None:
+def test_a_canary_in_a_label_is_found() -> None:
     registry = CollectorRegistry()
     counter = Counter("seen", "What was seen.", ("what",), registry=registry)
     counter.labels("nobody").inc()
     assert canaries_counted(registry) == []
-    counter.labels(canary.upper()).inc()
-    assert canary.lower() in canaries_counted(registry)
+    for canary in CANARIES:
+        counter.labels(canary.upper()).inc()
+        assert canary.lower() in canaries_counted(registry)
 
 
-@pytest.mark.parametrize("canary", CANARIES)
-def test_a_canary_in_a_span_is_found(canary: str) -> None:
-    with pytest.raises(AssertionError):
-        _trace(canary)
-
-
-def _trace(told: str) -> None:
-    with collecting() as collector:
+def test_a_canary_in_a_span_is_found() -> None:
+    with pytest.raises(AssertionError), collecting() as collector:  # noqa: PT012
         sender = BatchSpanProcessor(OTLPSpanExporter(f"{collector.address}/v1/traces"))
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(sender)
-        span = provider.get_tracer("test").start_span("read", attributes={"id": told})
-        span.end()
+        tracer = provider.get_tracer("test")
+        tracer.start_span("read", attributes={"id": CANARIES[0]}).end()
         provider.shutdown()
 
 
-@pytest.mark.parametrize("canary", CANARIES)
-def test_a_canary_in_an_error_is_found(canary: str) -> None:
+def test_a_canary_in_an_error_is_found() -> None:
     path = "/fhir/v3/Patient/1"
     check_answer("GET", path, 404, HEADERS, OUTCOME % b"None.")
-    with pytest.raises(InvalidBodyError, match="canary"):
-        check_answer("GET", path, 404, HEADERS, OUTCOME % canary.encode())
-
-
-@pytest.mark.parametrize("canary", CANARIES)
-def test_every_canary_is_in_the_hospital(canary: str) -> None:
-    assert canary in repr(EDGES)
+    for canary in CANARIES:
+        with pytest.raises(InvalidBodyError, match="canary"):
+            check_answer("GET", path, 404, HEADERS, OUTCOME % canary.encode())

@@ -21,22 +21,34 @@ LOCKS = [
     str(ROOT / f"requirements{part}.lock")
     for part in ("", "-tracing", "-test")
 ]
+HASH = "    --hash=sha256:"
+Capture = pytest.CaptureFixture[str]
 
 
-look_up: Callable[..., int] = runpy.run_path(str(ROOT / ".ci" / "osv.py"))["main"]
-
-
-def main_of(script: str) -> Callable[[Any], int]:
-    found: Callable[[Any], int] = runpy.run_path(str(ROOT / ".ci" / script))["main"]
+def main_of(script: str) -> Callable[..., int]:
+    found: Callable[..., int] = runpy.run_path(str(ROOT / ".ci" / script))["main"]
     return found
 
 
 check_licences, tell_weaknesses = main_of("licences.py"), main_of("weaknesses.py")
+look_up = main_of("osv.py")
 
 
-def test_the_licence_of_every_locked_package_is_allowed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def locked(file: Path, *packages: str) -> Path:
+    hashes = f"{HASH}{'a' * 64} \\\n{HASH}{'b' * 64}"
+    file.write_text("".join(f"{each} \\\n{hashes}\n" for each in packages))
+    return file
+
+
+def distribution(folder: Path, name: str, version: str, *lines: str) -> None:
+    """Write what an installed package says of itself."""
+    place = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    place.mkdir(parents=True, exist_ok=True)
+    head = f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n"
+    (place / "METADATA").write_text(head + "".join(f"{line}\n" for line in lines))
+
+
+def test_the_licence_of_every_locked_package_is_allowed(capsys: Capture) -> None:
     status, said = check_licences(LOCKS), capsys.readouterr().out
     assert status == 0, said
     assert "flask" in said
@@ -57,17 +69,13 @@ def test_the_licence_of_every_locked_package_is_allowed(
 def test_another_licence_is_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     licence: str,
     fault: str,
 ) -> None:
-    package = tmp_path / "made_up-1.0.dist-info"
-    package.mkdir()
-    told = f"Metadata-Version: 2.4\nName: made-up\nVersion: 1.0\n{licence}\n"
-    (package / "METADATA").write_text(told)
+    distribution(tmp_path, "made-up", "1.0", licence)
     monkeypatch.syspath_prepend(tmp_path)
-    lock = tmp_path / "requirements.lock"
-    lock.write_text("made-up==1.0 \\\n    --hash=sha256:0\n")
+    lock = locked(tmp_path / "requirements.lock", "made-up==1.0")
     assert check_licences([str(lock)]) == bool(fault)
     assert fault in capsys.readouterr().out
 
@@ -80,30 +88,25 @@ WEAK = package(vulns=[{"id": "PYSEC-1", "fix_versions": ["1.1"]}])
 SKIPPED = {"name": "unknown", "skip_reason": "not found"}
 
 
-@pytest.mark.parametrize(
-    ("packages", "status", "said"),
-    [
-        ([package()], 0, "1 packages asked about, 0 have some"),
-        ([package(), WEAK], 1, "made-up 1.0: PYSEC-1, mended in: 1.1"),
-        ([WEAK, SKIPPED], 1, "UNKNOWN: the database told nothing of unknown"),
-        ([package(), SKIPPED], 3, "UNKNOWN: the database told nothing of unknown"),
-        ([], 3, "UNKNOWN: the database told nothing of any"),
-        (None, 3, "UNKNOWN: the database told nothing of any"),
-    ],
-    ids=["none", "one", "one and unknown", "unknown", "empty", "away"],
-)
+NOTHING = "UNKNOWN: the database told nothing of"
+
+
 def test_what_could_not_be_asked_about_is_not_fine(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    packages: list[Any] | None,
-    status: int,
-    said: str,
+    tmp_path: Path, capsys: Capture
 ) -> None:
     answer = tmp_path / "answer"
-    told = "" if packages is None else json.dumps({"dependencies": packages})
-    answer.write_text(told)
-    assert tell_weaknesses(answer) == status
-    assert said in capsys.readouterr().out
+    for packages, status, said in (
+        ([package()], 0, "1 packages asked about, 0 have some"),
+        ([package(), WEAK], 1, "made-up 1.0: PYSEC-1, mended in: 1.1"),
+        ([WEAK, SKIPPED], 1, f"{NOTHING} unknown"),
+        ([package(), SKIPPED], 3, f"{NOTHING} unknown"),
+        ([], 3, f"{NOTHING} any"),
+        (None, 3, f"{NOTHING} any"),
+    ):
+        told = "" if packages is None else json.dumps({"dependencies": packages})
+        answer.write_text(told)
+        assert tell_weaknesses(answer) == status
+        assert said in capsys.readouterr().out
 
 
 # ---- an export of the OSV database
@@ -132,9 +135,15 @@ def affected(*events: dict[str, str], **more: Any) -> dict[str, Any]:
 FROM_THE_FIRST = {"introduced": "0"}
 
 
-@pytest.mark.parametrize(
-    ("record", "weak"),
-    [
+NPM, OTHER = {"ecosystem": "npm", "name": "x"}, {"ecosystem": "PyPI", "name": "x"}
+WITHDRAWN = {"withdrawn": "2024-01-01T00:00:00Z"}
+
+
+def test_a_weakness_concerns_the_versions_of_its_ranges(tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    lock = locked(tmp_path / "requirements.lock", "Made-Up==1.9")
+    other = affected(FROM_THE_FIRST, package=OTHER)
+    for record, weak in (
         (affected(FROM_THE_FIRST), True),
         (affected(FROM_THE_FIRST, {"fixed": "1.10"}), True),
         (affected(FROM_THE_FIRST, {"fixed": "1.9"}), False),
@@ -145,60 +154,39 @@ FROM_THE_FIRST = {"introduced": "0"}
         (affected({"fixed": "1.2"}, {"introduced": "1.9"}, FROM_THE_FIRST), True),
         (affected({"introduced": "unreadable"}), True),
         (affected({"introduced": "2"}, versions=["1.9"]), True),
-        (affected(FROM_THE_FIRST) | {"withdrawn": "2024-01-01T00:00:00Z"}, False),
-        (affected(FROM_THE_FIRST, package={"ecosystem": "npm", "name": "x"}), False),
-        (affected(FROM_THE_FIRST, package={"ecosystem": "PyPI", "name": "x"}), False),
-    ],
-)
-def test_a_weakness_concerns_the_versions_of_its_ranges(
-    tmp_path: Path, record: dict[str, Any], weak: bool
+        (affected(FROM_THE_FIRST) | WITHDRAWN, False),
+        (affected(FROM_THE_FIRST, package=NPM), False),
+    ):
+        file = exported(tmp_path / "all.zip", record, other)
+        assert look_up(file, answer, [lock]) == 0
+        assert tell_weaknesses(answer) == int(weak), record
+
+
+def test_the_age_of_the_database_is_told_and_what_is_none_is_unknown(
+    tmp_path: Path, capsys: Capture
 ) -> None:
-    lock, answer = tmp_path / "requirements.lock", tmp_path / "answer"
-    lock.write_text("Made-Up==1.9 \\\n    --hash=sha256:0\n")
-    other = affected(FROM_THE_FIRST, package={"ecosystem": "PyPI", "name": "other"})
-    file = exported(tmp_path / "all.zip", record, other)
-    assert look_up(file, answer, [lock]) == 0
-    assert tell_weaknesses(answer) == int(weak)
-
-
-@pytest.mark.parametrize(
-    ("days", "status"), [(0, 0), (30, 0), (31, 3)], ids=["today", "a month", "older"]
-)
-def test_the_age_of_the_database_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], days: int, status: int
-) -> None:
-    record = affected({"introduced": "2"})
-    file = exported(tmp_path / "all.zip", record, record, days=days)
-    lock = tmp_path / "requirements.lock"
-    lock.write_text("made-up==1.0 \\\n    --hash=sha256:0\n")
-    assert look_up(file, tmp_path / "answer", [lock]) == status
-    said = capsys.readouterr().out
-    assert "2 records" in said
-    assert f" {days} days old" in said
-
-
-@pytest.mark.parametrize("content", [None, b"no archive", b"of npm"])
-def test_what_is_no_export_is_unknown(tmp_path: Path, content: bytes | None) -> None:
     file, answer = tmp_path / "all.zip", tmp_path / "answer"
-    answer.touch()
-    if content == b"of npm":
-        npm = {"ecosystem": "npm", "name": "made-up"}
-        exported(file, affected(FROM_THE_FIRST, package=npm))
-    elif content is not None:
-        file.write_bytes(content)
-    assert look_up(file, answer, []) == 3
-    assert tell_weaknesses(answer) == 3
+    lock = locked(tmp_path / "requirements.lock", "made-up==1.0")
+    record = affected({"introduced": "2"})
+    for days, status in ((0, 0), (30, 0), (31, 3)):
+        exported(file, record, record, days=days)
+        assert look_up(file, answer, [lock]) == status
+        said = capsys.readouterr().out
+        assert "2 records" in said
+        assert f" {days} days old" in said
+    for content in (None, b"no archive", b""):
+        file.unlink()
+        if content:
+            file.write_bytes(content)
+        elif content is not None:
+            exported(file, affected(FROM_THE_FIRST, package=NPM))
+        answer.write_text("")
+        assert look_up(file, answer, []) == 3
+        assert tell_weaknesses(answer) == 3
+        file.touch()
 
 
 # ---- bills of materials
-
-
-def distribution(folder: Path, name: str, version: str, *lines: str) -> None:
-    """Write what an installed package says of itself."""
-    place = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    place.mkdir(parents=True)
-    head = f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n"
-    (place / "METADATA").write_text(head + "".join(f"{line}\n" for line in lines))
 
 
 def bill(out: Path, *arguments: object, status: int = 0, path: str = "") -> Any:
@@ -225,37 +213,20 @@ def by_purl(bom: Any) -> dict[str, Any]:
     return {component["purl"]: component for component in bom["components"]}
 
 
-@pytest.fixture
-def made_up_wheel(tmp_path: Path) -> Path:
-    """Return a wheel that requires three packages, of which two are installed."""
-    content = tmp_path / "content"
+def test_the_bill_of_a_wheel_names_what_is_locked(tmp_path: Path) -> None:
+    content, site = tmp_path / "content", tmp_path / "site"
     distribution(
         *(content, "encounters", "1.0", "License-Expression: Apache-2.0"),
         *("Requires-Dist: made-up>=1", "Requires-Dist: second; extra == 'more'"),
     )
-    file = tmp_path / "encounters-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(file, "w") as archive:
+    wheel = tmp_path / "encounters-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
         for part in content.rglob("METADATA"):
             archive.write(part, part.relative_to(content))
-    site = tmp_path / "site"
     distribution(site, "made-up", "1.0", "License: BSD License", "Requires-Dist: x")
     distribution(site, "second", "2.0", "License-Expression: MIT OR Apache-2.0")
-    return file
-
-
-def locked(file: Path, *packages: str) -> Path:
-    hashes = "    --hash=sha256:" + "a" * 64 + " \\\n    --hash=sha256:" + "b" * 64
-    file.write_text("".join(f"{each} \\\n{hashes}\n" for each in packages))
-    return file
-
-
-def test_the_bill_of_a_wheel_names_what_is_locked(
-    tmp_path: Path, made_up_wheel: Path
-) -> None:
     lock = locked(tmp_path / "requirements.lock", "made-up==1.1", "second==2.0")
-    arguments = ("wheel", made_up_wheel, lock)
-    site = str(tmp_path / "site")
-    bom = bill(tmp_path / "bom.json", *arguments, path=site)
+    bom = bill(tmp_path / "bom.json", "wheel", wheel, lock, path=str(site))
     ours = bom["metadata"]["component"]
     assert (ours["purl"], licences_in(ours)) == (
         *("pkg:pypi/encounters@1.0", ["Apache-2.0"]),
@@ -270,14 +241,11 @@ def test_the_bill_of_a_wheel_names_what_is_locked(
     assert hashes == {"a" * 64, "b" * 64}
     (direct,) = [d for d in bom["dependencies"] if d["ref"] == ours["bom-ref"]]
     assert set(direct["dependsOn"]) == set(packages)
-    assert bill(tmp_path / "again.json", *arguments, path=site) == bom
-
-
-def test_a_package_without_a_licence_is_told(
-    tmp_path: Path, made_up_wheel: Path
-) -> None:
-    lock = locked(tmp_path / "requirements.lock", "not-installed==3.0")
-    bom = bill(tmp_path / "bom.json", "wheel", made_up_wheel, lock, status=1)
+    again = bill(tmp_path / "again.json", "wheel", wheel, lock, path=str(site))
+    assert again == bom
+    # A package without a licence is told.
+    locked(lock, "not-installed==3.0")
+    bom = bill(tmp_path / "bom.json", "wheel", wheel, lock, status=1)
     (component,) = bom["components"]
     assert component["properties"] == [{"name": "licence", "value": "unknown"}]
 

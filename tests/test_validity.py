@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,21 +28,14 @@ BODIES: tuple[Callable[[], Body], ...] = (
 )
 
 
-@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
-def test_what_the_service_writes_passes(body: Callable[[], Body]) -> None:
-    validate(body())
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_official_examples_pass(path: Path) -> None:
-    assert fhir_faults(json.loads(path.read_text())) == []
-
-
-def test_there_are_examples_of_every_type() -> None:
+def test_official_examples_of_every_type_pass_and_what_the_service_writes() -> None:
+    for body in BODIES:
+        validate(body())
+    for path in EXAMPLES:
+        assert fhir_faults(json.loads(path.read_text())) == [], path
     types = {path.stem.partition("-")[0] for path in EXAMPLES}
-    assert types == {
-        *("bundle", "capabilitystatement", "encounter", "operationoutcome"),
-        *("organization", "patient"),
+    assert types == {body.__name__ for body in BODIES} - {"outcome", "capability"} | {
+        *("capabilitystatement", "operationoutcome"),
     }
 
 
@@ -54,52 +46,32 @@ BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
     (encounter, "status", "open", "is not one of"),
     (encounter, "class", [{"code": "IMP"}], "is not of type 'object'"),
     (encounter, "id", "a_b", "does not match"),
-    (encounter, "id", "é", "does not match"),
     (encounter, "meta.lastUpdated", "2024-03-31", "does not match"),
-    (encounter, "period", "2024-03-30", "is not of type 'object'"),
-    (encounter, "period.start", "2024-03-30T08:15", "does not match"),
-    (encounter, "period.start", "2024-03-30T08:15:00", "does not match"),
     (encounter, "identifier.0.value", 42, "is not of type 'string'"),
-    (encounter, "identifier", {"value": "42"}, "is not of type 'array'"),
-    (encounter, "serviceType", {"text": "x"}, "Additional properties"),
-    (encounter, "reasonCode", [{"text": "x"}], "Additional properties"),
-    (encounter, "basedOn", [{"reference": "X/1"}], "Additional properties"),
-    (encounter, "subject.type", "Patient", "Additional properties"),
     (encounter, "meta.source", "x", "Additional properties"),
     (patient, "birthDate", "31/12/1999", "does not match"),
-    (patient, "active", "false", "is not of type 'boolean'"),
     (patient, "link.0.other", None, "is a required property"),
     (outcome, "issue", None, "is a required property"),
-    (outcome, "issue.0.code", None, "is a required property"),
-    (outcome, "issue.0.text", "x", "Additional properties"),
     (bundle, "total", -1, "does not match|less than the minimum"),
-    (bundle, "link.0.url", None, "is a required property"),
     (bundle, "entry.0.resource.status", "open", "is not one of"),
     (bundle, "entry.1.resource.issue.0.code", "deleted", "is not one of"),
     (capability, "acceptUnknown", None, "is a required property"),
     (capability, "rest.0.resource.0.interaction.0.code", "search", "is not one of"),
     (capability, "rest.0.resource.0.supportedProfile", ["x"], "Additional properties"),
-    (capability, "rest.0.resource.0.operation", [{"name": "x"}], "Additional"),
     # nothing empty, anywhere
     (encounter, "period.end", ..., r"\$\.period\.end: empty \(None\)"),
-    (encounter, "identifier", [], r"\$\.identifier: empty"),
     (encounter, "identifier.0.value", "", r"\.value: empty"),
-    (encounter, "period", {}, r"\$\.period: empty"),
     (patient, "name.0.given", ["Zoé", ...], r"given\[1\]: empty"),
-    (bundle, "entry", [], r"\$\.entry: empty"),
     # no text with what STU3's string does not allow
     (encounter, "identifier.0.value", "4\x002", r"\.value: a control character"),
     # invariants
     (encounter, "period.end", "2024-03-30T08:14:59+01:00", "per-1"),
-    (encounter, "period.end", "2024-03-30T08:15:00+02:00", "per-1"),
     (encounter, "serviceProvider.extension.0.url", None, "is a required"),
     (encounter, "serviceProvider.extension.0.valueString", None, "exactly one value"),
-    (encounter, "serviceProvider.extension.0.valueCode", "x", "exactly one value"),
     (patient, "telecom.0.system", None, "cpt-2"),
     (patient, "deceasedDateTime", "2024-01-01", r"deceased\[x\]"),
     (organization, "name", None, "org-1"),
     (organization, "telecom", [{"system": "url", "use": "home"}], "org-2"),
-    (organization, "address", [{"city": "Lyon", "use": "home"}], "org-2"),
     (bundle, "type", "collection", "bdl-1"),
     (bundle, "type", "collection", "bdl-2"),
     (bundle, "entry.0.request", {"method": "GET", "url": "x"}, "bdl-3"),
@@ -108,7 +80,6 @@ BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
     (bundle, "entry.0.fullUrl", f"{SYSTEM}/Encounter/1/_history/2", "bdl-8"),
     (capability, "rest", None, "cpb-1"),
     (capability, "rest.0.resource.1.type", "Encounter", "cpb-9"),
-    (capability, "rest.0.resource.1.type", "Stay", "no such resource type"),
     (capability, "rest.0.resource.0.searchParam.1.name", "_id", "cpb-12"),
     (capability, "kind", "capability", "cpb-15"),
     # the spec and the decisions
@@ -116,7 +87,6 @@ BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
     (encounter, "id", None, "no id"),
     (encounter, "meta.versionId", "1", "decision 19"),
     (encounter, "subject", None, "no patient"),
-    (encounter, "subject.reference", "Group/1", "no patient"),
     (encounter, "subject.reference", f"{SYSTEM}/Patient/1", "not a reference within"),
     (encounter, "period.start", "2024-03-30", "no time with an offset"),
     (encounter, "class.code", "SS", r"spec 2\.4"),
@@ -141,11 +111,8 @@ BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
     (bundle, "total", "3", r"\$\.total"),
     (bundle, "total", 0, "less than the 1 matches"),
     (bundle, "", {"resourceType": "Bundle", "type": "batch"}, r"spec 2\.5"),
-    (bundle, "link", None, "not one self"),
     (bundle, "link.0.relation", "first", "not one self"),
     (bundle, "entry.0.fullUrl", None, "is not the address"),
-    (bundle, "entry.0.fullUrl", "/fhir/v3/Encounter/1", "is not the address"),
-    (bundle, "entry.0.fullUrl", f"{SYSTEM}/fhir/v3/Encounter/2", "is not the address"),
     (bundle, "entry.0.search", None, r"entry\.search"),
     (bundle, "entry.0.search.mode", "outcome", "of mode outcome"),
     (bundle, "entry.1.search.mode", "match", "of mode match"),
@@ -156,42 +123,23 @@ BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(
-    ("body", "path", "value", "fault"),
-    BROKEN,
-    ids=[f"{body.__name__}-{path}-{value}"[:60] for body, path, value, _ in BROKEN],
-)
-def test_a_broken_body_is_refused(
-    body: Callable[[], Body], path: str, value: object, fault: str
-) -> None:
-    broken = put(body(), path, value)
-    with pytest.raises(InvalidBodyError, match=fault):
-        validate(broken)
-
-
-def test_two_entries_with_one_address_are_refused() -> None:
-    body = bundle()
-    body["entry"].append(deepcopy(body["entry"][0]))
+def test_a_broken_body_is_refused() -> None:
+    for body, path, value, fault in BROKEN:
+        with pytest.raises(InvalidBodyError, match=fault):
+            validate(put(body(), path, value))
+    twice = bundle()
+    twice["entry"].append(deepcopy(twice["entry"][0]))
     with pytest.raises(InvalidBodyError, match="bdl-7"):
-        validate(body)
-
-
-def test_two_self_links_are_refused() -> None:
-    body = bundle()
-    body["link"] *= 2
+        validate(twice)
+    links = bundle()
+    links["link"] *= 2
     with pytest.raises(InvalidBodyError, match="not one self"):
-        validate(body)
-
-
-def test_another_resource_is_not_ours() -> None:
+        validate(links)
     with pytest.raises(InvalidBodyError, match="not a resource of this service"):
         validate({"resourceType": "Basic", "id": "1", "code": {"text": "x"}})
-
-
-@pytest.mark.parametrize("text", ['{"id": "1", "id": "2"}', "[1]"])
-def test_what_is_not_one_json_object_is_refused(text: str) -> None:
-    with pytest.raises(InvalidBodyError):
-        parse(text)
+    for text in ('{"id": "1", "id": "2"}', "[1]"):
+        with pytest.raises(InvalidBodyError):
+            parse(text)
 
 
 REQUIRED_BINDINGS = (
@@ -218,9 +166,7 @@ REQUIRED_BINDINGS = (
 )
 
 
-@pytest.mark.parametrize(("type_", "name", "system"), REQUIRED_BINDINGS)
-def test_the_schema_knows_the_codes_of_each_required_binding(
-    type_: str, name: str, system: str
-) -> None:
-    found = definitions()[type_]["properties"][name]
-    assert set(found.get("items", found)["enum"]) == set(codes(system))
+def test_the_schema_knows_the_codes_of_each_required_binding() -> None:
+    for type_, name, system in REQUIRED_BINDINGS:
+        found = definitions()[type_]["properties"][name]
+        assert set(found.get("items", found)["enum"]) == set(codes(system)), system

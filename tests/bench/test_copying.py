@@ -30,17 +30,10 @@ def test_it_counts_what_was_copied(
     assert len(file.read_text("utf-8").splitlines()) == 249
     assert done.seconds > 0
     assert done.memory_mb > 0
-
-
-def test_a_copy_that_is_not_complete_is_no_measurement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service = FaultServer(filled(3), {1: Answer(403)})
+    # A copy that is not complete is no measurement.
     with pytest.raises(CalledProcessError):
-        measured(service, tmp_path / "stays.ndjson", monkeypatch)
-
-
-def test_the_share_of_the_limit_is_that_of_requests() -> None:
+        measured(FaultServer(filled(3), {1: Answer(403)}), file, monkeypatch)
+    # The share of the limit is that of requests.
     report = Copied(rows=99_000, invalid=1_000, seconds=20, memory_mb=32).report(LIMIT)
     assert "4,950 stays/s" in report
     assert "50 requests/s (5.0% of the limit)" in report

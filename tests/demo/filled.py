@@ -24,11 +24,14 @@ class Filled:
         with self.engine.connect() as connection:
             return int(connection.exec_driver_sql(statement).scalar_one())
 
-    def column(self, statement: str) -> list[str]:
-        """Return the first column of what a statement answers, as texts."""
+    def row(self, statement: str) -> list[str]:
+        """Return the first row of what a statement answers, as texts."""
         with self.engine.connect() as connection:
-            return [str(row[0]) for row in connection.exec_driver_sql(statement)]
+            return [
+                str(value)
+                for value in connection.exec_driver_sql(statement).first() or ()
+            ]
 
     def first(self, statement: str) -> str:
         """Return the first value of what a statement answers, as text."""
-        return self.column(statement)[0]
+        return self.row(statement)[0]

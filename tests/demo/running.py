@@ -154,21 +154,9 @@ def pasted(demo: Demo) -> list[Any]:
 
 
 def offline_token(directory: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "app.cli",
-            "token",
-            "--directory",
-            directory,
-            *arguments,
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-m", "app.cli", "token", "--directory", str(directory)]
+    command += arguments
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 

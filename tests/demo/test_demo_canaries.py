@@ -182,11 +182,7 @@ def send_what_is_no_request(journey: Journey) -> None:
     canary = CANARY_FAMILY.encode()
     host = b"Host: a\r\n"
     for raw in (
-        b"GET /fhir/v3/Patient?name="
-        + canary * 1000
-        + b" HTTP/1.1\r\n"
-        + host
-        + b"\r\n",
+        b"GET /" + canary * 1000 + b" HTTP/1.1\r\n" + host + b"\r\n",
         b"G@T /" + canary + b" HTTP/1.1\r\n" + host + b"\r\n",
         b"GET / HTTP/1.1\r\n" + host + b"X Y: " + canary + b"\r\n\r\n",
         b"GET /" + canary + b" HTTP/9.9\r\n" + host + b"\r\n",
@@ -246,12 +242,9 @@ def meet_outages(journey: Journey) -> None:
             journey.fhir(f"Encounter?patient={CANARY_PATIENT}&_count=2").status_code
             == 503
         )
-    journey.directory.joinpath(f"hospital-{STAYS}.sqlite").rename(
-        journey.directory / f"hospital-{STAYS}.sqlite-away"
-    )
-    journey.directory.joinpath(f"hospital-{STAYS}.sqlite").write_text(
-        CANARY_FAMILY * 99
-    )
+    file = journey.directory / f"hospital-{STAYS}.sqlite"
+    file.rename(f"{file}-away")
+    file.write_text(CANARY_FAMILY * 99)
     statuses = {journey.fhir(path).status_code for path in searches for _ in range(10)}
     assert statuses <= {200, 502, 503}
 
@@ -325,6 +318,9 @@ def written(journey: Journey) -> Mapping[str, str]:
 def test_the_journey_met_every_kind_of_answer(travelled: Journey) -> None:
     known = {200, 400, 401, 403, 404, 405, 406, 412, 413, 414, 500, 502, 503}
     assert known <= travelled.statuses
+    # The search would find a leak.
+    assert leaks(f"family={CANARY_FAMILY.upper()}", travelled) == [CANARY_FAMILY]
+    assert len(leaks(f"Bearer {travelled.token}", travelled)) == 2
 
 
 def test_nothing_that_is_written_holds_a_canary(travelled: Journey) -> None:
@@ -363,11 +359,6 @@ def test_no_trace_holds_a_canary(travelled: Journey) -> None:
 def test_no_error_that_a_client_was_told_holds_a_canary(travelled: Journey) -> None:
     assert len(travelled.errors) > 25
     assert [text for text in travelled.errors if leaks(text, travelled)] == []
-
-
-def test_the_search_would_find_a_leak(travelled: Journey) -> None:
-    assert leaks(f"family={CANARY_FAMILY.upper()}", travelled) == [CANARY_FAMILY]
-    assert len(leaks(f"Bearer {travelled.token}", travelled)) == 2
 
 
 def test_each_request_of_the_journey_has_one_line_one_event_and_one_span(

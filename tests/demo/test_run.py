@@ -42,44 +42,44 @@ def demo(directory: Path) -> Iterator[Demo]:
         yield running_demo
 
 
-def test_the_printed_lines_work_as_they_are(demo: Demo) -> None:
+def test_the_printed_lines_work_as_they_are(demo: Demo, directory: Path) -> None:
     page, following, stay = pasted(demo)
-    first = [entry["resource"]["id"] for entry in page["entry"]]
-    second = [entry["resource"]["id"] for entry in following["entry"]]
+    first, second = ids(page), ids(following)
     assert (len(first), len(second)) == (5, 5)
     assert not set(first) & set(second)
     assert page["total"] == following["total"] > 10
     assert page["link"][0]["url"].startswith(f"{demo.base_url}/Bundle?_id=")
     assert (stay["resourceType"], stay["id"]) == ("Encounter", first[0])
-
-
-def test_an_offline_token_has_the_scope_that_was_asked_for(
-    demo: Demo, directory: Path
-) -> None:
-    searched = f"{demo.base_url}/Organization"
+    # An offline token has the scope that was asked for.
     token = offline_token(directory, "--scope", "ORGANIZATION_READ", "--client", "x")
-    assert get(searched, token).status_code == 200
+    assert get(f"{demo.base_url}/Organization", token).status_code == 200
     assert get(f"{demo.base_url}/Encounter", token).status_code == 403
 
 
-def test_a_second_demo_in_one_directory_is_one_sentence(
-    demo: Demo, directory: Path
+def test_what_is_in_use_is_one_sentence_before_anything_is_made(
+    demo: Demo, directory: Path, tmp_path: Path
 ) -> None:
+    taken = {"": [(port, demo.port + max(port, 0)) for port in (0, -1, 1)]}
+    # The hospital's API has the third port.
+    taken["a"] = [(-2, demo.port)]
+    for group, ports in taken.items():
+        for offset, port in ports:
+            other = tmp_path / f"other{offset}"
+            status, said = refused(other, demo.port + offset, group=group)
+            assert status == 1
+            assert said.startswith(f"Port {port} cannot be used (")
+            assert (f"'make run GROUP={group} PORT=9000'" in said) is bool(group)
+            assert said.count("\n") == 1
+            folder = other / f"group-{group}" if group else other
+            assert [path.name for path in folder.iterdir()] == ["lock"]
     status, said = refused(directory, free_ports(PORTS))
     assert status == 1
     assert said.startswith(f"Another demo is running in {directory}: ")
     assert said.count("\n") == 1
-
-
-@pytest.mark.parametrize("offset", [0, -1, 1])
-def test_a_port_in_use_is_one_sentence_before_anything_is_made(
-    demo: Demo, tmp_path: Path, offset: int
-) -> None:
-    status, said = refused(tmp_path / "other", demo.port + offset)
+    status, said = refused(tmp_path / "none", free_ports(PORTS), "100001", "a")
     assert status == 1
-    assert said.startswith(f"Port {demo.port + max(offset, 0)} cannot be used (")
-    assert said.count("\n") == 1
-    assert [path.name for path in (tmp_path / "other").iterdir()] == ["lock"]
+    assert said == "A hospital behind an API has 100,000 stays at most here.\n"
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_second_start_at_once_keeps_data_tokens_and_pages(tmp_path: Path) -> None:
@@ -245,15 +245,7 @@ def served(request: pytest.FixtureRequest, groups: Mapping[str, Served]) -> Serv
     return groups[request.param]
 
 
-def refusal(answer: requests.Response, status: int, code: str) -> str:
-    """Hold an answer to its status and its one issue; return the text."""
-    assert answer.status_code == status, answer.text
-    (issue,) = answer.json()["issue"]
-    assert (issue["severity"], issue["code"]) == ("error", code)
-    return str(issue["diagnostics"])
-
-
-def test_the_printed_lines_of_a_group_work_as_they_are(served: Served) -> None:
+def test_a_group_serves_what_it_is_offered(served: Served) -> None:
     page, refusal, stay = pasted(served.demo)
     assert (len(ids(page)), relations(page)) == (5, ["self"])
     assert refusal["issue"][0]["code"] == "not-supported"
@@ -262,8 +254,6 @@ def test_the_printed_lines_of_a_group_work_as_they_are(served: Served) -> None:
     assert f"as group {served.group.upper()} is offered it" in said
     assert f"token --group {served.group} --directory" in said
 
-
-def test_the_statement_is_that_of_the_group(served: Served) -> None:
     statement = served.get("metadata").json()
     assert f"Group {served.group.upper()}" in str(statement)
     (rest,) = statement["rest"]
@@ -274,6 +264,13 @@ def test_the_statement_is_that_of_the_group(served: Served) -> None:
     assert listed["Encounter"] == {"_id", "patient", "date"}
     assert listed["Patient"] == {"_id", "name"}
     assert listed["Organization"] == set()
+    for (kind, name), value in NOT_OFFERED.items():
+        answer = served.post(kind, {name: value})
+        assert answer.status_code == 400, answer.text
+        (issue,) = answer.json()["issue"]
+        assert (issue["severity"], issue["code"]) == ("error", "not-supported")
+        assert f"'{name}' is not supported here" in issue["diagnostics"]
+        assert f"Offered are: {OFFERED[kind]}" in issue["diagnostics"]
 
 
 def test_from_a_name_to_the_stays_of_a_patient(served: Served) -> None:
@@ -284,63 +281,32 @@ def test_from_a_name_to_the_stays_of_a_patient(served: Served) -> None:
         if ids(stays):
             break
     stay = served.get(f"Encounter/{ids(stays)[0]}").json()
-    subject = stay["subject"]["reference"]
-    assert served.get(subject).json()["resourceType"] == "Patient"
-    house = served.get(stay["serviceProvider"]["reference"]).json()
-    assert house["resourceType"] == "Organization"
+    for reference, kind in (
+        (stay["subject"]["reference"], "Patient"),
+        (stay["serviceProvider"]["reference"], "Organization"),
+    ):
+        assert served.get(reference).json()["resourceType"] == kind
 
 
-def test_one_page_and_the_newest_first(served: Served) -> None:
-    found = served.search("Encounter", {"_count": "100", "date": "lt2025-01-01"})
-    starts = [
-        entry["resource"]["period"]["start"]
-        for entry in found["entry"]
-        if entry["search"]["mode"] == "match"
-    ]
-    assert starts == sorted(starts, reverse=True)
-    assert found["total"] > 100 >= len(starts) > 90
-    assert "incomplete" in {issue["code"] for issue in issues(found)}
-    assert relations(found) == ["self"]
-    assert link(found, "self") == f"{served.demo.base_url}/Bundle?_id={found['id']}"
-    again = served.get(link(found, "self")).json()
-    assert (again["id"], ids(again), relations(again)) == (
-        found["id"],
-        ids(found),
-        ["self"],
-    )
-
-
-@pytest.mark.parametrize(("kind", "name"), NOT_OFFERED)
-def test_what_is_not_offered_is_refused_and_what_is_offered_said(
-    served: Served, kind: str, name: str
-) -> None:
-    value = NOT_OFFERED[kind, name]
-    said = refusal(served.post(kind, {name: value}), 400, "not-supported")
-    assert f"'{name}' is not supported here" in said
-    assert f"Offered are: {OFFERED[kind]}" in said
-
-
-def test_both_serve_the_same_hospital(groups: Mapping[str, Served]) -> None:
-    a, b = (
-        ids(groups[group].search("Encounter", {"date": "lt2025", "_count": "100"}))
-        for group in GROUPS
-    )
-    assert a == b
-
-
-def test_the_port_of_the_hospital_in_use_is_one_sentence(
-    groups: Mapping[str, Served], tmp_path: Path
-) -> None:
-    taken = groups["b"].demo.port
-    status, said = refused(tmp_path / "demo", taken - 2, group="a")
-    assert status == 1
-    assert said.startswith(f"Port {taken} cannot be used (")
-    assert "'make run GROUP=a PORT=9000'" in said
-    assert said.count("\n") == 1
-
-
-def test_more_stays_than_the_api_can_serve_is_one_sentence(tmp_path: Path) -> None:
-    status, said = refused(tmp_path / "demo", free_ports(PORTS), "100001", "a")
-    assert status == 1
-    assert said == "A hospital behind an API has 100,000 stays at most here.\n"
-    assert not (tmp_path / "demo").exists()
+def test_one_page_and_the_newest_first(groups: Mapping[str, Served]) -> None:
+    search = {"_count": "100", "date": "lt2025-01-01"}
+    of_groups = {
+        name: served.search("Encounter", search) for name, served in groups.items()
+    }
+    # Both serve the same hospital.
+    assert ids(of_groups["a"]) == ids(of_groups["b"])
+    for name, found in of_groups.items():
+        starts = [
+            entry["resource"]["period"]["start"]
+            for entry in found["entry"]
+            if entry["search"]["mode"] == "match"
+        ]
+        assert starts == sorted(starts, reverse=True)
+        assert found["total"] > 100 >= len(starts) > 90
+        assert "incomplete" in {issue["code"] for issue in issues(found)}
+        assert relations(found) == ["self"]
+        base_url = groups[name].demo.base_url
+        assert link(found, "self") == f"{base_url}/Bundle?_id={found['id']}"
+        again = groups[name].get(link(found, "self")).json()
+        assert (again["id"], relations(again)) == (found["id"], ["self"])
+        assert ids(again) == ids(found)

@@ -52,6 +52,10 @@ def test_each_command_is_answered_as_the_page_says(answered: list[Answered]) -> 
     ]
     assert not wrong, "\n".join(wrong)
     assert len(answered) > 60
+    # The whole body that is shown is a real one.
+    (shown,) = blocks(ERRORS, "json")
+    bodies = [json.loads(each.body) for each in answered if each.body]
+    assert json.loads(shown.text) in bodies
 
 
 def test_each_parameter_of_the_page_has_an_example() -> None:
@@ -109,12 +113,6 @@ def test_texts_of_errors_are_those_of_the_service(
         (issue,) = response.get_json(force=True)["issue"]
         known.add((response.status_code, issue["code"], issue["diagnostics"]))
     assert set(_texts()) <= known
-
-
-def test_the_whole_body_is_a_real_one(answered: list[Answered]) -> None:
-    (shown,) = blocks(ERRORS, "json")
-    bodies = [json.loads(each.body) for each in answered if each.body]
-    assert json.loads(shown.text) in bodies
 
 
 def test_the_promise_is_the_one_of_decision_12() -> None:

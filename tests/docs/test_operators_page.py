@@ -4,9 +4,7 @@ import ast
 import json
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from configparser import ConfigParser
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +12,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-import requests
 from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 from sqlalchemy.engine import make_url
@@ -32,6 +29,7 @@ from app.cli import main
 from app.config import PREFIX, SETTINGS, Settings
 from app.fhir.audit_event import _SHORT, read_event
 from app.redis_client import REDIS_SECONDS
+from tests.demo.running import get, offline_token
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written
 from tests.docs.running import Demo
 from tests.docs.update import PARTS
@@ -44,17 +42,17 @@ PAGE = OPERATORS.read_text("utf-8")
 ACCOUNT = "The database account"
 
 
-@pytest.mark.parametrize(("name", "part"), PARTS, ids=[name for name, _ in PARTS])
-def test_generated_parts_are_up_to_date(name: str, part: Callable[[], str]) -> None:
-    assert written(PAGE, name) == part(), "run: python -m tests.docs.update"
+def test_generated_parts_are_up_to_date() -> None:
+    for name, part in PARTS:
+        assert written(PAGE, name) == part(), "run: python -m tests.docs.update"
 
 
-def test_every_setting_is_in_the_table() -> None:
+def test_settings_of_the_page_are_those_of_the_service() -> None:
     rows = table(PAGE, "Variable")
-    assert [row[0] for row in rows] == [setting.name for setting in SETTINGS]
-    assert {row[0] for row in rows if row[4] == "yes"} == {
-        setting.name for setting in SETTINGS if setting.secret
-    }
+    settings = {setting.name: setting.secret for setting in SETTINGS}
+    assert {row[0]: row[4] == "yes" for row in rows} == settings
+    files = {f"{name}_FILE" for name, is_secret in settings.items() if is_secret}
+    assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE)) <= settings.keys() | files
 
 
 def test_every_kind_of_database_is_in_the_table_and_has_its_extra() -> None:
@@ -65,12 +63,6 @@ def test_every_kind_of_database_is_in_the_table_and_has_its_extra() -> None:
     # The driver of SQLite is part of Python.
     drivers = set(MODULES.values()) - {"sqlite"}
     assert drivers <= set(setup["options.extras_require"])
-
-
-def test_variables_that_the_page_names_are_settings() -> None:
-    named = set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE))
-    secrets = {f"{setting.name}_FILE" for setting in SETTINGS if setting.secret}
-    assert named <= {setting.name for setting in SETTINGS} | secrets
 
 
 def test_every_variable_that_the_code_reads_by_its_name_is_on_the_page() -> None:
@@ -105,7 +97,7 @@ def test_the_minimal_settings_start(tmp_path: Path) -> None:
     assert settings.seal_keys == ("A" * 43 + "=",)
 
 
-def test_the_scopes_of_the_example_are_read(tmp_path: Path) -> None:
+def test_the_scopes_of_the_example_are_read() -> None:
     (shown,) = blocks(section(PAGE, "Tokens and scopes"), "ini")
     _, _, text = shown.text.strip().partition("=")
     (scopes,) = [setting for setting in SETTINGS if setting.field == "scopes"]
@@ -155,27 +147,21 @@ def _constants(module: Path) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize(
-    ("title", "mapping"),
-    [(ACCOUNT, "demo/demo.yaml"), ("Groups A and B", "group-b/group-b.yaml")],
-)
-def test_the_account_may_read_what_the_mapping_names(title: str, mapping: str) -> None:
-    shown, *_ = blocks(section(PAGE, title), "sql")
-    granted = re.findall(r"GRANT SELECT ON (.*?) TO", shown.text, re.DOTALL)[0]
-    text = (ROOT / "mappings" / mapping).read_text("utf-8")
-    named = re.findall(r"\b(?:FROM|JOIN) (\w+)", text)
-    assert set(re.findall(r"\w+", granted)) == set(named)
-
-
-def test_no_account_of_the_page_gets_a_right_to_write() -> None:
-    shown = [block.text for block in blocks(section(PAGE, ACCOUNT), "sql")]
-    given = [re.findall(r"GRANT (.+?) (?:ON|TO) ", text) for text in shown]
-    assert given == [
-        ["USAGE", "SELECT"],
-        ["SELECT"],
-        ["CREATE SESSION", "READ"],
-        ["SELECT"],
-    ]
+def test_accounts_of_the_page_may_read_what_the_mappings_name_and_no_more() -> None:
+    for title, mapping in (
+        (ACCOUNT, "demo/demo.yaml"),
+        ("Groups A and B", "group-b/group-b.yaml"),
+    ):
+        shown, *_ = blocks(section(PAGE, title), "sql")
+        granted = re.findall(r"GRANT SELECT ON (.*?) TO", shown.text, re.DOTALL)[0]
+        text = (ROOT / "mappings" / mapping).read_text("utf-8")
+        named = re.findall(r"\b(?:FROM|JOIN) (\w+)", text)
+        assert set(re.findall(r"\w+", granted)) == set(named)
+    texts = [block.text for block in blocks(section(PAGE, ACCOUNT), "sql")]
+    given = {
+        right for text in texts for right in re.findall(r"GRANT (.+?) (?:ON|TO) ", text)
+    }
+    assert given == {"USAGE", "SELECT", "CREATE SESSION", "READ"}
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
@@ -202,29 +188,23 @@ def test_what_is_a_groups_own_is_in_its_files() -> None:
         assert set(given) == told | {f"{PREFIX}TRUSTED_PROXIES"}, file
 
 
-def test_the_access_line_is_a_real_one(demo: Demo) -> None:
-    (shown,) = blocks(section(PAGE, "Log lines"), "json")
-    written_down = json.loads(shown.text)
-    lines = [json.loads(line) for line in _log(demo)]
-    real = [line for line in lines if line["logger"] == "app.access"]
-    assert list(real[0]) == list(written_down)
-
-
-def test_the_audit_event_is_a_real_one(demo: Demo) -> None:
+def test_the_access_line_and_the_audit_event_are_real_ones(demo: Demo) -> None:
     shown, compact = blocks(section(PAGE, "Audit"), "json")
     told = json.loads(shown.text)
     assert list(fhir_faults(told)) == []
     searched = f"{demo.base_url}/Encounter?patient=5&_count=1"
-    with requests.Session() as session:
-        session.trust_env = False
-        headers = {"Authorization": f"Bearer {_token(demo)}"}
-        assert session.get(searched, headers=headers, timeout=60).status_code == 200
+    assert get(searched, offline_token(demo.directory)).status_code == 200
     lines = (demo.directory / "audit.jsonl").read_text("utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     assert any(_shape(event) == _shape(told) for event in events)
     one, other = read_event(told), read_event(json.loads(compact.text))
     assert list(map(list, one.parameters)) == other.parameters
     assert replace(one, parameters=(), others=()) == replace(other, parameters=())
+    log = (demo.directory / "service.log").read_text("utf-8").splitlines()
+    written_lines = [json.loads(line) for line in log if line.startswith("{")]
+    real = next(line for line in written_lines if line["logger"] == "app.access")
+    (access,) = blocks(section(PAGE, "Log lines"), "json")
+    assert list(real) == list(json.loads(access.text))
 
 
 def test_the_parts_of_compact_events_are_on_the_page() -> None:
@@ -253,23 +233,11 @@ def test_the_commands_find_a_patient(
         assert "Encounter/8" in capsys.readouterr().out
 
 
-def _token(demo: Demo) -> str:
-    command = [sys.executable, "-m", "app.cli", "token"]
-    command += ["--directory", str(demo.directory)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 def _shape(value: object) -> object:
     """Return an event without its texts: names, and how many of what; details apart."""
     if isinstance(value, dict):
         return {n: _shape(v) for n, v in value.items() if n != "detail"}
     return [_shape(each) for each in value] if isinstance(value, list) else None
-
-
-def _log(demo: Demo) -> Iterator[str]:
-    log = (demo.directory / "service.log").read_text("utf-8")
-    return (line for line in log.splitlines() if line.startswith("{"))
 
 
 def test_metrics_of_the_table_are_those_of_the_code() -> None:

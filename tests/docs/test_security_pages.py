@@ -22,11 +22,7 @@ FOLDER = DOCS / "security"
 PAGES = sorted(FOLDER.glob("*.md"))
 THREATS = FOLDER / "threat-model.md"
 KINDS = (
-    "Spoofing",
-    "Tampering",
-    "Repudiation",
-    "Disclosure",
-    "Denial of service",
+    *("Spoofing", "Tampering", "Repudiation", "Disclosure", "Denial of service"),
     "Elevation",
 )
 
@@ -39,10 +35,10 @@ def named_in(text: str) -> list[tuple[str, Path]]:
     return [(name, (FOLDER / file).resolve()) for name, file in _TEST.findall(text)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_test_that_is_named_is_there(page: Path) -> None:
-    for name, file in named_in(page.read_text("utf-8")):
-        assert name in _DEFINED.findall(file.read_text("utf-8")), file
+def test_every_test_that_is_named_is_there() -> None:
+    for page in PAGES:
+        for name, file in named_in(page.read_text("utf-8")):
+            assert name in _DEFINED.findall(file.read_text("utf-8")), (page, name)
 
 
 def test_each_flow_has_every_kind_of_threat_with_a_control_and_a_test() -> None:

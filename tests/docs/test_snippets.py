@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.cases import COMPLETE, REFUSED
+from tests.clients.cases import COMPLETE
 from tests.clients.running import NEEDED, SYNC, ids, run, walker
 from tests.docs.pages import CLIENTS, blocks
 from tests.docs.running import Demo
@@ -70,28 +70,6 @@ def test_walkers_copy_the_demo(
     )
     assert rows == different == len(ids(out)) == total - invalid > 100
     assert len(warnings) == invalid > 0
-
-
-@pytest.mark.parametrize(
-    ("changed", "search", "words"),
-    [
-        ({}, ("date=2024-13-01",), ("412", "no day or time")),
-        ({"CLIENT_SECRET": "wrong"}, (), ("401",)),
-    ],
-    ids=["search", "secret"],
-)
-def test_walkers_show_a_refusal(
-    command: Sequence[str],
-    demo: Demo,
-    changed: dict[str, str],
-    search: Sequence[str],
-    words: Sequence[str],
-    tmp_path: Path,
-) -> None:
-    environ = {**demo.client(), **changed}
-    done = run(command, environ, str(tmp_path / "out"), "Encounter", *search)
-    assert done.returncode == REFUSED
-    assert all(word in done.stderr for word in words)
 
 
 def test_sync_copies_the_demo(demo: Demo, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Fixtures: the samples of GNU Health in both databases, as they are and with odd rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -18,24 +18,28 @@ from tests.gnuhealth.samples import (
     stays_of,
 )
 
-BOTH = ("sqlite", "postgresql")
+NewSample = Callable[[], Sample]
 
 
-def _sample(
-    request: pytest.FixtureRequest, directories: pytest.TempPathFactory
-) -> Sample:
-    if request.param == "sqlite":
-        return sqlite_sample(directories.mktemp("gnuhealth"))
-    new_postgresql: NewDatabase = request.getfixturevalue("new_postgresql")
-    return postgresql_sample(new_postgresql)
-
-
-@pytest.fixture(scope="session", params=BOTH)
-def sample(
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def new_sample(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Sample:
+) -> NewSample:
+    """Return what makes tables in each database, which a test may change."""
+
+    def make() -> Sample:
+        if request.param == "sqlite":
+            return sqlite_sample(tmp_path_factory.mktemp("gnuhealth"))
+        new_postgresql: NewDatabase = request.getfixturevalue("new_postgresql")
+        return postgresql_sample(new_postgresql)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def sample(new_sample: NewSample) -> Sample:
     """Return the tables, which no test changes."""
-    return _sample(request, tmp_path_factory)
+    return new_sample()
 
 
 @pytest.fixture(scope="session")
@@ -58,12 +62,10 @@ def people(health: Adapter) -> dict[str, PatientRecord]:
     return people_of(health, ask(of=PATIENT, count=EVERY))
 
 
-@pytest.fixture(scope="session", params=BOTH)
-def odd_sample(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Sample:
+@pytest.fixture(scope="session")
+def odd_sample(new_sample: NewSample) -> Sample:
     """Return the tables with odd rows, which no test changes either."""
-    made = _sample(request, tmp_path_factory)
+    made = new_sample()
     made.run(ODD)
     return made
 
@@ -74,11 +76,3 @@ def odd(odd_sample: Sample) -> Iterator[Adapter]:
     adapter = odd_sample.open()
     yield adapter
     adapter.close()
-
-
-@pytest.fixture(params=BOTH)
-def own(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Sample:
-    """Return tables that the test may change."""
-    return _sample(request, tmp_path_factory)

@@ -1,11 +1,14 @@
-"""`encounters mapping check --live` on the samples: nothing is wrong but what the README says."""
+"""Live checks, diffs and reports of the samples: nothing is wrong but what the README says."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from adapters.contract import EncounterRecord
 from app.cli import main
+from app.cli.report import rounded
 from tests.databases import NewDatabase
 from tests.docs.pages import blocks, section
 from tests.gnuhealth.samples import (
@@ -109,3 +112,47 @@ def _missed(found: list[dict[str, str]]) -> set[str]:
         for one in found
         if one["severity"] == "warning" and "no index" in one["text"]
     }
+
+
+def test_diff_and_report_count_what_the_tables_say(
+    sample: Sample,
+    stays: dict[str, EncounterRecord],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PAS_URL", sample.url)
+    new, out = tmp_path / "new.yaml", tmp_path / "report.json"
+    text = MAPPING.read_text("utf-8")
+    changes = (("no_show: removed", "no_show: finished"), ("done: finished, s", "s"))
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    new.write_text(text, "utf-8")
+    status = main(["mapping", "diff", str(MAPPING), str(new), "--live", "--json"])
+    cases: Counter[tuple[str, ...]] = Counter()
+    for case in json.loads(capsys.readouterr().out)["changes"]:
+        cases[case["event"], case["column"], case["code"]] += case["stays"]
+    absent = sample.number(
+        "SELECT COUNT(*) FROM gnuhealth_appointment WHERE state = 'no_show'"
+    )
+    # Evaluations during a stay are part of it.
+    done = sample.number(
+        "SELECT COUNT(*) FROM gnuhealth_patient_evaluation e WHERE e.state = 'done' AND"
+        " NOT EXISTS (SELECT 1 FROM gnuhealth_inpatient_registration r WHERE"
+        " r.id = e.inpatient_registration_code AND r.state <> 'cancelled')"
+    )
+    assert (status, absent > 0, done > 0) == (1, True, True)
+    assert cases == {
+        ("appear", "app.state", "no_show"): absent,
+        ("become invalid", "eva.state", "done"): done,
+    }
+    options = ["--out", str(tmp_path / "report.html"), "--json", str(out)]
+    assert main(["mapping", "report", str(MAPPING), "--live", *options]) == 0
+    tables = json.loads(out.read_text("utf-8"))["tables"]
+    assert tables["figures"]["stays"] == rounded(len(stays))
+    for name, codes in {
+        "status": Counter(stay.status for stay in stays.values()),
+        "class": Counter(stay.class_code for stay in stays.values()),
+    }.items():
+        assert tables[name] == {code: rounded(n) for code, n in codes.items()}

@@ -7,17 +7,20 @@ import re
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from adapters.contract import (
     Adapter,
     EncounterRecord,
+    GoneError,
     NotFoundError,
     Sort,
     SortKey,
 )
-from adapters.testing.harness import STAY, ask, ids_of, patient, token, walk
+from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
+from tests.gnuhealth.conftest import NewSample
 from tests.gnuhealth.odd import FAULTS, SERVED
 from tests.gnuhealth.samples import (
     EVERY,
@@ -29,56 +32,195 @@ from tests.gnuhealth.samples import (
 )
 
 Stays = dict[str, EncounterRecord]
-PREFIXES = {"inp-", "app-", "eva-"}
+PREFIXES = ["app-", "eva-", "inp-"]
+REGISTRATION = "FROM gnuhealth_inpatient_registration"
+APPOINTMENT = "FROM gnuhealth_appointment"
+EVALUATION = "FROM gnuhealth_patient_evaluation"
 
 
-def test_the_mapping_fits_and_the_account_only_reads(health: Adapter) -> None:
+def stay(adapter: Adapter, id: str) -> EncounterRecord:
+    found = adapter.read(STAY, id)
+    assert isinstance(found, EncounterRecord)
+    return found
+
+
+# Which rows are stays
+
+
+def test_each_table_has_its_own_ids(health: Adapter, stays: Stays) -> None:
     assert list(health.check()) == []
-
-
-def test_same_number_in_three_tables_is_three_stays(
-    health: Adapter, stays: Stays
-) -> None:
-    shared = own_ids(stays, "inp-") & own_ids(stays, "app-") & own_ids(stays, "eva-")
-    number = min(shared, key=int)
-    wanted = [f"{prefix}{number}" for prefix in sorted(PREFIXES)]
-    found = health.search(ask(token("_id", *wanted)))
-    assert sorted(ids_of(found)) == wanted
-    assert {health.read(STAY, id).id for id in wanted} == set(wanted)
+    inp, app, eva = (own_ids(stays, prefix) for prefix in ("inp-", "app-", "eva-"))
+    number = min(inp & app & eva, key=int)
+    wanted = [f"{prefix}{number}" for prefix in PREFIXES]
+    assert sorted(ids_of(health.search(ask(token("_id", *wanted))))) == wanted
+    assert [health.read(STAY, id).id for id in wanted] == wanted
     with pytest.raises(NotFoundError):
         health.read(STAY, number)
-
-
-def test_an_id_is_looked_for_in_its_own_table_alone(health: Adapter) -> None:
+    # An id is looked for in its own table alone.
     text = health.explain(ask(token("_id", "eva-2")))
-    assert "FROM gnuhealth_patient_evaluation e" in text
-    assert "FROM gnuhealth_appointment" not in text
+    assert f"{EVALUATION} e" in text
+    assert APPOINTMENT not in text
     assert "hospitalization_date" not in text
 
 
-def test_open_stay_has_no_end(sample: Sample, stays: Stays) -> None:
+def test_each_visit_is_served_once(
+    sample: Sample, health: Adapter, stays: Stays
+) -> None:
+    # An evaluated appointment is its evaluation.
+    pairs = sample.rows(
+        f"SELECT id, appointment {EVALUATION} WHERE appointment IS NOT NULL"
+    )
+    assert len(pairs) == 80
+    assert {f"eva-{evaluation}" for evaluation, _ in pairs} <= stays.keys()
+    evaluated = {f"app-{appointment}" for _, appointment in pairs}
+    assert not evaluated & stays.keys()
+    for id in evaluated:
+        with pytest.raises(GoneError):
+            health.read(STAY, id)
+    # An evaluation made during a stay is part of it.
+    within = sample.texts(
+        f"SELECT id {EVALUATION} WHERE inpatient_registration_code IS NOT NULL"
+    )
+    assert len(within) == 40
+    assert not within & own_ids(stays, "eva-")
+    with pytest.raises(NotFoundError):
+        health.read(STAY, f"eva-{min(within)}")
+
+
+def test_no_visit_is_served_twice_and_none_is_lost(odd: Adapter) -> None:
+    served = stays_of(odd, ask(patient("7"), count=EVERY)).keys()
+    # One visit in all three tables; visits of a cancelled stay; two evaluations of one.
+    assert {"inp-9004", "app-9003", "eva-9003", "eva-9006", "eva-9007"} <= served
+    assert not {"inp-9003", "app-9006"} & served
+    for id, error in {
+        "app-9004": GoneError,
+        "app-9005": GoneError,
+        "eva-9004": NotFoundError,
+    }.items():
+        assert id not in served
+        with pytest.raises(error):
+            odd.read(STAY, id)
+
+
+def test_free_slots_and_cancelled_rows_are_no_stays(
+    sample: Sample, health: Adapter
+) -> None:
+    free = sample.texts(f"SELECT id {APPOINTMENT} WHERE patient IS NULL")
+    assert len(free) == 13
+    for number in free:
+        with pytest.raises(NotFoundError):
+            health.read(STAY, f"app-{number}")
+    for prefix, table, state in (
+        ("inp-", REGISTRATION, "cancelled"),
+        ("app-", APPOINTMENT, "user_cancelled"),
+        ("app-", APPOINTMENT, "center_cancelled"),
+        ("app-", APPOINTMENT, "no_show"),
+    ):
+        least = sample.number(f"SELECT MIN(id) {table} WHERE state = '{state}'")
+        with pytest.raises(GoneError):
+            health.read(STAY, f"{prefix}{least}")
+
+
+def test_what_changes_in_the_tables_is_served_at_once(new_sample: NewSample) -> None:
+    own = new_sample()
+    adapter = own.open()
+    # An appointment becomes part of a stay.
+    number = own.number(
+        f"SELECT MIN(id) {APPOINTMENT} WHERE state = 'confirmed' AND patient IS NOT NULL"
+        f" AND id NOT IN (SELECT appointment {EVALUATION} WHERE appointment IS NOT NULL)"
+    )
+    assert adapter.read(STAY, f"app-{number}")
+    own.run(
+        "UPDATE gnuhealth_appointment SET inpatient_registration_code = 501"
+        f" WHERE id = {number};"
+    )
+    with pytest.raises(GoneError):
+        adapter.read(STAY, f"app-{number}")
+    assert f"app-{number}" not in stays_of(adapter, ask(count=EVERY))
+    # A row is deleted.
+    before = adapter.count(ask())
+    assert adapter.read(STAY, "inp-500")
+    own.run(f"DELETE {REGISTRATION} WHERE id = 500;")
+    with pytest.raises(NotFoundError):
+        adapter.read(STAY, "inp-500")
+    assert adapter.count(ask()) == before - 1
+    # A transfer moves the whole stay to its new unit; the stamp keeps its microseconds.
+    bed = own.number(
+        "SELECT MIN(b.id) FROM gnuhealth_hospital_bed b"
+        " JOIN gnuhealth_hospital_ward w ON w.id = b.ward"
+        " JOIN gnuhealth_hospital_unit u ON u.id = w.unit WHERE u.code = 'CARD'"
+    )
+    own.run(
+        f"UPDATE gnuhealth_inpatient_registration SET bed = {bed},"
+        " write_date = '2026-11-20 23:51:55.996838' WHERE id = 1;"
+    )
+    moved = stay(adapter, "inp-1")
+    assert moved.functional_unit == "CARD"
+    assert moved.last_updated == datetime(2026, 11, 20, 23, 51, 55, 996838, UTC)
+    # Another version of the program has other columns: it is refused at the start.
+    own.run("ALTER TABLE gnuhealth_patient RENAME COLUMN party TO name;")
+    problems = [problem for problem in adapter.check() if problem.serious]
+    adapter.close()
+    assert len(problems) >= 4
+    assert not any(problem.outage for problem in problems)
+
+
+# Status, class, unit, number
+
+
+def test_several_states_are_one_status(
+    sample: Sample, health: Adapter, stays: Stays
+) -> None:
+    found = {
+        status: stays_of(health, ask(token("status", status), count=EVERY)).keys()
+        for status in ("planned", "in-progress", "finished")
+    }
+    for status, ids in found.items():
+        assert ids == {id for id, each in stays.items() if each.status == status}
+        assert health.count(ask(token("status", status))) == len(ids)
+    assert {id[:4] for id in found["planned"]} == {"inp-", "app-"}
+    # `done` is about the bed, which is to be cleaned.
+    done = sample.texts(f"SELECT id {REGISTRATION} WHERE state = 'done'")
+    assert len(done) == 13
+    assert {f"inp-{id}" for id in done} <= found["finished"]
+
+
+def test_unknown_state_is_a_fault_and_is_counted(odd: Adapter, health: Adapter) -> None:
+    found = ids_of(odd.search(ask(count=EVERY)))
+    assert [row for row in found if row.startswith("!")] == FAULTS
+    assert set(found) >= SERVED
+    more = len(SERVED) + len(FAULTS)
+    assert odd.count(ask()) == len(found) == health.count(ask()) + more
+
+
+def test_only_who_has_left_has_an_end(
+    sample: Sample, odd: Adapter, stays: Stays
+) -> None:
     ended = Counter(
-        (stay.status, stay.end is not None)
-        for id, stay in stays.items()
+        (each.status, each.end is not None)
+        for id, each in stays.items()
         if id.startswith("inp-")
     )
+    # Though each of them has a discharge date.
+    assert not sample.texts(f"SELECT id {REGISTRATION} WHERE discharge_date IS NULL")
     assert ended == {
         ("finished", True): 380,
         ("planned", False): 49,
         ("in-progress", False): 27,
     }
-    # Though each of them has a discharge date.
-    assert not sample.texts(
-        "SELECT id FROM gnuhealth_inpatient_registration WHERE discharge_date IS NULL"
-    )
+    running = [s for id, s in stays.items() if id[:4] == "eva-" and s.end is None]
+    assert {each.status for each in running} == {"in-progress"}
+    found = stays_of(odd, ask(token("_id", "eva-9006", "eva-9007")))
+    assert found["eva-9006"].end is not None
+    assert (found["eva-9007"].status, found["eva-9007"].end) == ("in-progress", None)
 
 
 def test_some_ends_were_only_expected(
     sample: Sample, stays: Stays, tmp_path: Path
 ) -> None:
     late = sample.texts(
-        "SELECT id FROM gnuhealth_inpatient_registration WHERE state IN"
-        " ('done', 'finished') AND discharge_date > COALESCE(write_date, create_date)"
+        f"SELECT id {REGISTRATION} WHERE state IN ('done', 'finished')"
+        " AND discharge_date > COALESCE(write_date, create_date)"
     )
     # Who changed these rows last did so before their end came.
     assert len(late) == 37
@@ -97,140 +239,66 @@ def test_some_ends_were_only_expected(
     assert lost == {f"inp-{id}" for id in late}
 
 
-def test_running_evaluation_has_no_end(odd: Adapter, stays: Stays) -> None:
-    running = [s for id, s in stays.items() if id[:4] == "eva-" and s.end is None]
-    assert {stay.status for stay in running} == {"in-progress"}
-    found = stays_of(odd, ask(token("_id", "eva-9006", "eva-9007")))
-    assert found["eva-9006"].end is not None
-    assert (found["eva-9007"].status, found["eva-9007"].end) == ("in-progress", None)
-
-
-def test_bed_to_be_cleaned_is_a_finished_stay(
-    sample: Sample, health: Adapter, stays: Stays
+def test_class_comes_from_two_columns_and_the_table(
+    sample: Sample, health: Adapter, stays: Stays, odd: Adapter
 ) -> None:
-    done = sample.texts(
-        "SELECT id FROM gnuhealth_inpatient_registration WHERE state = 'done'"
-    )
-    found = ids_of(health.search(ask(token("status", "finished"), count=EVERY)))
-    assert len(done) == 13
-    assert {f"inp-{id}" for id in done} <= set(found)
-    assert len(found) == sum(s.status == "finished" for s in stays.values())
-
-
-def test_several_states_are_one_status(health: Adapter, stays: Stays) -> None:
-    for status, number in Counter(s.status for s in stays.values()).items():
-        found = stays_of(health, ask(token("status", status), count=EVERY))
-        assert len(found) == health.count(ask(token("status", status))) == number
-    planned = stays_of(health, ask(token("status", "planned"), count=EVERY))
-    assert {id[:4] for id in planned} == {"inp-", "app-"}
-
-
-def test_unknown_state_is_a_fault_and_is_counted(odd: Adapter, health: Adapter) -> None:
-    found = ids_of(odd.search(ask(count=EVERY)))
-    assert [row for row in found if row.startswith("!")] == FAULTS
-    assert set(found) >= SERVED
-    more = len(SERVED) + len(FAULTS)
-    assert odd.count(ask()) == len(found) == health.count(ask()) + more
-
-
-def test_row_never_changed_is_as_old_as_itself(sample: Sample, health: Adapter) -> None:
-    (number, created) = sample.rows(
-        "SELECT id, create_date FROM gnuhealth_inpatient_registration"
-        " WHERE write_date IS NULL ORDER BY id"
-    )[0]
-    stay = health.read(STAY, f"inp-{number}")
-    assert stay.last_updated == datetime.fromisoformat(str(created)).replace(tzinfo=UTC)
-
-
-@pytest.mark.parametrize("key", [SortKey.DATE, SortKey.LAST_UPDATED])
-@pytest.mark.parametrize("descending", [True, False])
-def test_times_of_two_precisions_keep_their_order_over_pages(
-    health: Adapter, stays: Stays, key: SortKey, descending: bool
-) -> None:
-    pages = walk(health, ask(sort=Sort(key, descending), count=50))
-    found = [id for page in pages for id in ids_of(page)]
-    assert sorted(found) == sorted(stays)
-    times = [
-        stays[id].start if key is SortKey.DATE else stays[id].last_updated
-        for id in found
-    ]
-    instants = [time.timestamp() for time in times if time]
-    assert len(instants) == len(found)
-    assert instants == sorted(instants, reverse=descending)
-
-
-def test_stamp_keeps_its_microseconds(own: Sample) -> None:
-    own.run(
-        "UPDATE gnuhealth_inpatient_registration"
-        " SET write_date = '2026-11-20 23:51:55.996838' WHERE id = 1;"
-    )
-    adapter = own.open()
-    stay = adapter.read(STAY, "inp-1")
-    adapter.close()
-    assert isinstance(stay, EncounterRecord)
-    assert stay.last_updated == datetime(2026, 11, 20, 23, 51, 55, 996838, UTC)
+    classes = Counter(str(each.class_code) for each in stays.values())
+    assert set(classes) == {"EMER", "IMP", "AMB"}
+    for code, number in classes.items():
+        assert health.count(ask(token("class", code))) == number
+    emergencies = {id[:4] for id, s in stays.items() if s.class_code == "EMER"}
+    assert emergencies == {"inp-", "app-", "eva-"}
+    # Urgency makes an emergency, whatever the type.
+    found: dict[str, set[str | None]] = {}
+    for prefix, table, kind in (
+        ("app-", APPOINTMENT, "appointment_type"),
+        ("eva-", EVALUATION, "evaluation_type"),
+    ):
+        for id, type, urgency in sample.rows(f"SELECT id, {kind}, urgency {table}"):
+            if each := stays.get(f"{prefix}{id}"):
+                case = "urgent" if urgency == "c" else type
+                found.setdefault(case, set()).add(each.class_code)
+    assert found == {
+        "urgent": {"EMER"},
+        "outpatient": {"AMB"},
+        "homecare": {"AMB"},
+        "telemedicine": {"AMB"},
+        "inpatient": {"IMP"},
+    }
+    # An appointment that says neither.
+    assert stay(odd, "app-9001").class_code == "UNK"
 
 
 def test_unit_through_bed_and_ward_and_stays_without(
     sample: Sample, health: Adapter, stays: Stays
 ) -> None:
-    (bedless,) = sample.texts(
-        "SELECT id FROM gnuhealth_inpatient_registration WHERE bed IS NULL"
-    )
+    (bedless,) = sample.texts(f"SELECT id {REGISTRATION} WHERE bed IS NULL")
     own = {id: s for id, s in stays.items() if id.startswith("inp-")}
     assert own[f"inp-{bedless}"].functional_unit is None
     # The others lie in a bed without a ward or in a ward without a unit.
     assert sum(s.functional_unit is None for s in own.values()) == 21
-    found = ids_of(
-        health.search(ask(token("service-provider._extension", "CARD"), count=EVERY))
-    )
+    query = ask(token("service-provider._extension", "CARD"), count=EVERY)
     cardiology = {id for id, s in stays.items() if s.functional_unit == "CARD"}
-    assert set(found) == cardiology
+    assert set(ids_of(health.search(query))) == cardiology
     # The same code in both houses: who provides it tells them apart.
     assert {stays[id].organization_id for id in cardiology} == {"1", "2"}
 
 
-def test_transfer_moves_the_whole_stay_to_its_new_unit(own: Sample) -> None:
-    bed = own.number(
-        "SELECT MIN(b.id) FROM gnuhealth_hospital_bed b"
-        " JOIN gnuhealth_hospital_ward w ON w.id = b.ward"
-        " JOIN gnuhealth_hospital_unit u ON u.id = w.unit WHERE u.code = 'CARD'"
-    )
-    own.run(f"UPDATE gnuhealth_inpatient_registration SET bed = {bed} WHERE id = 1;")
-    adapter = own.open()
-    stay = adapter.read(STAY, "inp-1")
-    adapter.close()
-    assert isinstance(stay, EncounterRecord)
-    assert stay.functional_unit == "CARD"
-
-
-def test_visit_number_with_blank_and_slash(health: Adapter) -> None:
-    found = stays_of(health, ask(token("identifier", "EVAL 2026/000002")))
-    assert found.keys() == {"eva-2"}
-
-
-def test_visit_number_is_compared_and_never_ordered(odd: Adapter) -> None:
-    for number, id in (("INPAC100", "inp-100"), ("INPAC1000", "inp-9004")):
-        assert stays_of(odd, ask(token("identifier", number))).keys() == {id}
+def test_visit_numbers_are_compared_whole(odd: Adapter) -> None:
+    for number, ids in {
+        "EVAL 2026/000002": {"eva-2"},
+        # They are never ordered, and two appointments may have one.
+        "INPAC100": {"inp-100"},
+        "INPAC1000": {"inp-9004"},
+        "APP 2026/3": {"app-3", "app-9003"},
+    }.items():
+        assert stays_of(odd, ask(token("identifier", number))).keys() == ids
     # Without a number there is none; an empty one is none either.
-    (without,) = stays_of(odd, ask(token("_id", "app-9001"))).values()
-    assert without.visit_number is None
+    assert stay(odd, "app-9001").visit_number is None
 
 
-def test_number_of_two_appointments_finds_both(odd: Adapter) -> None:
-    found = stays_of(odd, ask(token("identifier", "APP 2026/3")))
-    assert found.keys() == {"app-3", "app-9003"}
-
-
-def test_stays_of_a_patient_are_in_all_tables(health: Adapter, stays: Stays) -> None:
-    number, count = Counter(s.patient_id for s in stays.values()).most_common(1)[0]
-    found = stays_of(health, ask(patient(number)))
-    assert len(found) == count
-    assert {id[:4] for id in found} == PREFIXES
-
-
-def test_stay_is_of_the_patient_and_not_of_the_party(
-    sample: Sample, stays: Stays
+def test_stays_are_of_the_patient_and_not_of_the_party(
+    sample: Sample, health: Adapter, stays: Stays
 ) -> None:
     ((who, party),) = sample.rows(
         "SELECT r.patient, p.party FROM gnuhealth_inpatient_registration r"
@@ -238,3 +306,94 @@ def test_stay_is_of_the_patient_and_not_of_the_party(
     )
     assert who != party
     assert stays["inp-1"].patient_id == str(who)
+    number, count = Counter(s.patient_id for s in stays.values()).most_common(1)[0]
+    found = stays_of(health, ask(patient(number)))
+    assert len(found) == count
+    assert sorted({id[:4] for id in found}) == PREFIXES
+
+
+# Times
+
+
+def test_times_are_utc_and_days_those_of_the_company(
+    sample: Sample, health: Adapter, stays: Stays
+) -> None:
+    (zone,) = sample.texts("SELECT timezone FROM company_company")
+    for each in stays.values():
+        assert each.start
+        assert (
+            each.start.utcoffset() == each.start.astimezone(ZoneInfo(zone)).utcoffset()
+        )
+    # 00:30 and 01:30 in UTC: half past two in Paris, twice.
+    for id, start in (
+        ("inp-1", "2025-10-26T02:30:00+02:00"),
+        ("inp-2", "2025-10-26T02:30:00+01:00"),
+    ):
+        began = stays[id].start
+        assert began is not None
+        assert began.isoformat() == start
+    first = ids_of(health.search(ask(dates("2025-10-26T02:30:00+02:00"))))
+    assert "inp-1" in first
+    assert "inp-2" not in first
+    # 23:30 in UTC on the last day of 2025.
+    assert stays["inp-3"].start == datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
+    assert "inp-3" in ids_of(health.search(ask(dates("2026-01-01"))))
+    assert "inp-3" not in ids_of(health.search(ask(dates("2025"), count=EVERY)))
+
+
+def test_prefixes_compare_starts(health: Adapter, odd: Adapter, stays: Stays) -> None:
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    before = {id for id, each in stays.items() if each.start and each.start < day}
+    for prefix, ids in (("lt", before), ("ge", stays.keys() - before)):
+        found = health.search(ask(dates(f"{prefix}2026-01-01T00:00:00Z"), count=EVERY))
+        assert set(ids_of(found)) == ids
+    # An appointment without a date comes last and matches no date.
+    for descending in (True, False):
+        page = odd.search(ask(sort=Sort(SortKey.DATE, descending), count=EVERY))
+        assert ids_of(page)[-1] == "app-9001"
+    others = ids_of(odd.search(ask(dates("ne2025-01-01"), patient("2"))))
+    assert others
+    assert "app-9001" not in others
+
+
+def test_who_was_received_began_then(sample: Sample, stays: Stays) -> None:
+    rows = sample.rows(
+        f"SELECT id, checked_in_date {APPOINTMENT}"
+        " WHERE checked_in_date IS NOT NULL AND state = 'checked_in'"
+    )
+    served = {f"app-{id}": str(at) for id, at in rows if f"app-{id}" in stays}
+    assert served
+    for id, at in served.items():
+        assert stays[id].start == datetime.fromisoformat(at).replace(tzinfo=UTC)
+
+
+def test_a_row_never_changed_is_as_old_as_itself(
+    sample: Sample, health: Adapter, stays: Stays
+) -> None:
+    never = sample.rows(
+        f"SELECT id, create_date {REGISTRATION} WHERE write_date IS NULL ORDER BY id"
+    )
+    assert len(never) == 26
+    number, created = never[0]
+    changed = stays[f"inp-{number}"].last_updated
+    assert changed == datetime.fromisoformat(str(created)).replace(tzinfo=UTC)
+    newest = Sort(SortKey.LAST_UPDATED, descending=True)
+    first = ids_of(health.search(ask(sort=newest, count=len(never))))
+    assert set(first) != {f"inp-{id}" for id, _ in never}
+
+
+@pytest.mark.parametrize("key", [SortKey.DATE, SortKey.LAST_UPDATED])
+def test_times_of_two_precisions_keep_their_order_over_pages(
+    health: Adapter, stays: Stays, key: SortKey
+) -> None:
+    for descending in (True, False):
+        pages = walk(health, ask(sort=Sort(key, descending), count=50))
+        found = [id for page in pages for id in ids_of(page)]
+        assert sorted(found) == sorted(stays)
+        times = [
+            stays[id].start if key is SortKey.DATE else stays[id].last_updated
+            for id in found
+        ]
+        instants = [time.timestamp() for time in times if time]
+        assert len(instants) == len(found)
+        assert instants == sorted(instants, reverse=descending)

@@ -1,20 +1,23 @@
-"""Broken mapping files: what each is said to be wrong with, and where a person mends it.
+"""Broken mapping files, and what `encounters mapping check` prints of them.
 
-bad.yaml has them all. A file is a `text`, or one of the `bases` changed by a `diff` ("---"
-between two places). `mend` names the lines to mend, of this file or as file:line of another:
-the first if it says nothing. `says` is what `encounters mapping check` prints.
+bad.yaml has the files: a `text`, or one of the `bases` changed by a `diff` ("---" between two
+places). said.txt is what is printed: each line that a person has to mend, and no other.
 """
 
+import contextlib
+import io
 import re
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-HERE = Path(__file__).parent
-TABLE = HERE / "bad.yaml"
+from app.cli import main
 
-_TABLE: dict[str, Any] = yaml.safe_load(TABLE.read_text("utf-8"))
+HERE = Path(__file__).parent
+SAID = HERE / "said.txt"
+
+_TABLE: dict[str, Any] = yaml.safe_load((HERE / "bad.yaml").read_text("utf-8"))
 FILES: dict[str, dict[str, Any]] = _TABLE["files"]
 
 
@@ -23,17 +26,17 @@ def write_all(folder: Path) -> None:
     (folder / "bases").mkdir()
     for base in (HERE / "bases").iterdir():
         (folder / "bases" / base.name).write_bytes(base.read_bytes())
-    for name, said in FILES.items():
-        text = _text(said).replace("\n", said.get("newline", "\n"))
-        data = text.encode(said.get("encoding", "utf-8"))
+    for name, file in FILES.items():
+        text = _text(file).replace("\n", file.get("newline", "\n"))
+        data = text.encode(file.get("encoding", "utf-8"))
         (folder / f"{name}.yaml").write_bytes(data)
 
 
-def _text(said: dict[str, Any]) -> str:
-    if "text" in said:
-        return str(said["text"])
-    text = str(_TABLE["bases"][said.get("base", "database")])
-    for place in re.split("^---\n", said.get("diff", ""), flags=re.MULTILINE):
+def _text(file: dict[str, Any]) -> str:
+    if "text" in file:
+        return str(file["text"])
+    text = str(_TABLE["bases"][file.get("base", "database")])
+    for place in re.split("^---\n", file.get("diff", ""), flags=re.MULTILINE):
         lines = place.splitlines(keepends=True)
         old = "".join(line[1:] for line in lines if line[0] in " -")
         new = "".join(line[1:] for line in lines if line[0] in " +")
@@ -42,10 +45,15 @@ def _text(said: dict[str, Any]) -> str:
     return text
 
 
-def to_mend(name: str) -> set[str]:
-    """Return file:line of each line to mend."""
-    named = str(FILES[name].get("mend", 1)).split(", ")
-    return {each if ":" in each else f"{name}.yaml:{each}" for each in named}
+def checked(*options: str) -> dict[str, str]:
+    """Return what is printed of each file of the working directory; each fails."""
+    printed = {}
+    for name in FILES:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            assert main(["mapping", "check", *options, f"{name}.yaml"]) == 1, name
+        printed[name] = out.getvalue()
+    return printed
 
 
 def as_an_editor_reads(file: Path) -> Any:

@@ -19,12 +19,9 @@ def test_its_code_is_that_of_the_package() -> None:
         assert block.text in code, block.text
 
 
-def test_its_mapping_file_is_that_of_the_package() -> None:
+def test_its_files_are_those_of_the_package() -> None:
     (shown,) = blocks(PAGE, "yaml")
     assert shown.text == MAPPING
-
-
-def test_its_files_are_those_of_the_package() -> None:
     (drawn,) = blocks(section(PAGE, "The package"), "text")
     named = [line.split()[0] for line in drawn.text.splitlines()[1:]]
     files = {*FILES, SOURCE / "pyproject.toml"}

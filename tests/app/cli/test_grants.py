@@ -5,24 +5,22 @@ the message names the table and the GRANT.
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 import sqlalchemy as sa
 
 from adapters import open_adapter
-from adapters.contract import ResourceType, SourceDataError
+from adapters.contract import Adapter, ResourceType, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.testing.harness import ask
 from adapters.testing.hospital import EDGES
-from app.cli import main
 from tests.app.cli.conftest import Mapping, NewUrl
 from tests.databases import writing
 from tests.hospital_sql import Tables, mapping_text
 from tests.sets import SERVERS
 
-TABLES = ("organizations", "patient_numbers", "patients", "stays")
-READS: dict[str, ResourceType] = {
+READS = {
     "organizations": ResourceType.ORGANIZATION,
     "patient_numbers": ResourceType.PATIENT,
     "patients": ResourceType.PATIENT,
@@ -31,124 +29,98 @@ READS: dict[str, ResourceType] = {
 """The tables of the hospital, and a resource type that reads each."""
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "hospital.yaml"
-    text = mapping_text(EDGES).replace(", may_write: true", "")
-    file.write_text(text, encoding="utf-8")
-    return file
+class Account(NamedTuple):
+    """An account with exactly the privileges that are printed; its owner's connection."""
+
+    name: str
+    url: str
+    owner: sa.Connection
+    file: Path
+
+    def open(self) -> Adapter:
+        return open_adapter(load_mapping(self.file, {"PAS_URL": self.url}))
+
+    def run(self, statement: str) -> None:
+        self.owner.exec_driver_sql(f"{statement} {self.name}")
 
 
 @pytest.fixture(params=["postgresql", *SERVERS])
-def kind(request: pytest.FixtureRequest) -> str:
-    """Return each kind of database that has accounts."""
-    return str(request.param)
-
-
-@pytest.fixture
-def owner(kind: str, new_url: NewUrl) -> Iterator[sa.Engine]:
-    """Return the hospital's database, where nobody has a privilege but its owner."""
-    url = new_url(kind)
+def account(
+    request: pytest.FixtureRequest,
+    new_url: NewUrl,
+    tmp_path: Path,
+    mapping: Mapping,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Account]:
+    is_postgresql = request.param == "postgresql"
+    url = new_url(request.param)
     Tables(url, EDGES).close()
+    file = tmp_path / "hospital.yaml"
+    file.write_text(mapping_text(EDGES).replace(", may_write: true", ""), "utf-8")
+    name = "narrow" if is_postgresql else "narrow@localhost"
     engine = writing(url).execution_options(isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        if kind == "postgresql":
-            name = engine.url.database
-            for statement in (
-                f"REVOKE ALL ON DATABASE {name} FROM PUBLIC",
-                "REVOKE ALL ON SCHEMA public FROM PUBLIC",
-                "CREATE ROLE narrow LOGIN",
-            ):
-                connection.exec_driver_sql(statement)
-        else:
-            connection.exec_driver_sql("CREATE USER narrow@localhost")
-        yield engine
-        if kind == "postgresql":
-            connection.exec_driver_sql("DROP OWNED BY narrow")
-        account = "narrow" if kind == "postgresql" else "narrow@localhost"
-        command = "ROLE" if kind == "postgresql" else "USER"
-        connection.exec_driver_sql(f"DROP {command} {account}")
+    narrow = engine.url.set(username="narrow").render_as_string(hide_password=False)
+    with engine.connect() as owner:
+        if is_postgresql:
+            for place in (f"DATABASE {engine.url.database}", "SCHEMA public"):
+                owner.exec_driver_sql(f"REVOKE ALL ON {place} FROM PUBLIC")
+        made = Account(name, narrow, owner, file)
+        # A user of PostgreSQL is a role that may log in.
+        made.run("CREATE USER")
+        monkeypatch.setenv("PAS_URL", url)
+        printed = mapping("grants", file, "--account", name)
+        assert printed.status == 0
+        for statement in printed.out.splitlines():
+            owner.exec_driver_sql(statement)
+        yield made
+        if is_postgresql:
+            made.run("DROP OWNED BY")
+        made.run("DROP USER")
     engine.dispose()
 
 
-@pytest.fixture
-def granted(
-    kind: str,
-    owner: sa.Engine,
-    file: Path,
-    mapping: Mapping,
-    monkeypatch: pytest.MonkeyPatch,
-) -> str:
-    """Return the address of an account with exactly the privileges that are printed."""
-    monkeypatch.setenv("PAS_URL", owner.url.render_as_string(hide_password=False))
-    account = "narrow" if kind == "postgresql" else "narrow@localhost"
-    printed = mapping("grants", file, "--account", account)
-    assert printed.status == 0
-    with owner.connect() as connection:
-        for statement in printed.out.splitlines():
-            connection.exec_driver_sql(statement)
-    return owner.url.set(username="narrow").render_as_string(hide_password=False)
-
-
-def test_an_account_with_these_privileges_serves(file: Path, granted: str) -> None:
-    with closing(open_adapter(load_mapping(file, {"PAS_URL": granted}))) as adapter:
+def test_an_account_with_these_privileges_serves(
+    account: Account, monkeypatch: pytest.MonkeyPatch, mapping: Mapping
+) -> None:
+    with closing(account.open()) as adapter:
         assert list(adapter.check()) == []
         for kind in ResourceType:
             assert adapter.search(ask(of=kind)).rows
+    monkeypatch.setenv("PAS_URL", account.url)
+    findings = mapping("check", "--live", "--json", account.file).told["findings"]
+    assert not [f for f in findings if "may not read" in f["text"]]
+    assert not [f for f in findings if f["element"] == "source"]
 
 
-def test_a_live_check_passes(
-    file: Path, granted: str, monkeypatch: pytest.MonkeyPatch, mapping: Mapping
-) -> None:
-    monkeypatch.setenv("PAS_URL", granted)
-    printed = mapping("check", "--live", "--json", file)
-    assert not [
-        finding
-        for finding in printed.told["findings"]
-        if "may not read" in finding["text"] or finding["element"] == "source"
-    ]
-
-
-@pytest.mark.parametrize("table", TABLES)
 def test_without_one_of_them_the_message_names_the_table_and_the_grant(
-    owner: sa.Engine, kind: str, file: Path, granted: str, table: str
+    account: Account,
 ) -> None:
-    account = "narrow" if kind == "postgresql" else "narrow@localhost"
-    mapping = load_mapping(file, {"PAS_URL": granted})
-    with closing(open_adapter(mapping)) as adapter:
-        assert adapter.search(ask(of=READS[table])).rows
-        with owner.connect() as connection:
-            statement = f"REVOKE SELECT ON {table} FROM {account}"
-            connection.exec_driver_sql(statement)
-        problems = [problem.text for problem in adapter.check()]
-        assert problems
-        for text in problems:
-            assert f"GRANT SELECT ON {table} " in text
-            assert str(owner.url.database) not in text
-        # A service that runs logs what the database reports.
-        with pytest.raises(SourceDataError) as error:
-            adapter.search(ask(of=READS[table]))
-    state = "42501" if kind == "postgresql" else "42000"
-    assert error.value.reason == f"{state} {table}"
+    state = "42501" if account.name == "narrow" else "42000"
+    with closing(account.open()) as adapter:
+        for table, kind in READS.items():
+            assert adapter.search(ask(of=kind)).rows
+            account.run(f"REVOKE SELECT ON {table} FROM")
+            texts = [problem.text for problem in adapter.check()]
+            assert texts
+            for text in texts:
+                assert f"GRANT SELECT ON {table} " in text
+                assert str(account.owner.engine.url.database) not in text
+            # A service that runs logs what the database reports.
+            with pytest.raises(SourceDataError) as error:
+                adapter.search(ask(of=kind))
+            assert error.value.reason == f"{state} {table}"
+            account.run(f"GRANT SELECT ON {table} TO")
 
 
-def test_a_table_that_a_select_within_reads_is_named(
-    owner: sa.Engine, kind: str, file: Path, granted: str
-) -> None:
-    joined = (
-        "LEFT JOIN (SELECT patient_id, COUNT(*) AS numbers FROM patient_numbers"
-        " GROUP BY patient_id) n ON n.patient_id = s.patient_id"
+def test_a_table_that_a_select_within_reads_is_named(account: Account) -> None:
+    within = (
+        "FROM stays s LEFT JOIN (SELECT patient_id, COUNT(*) AS numbers"
+        " FROM patient_numbers GROUP BY patient_id) n ON n.patient_id = s.patient_id "
     )
-    text = file.read_text("utf-8")
-    stays = "FROM stays s "
-    assert text.count(stays) == 1
-    file.write_text(text.replace(stays, f"{stays}{joined} "), encoding="utf-8")
-    account = "narrow" if kind == "postgresql" else "narrow@localhost"
-    with owner.connect() as connection:
-        statement = f"REVOKE SELECT ON patient_numbers FROM {account}"
-        connection.exec_driver_sql(statement)
-    mapping = load_mapping(file, {"PAS_URL": granted})
-    with closing(open_adapter(mapping)) as adapter:
+    text = account.file.read_text("utf-8").replace("FROM stays s ", within)
+    account.file.write_text(text, "utf-8")
+    account.run("REVOKE SELECT ON patient_numbers FROM")
+    with closing(account.open()) as adapter:
         texts = [problem.text for problem in adapter.check()]
     assert any("GRANT SELECT ON patient_numbers " in text for text in texts)
 
@@ -195,26 +167,19 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize(("url", "statements"), PRINTED.items())
 def test_every_table_that_a_select_reads_is_named_once(
-    url: str,
-    statements: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    mapping: Mapping,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapping: Mapping
 ) -> None:
-    monkeypatch.setenv("PAS_URL", url)
     file = tmp_path / "hospital.yaml"
     file.write_text(SELECTS, "utf-8")
-    told: Any = mapping("grants", "--json", file).told
-    assert told == {"sources": {"Several tables": statements}}
-
-
-def test_a_select_that_is_none_is_reported_at_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    for url, statements in PRINTED.items():
+        monkeypatch.setenv("PAS_URL", url)
+        sources = mapping("grants", "--json", file).told["sources"]
+        assert sources == {"Several tables": statements}
     monkeypatch.setenv("PAS_URL", "postgresql://h/db")
-    file = tmp_path / "hospital.yaml"
+    printed = mapping("grants", file, "--schema", "clinic").out
+    assert 'GRANT SELECT ON clinic."Odd Names" TO encounters;' in printed
     file.write_text(SELECTS.replace("JOIN", "JOIN ((", 1), "utf-8")
-    assert main(["mapping", "grants", str(file)]) == 2
-    assert "hospital.yaml:7:" in capsys.readouterr().err
+    refused = mapping("grants", file)
+    assert refused.status == 2
+    assert "hospital.yaml:7:" in refused.err

@@ -1,6 +1,6 @@
 """GNU Health with 200,000 stays and merged patients: what a search by patient costs.
 
-    python -m tests.gnuhealth.large sqlite|postgresql|mariadb [--mapping FILE] [--suggested]
+    python -m bench.merges sqlite|postgresql|mariadb [--mapping FILE] [--suggested]
 
 It fills a database of its own with copies of the sample's rows: 40,000 patients, of whom each
 tenth was merged into the one before, in chains of up to four. `--suggested` creates first what
