@@ -29,6 +29,7 @@ from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
 
 DEFECTS = defects("sql")
+RIGHT = defects("right")
 LONG = ("visit", "unit", "kind", "state") * 12
 """The columns of an expression that is longer than two lines."""
 SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
@@ -106,6 +107,22 @@ def test_defects_are_found_in_other_databases(
             if not is_found(defect, kind, url, tmp_path, capsys):
                 missed.append(name)
     assert missed == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", *SERVERS])
+def test_what_only_resembles_a_defect_is_no_finding(
+    kind: str,
+    new_url: NewUrl,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, right in RIGHT.items():
+        if kind in right.get("databases", (kind,)):
+            monkeypatch.setenv("PAS_URL", url := new_url(kind))
+            fill(url, kind, right["sql"])
+            found = checked(written(tmp_path, *right.get("changes", ())), capsys)
+            assert severities(found) <= {"note"}, (name, found)
 
 
 @pytest.mark.parametrize(
