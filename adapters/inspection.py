@@ -603,7 +603,9 @@ def contradicted(column_counts: Counted, labels: Labels) -> Iterator[Finding]:
         shown = codes.table.get(code, codes.otherwise)
         texts = (("the code itself", code), *labels.get(code, ()))
         words = {
-            word: where for where, text in texts for word in says(place.slot, text)
+            word: where
+            for where, text in reversed(texts)
+            for word in says(place.slot, text)
         }
         word, where = words.popitem() if len(words) == 1 else ("", "")
         if not (word and shown and contradicts(word, shown)):

@@ -32,9 +32,10 @@ REC: recurr seance
 _STATUS = """
 planned: planned scheduled booked prevu planifi geplant previst programm pianific agendad
 in-progress: progress ongoing cours laufend corso curso andamento admitted hospitalized
-finished: finished completed discharged closed termin clotur sorti sortie entlassen beendet
+finished: finished completed discharge closed termin clotur sorti sortie entlassen beendet
 finished: abgeschlossen conclus dimess chius finaliz cerrad encerrad
 cancelled: cancel annul storn anulad deleted supprim voided
+: patient stay visit sejour encounter appointment aufenthalt
 """
 _STEMS = {"gender": _GENDER, "class": _CLASS, "status": _STATUS}
 
@@ -63,11 +64,16 @@ def meanings(word: str, stems: str) -> frozenset[str]:
 
 
 def says(slot: str, label: str) -> frozenset[str]:
-    """Return the codes of a slot that a label says, none where it may say something else."""
+    """Return the codes of a slot that a label says, none where it may say something else.
+
+    What is completed, in a status, need not be the stay: it has no other long word.
+    """
     words, stems = re.findall(r"[a-z]+", fold(label)), _STEMS.get(slot, "")
-    if len(words) > _LONGEST or _TURNS.intersection(words):
+    of_words = [(word, meanings(word, stems)) for word in words]
+    is_whole = slot != "status" or all(of or len(word) < 4 for word, of in of_words)
+    if len(words) > _LONGEST or _TURNS.intersection(words) or not is_whole:
         return frozenset()
-    return frozenset[str]().union(*(meanings(word, stems) for word in words))
+    return frozenset[str]().union(*(of for _, of in of_words)) - {""}
 
 
 def contradicts(word: str, code: str) -> bool:

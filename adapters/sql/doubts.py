@@ -73,7 +73,7 @@ class Doubts:
             ends = (each.inner.origin, each.outer.origin)
             for one, other in (ends, ends[::-1]):
                 keys += [other] * (_plain(one) == _plain(origin))
-        # The rows of sections are people and stays.
+        # The tables of sections hold people and stays.
         own = set[str]()
         for section in self._of.mapping.sections:
             ids = section.fields["id"].columns
@@ -98,7 +98,8 @@ class Doubts:
             return
         for code, *cells in rows if len({row[0] for row in rows}) == len(rows) else ():
             for name, cell in zip(texts, cells, strict=True):
-                if cell is not None and name != column.name:
+                # F may be female, or a flag.
+                if name != column.name and len(str(cell or "")) > 1:
                     yield text_or_none(code) or "", f"{table.name}.{name}", str(cell)
 
     def _first(self, select: Any, rows: int) -> Sequence[Any]:
@@ -115,10 +116,16 @@ class Doubts:
         every = every[:: max(1, len(every) // SAMPLE)]
         records = {each.id.removeprefix(place.field.prefix): each for each in every}
         names = [column.name for column in table.columns if column.holds in _CLOCKS]
-        rows = str(sa.select(sa.text("*")).select_from(_written(table)))
-        columns = Columns(self._database.dialect, rows, self._database.columns(rows))
-        among = columns.among(columns.column(origin.column), records)
-        cells = self._database.fetch(columns.select([origin.column, *names], among))
+        rows = f"SELECT * FROM {table.written}"
+        try:
+            described = self._database.columns(rows)
+            columns = Columns(self._database.dialect, rows, described)
+            among = columns.among(columns.column(origin.column), records)
+            select = columns.select([origin.column, *names], among)
+            cells = self._database.fetch(select)
+        except SourceDataError:
+            # The account may read a view of it alone.
+            return ()
         # Of several rows of an id the SELECT chooses one.
         if len(cells) > len(records):
             return ()

@@ -220,12 +220,6 @@ class Inspection:
                 rows.setdefault(object() if at.id is None else at.id, row)
         return tuple(rows.values())
 
-    @property
-    def _now(self) -> datetime:
-        """The time by the clock of the database, which may differ from this machine's."""
-        status = self.database.server_status()
-        return (status and status.now) or datetime.now(UTC)
-
     def _pages(self) -> list[Page]:
         sorts = self.section.mapping.sorts
         key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
@@ -325,7 +319,7 @@ class Inspection:
 
         No row tells that a condition errs which leaves it out, or that one is missing.
         """
-        place = self.place("id")
+        place, rows = self.place("id"), self.section.mapping.rows
         if (origin := self.origin(place)) is None:
             return
         whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
@@ -336,7 +330,9 @@ class Inspection:
             return
         selected = self.count(self.section.columns, ALWAYS)
         out, chooses = every - selected, _CHOOSES.search(self._outermost)
-        if out > 0 and not chooses and self._table_of(origin):
+        named = [table.rpartition(".")[2] for table in tables_of(rows).values()]
+        is_view = origin.table.rpartition(".")[2] not in named
+        if out > 0 and not (chooses or is_view):
             text = (
                 f"{out:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
@@ -376,7 +372,10 @@ class Inspection:
         origins = self.origins_of(section.rows)
         columns = {name: str(origin) for name, origin in origins.items()}
         yield from broken_rules(section, rows, columns, self.reported)
-        yield from doubtful_times(section, rows, columns, self._now)
+        # The clock of the database writes changes, and may differ from this machine's.
+        status = self.database.server_status()
+        now = (status and status.now) or datetime.now(UTC)
+        yield from doubtful_times(section, rows, columns, now)
         yield from doubtful_numbers(section, rows, columns)
         selected = self.section.selected
         statement = self.section.columns.select(selected, self.served, limit=SAMPLE)
@@ -404,12 +403,6 @@ class Inspection:
                 several = sum(rows > 1 for _, rows in self.database.fetch(statement))
                 text += ". Is replaced_by the wrong way round?" * bool(several)
             yield self.at(self.place("id"), text, Severity.ERROR)
-
-    def _table_of(self, origin: Origin | None) -> str | None:
-        """Return the table of a column as the SELECT names it; None for one in a view."""
-        tables = tables_of(self.section.mapping.rows).values()
-        named = {name.rpartition(".")[2]: name for name in tables}
-        return named.get(origin.table.rpartition(".")[2]) if origin else None
 
     def _empty_required(self) -> Findings:
         """Report how many rows lack what every row must have, but for codes."""

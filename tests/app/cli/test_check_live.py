@@ -204,6 +204,25 @@ def test_an_account_that_may_write_is_an_error_of_the_source(
     assert lines[int(one["line"]) - 1].startswith("source:")
 
 
+@postgresql
+def test_an_account_that_may_read_views_alone_is_enough(
+    kind: str, url: str, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = [
+        f"CREATE VIEW {name}_ AS SELECT * FROM {name}" for name in ("stays", "patients")
+    ]
+    role = f"reader_{sa.make_url(url).database}"
+    account = (
+        f"CREATE ROLE {role} LOGIN PASSWORD 'hush'",
+        f"GRANT SELECT ON stays_, patients_ TO {role}",
+    )
+    fill(url, kind, (*views, *account))
+    reader = sa.make_url(url).set(username=role, password="hush")
+    monkeypatch.setenv("PAS_URL", reader.render_as_string(hide_password=False))
+    changes = ("FROM stays", "FROM stays_"), ("FROM patients", "FROM patients_")
+    assert check(*changes, (", may_write: true", "")) == []
+
+
 def test_each_table_of_several_is_checked(kind: str, url: str, check: Check) -> None:
     fill(url, kind, ("CREATE TABLE more AS SELECT * FROM stays",))
     fields = MAPPING.partition("  fields:")[2].partition("  search:")[0]
