@@ -205,7 +205,7 @@ class Measuring:
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
         severity = self._severity
-        read = f"reads {cost.read:,} rows for {cost.rows:,}, " if cost.read else ""
+        read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(each, StringCriterion) for each in query.criteria):
             text += ". A column of folded texts, named by search:, makes it faster"

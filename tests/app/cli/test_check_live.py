@@ -253,6 +253,25 @@ def read(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Re
     return lines
 
 
+@postgresql
+def test_one_cause_is_one_finding(kind: str, url: str, check: Check) -> None:
+    more = (
+        "CREATE TABLE more AS SELECT s.stay_id + 1000 * p.patient_id AS stay_id, s.patient_id,"
+        " s.state, s.kind, s.began, s.ended, s.visit, s.unit, s.changed"
+        " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 20"
+    )
+    day = "ALTER TABLE stays ADD COLUMN day DATE", "UPDATE stays SET day = began"
+    fill(url, kind, (more, *day))
+    table = "stay_id, patient_id, state, kind, began, ended, visit, unit, changed"
+    union = f"SELECT {table} FROM stays UNION ALL SELECT * FROM more"
+    (slow,) = [
+        o for o in check(("SELECT * FROM stays", union)) if o["source"] == "began"
+    ]
+    assert slow["text"].startswith("'date', '_sort=date' are slow")
+    found = check(("start: {from: began}", "start: {from: day}"))
+    assert [o["remedy"] for o in found if o["severity"] == "error"] == ['at: "00:00"']
+
+
 @sqlite
 def test_people_read_two_lines_a_finding_and_how_many_there_are(
     kind: str, url: str, read: Read
