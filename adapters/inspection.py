@@ -598,9 +598,9 @@ def contradicted(column_counts: Counted, labels: Labels) -> Iterator[Finding]:
     """
     place, column, counts, _ = column_counts
     codes, slips = column_counts.codes, list[tuple[str, str, str]]()
-    severity = Severity.NOTE
+    severity, named = Severity.NOTE, {*codes.table, *missing_codes(column_counts)}
     for code, rows in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
-        shown = codes.table.get(code, codes.otherwise)
+        shown = codes.table.get(code, codes.otherwise) if code in named else None
         texts = (("the code itself", code), *labels.get(code, ()))
         words = {
             word: where

@@ -201,32 +201,23 @@ class Doubts:
                 if getattr(record, place.slot) and has_offset(value)
                 if (moment := _moment(value, rule))
             ]
-            hours = [round(each / _HOUR) for each in apart]
             whole = [
                 n
-                for n, each in zip(hours, apart, strict=True)
-                if abs(each - n * _HOUR) <= _SAME
+                for each in apart
+                if abs(each - (n := round(each / _HOUR)) * _HOUR) <= _SAME
             ]
-            low, high, odd = (
-                min(whole, default=0),
-                max(whole, default=0),
-                sum(map(bool, whole)),
-            )
+            low, high = min(whole, default=0), max(whole, default=0)
+            odd = len(whole) - whole.count(0)
+            is_clear = odd >= max(ENOUGH, len(apart) / 3) and high - low <= 1
             # Two numbers: one in summer, one in winter.
-            if (
-                len(whole) >= _CLEARLY * len(apart)
-                and odd >= ENOUGH
-                and high - low <= 1
-            ):
+            if is_clear and len(whole) >= _CLEARLY * len(apart):
                 by = f"{low:+}" if low == high else f"{low:+} or {high:+}"
                 text = (
                     f"{odd:,} of {len(apart):,} times are {by} hours off {origin}, which has"
                     f" a zone: is {rule.zone} right (time_zone:)?"
                 )
-                is_end = place.slot == "end"
-                yield self._of.at(
-                    place, text, Severity.NOTE if is_end else Severity.WARNING
-                )
+                severity = Severity.NOTE if place.slot == "end" else Severity.WARNING
+                yield self._of.at(place, text, severity)
                 return
 
     def _days(self, place: Place, rule: TimeRule) -> Findings:
@@ -275,7 +266,8 @@ class Doubts:
         patients = sorted({id for pair in pairs for id in pair})
         among = columns.among(columns.column(names[0]), patients)
         newest: dict[str | None, str] = {}
-        for patient, began in self._database.fetch(columns.select(names, among)):
+        stays = columns.select(names, among, limit=10 * SAMPLE)
+        for patient, began in self._database.fetch(stays):
             id, began = text_or_none(patient), str(began or "")
             newest[id] = max(began, newest.get(id, ""))
         known = [(a, b) for a, b in pairs if newest.get(a) or newest.get(b)]

@@ -156,6 +156,17 @@ def test_codes_and_counts_alone_are_quoted(kind: str, url: str, check: Check) ->
     assert any("'Ljun' (120 rows)" in f["text"] for f in found)
 
 
+@sqlite
+def test_a_name_that_is_a_word_of_codes_is_not_quoted(
+    kind: str, url: str, check: Check
+) -> None:
+    names = "UPDATE patients SET sex = 'N' || patient_id"
+    fill(url, kind, (names, "UPDATE patients SET sex = 'Mann' WHERE patient_id = 1"))
+    found = check(("{F: female, M: male}}", "{F: female, M: male}, otherwise: female}"))
+    assert found
+    assert not any("Mann" in one["text"] for one in found)
+
+
 @pytest.mark.parametrize(
     "url",
     [
