@@ -53,6 +53,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.folding import fold
+from adapters.labels import CANCELLED, Labels, contradicts, says
 from adapters.mapping.model import (
     HIDDEN,
     REMOVED,
@@ -509,7 +510,7 @@ def empty(place: Place, column: str, rows: int) -> Finding:
 MOST = 100
 """A column with more different values than this holds no codes."""
 
-_FEW, _OFTEN = 5, 3
+FEW, _OFTEN = 5, 3
 """More different values than a few are codes where each has so many rows."""
 
 _SHOWN = 20
@@ -589,6 +590,40 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Findi
         yield Finding.of_field(place, column, text, severity, "", topic)
 
 
+def contradicted(column_counts: Counted, labels: Labels) -> Iterator[Finding]:
+    """Yield the codes whose labels, or own words, say another FHIR code than their table.
+
+    A warning where nothing but a slip explains it, as two codes that are swapped: an
+    admission that is called an emergency may be an inpatient stay.
+    """
+    place, column, counts, _ = column_counts
+    codes, slips = column_counts.codes, list[tuple[str, str, str]]()
+    severity, named = Severity.NOTE, {*codes.table, *missing_codes(column_counts)}
+    for code, rows in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        shown = codes.table.get(code, codes.otherwise) if code in named else None
+        texts = (("the code itself", code), *labels.get(code, ()))
+        words = {
+            word: where
+            for where, text in reversed(texts)
+            for word in says(place.slot, text)
+        }
+        word, where = words.popitem() if len(words) == 1 else ("", "")
+        if not (word and shown and contradicts(word, shown)):
+            continue
+        text = f"'{code}' {shown}, but {where} says {word} ({rows_that(rows)})"
+        slips.append((text, code, HIDDEN if word == CANCELLED else word))
+        others = (ours for other, ours in codes.table.items() if other != code)
+        if word == CANCELLED or place.slot == "gender" or word in others:
+            severity = Severity.WARNING
+    if slips:
+        text = "; ".join(text for text, *_ in slips[:_SHOWN])
+        text = f"codes.{codes.name} makes {text}"
+        lines = (f"{_entry(code)}: {word}" for _, code, word in slips[:_SHOWN])
+        mark = codes.mark or place.field.mark
+        details = place.element, column, severity, "\n".join(lines)
+        yield Finding.at(mark, text, *details, "code tables that may be wrong")
+
+
 def missing_codes(column_counts: Counted) -> Mapping[str, int]:
     """Return how many rows have each code that no entry names, "" for all the others.
 
@@ -619,7 +654,7 @@ def _are_codes(column_counts: Counted) -> bool:
     counts = column_counts.counts
     named = sum(code in column_counts.codes.table for code in counts)
     is_often = sum(counts.values()) >= _OFTEN * len(counts)
-    are_few = len(counts) <= _FEW
+    are_few = len(counts) <= FEW
     return are_few or (len(counts) <= MOST and (is_often or 2 * named >= len(counts)))
 
 
@@ -630,10 +665,14 @@ def _entries(named: Sequence[tuple[str, int]], column_counts: Counted) -> str:
     )
     words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
     return "\n".join(
-        f"{code if _PLAIN.fullmatch(code) else repr(code)}: '?'   # {rows_that(n)}; {words}"
+        f"{_entry(code)}: '?'   # {rows_that(n)}; {words}"
         for code, n in named[:_SHOWN]
         if code
     )
+
+
+def _entry(code: str) -> str:
+    return code if _PLAIN.fullmatch(code) else repr(code)
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
@@ -642,7 +681,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 Sampled = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]]]
 """Rows, each with the rows of the items that have a SELECT or a list of their own."""
 
-_ENOUGH = 20
+ENOUGH = 20
 """In fewer rows or times than these a pattern means nothing."""
 
 _RARE = ("replaced_by", "deceased_at")
@@ -661,7 +700,7 @@ def never_filled(
     values of which nothing comes is a warning. `columns` are those of a row in order,
     `names` their names as the source has them.
     """
-    if len(rows) < _ENOUGH:
+    if len(rows) < ENOUGH:
         return
     positions = {column: at for at, column in enumerate(columns)}
     kind, own = section.resource_type, [row for row, _ in rows]
@@ -777,18 +816,18 @@ def hidden_zone(
     is_change = place.field.slot == "last_updated" and bool(place.field.columns)
     if rule is None or rule.says_zone or not is_change or "%z" in (rule.format or ""):
         return
-    if any(map(_has_offset, values())):
+    if any(map(has_offset, values())):
         return
     zone = rule.zone.key
     text = (
-        f"nothing says by whose clock it is written: it is read in {zone}, and no row shows"
-        " whether that is wrong. Ask the vendor, and say what you are told"
+        f"neither the file nor its values name a zone: it is read in {zone}, and no row shows"
+        " whether that is wrong. Ask the vendor in which zone it is written"
     )
     remedy = f"time_zone: UTC   # or {zone}"
     yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
 
 
-def _has_offset(value: object) -> bool:
+def has_offset(value: object) -> bool:
     """Tell whether a value says its own distance from UTC."""
     if isinstance(value, datetime):
         return value.tzinfo is not None
@@ -829,7 +868,7 @@ def far_days(
     days = sorted(text for text, rows in rows_of.items() if rows > 1)
     if days:
         each = (f"{rows_that(rows_of[day], place.slot)} on {day}" for day in days)
-        text = f"{' and '.join(each)}: no value? Then say so with absent"
+        text = f"{' and '.join(each)}: no value? Then set absent"
         absent = json.dumps([*sorted(place.field.absent), *days], ensure_ascii=False)
         remedy = f"absent: {absent}"
         yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
@@ -845,6 +884,51 @@ def _day(value: object, place: Place) -> date | None:
         return None if present is None else read_day(present, place.field.time)
     except ValueError:
         return None
+
+
+def doubtful_numbers(
+    section: ResourceMapping,
+    rows: Collection[Record | RowFault],
+    columns: Mapping[str, str],
+) -> Iterator[Finding]:
+    """Yield the doubt about visit numbers that begun stays lack, or that several have."""
+    stays = [row for row in rows if isinstance(row, EncounterRecord)]
+    place = next((p for p in places_of(section) if p.slot == "visit_number"), None)
+    if place and place.field.columns and len(stays) >= ENOUGH:
+        column = columns.get(place.field.columns[0], place.field.columns[0])
+        for text, is_sure in (_lacking_numbers(stays), _shared_numbers(stays)):
+            severity = Severity.WARNING if is_sure else Severity.NOTE
+            yield from [Finding.of_field(place, column, text, severity)] * bool(text)
+
+
+def _lacking_numbers(stays: Sequence[EncounterRecord]) -> tuple[str, bool]:
+    planned = [bool(s.visit_number) for s in stays if s.status == "planned"]
+    begun = [bool(s.visit_number) for s in stays if s.status != "planned"]
+    # None at all is reported for the field.
+    if not any(begun) or begun.count(False) < max(ENOUGH, len(begun) / 2):
+        return "", False
+    is_other = len(planned) >= FEW and all(planned)
+    text = f"{begun.count(False):,} of {len(begun):,} stays that have begun have none"
+    text += ", all planned ones have one" * is_other
+    return f"{text}: does the SELECT choose another kind (type, tag)?", is_other
+
+
+def _shared_numbers(stays: Sequence[EncounterRecord]) -> tuple[str, bool]:
+    patients: dict[tuple[str | None, ...], list[str]] = {}
+    for stay in (each for each in stays if each.visit_number):
+        # A number is unique within one hospital.
+        number = stay.visit_number, stay.visit_number_system, stay.organization_id
+        patients.setdefault(number, []).append(stay.patient_id)
+    shared = [of for of in patients.values() if len(of) > 1]
+    mixed = sum(len(of) for of in shared if len({*of}) > 1)
+    is_mixed = mixed >= len(stays) / 2
+    sharing = mixed if is_mixed else sum(map(len, shared))
+    others = "stays of other patients" if is_mixed else "other stays of the patient"
+    text = (
+        f"{sharing:,} of {len(stays):,} stays share theirs with {others}: which column"
+    )
+    text += " tells visits apart?"
+    return text * (sharing >= len(stays) / 2), is_mixed
 
 
 _SHARE = 0.2
@@ -889,7 +973,7 @@ _ZONE = "is the time zone of the column right (time_zone:)?"
 
 def _days_of_utc(times: Collection[datetime], rule: TimeRule) -> str:
     """Return the doubt about times that are all days of UTC, and not of their zone."""
-    if len(times) < _ENOUGH or rule.at is not None:
+    if len(times) < ENOUGH or rule.at is not None:
         return ""
     is_day, is_utc_day = (
         all(moment.astimezone(zone).time() == time() for moment in times)
@@ -909,14 +993,16 @@ def _ahead(times: Collection[datetime], now: datetime) -> str:
 
 
 def _behind(changes: Collection[datetime], rule: TimeRule, now: datetime) -> str:
-    """Return the doubt about a newest change as long ago as the zone is from UTC."""
-    if len(changes) < _ENOUGH:
-        return ""
-    newest = max(changes)
-    offset = newest.astimezone(rule.zone).utcoffset()
-    text = f"the newest change is {offset} ago, as far as the zone is from UTC"
+    """Return the doubt about a newest change as long ago as the zone is from UTC.
+
+    Without many changes in as long a time before it, it is so by chance.
+    """
+    newest = max(changes, default=now)
+    offset = newest.astimezone(rule.zone).utcoffset() or timedelta()
     is_just = offset and timedelta() <= now - newest - offset < _JUST
-    return f"{text}: {_ZONE}" if is_just else ""
+    if not is_just or sum(newest - each < offset for each in changes) < ENOUGH:
+        return ""
+    return f"the newest change is {offset} ago, as far as the zone is from UTC: {_ZONE}"
 
 
 def _ends_and_states(
@@ -925,11 +1011,11 @@ def _ends_and_states(
     """Yield the doubt about ends that contradict the status of most stays."""
     open_ends = [stay.end for stay in stays if stay.status == "in-progress"]
     ended = sum(end is not None and end <= now for end in open_ends)
-    if ended >= max(_ENOUGH, len(open_ends) / 2):
+    if ended >= max(ENOUGH, len(open_ends) / 2):
         text = f"{ended:,} of {len(open_ends):,} stays in progress have ended"
         yield f"{text}: does their status follow from another column?"
     final_ends = [stay.end for stay in stays if stay.status == "finished"]
-    if len(final_ends) >= _ENOUGH and not any(final_ends):
+    if len(final_ends) >= ENOUGH and not any(final_ends):
         text = f"none of {len(final_ends):,} finished stays has an end"
         yield f"{text}: does another column hold it?"
 
@@ -946,7 +1032,7 @@ def _changed_early(begun: Collection[EncounterRecord], rule: TimeRule) -> str:
         f"{near:,} of {len(pairs):,} stays were changed before they began, by no more"
     )
     text += " than a zone is from UTC"
-    least = max(_ENOUGH, _SHARE * len(pairs), len(early) / 2)
+    least = max(ENOUGH, _SHARE * len(pairs), len(early) / 2)
     return f"{text}: {_ZONE}" if near >= least else ""
 
 

@@ -50,8 +50,10 @@ from adapters.inspection import (
     Result,
     Severity,
     broken_rules,
+    contradicted,
     counted,
     criterion_of,
+    doubtful_numbers,
     doubtful_times,
     far_days,
     has_far_days,
@@ -224,6 +226,7 @@ def _check_rows(sample: Sample) -> Iterator[Finding]:
     yield from broken_rules(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
     yield from doubtful_times(section, sample.mapped, {}, now)
+    yield from doubtful_numbers(section, sample.mapped, {})
     for place in places:
         yield from _odd_times(sample, place, now)
     hidden = [
@@ -257,7 +260,9 @@ def _unknown_codes(sample: Sample, place: Place) -> Iterator[Finding]:
         rows = [row for row in rows if plain_text(_value(row, path)) in values]
     codes = [(_value(row, path_of(column)), 1) for row in rows]
     column = ", ".join(filter(None, (place.rows, column)))
-    yield from unnamed(counted(place, column, codes), sample.section.mapping.required)
+    counts = counted(place, column, codes)
+    yield from unnamed(counts, sample.section.mapping.required)
+    yield from contradicted(counts, {})
 
 
 def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Finding]:

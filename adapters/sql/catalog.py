@@ -5,6 +5,7 @@ only to count codes, and values only of columns that hold codes: what may identi
 counted at most.
 """
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,6 +113,26 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue
     )
 
 
+def read_table(database: Database, name: str) -> Table | None:
+    """Return the table of a name with or without a schema, None where it cannot be read."""
+    *schemas, bare = parts_of(name)
+    schema = schemas[-1] if schemas else None
+    try:
+        tables = database.run(
+            lambda connection: _Reader(connection, database.dialect).tables(
+                schema, [bare]
+            )
+        )
+    except SourceDataError:
+        return None
+    return next(iter(tables), None)
+
+
+def parts_of(name: str) -> list[str]:
+    """Return the name of a table, and of its schema before it, without quotes."""
+    return [a or b for a, b in re.findall(r'"([^"]+)"|([^."`]+)', name)]
+
+
 class _Reader:
     def __init__(self, connection: sa.Connection, dialect: Dialect) -> None:
         self._connection = connection
@@ -119,20 +140,32 @@ class _Reader:
         self._dialect = dialect
 
     def catalogue(self, schemas: Sequence[str]) -> Catalogue:
-        with warnings.catch_warnings():
-            # A type that SQLAlchemy does not know is OTHER here.
-            warnings.simplefilter("ignore", sa.exc.SAWarning)
-            visible = tuple(self._inspector.get_schema_names())
-            if unknown := [schema for schema in schemas if schema not in visible]:
-                near = did_you_mean(unknown[0], visible)
-                raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
-            tables = [table for s in schemas or (None,) for table in self._tables(s)]
+        visible = tuple(self._inspector.get_schema_names())
+        if unknown := [schema for schema in schemas if schema not in visible]:
+            near = did_you_mean(unknown[0], visible)
+            raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
+        tables = [table for s in schemas or (None,) for table in self.tables(s)]
         tables.sort(key=lambda table: table.name)
         return Catalogue(self._connection.dialect.name, tuple(tables), visible)
 
-    def _tables(self, schema: str | None) -> Iterable[Table]:
+    def tables(
+        self, schema: str | None, names: Sequence[str] | None = None
+    ) -> list[Table]:
+        """Return the tables of a schema, those of some names if any are given."""
+        with warnings.catch_warnings():
+            # A type that SQLAlchemy does not know is OTHER here.
+            warnings.simplefilter("ignore", sa.exc.SAWarning)
+            return [*self._tables(schema, names)]
+
+    def _tables(
+        self, schema: str | None, names: Sequence[str] | None
+    ) -> Iterable[Table]:
         inspector = self._inspector
-        of: dict[str, Any] = {"schema": schema, "kind": ObjectKind.ANY}
+        of: dict[str, Any] = {
+            "schema": schema,
+            "kind": ObjectKind.ANY,
+            "filter_names": names,
+        }
         columns = inspector.get_multi_columns(**of)
         keys = inspector.get_multi_pk_constraint(**of)
         foreign = inspector.get_multi_foreign_keys(**of)

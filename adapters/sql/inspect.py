@@ -37,6 +37,7 @@ from adapters.inspection import (
     Severity,
     broken_rules,
     counted,
+    doubtful_numbers,
     doubtful_times,
     empty,
     far_days,
@@ -90,12 +91,19 @@ def checks(
     section: Section, mapping: SourceMapping, database: Database, adapter: Adapter
 ) -> Iterator[Check]:
     """Yield the checks of one section."""
-    # Here, since it measures what is inspected.
+    # Here, since they examine what is inspected.
+    from adapters.sql.doubts import Doubts
     from adapters.sql.measure import Measuring
 
     inspection = Inspection(section, mapping, database, adapter.search)
-    measuring = Measuring(inspection, adapter)
-    for subject, check in (*inspection.checks(), ("searches", measuring.results)):
+    measuring, doubts = Measuring(inspection, adapter), Doubts(inspection)
+    for subject, check in (
+        *inspection.checks(),
+        ("labels of codes", doubts.labels),
+        ("times beside", doubts.times),
+        *([("merges", doubts.merges)] if section.merges else ()),
+        ("searches", measuring.results),
+    ):
         run = partial(inspection.in_time, subject, check)
         yield Check(f"{inspection.kind}: {subject}", run)
 
@@ -117,7 +125,6 @@ _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.
 
 _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
 _WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
-_WITH_CLOCK = {*_WITHOUT_ZONE, Kind.INSTANT}
 
 _Unfit: TypeAlias = Iterator[tuple[Severity, str, str]]
 """How much it matters, what is wrong with the type of a column, and the remedy."""
@@ -156,6 +163,8 @@ class Inspection:
         self.places = places_of(section.mapping)
         self.reported: set[tuple[str, str]] = set()
         """Columns and the rules whose breaches were counted in all rows."""
+        self.counted: list[tuple[Counted, list[object]]] = []
+        """The codes that were counted, and their values."""
         self._origins: dict[str, Mapping[str, Origin]] = {}
 
     def checks(self) -> Iterator[tuple[str, Callable[[], Findings]]]:
@@ -171,7 +180,6 @@ class Inspection:
         yield "search columns", self._search_columns
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
-        yield "dates", self._dates_beside_times
         yield "ids", self._repeated_ids
         if self.kind is ResourceType.ENCOUNTER:
             yield "patients", self._patients
@@ -303,7 +311,7 @@ class Inspection:
     def _limited_rows(self) -> Findings:
         """Report a LIMIT that was left in from when the statement was tried by hand."""
         if _LIMIT.search(self.section.mapping.rows.strip()):
-            text = "the SELECT of rows has a LIMIT: what is beyond it is never served"
+            text = "the SELECT of rows has a LIMIT: rows beyond it are never served. Remove it"
             yield self.finding(text, Severity.WARNING)
 
     def _rows_left_out(self) -> Findings:
@@ -311,7 +319,7 @@ class Inspection:
 
         No row tells that a condition errs which leaves it out, or that one is missing.
         """
-        place = self.place("id")
+        place, rows = self.place("id"), self.section.mapping.rows
         if (origin := self.origin(place)) is None:
             return
         whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
@@ -322,7 +330,9 @@ class Inspection:
             return
         selected = self.count(self.section.columns, ALWAYS)
         out, chooses = every - selected, _CHOOSES.search(self._outermost)
-        if out > 0 and not chooses and self._table_of(origin):
+        named = [table.rpartition(".")[2] for table in tables_of(rows).values()]
+        is_view = origin.table.rpartition(".")[2] not in named
+        if out > 0 and not (chooses or is_view):
             text = (
                 f"{out:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
@@ -362,7 +372,11 @@ class Inspection:
         origins = self.origins_of(section.rows)
         columns = {name: str(origin) for name, origin in origins.items()}
         yield from broken_rules(section, rows, columns, self.reported)
-        yield from doubtful_times(section, rows, columns, datetime.now(UTC))
+        # The clock of the database writes changes, and may differ from this machine's.
+        status = self.database.server_status()
+        now = (status and status.now) or datetime.now(UTC)
+        yield from doubtful_times(section, rows, columns, now)
+        yield from doubtful_numbers(section, rows, columns)
         selected = self.section.selected
         statement = self.section.columns.select(selected, self.served, limit=SAMPLE)
         cells = self.database.fetch(statement)
@@ -382,37 +396,13 @@ class Inspection:
                 f"{many}{len(repeated):,} ids have several rows, up to {repeated[0]:,}: the"
                 " SELECT must return one row for each"
             )
+            replaced = self.section.mapping.fields.get("replaced_by")
+            if replaced and replaced.columns:
+                merged = all_of([present, columns.key(replaced).present])
+                statement = columns.count_by(id_column, merged, _GROUPS)
+                several = sum(rows > 1 for _, rows in self.database.fetch(statement))
+                text += ". Is replaced_by the wrong way round?" * bool(several)
             yield self.at(self.place("id"), text, Severity.ERROR)
-
-    def _table_of(self, origin: Origin | None) -> str | None:
-        """Return the table of a column as the SELECT names it; None for one in a view."""
-        tables = tables_of(self.section.mapping.rows).values()
-        named = {name.rpartition(".")[2]: name for name in tables}
-        return named.get(origin.table.rpartition(".")[2]) if origin else None
-
-    def _dates_beside_times(self) -> Findings:
-        """Report times read from a date (`x_date`) whose table has a time (`x_datetime`) too."""
-        origins = self.origins_of(self.section.mapping.rows)
-        for place in self.places:
-            origin = (
-                origins.get(place.field.columns[0]) if place.field.columns else None
-            )
-            table = self._table_of(origin)
-            is_time = place.kind is SlotKind.TIME and len(place.field.columns) == 1
-            if place.rows or not (is_time and origin and table):
-                continue
-            stem, is_date, _ = origin.column.lower().rpartition("date")
-            columns = self.database.columns(f"SELECT * FROM {table}")
-            kinds = {column.name.lower(): column.kind for column in columns}
-            times = [n for n in kinds if n.startswith(stem) and kinds[n] in _WITH_CLOCK]
-            if (
-                stem
-                and is_date
-                and kinds.get(origin.column.lower()) is Kind.DATE
-                and times
-            ):
-                text = f"a date, at the same time of day in all rows: does {times[0]} hold it?"
-                yield self.at(place, text, Severity.WARNING)
 
     def _empty_required(self) -> Findings:
         """Report how many rows lack what every row must have, but for codes."""
@@ -586,7 +576,11 @@ class Inspection:
         statement = columns.count_by(columns.column(name), all_of(parts), 2 * MOST)
         values = [tuple(row) for row in self.database.fetch(statement)]
         self.reported |= {(name, rule) for rule in RULES_OF_CODES}
-        return counted(place, self.column(place), values)
+        counts = counted(place, self.column(place), values)
+        self.counted.append(
+            (counts, [value for value, _ in values if value is not None])
+        )
+        return counts
 
     def _trailing_blanks(self) -> Findings:
         """Report how many rows have an id, number or code that searches by it miss."""
@@ -654,6 +648,7 @@ class Inspection:
             yield Severity.ERROR, text, ""
         elif is_day and not rule.at and len(place.field.columns) == 1:
             text = "a column of days: say at what time of day"
+            self.reported.add((place.field.columns[0], "a date without a time"))
             yield Severity.ERROR, text, 'at: "00:00"'
         elif kind in (Kind.OTHER, Kind.BOOLEAN, Kind.UUID):
             severity = Severity.WARNING if kind is Kind.OTHER else Severity.ERROR

@@ -136,6 +136,27 @@ def from_of(rows: str, start: int) -> str:
     return rows[begin:] if begin is not None else ""
 
 
+_ARGUMENT = re.compile(
+    r"[(,]\s*([A-Za-z_]\w*(?:\.\w+)?)\s*(?=[,)]|AS\b)|([A-Za-z_]\w*(?:\.\w+)?)\s*::",
+    re.IGNORECASE,
+)
+
+
+def arguments_behind(rows: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the columns in calls and casts that make a column, and the tables of each."""
+    end = re.search(rf"\bAS\s+[\"`]?{re.escape(name)}\b", rows, re.IGNORECASE)
+    begin, depth = 0, 0
+    words = re.finditer(r"[(),]|\bSELECT\b", rows[: end.start()] if end else "", re.I)
+    for match in reversed([*words]):
+        depth += {")": 1, "(": -1}.get(match[0], 0)
+        if depth < 0 or (depth == 0 and match[0] not in "()"):
+            begin = match.end()
+            break
+    for match in _ARGUMENT.finditer(rows, begin, end.start() if end else 0):
+        tables = re.split(r"\bWHERE\b", from_of(rows, match.end()), flags=re.IGNORECASE)
+        yield match[1] or match[2], tables[0]
+
+
 def _words(rows: str, start: int) -> Iterator[tuple[str, int, re.Match[str]]]:
     """Yield what divides a SELECT, with its depth in parentheses from a place on."""
     depth = 0

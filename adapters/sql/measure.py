@@ -40,6 +40,7 @@ from adapters.inspection import (
 )
 from adapters.mapping.slots import Place
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.sql.catalog import parts_of
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
@@ -68,6 +69,8 @@ class Measuring:
         self._database = inspection.database
         self._lacks: dict[str, tuple[Finding, list[str]]] = {}
         """The indexes that are missed by their statements, and the searches that do."""
+        self._slow: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
+        """What is wrong with the searches of a column, by its kind, and these searches."""
         self._inner: list[Finding] = []
         """Those that every search misses."""
 
@@ -99,6 +102,10 @@ class Measuring:
             yield from self._measured(f"_sort={key}", query, [place])
         for lack, words in self._lacks.values():
             yield replace(lack, text=f"{lack.text}: {', '.join(map(repr, words))}")
+        for finding, words in self._slow.values():
+            are = "is" if len(words) == 1 else "are"
+            text = f"{', '.join(map(repr, words))} {are} {finding.text}"
+            yield replace(finding, text=text)
 
     def _criterion(self, parameter: str) -> Criterion | None:
         """Return a criterion that a row of the sample meets."""
@@ -128,15 +135,16 @@ class Measuring:
             # What was measured before an error stays.
             costs.extend(self._costs(name, query))
         except TooCostlyError:
-            text = "is refused (422) where more than one page matches: counting takes"
-            text = f"'{word}' {text} longer than source.count_timeout_seconds"
-            yield self._of_index(places[0], text, Severity.WARNING)
+            text = (
+                "refused (422) where more than one page matches: counting takes longer"
+            )
+            self._keep(word, places[0], f"{text} than source.count_timeout_seconds")
         except SourceTimedOutError:
-            text = f"'{word}' fails: it takes longer than source.timeout_seconds"
-            yield self._of_index(places[0], text, Severity.WARNING)
+            text = "answered with an error: it takes longer than source.timeout_seconds"
+            self._keep(word, places[0], text)
         except SourceDataError as error:
-            text = f"'{word}' fails: {error}"
-            yield self._of_index(places[0], text, Severity.ERROR)
+            text = f"answered with an error: {error}"
+            self._keep(word, places[0], text, Severity.ERROR)
             return
         slow = next(filter(_is_slow, costs), None)
         if slow or not costs:
@@ -147,7 +155,7 @@ class Measuring:
             self._lacks.setdefault(lack.remedy, (lack, []))[1].append(word)
         indexes = dict.fromkeys([*(lack.remedy for lack in lacks), *inner])
         if slow and not indexes:
-            yield self._slow(word, query, places[0], slow)
+            self._keep_slow(word, query, places[0], slow)
         for cost in costs[:1]:
             yield replace(cost, indexes=tuple(indexes))
         yield from costs[1:]
@@ -193,18 +201,26 @@ class Measuring:
             rows = self._database.rows_read(statement)
             yield Measurement(name, milliseconds, len(ids), rows and rows.read)
 
-    def _slow(
+    def _keep_slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
-    ) -> Finding:
+    ) -> None:
         severity = self._severity
-        read = f"reads {cost.read:,} rows for {cost.rows:,}, " if cost.read else ""
-        text = f"'{word}' is slow: {read}in {cost.milliseconds:,.0f} ms"
+        read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
+        text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(each, StringCriterion) for each in query.criteria):
             text += ". A column of folded texts, named by search:, makes it faster"
             severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
         elif self._of.origin(place) is None:
             text += ": the SELECT computes the column, of which no table has an index"
-        return self._of_index(place, text, severity)
+        self._keep(word, place, text, severity)
+
+    def _keep(
+        self, word: str, place: Place, text: str, severity: Severity = Severity.WARNING
+    ) -> None:
+        """Keep what is wrong with a search: a parameter and a sort are one finding."""
+        finding = self._of_index(place, text, severity)
+        key = finding.source, text.partition(":")[0]
+        self._slow.setdefault(key, (finding, []))[1].append(word)
 
     @property
     def _severity(self) -> Severity:
@@ -373,7 +389,7 @@ def _begins(
 
     Those behind columns that are passed over are first ones, too.
     """
-    *schemas, name = (a or b for a, b in re.findall(r'"([^"]+)"|([^."]+)', table))
+    *schemas, name = parts_of(table)
     schema, inspector = schemas[-1] if schemas else None, sa.inspect(connection)
     if name in inspector.get_view_names(schema):
         return None

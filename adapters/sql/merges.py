@@ -119,10 +119,14 @@ class Merges:
 
     def without_survivor(self, database: Database) -> int:
         """Return how many patients have no last survivor: their merges lead into a circle."""
+        survivors = dict(self.pairs(database))
+        return sum(_last(id, survivors) == id for id in survivors)
+
+    def pairs(self, database: Database) -> list[tuple[str, str]]:
+        """Return the patients who were replaced, each with the one that replaced it."""
         names = [self.id.name, self.survivor.column.name]
         statement = self.columns.select_each(names, [self.survivor.present])
-        survivors = dict(_merges(database.fetch(statement)))
-        return sum(_last(id, survivors) == id for id in survivors)
+        return _merges(database.fetch(statement))
 
     def _chains(
         self,

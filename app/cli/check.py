@@ -50,6 +50,7 @@ from adapters.mapping.model import (
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import load_profile, profile_of
 from adapters.mapping.slots import SECTIONS
+from adapters.mapping.slots import element as element_of
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
 
 FINE, FINDINGS, CANNOT_RUN = 0, 1, 2
@@ -447,15 +448,15 @@ def _contradictions(mapping: SourceMapping) -> Iterator[Finding]:
             if field and same and field.columns and field.columns == same.columns:
                 column = ", ".join(field.columns)
                 text = f"{other} is read from the same column: which of both is it?"
-                place = f"{element}.{name}"
+                place = element_of((element.lower(), "fields", name))
                 yield Finding.at(field.mark, text, place, column, Severity.WARNING)
         changed = fields.get("last_updated")
         if changed and changed.covers_all and _BOUND.search(section.rows):
             text = (
-                "covers: all is not so: what follows from :now or :today changes by the"
-                " clock. Clients that ask what has changed miss it; remove covers"
+                "covers: all is wrong: what follows from :now or :today changes without a"
+                " newer last change, and clients miss it. Remove covers"
             )
-            column, place = ", ".join(changed.columns), f"{element}.last_updated"
+            column, place = ", ".join(changed.columns), f"{element}.meta.lastUpdated"
             yield Finding.at(changed.mark, text, place, column, Severity.WARNING)
 
 
@@ -549,7 +550,13 @@ def problems_of(file: Path, adapter: Adapter) -> Iterator[Finding]:
 
 
 _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
-_GONE = "no finding fits this entry (one about the whole file cannot be accepted): remove it"
+_GROWN = 10
+"""A finding that counts so many times as much as its entry is not accepted any more."""
+
+_GONE = (
+    "the check reports no such finding: remove the entry, or correct at and says. Findings"
+    " about the whole file cannot be accepted"
+)
 
 
 def settle(
@@ -564,6 +571,8 @@ def settle(
         entry = next((entry for entry in accepted if _fits(entry, finding)), None)
         if entry is None:
             yield finding
+        elif _has_grown(entry, finding):
+            yield replace(finding, text=f"{finding.text} (known: {entry.says})")
         else:
             text = f"{finding.text} (known: {entry.because})"
             note = replace(finding, text=text, severity=Severity.NOTE, remedy="")
@@ -589,6 +598,13 @@ def _fits(entry: KnownFinding, finding: Finding) -> bool:
     )
     is_here = any(_matches(entry.at, place) for place in places)
     return is_here and not is_of_file and _matches(words, text)
+
+
+def _has_grown(entry: KnownFinding, finding: Finding) -> bool:
+    """Tell whether a finding counts many times as many rows as when it was accepted."""
+    counts = map(_COUNT.search, (entry.says.partition("…")[0], finding.text))
+    before, now = (int(each[0].replace(",", "")) if each else 0 for each in counts)
+    return 0 < _GROWN * before <= now
 
 
 def _matches(words: str, text: str) -> bool:

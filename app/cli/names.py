@@ -7,13 +7,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
+
+from adapters.labels import meanings
 
 Words = tuple[frozenset[str], ...]
 """What each word of a name means."""
 
-# English, French, German, Italian, Spanish and Portuguese. A stem of four letters or more is the
-# beginning of a word, a shorter one is all of it.
+# English, French, German, Italian, Spanish and Portuguese.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
 stay: estanci internam atendim inpatient hospitali
@@ -63,16 +63,6 @@ _NOISE = frozenset(
 """Words that tell what a type or a key tells."""
 
 
-@cache
-def _meanings(word: str) -> frozenset[str]:
-    rows = (line.partition(": ") for line in _STEMS.strip().splitlines())
-    return frozenset(
-        meaning
-        for meaning, _, stems in rows
-        if any(word == s or (len(s) > 3 and word.startswith(s)) for s in stems.split())
-    )
-
-
 def words_of(name: str, prefix: str = "") -> list[str]:
     """Return the words of a name, without accents and those that say nothing."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
@@ -84,7 +74,7 @@ def words_of(name: str, prefix: str = "") -> list[str]:
 
 def meanings_of(name: str, prefix: str = "") -> Words:
     """Return what each word of a name means."""
-    return tuple(_meanings(word) for word in words_of(name, prefix))
+    return tuple(meanings(word, _STEMS) for word in words_of(name, prefix))
 
 
 def prefix_of(names: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.sql.joins import between, comparisons
+from adapters.sql.joins import arguments_behind, between, comparisons
 
 OUTER = "SELECT s.id, {} AS x FROM stays s"
 
@@ -68,3 +68,28 @@ def test_the_way_between_two_columns_leads_over_joins_of_one_table_with_itself()
     assert {str(origin) for origin in between(rows, "id", "survivor")} == {
         *("patient.id", "patient.party", "party.id", "party.replaced_by")
     }
+
+
+@pytest.mark.parametrize(
+    ("rows", "arguments"),
+    [
+        ("SELECT a, DATE(s.b) AS day FROM stays s", [("s.b", "stays s")]),
+        ("SELECT CAST(b AS DATE) AS day FROM stays", [("b", "stays")]),
+        ("SELECT s.b::date AS day FROM stays s WHERE 1 = 1", [("s.b", "stays s")]),
+        (
+            "SELECT (SELECT MIN(TRUNC(m.b)) FROM moves m WHERE m.s = s.id) AS day FROM s",
+            [("m.b", "moves m")],
+        ),
+        (
+            "WITH q AS (SELECT f(x, y), SUBSTR(s.b, 1, 10) AS day FROM s) SELECT * FROM q",
+            [("s.b", "s")],
+        ),
+        ("SELECT s.b AS day FROM stays s", []),
+        ("SELECT DATE(s.b) AS other, day FROM stays s", []),
+    ],
+)
+def test_the_columns_of_which_a_column_is_made(
+    rows: str, arguments: list[tuple[str, str]]
+) -> None:
+    found = arguments_behind(rows, "day")
+    assert [(column, tables.strip()) for column, tables in found] == arguments

@@ -72,6 +72,7 @@ def fill(url: str, kind: str, statements: Sequence[str] = ()) -> None:
         is_drop = kind in SERVERS and statement.startswith("DROP INDEX")
         table = statement.split()[-1].split("_")[0]
         statement = statement.replace("{instant}", INSTANTS[kind])
+        statement = statement.replace("{time}", TIMES[kind])
         run(url, f"{statement} ON {table}" if is_drop else statement)
 
 

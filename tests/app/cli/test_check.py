@@ -252,3 +252,17 @@ def test_what_an_entry_means(at: str, says: str, fits: bool) -> None:
     finding = Finding("f", 1, 1, text, "Encounter.status", "t.c")
     (one,) = settle([finding], [entry], is_complete=False)
     assert (one.severity is Severity.NOTE) is fits
+
+
+@pytest.mark.parametrize(
+    ("before", "is_back"),
+    [("2 of 5", True), ("2 of 9,000", True), ("3 of 5", False), ("…", False)],
+)
+def test_a_finding_that_counts_ten_times_as_many_is_back(
+    before: str, is_back: bool
+) -> None:
+    entry = KnownFinding("t.c", f"{before} rows are odd", "so", Mark("f", 9, 3))
+    odd = finding("20 of 50,000 rows are odd")
+    (one,) = settle([odd], [entry], is_complete=True)
+    assert (one.severity is odd.severity) is is_back
+    assert (entry.says in one.text) is is_back

@@ -29,6 +29,7 @@ from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
 
 DEFECTS = defects("sql")
+RIGHT = defects("right")
 LONG = ("visit", "unit", "kind", "state") * 12
 """The columns of an expression that is longer than two lines."""
 SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
@@ -59,6 +60,11 @@ postgresql = pytest.mark.parametrize("kind", ["postgresql"])
 
 def severities(found: Findings) -> set[str]:
     return {one["severity"] for one in found}
+
+
+def unhurried(found: Findings) -> Findings:
+    """Return findings but for slow searches: the machine may be busy."""
+    return [one for one in found if " slow: " not in one["text"]]
 
 
 def test_nothing_is_wrong_with_a_sound_hospital(
@@ -108,6 +114,22 @@ def test_defects_are_found_in_other_databases(
     assert missed == []
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", *SERVERS])
+def test_what_only_resembles_a_defect_is_no_finding(
+    kind: str,
+    new_url: NewUrl,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, right in RIGHT.items():
+        if kind in right.get("databases", (kind,)):
+            monkeypatch.setenv("PAS_URL", url := new_url(kind))
+            fill(url, kind, right["sql"])
+            found = checked(written(tmp_path, *right.get("changes", ())), capsys)
+            assert severities(unhurried(found)) <= {"note"}, (name, found)
+
+
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -137,6 +159,17 @@ def test_codes_and_counts_alone_are_quoted(kind: str, url: str, check: Check) ->
     fill(url, kind, ("UPDATE patients SET sex = substr(family, 1, 4)",))
     found = check(("M: male", "M: male, F2: female"))
     assert any("'Ljun' (120 rows)" in f["text"] for f in found)
+
+
+@sqlite
+def test_a_name_that_is_a_word_of_codes_is_not_quoted(
+    kind: str, url: str, check: Check
+) -> None:
+    names = "UPDATE patients SET sex = 'N' || patient_id"
+    fill(url, kind, (names, "UPDATE patients SET sex = 'Mann' WHERE patient_id = 1"))
+    found = check(("{F: female, M: male}}", "{F: female, M: male}, otherwise: female}"))
+    assert found
+    assert not any("Mann" in one["text"] for one in found)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +220,25 @@ def test_an_account_that_may_write_is_an_error_of_the_source(
     assert lines[int(one["line"]) - 1].startswith("source:")
 
 
+@postgresql
+def test_an_account_that_may_read_views_alone_is_enough(
+    kind: str, url: str, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = [
+        f"CREATE VIEW {name}_ AS SELECT * FROM {name}" for name in ("stays", "patients")
+    ]
+    role = f"reader_{sa.make_url(url).database}"
+    account = (
+        f"CREATE ROLE {role} LOGIN PASSWORD 'hush'",
+        f"GRANT SELECT ON stays_, patients_ TO {role}",
+    )
+    fill(url, kind, (*views, *account))
+    reader = sa.make_url(url).set(username=role, password="hush")
+    monkeypatch.setenv("PAS_URL", reader.render_as_string(hide_password=False))
+    changes = ("FROM stays", "FROM stays_"), ("FROM patients", "FROM patients_")
+    assert unhurried(check(*changes, (", may_write: true", ""))) == []
+
+
 def test_each_table_of_several_is_checked(kind: str, url: str, check: Check) -> None:
     fill(url, kind, ("CREATE TABLE more AS SELECT * FROM stays",))
     fields = MAPPING.partition("  fields:")[2].partition("  search:")[0]
@@ -215,6 +267,25 @@ def read(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Re
         return capsys.readouterr().out.splitlines()
 
     return lines
+
+
+@postgresql
+def test_one_cause_is_one_finding(kind: str, url: str, check: Check) -> None:
+    more = (
+        "CREATE TABLE more AS SELECT s.stay_id + 1000 * p.patient_id AS stay_id, s.patient_id,"
+        " s.state, s.kind, s.began, s.ended, s.visit, s.unit, s.changed"
+        " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 20"
+    )
+    day = "ALTER TABLE stays ADD COLUMN day DATE", "UPDATE stays SET day = began"
+    fill(url, kind, (more, *day))
+    table = "stay_id, patient_id, state, kind, began, ended, visit, unit, changed"
+    union = f"SELECT {table} FROM stays UNION ALL SELECT * FROM more"
+    (slow,) = [
+        o for o in check(("SELECT * FROM stays", union)) if o["source"] == "began"
+    ]
+    assert slow["text"].startswith("'date', '_sort=date' are slow")
+    found = check(("start: {from: began}", "start: {from: day}"))
+    assert [o["remedy"] for o in found if o["severity"] == "error"] == ['at: "00:00"']
 
 
 @sqlite
