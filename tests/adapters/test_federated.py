@@ -5,12 +5,13 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from threading import Barrier, Lock
 
 import pytest
 
 from adapters.contract import (
-    AdapterError,
     Capabilities,
     Criterion,
     Limit,
@@ -126,26 +127,26 @@ def test_every_page_size_walks_all_rows_both_ways(
 ) -> None:
     expected = rows_of(group.model.search(ask(of=kind, sort=sort)))
     assert len(expected) > 12
-    for size in (1, 2, 3, 7, len(expected) - 1, len(expected), len(expected) + 1):
-        forwards = list(walk(group.adapter, ask(of=kind, sort=sort, count=size)))
+    for size in (1, 3, len(expected) - 1, len(expected), len(expected) + 1):
+        query = ask(of=kind, sort=sort, count=size)
+        forwards = list(walk(group.adapter, query))
         assert [row for page in forwards for row in rows_of(page)] == expected
         assert all(len(page.rows) == size for page in forwards[:-1])
-        ahead = ask(of=kind, sort=sort, count=size, before=forwards[-1].first)
+        ahead = replace(query, before=forwards[-1].first)
         backwards = list(walk(group.adapter, ahead, back=True))
         assert [rows_of(page) for page in backwards] == [
             rows_of(page) for page in forwards[-2::-1]
         ]
-        last = group.adapter.search(ask(of=kind, sort=sort, count=size, from_end=True))
+        last = group.adapter.search(replace(query, from_end=True))
         assert rows_of(last) == expected[-size:]
         assert last.more is (size < len(expected))
 
 
-@pytest.mark.parametrize(
-    "criteria", [pytest.param(c, id=name) for name, c, _ in STAYS_FOUND]
-)
-def test_stays_found(group: Group, criteria: tuple[Criterion, ...]) -> None:
-    for prefix in PREFIXES:
+def test_searches_of_both_are_those_of_one_list(group: Group) -> None:
+    for prefix, (_, criteria, _) in product(PREFIXES, STAYS_FOUND):
         same(group, ask(*(_of(group, prefix, c) for c in criteria)))
+    same(group, ask(text("name", "martin"), of=PATIENT))
+    same(group, ask(text("name", "hopital"), of=ORGANIZATION))
 
 
 def _of(group: Group, prefix: str, criterion: Criterion) -> Criterion:
@@ -158,11 +159,6 @@ def _of(group: Group, prefix: str, criterion: Criterion) -> Criterion:
         numbers = [t.code or "" for t in criterion.values]  # type: ignore[union-attr]
         return token("_id", *(prefix + ids.text(int(n)) for n in numbers))
     return criterion
-
-
-def test_names_are_sought_everywhere(group: Group) -> None:
-    same(group, ask(text("name", "martin"), of=PATIENT))
-    same(group, ask(text("name", "hopital"), of=ORGANIZATION))
 
 
 def test_question_explained_shows_each_source_and_no_value(group: Group) -> None:
@@ -200,42 +196,33 @@ def _dates(*able: ParameterCapability) -> Mapping[str, ParameterCapability]:
 
 EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
 EXACT, STARTS = StringMatch.EXACT, StringMatch.STARTS_WITH
-Asked = ParameterCapability
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "both"),
-    [
-        (
-            Asked(frozenset({EQUAL, AFTER})),
-            Asked(frozenset({EQUAL, BEFORE})),
-            Asked(frozenset({EQUAL})),
-        ),
-        (
-            Asked(matches=frozenset({STARTS, EXACT})),
-            Asked(matches=frozenset({STARTS})),
-            Asked(matches=frozenset({STARTS})),
-        ),
-        (Asked(finest=Limit.DAY), Asked(finest=Limit.SECOND), Asked(finest=Limit.DAY)),
-        (Asked(finest=Limit.MINUTE), Asked(), Asked(finest=Limit.MINUTE)),
-        (Asked(period=True), Asked(), Asked(period=True)),
-    ],
-    ids=["prefixes", "matches", "days", "minutes", "periods"],
+Can = ParameterCapability
+LEAST = (
+    (
+        Can(frozenset({EQUAL, AFTER})),
+        Can(frozenset({EQUAL, BEFORE})),
+        Can(frozenset({EQUAL})),
+    ),
+    (
+        Can(matches=frozenset({STARTS, EXACT})),
+        Can(matches=frozenset({STARTS})),
+        Can(matches=frozenset({STARTS})),
+    ),
+    (Can(finest=Limit.DAY), Can(finest=Limit.SECOND), Can(finest=Limit.DAY)),
+    (Can(finest=Limit.MINUTE), Can(), Can(finest=Limit.MINUTE)),
+    (Can(period=True), Can(), Can(period=True)),
 )
-def test_what_the_least_of_them_can_be_asked_is_offered(
-    one: Asked, other: Asked, both: Asked
-) -> None:
-    assert _dates(one, other) == _dates(other, one) == {"date": both}
+"""What each of two can do, and both."""
 
 
-@pytest.mark.parametrize("able", [(True, True), (True, False), (False, True)])
-def test_pages_and_days_of_change_are_of_all_or_of_none(
-    able: tuple[bool, bool],
-) -> None:
-    parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
-    found = common(parts)
-    assert (found.keyset, found.dated) == (all(able),) * 2
-    assert (found.unpaged == ()) is all(able)
+def test_what_the_least_of_them_can_do_is_offered() -> None:
+    for one, other, both in LEAST:
+        assert _dates(one, other) == _dates(other, one) == {"date": both}
+    for able in ((True, True), (True, False), (False, True)):
+        parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
+        found = common(parts)
+        assert (found.keyset, found.dated) == (all(able),) * 2
+        assert (found.unpaged == ()) is all(able)
 
 
 def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
@@ -304,54 +291,52 @@ def two() -> Iterator[Two]:
     opened.adapter.close()
 
 
-@pytest.mark.parametrize(
-    ("criteria", "asked"),
-    [
-        ((), (1, 1)),
-        ((token("_id", "n-1"),), (1, 0)),
-        ((token("_id", "n-1", "n-2"),), (1, 0)),
-        ((token("_id", "n-1", "s-1"),), (1, 1)),
-        ((token("_id", "1"),), (0, 0)),
-        ((patient("s-3"),), (0, 1)),
-        ((patient("3"),), (0, 0)),
-        ((patient("s-3"), token("_id", "n-1")), (0, 0)),
-        ((token("status", "finished"), patient("n-3")), (1, 0)),
-    ],
-    ids=str,
+CONCERNED: tuple[tuple[tuple[Criterion, ...], tuple[int, int]], ...] = (
+    ((), (1, 1)),
+    ((token("_id", "n-1", "n-2"),), (1, 0)),
+    ((token("_id", "n-1", "s-1"),), (1, 1)),
+    ((token("_id", "1"),), (0, 0)),
+    ((patient("s-3"),), (0, 1)),
+    ((patient("3"),), (0, 0)),
+    ((patient("s-3"), token("_id", "n-1")), (0, 0)),
+    ((token("status", "finished"), patient("n-3")), (1, 0)),
 )
-def test_who_is_not_concerned_is_not_asked(
-    two: Two, criteria: tuple[Criterion, ...], asked: tuple[int, ...]
-) -> None:
-    two.adapter.search(ask(*criteria))
-    assert two.calls() == asked
-    two.adapter.count(ask(*criteria))
-    assert two.calls() == asked
 
 
-SYSTEMS = {"identifier": frozenset({"urn:oid:1", ""})}
+def test_who_is_not_concerned_is_not_called(two: Two) -> None:
+    for criteria, calls in CONCERNED:
+        two.adapter.search(ask(*criteria))
+        assert two.calls() == calls, criteria
+        two.adapter.count(ask(*criteria))
+        assert two.calls() == calls, criteria
 
 
-@pytest.mark.parametrize(
-    ("value", "asked"),
-    [
-        ("V1", (1, 1)),
-        ("urn:oid:1|V1", (1, 1)),
-        ("urn:oid:2|V1", (1, 0)),
-        ("|V1", (1, 1)),
-    ],
-)
-def test_a_source_without_the_system_of_an_identifier_is_not_asked(
-    value: str, asked: tuple[int, ...]
-) -> None:
-    each = tuple(Counted(prefix) for prefix in PREFIXES)
+def test_a_source_without_the_system_of_an_identifier_is_not_called(two: Two) -> None:
     north, south = (
-        Part(prefix, STAY, one, prefix, prefix)
-        for prefix, one in zip(PREFIXES, each, strict=True)
+        Part(p, STAY, one, p, p) for p, one in zip(PREFIXES, two.each, strict=True)
     )
-    adapter = FederatedAdapter([north, replace(south, systems=SYSTEMS)], "two")
-    adapter.search(ask(token("identifier", value)))
-    assert tuple(one.calls for one in each) == asked
+    systems = {"identifier": frozenset({"urn:oid:1", ""})}
+    adapter = FederatedAdapter([north, replace(south, systems=systems)], "two")
+    for value in ("V1", "urn:oid:1|V1", "|V1", "urn:oid:2|V1"):
+        adapter.search(ask(token("identifier", value)))
+        assert two.calls() == (1, value != "urn:oid:2|V1"), value
     adapter.close()
+
+
+def test_lists_in_memory_are_walked_as_one(two: Two) -> None:
+    everyone = [
+        row for one in two.each for row in rows_of(MemoryAdapter.search(one, ask()))
+    ]
+    for key, descending in product((SortKey.DATE, SortKey.LAST_UPDATED), (False, True)):
+        query = ask(sort=Sort(key, descending), count=7)
+        forwards = list(walk(two.adapter, query))
+        rows = [row for page in forwards for row in rows_of(page)]
+        assert sorted(rows, key=repr) == sorted(everyone, key=repr)
+        ahead = replace(query, before=forwards[-1].first)
+        backwards = list(walk(two.adapter, ahead, back=True))
+        assert [rows_of(page) for page in backwards] == [
+            rows_of(page) for page in forwards[-2::-1]
+        ]
 
 
 def test_one_source_is_read_or_walked_on(two: Two) -> None:
@@ -374,12 +359,9 @@ FAILURES = (
 )
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: type(error).__name__)
-def test_a_source_that_fails_is_never_a_shorter_list(
-    two: Two, failure: AdapterError
-) -> None:
-    two.each[1].enter = lambda: _raise(copy(failure))
-    for call in (two.adapter.search, two.adapter.count):
+def test_a_source_that_fails_is_never_a_shorter_list(two: Two) -> None:
+    for failure, call in product(FAILURES, (two.adapter.search, two.adapter.count)):
+        two.each[1].enter = partial(_raise, copy(failure))
         with pytest.raises(type(failure), match=f"source s-: {failure}") as caught:
             call(ask())
         assert type(caught.value) is type(failure)
