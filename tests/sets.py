@@ -86,7 +86,6 @@ EXTENDED = (
     # Products of parameters, and made-up cases by the hundred.
     "adapters/test_federated_walks.py",
     # They build and start servers of others.
-    "adapters/http/test_json_server.py",
     "fhir_r4/test_medplum.py",
     "fhir_r4/test_fhir_r4.py::test_a_real_server_is_equal",
     "fhir_r4/test_fhir_r4.py::test_check_live_has_no_error_on_a_real_server",

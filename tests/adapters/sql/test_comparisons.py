@@ -1,7 +1,6 @@
 """Columns are compared exactly, whatever their collations and types."""
 
 import re
-from contextlib import closing
 from itertools import permutations, product
 
 import pytest
@@ -14,8 +13,6 @@ from adapters.contract import (
     SortKey,
     StringMatch,
 )
-from adapters.sql.columns import Kind
-from adapters.sql.engine import Database
 from adapters.testing.harness import (
     PATIENT,
     STAY,
@@ -74,16 +71,9 @@ CITEXT = (
 )
 """The type as its extension makes it, which not every server of the tests has."""
 
-NOT_EXACT = (
-    'CREATE COLLATION ci FROM "C"',
-    "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ci'",
-)
-"""A collation of which PostgreSQL says that it may take texts for the same that are not."""
-
 TYPES = {
     "TEXT COLLATE NOCASE": ("sqlite", ()),
     "citext": ("postgresql", CITEXT),
-    "TEXT COLLATE ci": ("postgresql", NOT_EXACT),
     "VARCHAR(20)": ("mariadb", ()),
     "VARCHAR(20) COLLATE utf8mb4_unicode_nopad_ci": ("mariadb", ()),
     "VARCHAR(20) COLLATE utf8mb4_0900_ai_ci": ("mysql", ()),
@@ -157,17 +147,6 @@ def test_capitals_count_but_for_names(adapter: Adapter, type_: str) -> None:
     }
     assert numbers == {"M": [], "P": ["N1"], "m": [], "p": ["n1"]}
     assert len(people) == 4
-
-
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_texts_without_a_collation_are_texts(opened: Opened, url: str) -> None:
-    """The type "char" of PostgreSQL's own tables, in which codes stand here and there."""
-    opened(
-        CAPITALS, ('CREATE TABLE codes (code "char", whole name, few character(2))',)
-    )
-    with closing(Database(url, 30, 1)) as database:
-        columns = database.columns("SELECT * FROM codes")
-    assert {column.kind for column in columns} == {Kind.TEXT}
 
 
 MERGED = """\
