@@ -84,7 +84,6 @@ A source over HTTP is a process; a limit counts within one minute of the clock.
 
 EXTENDED = (
     # Products of parameters, and made-up cases by the hundred.
-    "adapters/test_federated_walks.py",
     # They build and start servers of others.
     "fhir_r4/test_medplum.py",
     "fhir_r4/test_fhir_r4.py::test_a_real_server_is_equal",

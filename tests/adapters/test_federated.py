@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from itertools import product
 from threading import Barrier, Lock
@@ -34,142 +35,23 @@ from adapters.contract import (
 from adapters.federated import FederatedAdapter, Part, common
 from adapters.memory import MemoryAdapter
 from adapters.testing.harness import (
-    ORGANIZATION,
     PATIENT,
     STAY,
-    STAYS_FOUND,
     ask,
     ids_of,
     patient,
     rows_of,
-    text,
     token,
     walk,
 )
 from adapters.testing.hospital import (
     EDGES,
-    NO_END,
-    NO_START,
     PARIS,
     Hospital,
-    Ids,
-    StayRow,
 )
-from adapters.testing.suite import ORDERS
-from tests.adapters.group import PREFIXES, Group, open_group, served
-from tests.databases import NewDatabase
+from tests.adapters.group import PREFIXES, served
 
 PATIENCE = 60.0
-NO_INSTANTS = (NO_START, NO_END, "2024-03-31 02:30:00", "2024-03-31 02:00:00")
-"""Clock times that a column of instants cannot hold."""
-
-
-def _holds_instants(row: StayRow) -> bool:
-    return row.began not in NO_INSTANTS and row.ended not in NO_INSTANTS
-
-
-SOUTH = replace(EDGES, stays=tuple(row for row in EDGES.stays if _holds_instants(row)))
-
-
-@pytest.fixture(scope="module", params=Ids)
-def group(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    new_postgresql: NewDatabase,
-) -> Iterator[Group]:
-    """Return two hospitals of edge cases with the same ids; tests do not change them."""
-    directory = tmp_path_factory.mktemp("group")
-    urls = (f"sqlite:///{directory / 'north.db'}", new_postgresql("unicode"))
-    ids = request.param
-    opened = open_group((EDGES.with_ids(ids), SOUTH.with_ids(ids)), directory, urls)
-    yield opened
-    opened.close()
-
-
-def same(group: Group, query: SearchQuery) -> None:
-    """Check rows, their order and their number against the model."""
-    expected = rows_of(group.model.search(query))
-    assert rows_of(group.adapter.search(query)) == expected
-    assert group.adapter.count(query) == len(expected)
-
-
-def test_ids_of_two_hospitals_never_meet(group: Group) -> None:
-    own = group.hospitals[0].ids.text(42)
-    north, south = (group.adapter.read(STAY, prefix + own) for prefix in PREFIXES)
-    assert (north.id, south.id) == (f"n-{own}", f"s-{own}")
-    for prefix in PREFIXES:
-        found = group.adapter.search(ask(token("_id", prefix + own)))
-        assert ids_of(found) == [prefix + own]
-    with pytest.raises(NotFoundError):
-        group.adapter.read(STAY, own)
-
-
-def test_patients_and_their_merges_are_those_of_their_own_hospital(
-    group: Group,
-) -> None:
-    ids = group.hospitals[0].ids
-    for prefix in PREFIXES:
-        query = ask(patient(prefix + ids.text(3)))
-        same(group, query)
-        found = ids_of(group.adapter.search(query))
-        assert found
-        assert all(id.startswith((prefix, "!")) for id in found)
-    assert group.adapter.count(ask(patient(ids.text(3)))) == 0
-    found = ids_of(group.adapter.search(ask(patient("s-" + ids.text(7)))))
-    assert found == ["s-" + ids.text(91), "s-" + ids.text(90)]
-    survivor = group.adapter.read(PATIENT, "s-" + ids.text(7))
-    assert survivor.replaced_by == "s-" + ids.text(8)  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(("kind", "sort"), ORDERS)
-def test_every_page_size_walks_all_rows_both_ways(
-    group: Group, kind: ResourceType, sort: Sort
-) -> None:
-    expected = rows_of(group.model.search(ask(of=kind, sort=sort)))
-    assert len(expected) > 12
-    for size in (1, 3, len(expected) - 1, len(expected), len(expected) + 1):
-        query = ask(of=kind, sort=sort, count=size)
-        forwards = list(walk(group.adapter, query))
-        assert [row for page in forwards for row in rows_of(page)] == expected
-        assert all(len(page.rows) == size for page in forwards[:-1])
-        ahead = replace(query, before=forwards[-1].first)
-        backwards = list(walk(group.adapter, ahead, back=True))
-        assert [rows_of(page) for page in backwards] == [
-            rows_of(page) for page in forwards[-2::-1]
-        ]
-        last = group.adapter.search(replace(query, from_end=True))
-        assert rows_of(last) == expected[-size:]
-        assert last.more is (size < len(expected))
-
-
-def test_searches_of_both_are_those_of_one_list(group: Group) -> None:
-    for prefix, (_, criteria, _) in product(PREFIXES, STAYS_FOUND):
-        same(group, ask(*(_of(group, prefix, c) for c in criteria)))
-    same(group, ask(text("name", "martin"), of=PATIENT))
-    same(group, ask(text("name", "hopital"), of=ORGANIZATION))
-
-
-def _of(group: Group, prefix: str, criterion: Criterion) -> Criterion:
-    """Write numbers as ids of one of the hospitals."""
-    ids = group.hospitals[0].ids
-    if criterion.parameter == "patient":
-        numbers = [str(v) for v in criterion.values if str(v).isdecimal()]
-        return patient(*(prefix + ids.text(int(n)) for n in numbers))
-    if criterion.parameter == "_id":
-        numbers = [t.code or "" for t in criterion.values]  # type: ignore[union-attr]
-        return token("_id", *(prefix + ids.text(int(n)) for n in numbers))
-    return criterion
-
-
-def test_question_explained_shows_each_source_and_no_value(group: Group) -> None:
-    explained = group.adapter.explain(ask(token("identifier", "SECRET-1")))
-    # Of a source with two statements each has its label.
-    assert explained.startswith(
-        "-- north\n-- 1 of 2: rows with a time to sort by\nSELECT"
-    )
-    assert "\n-- south\nSELECT" in explained
-    assert "SECRET-1" not in explained
-    assert list(group.adapter.check()) == []
 
 
 class Able(MemoryAdapter):
@@ -323,20 +205,34 @@ def test_a_source_without_the_system_of_an_identifier_is_not_called(two: Two) ->
     adapter.close()
 
 
-def test_lists_in_memory_are_walked_as_one(two: Two) -> None:
-    everyone = [
-        row for one in two.each for row in rows_of(MemoryAdapter.search(one, ask()))
-    ]
-    for key, descending in product((SortKey.DATE, SortKey.LAST_UPDATED), (False, True)):
-        query = ask(sort=Sort(key, descending), count=7)
-        forwards = list(walk(two.adapter, query))
-        rows = [row for page in forwards for row in rows_of(page)]
+WALKS = (
+    *product((STAY,), (SortKey.DATE, SortKey.LAST_UPDATED), (False, True)),
+    *product((PATIENT,), (SortKey.ID, SortKey.LAST_UPDATED), (False, True)),
+)
+
+
+@pytest.mark.parametrize(("kind", "key", "descending"), WALKS)
+def test_every_row_is_walked_both_ways(
+    two: Two, kind: ResourceType, key: SortKey, descending: bool
+) -> None:
+    query = ask(of=kind, sort=Sort(key, descending))
+    everyone = [row for one in two.each for row in rows_of(one.search(query))]
+    for size in (1, 7, len(everyone) - 1, len(everyone)):
+        pages = list(walk(two.adapter, replace(query, count=size)))
+        rows = [row for page in pages for row in rows_of(page)]
         assert sorted(rows, key=repr) == sorted(everyone, key=repr)
-        ahead = replace(query, before=forwards[-1].first)
+        assert all(len(page.rows) == size for page in pages[:-1])
+        ahead = replace(query, count=size, before=pages[-1].first)
         backwards = list(walk(two.adapter, ahead, back=True))
         assert [rows_of(page) for page in backwards] == [
-            rows_of(page) for page in forwards[-2::-1]
+            rows_of(page) for page in pages[-2::-1]
         ]
+        last = two.adapter.search(replace(query, count=size, from_end=True))
+        assert rows_of(last) == rows[-size:]
+    keys = [row["start"] for row in rows if isinstance(row, dict) and row.get("start")]
+    if key is SortKey.DATE:
+        instants = [datetime.fromisoformat(each) for each in keys]
+        assert instants == sorted(instants, reverse=descending)
 
 
 def test_one_source_is_read_or_walked_on(two: Two) -> None:
