@@ -1,6 +1,6 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from contextvars import ContextVar
 from copy import copy
@@ -66,14 +66,8 @@ class Able(MemoryAdapter):
         return self._able
 
 
-def _part(able: ResourceCapabilities, lacks: Collection[str] = ()) -> Part:
+def _part(able: ResourceCapabilities, *lacks: str) -> Part:
     return Part("", STAY, Able(able), lacks=frozenset(lacks))
-
-
-def _dates(*able: ParameterCapability) -> Mapping[str, ParameterCapability]:
-    """Return what is offered of several hospitals that can be asked for dates."""
-    parts = [_part(ResourceCapabilities({"date": each})) for each in able]
-    return common(parts).parameters
 
 
 EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
@@ -99,7 +93,9 @@ LEAST = (
 
 def test_what_the_least_of_them_can_do_is_offered() -> None:
     for one, other, both in LEAST:
-        assert _dates(one, other) == _dates(other, one) == {"date": both}
+        parts = [_part(ResourceCapabilities({"date": each})) for each in (one, other)]
+        for each in (parts, parts[::-1]):
+            assert common(each).parameters == {"date": both}
     for able in ((True, True), (True, False), (False, True)):
         parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
         found = common(parts)
@@ -114,7 +110,7 @@ def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
     assert common([_part(by_date), _part(by_date)]).order == ""
     mixed = common([_part(by_date), _part(by_id)])
     assert (mixed.sorts, bool(mixed.order)) == ((), True)
-    assert common([_part(by_date, {"_id"}), _part(by_id, {"date"})]).order == ""
+    assert common([_part(by_date, "_id"), _part(by_id, "date")]).order == ""
 
 
 class Counted(MemoryAdapter):

@@ -186,6 +186,9 @@ def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path) -> None:
         usual = {**SMALL, "e": datetime(2024, 10, 27, 2, 10)}
         stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, usual)
         assert stay(d=late).end == datetime(2024, 10, 27, 1, 10, tzinfo=UTC)
+        if "second" not in twice:
+            made = stay(d=usual["e"])
+            assert made.start == made.end, "a stay of no minutes is none of an hour"
     # An end that says its offset is not read as a later one.
     for end in (
         datetime(2024, 10, 26, 2, 10),

@@ -140,14 +140,16 @@ def _kinds(database: str, ids: Ids) -> dict[str, Kind]:
 
 
 def _statements(section: Section, query: SearchQuery) -> Iterator[Statement]:
-    """Yield those of all ways to a page, of the count, and of a read."""
+    """Yield those of all ways to a page (one, if rows are filtered), of count and read."""
     id_ = 7 if section.id.kind is Kind.INTEGER else "7"
     key = None if query.sort.key is SortKey.ID else datetime(2024, 3, 14, 10)  # noqa: DTZ001
     at = [Position(Group.KEYED, key, id_)]
     at += [Position(Group.UNKEYED, None, id_)] if key else []
-    pages = [query, replace(query, from_end=True)]
-    pages += [replace(query, after=position) for position in at]
-    pages += [replace(query, before=position) for position in at]
+    pages = [query]
+    if not query.criteria:
+        pages += [replace(query, from_end=True)]
+        pages += [replace(query, after=position) for position in at]
+        pages += [replace(query, before=position) for position in at]
     for page in pages:
         for segment, condition in section.segments(page):
             yield section.page(segment, condition, 8)
