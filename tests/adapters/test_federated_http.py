@@ -144,7 +144,8 @@ def test_first_rows_of_both_in_one_order(adapter: Adapter, two: Two) -> None:
             # A search of several sources has its first page only.
             assert page.last is None
     able = adapter.capabilities[STAY]
-    assert (able.keyset, able.paging, able.unpaged) == (False, True, ("s-",))
+    assert (able.keyset, able.paging, able.backwards) == (False, True, True)
+    assert able.unpaged == ("s-",)
     assert set(able.sorts) == {SortKey.DATE, SortKey.LAST_UPDATED}
 
 
