@@ -133,6 +133,7 @@ def test_rows_of_all_tables_in_one_order(three: Adapter) -> None:
         assert [ids_of(page) for page in back] == [ids_of(p) for p in pages[-2::-1]]
         end = three.search(replace(ask(sort=sort, count=size), from_end=True))
         assert ids_of(end) == expected[-size:]
+        assert three.count(ask(sort=sort)) == len(expected)
 
 
 FOUND: tuple[tuple[Criterion, set[str]], ...] = (
