@@ -84,16 +84,13 @@ A source over HTTP is a process; a limit counts within one minute of the clock.
 
 EXTENDED = (
     # Products of parameters, and made-up cases by the hundred.
-    "adapters/test_federated_walks.py",
-    # They build and start servers of others.
-    "adapters/http/test_json_server.py",
-    "fhir_r4/test_medplum.py",
-    "fhir_r4/test_fhir_r4.py::test_a_real_server_is_equal",
-    "fhir_r4/test_fhir_r4.py::test_check_live_has_no_error_on_a_real_server",
-    "adapters/sql/test_query.py",
     "adapters/sql/test_time_columns.py::test_dates",
     "adapters/sql/test_comparisons.py",
     "adapters/sql/test_keyset.py",
+    # They build and start servers of others.
+    "fhir_r4/test_medplum.py",
+    "fhir_r4/test_fhir_r4.py::test_a_real_server_is_equal",
+    "fhir_r4/test_fhir_r4.py::test_check_live_has_no_error_on_a_real_server",
     "app/test_openapi.py::test_every_answer_is_one_that_is_described",
     "app/ui/test_vendor.py::test_a_build_writes_the_same_files",
     "browser/test_explorer_journeys.py",

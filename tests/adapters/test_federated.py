@@ -1,16 +1,18 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from itertools import product
 from threading import Barrier, Lock
 
 import pytest
 
 from adapters.contract import (
-    AdapterError,
     Capabilities,
     Criterion,
     Limit,
@@ -33,147 +35,23 @@ from adapters.contract import (
 from adapters.federated import FederatedAdapter, Part, common
 from adapters.memory import MemoryAdapter
 from adapters.testing.harness import (
-    ORGANIZATION,
     PATIENT,
     STAY,
-    STAYS_FOUND,
     ask,
     ids_of,
     patient,
     rows_of,
-    text,
     token,
     walk,
 )
 from adapters.testing.hospital import (
     EDGES,
-    NO_END,
-    NO_START,
     PARIS,
     Hospital,
-    Ids,
-    StayRow,
 )
-from adapters.testing.suite import ORDERS
-from tests.adapters.group import PREFIXES, Group, open_group, served
-from tests.databases import NewDatabase
+from tests.adapters.group import PREFIXES, served
 
 PATIENCE = 60.0
-NO_INSTANTS = (NO_START, NO_END, "2024-03-31 02:30:00", "2024-03-31 02:00:00")
-"""Clock times that a column of instants cannot hold."""
-
-
-def _holds_instants(row: StayRow) -> bool:
-    return row.began not in NO_INSTANTS and row.ended not in NO_INSTANTS
-
-
-SOUTH = replace(EDGES, stays=tuple(row for row in EDGES.stays if _holds_instants(row)))
-
-
-@pytest.fixture(scope="module", params=Ids)
-def group(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    new_postgresql: NewDatabase,
-) -> Iterator[Group]:
-    """Return two hospitals of edge cases with the same ids; tests do not change them."""
-    directory = tmp_path_factory.mktemp("group")
-    urls = (f"sqlite:///{directory / 'north.db'}", new_postgresql("unicode"))
-    ids = request.param
-    opened = open_group((EDGES.with_ids(ids), SOUTH.with_ids(ids)), directory, urls)
-    yield opened
-    opened.close()
-
-
-def same(group: Group, query: SearchQuery) -> None:
-    """Check rows, their order and their number against the model."""
-    expected = rows_of(group.model.search(query))
-    assert rows_of(group.adapter.search(query)) == expected
-    assert group.adapter.count(query) == len(expected)
-
-
-def test_ids_of_two_hospitals_never_meet(group: Group) -> None:
-    own = group.hospitals[0].ids.text(42)
-    north, south = (group.adapter.read(STAY, prefix + own) for prefix in PREFIXES)
-    assert (north.id, south.id) == (f"n-{own}", f"s-{own}")
-    for prefix in PREFIXES:
-        found = group.adapter.search(ask(token("_id", prefix + own)))
-        assert ids_of(found) == [prefix + own]
-    with pytest.raises(NotFoundError):
-        group.adapter.read(STAY, own)
-
-
-def test_patients_and_their_merges_are_those_of_their_own_hospital(
-    group: Group,
-) -> None:
-    ids = group.hospitals[0].ids
-    for prefix in PREFIXES:
-        query = ask(patient(prefix + ids.text(3)))
-        same(group, query)
-        found = ids_of(group.adapter.search(query))
-        assert found
-        assert all(id.startswith((prefix, "!")) for id in found)
-    assert group.adapter.count(ask(patient(ids.text(3)))) == 0
-    found = ids_of(group.adapter.search(ask(patient("s-" + ids.text(7)))))
-    assert found == ["s-" + ids.text(91), "s-" + ids.text(90)]
-    survivor = group.adapter.read(PATIENT, "s-" + ids.text(7))
-    assert survivor.replaced_by == "s-" + ids.text(8)  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(("kind", "sort"), ORDERS)
-def test_every_page_size_walks_all_rows_both_ways(
-    group: Group, kind: ResourceType, sort: Sort
-) -> None:
-    expected = rows_of(group.model.search(ask(of=kind, sort=sort)))
-    assert len(expected) > 12
-    for size in (1, 2, 3, 7, len(expected) - 1, len(expected), len(expected) + 1):
-        forwards = list(walk(group.adapter, ask(of=kind, sort=sort, count=size)))
-        assert [row for page in forwards for row in rows_of(page)] == expected
-        assert all(len(page.rows) == size for page in forwards[:-1])
-        ahead = ask(of=kind, sort=sort, count=size, before=forwards[-1].first)
-        backwards = list(walk(group.adapter, ahead, back=True))
-        assert [rows_of(page) for page in backwards] == [
-            rows_of(page) for page in forwards[-2::-1]
-        ]
-        last = group.adapter.search(ask(of=kind, sort=sort, count=size, from_end=True))
-        assert rows_of(last) == expected[-size:]
-        assert last.more is (size < len(expected))
-
-
-@pytest.mark.parametrize(
-    "criteria", [pytest.param(c, id=name) for name, c, _ in STAYS_FOUND]
-)
-def test_stays_found(group: Group, criteria: tuple[Criterion, ...]) -> None:
-    for prefix in PREFIXES:
-        same(group, ask(*(_of(group, prefix, c) for c in criteria)))
-
-
-def _of(group: Group, prefix: str, criterion: Criterion) -> Criterion:
-    """Write numbers as ids of one of the hospitals."""
-    ids = group.hospitals[0].ids
-    if criterion.parameter == "patient":
-        numbers = [str(v) for v in criterion.values if str(v).isdecimal()]
-        return patient(*(prefix + ids.text(int(n)) for n in numbers))
-    if criterion.parameter == "_id":
-        numbers = [t.code or "" for t in criterion.values]  # type: ignore[union-attr]
-        return token("_id", *(prefix + ids.text(int(n)) for n in numbers))
-    return criterion
-
-
-def test_names_are_sought_everywhere(group: Group) -> None:
-    same(group, ask(text("name", "martin"), of=PATIENT))
-    same(group, ask(text("name", "hopital"), of=ORGANIZATION))
-
-
-def test_question_explained_shows_each_source_and_no_value(group: Group) -> None:
-    explained = group.adapter.explain(ask(token("identifier", "SECRET-1")))
-    # Of a source with two statements each has its label.
-    assert explained.startswith(
-        "-- north\n-- 1 of 2: rows with a time to sort by\nSELECT"
-    )
-    assert "\n-- south\nSELECT" in explained
-    assert "SECRET-1" not in explained
-    assert list(group.adapter.check()) == []
 
 
 class Able(MemoryAdapter):
@@ -188,54 +66,41 @@ class Able(MemoryAdapter):
         return self._able
 
 
-def _part(able: ResourceCapabilities, lacks: Collection[str] = ()) -> Part:
+def _part(able: ResourceCapabilities, *lacks: str) -> Part:
     return Part("", STAY, Able(able), lacks=frozenset(lacks))
-
-
-def _dates(*able: ParameterCapability) -> Mapping[str, ParameterCapability]:
-    """Return what is offered of several hospitals that can be asked for dates."""
-    parts = [_part(ResourceCapabilities({"date": each})) for each in able]
-    return common(parts).parameters
 
 
 EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
 EXACT, STARTS = StringMatch.EXACT, StringMatch.STARTS_WITH
-Asked = ParameterCapability
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "both"),
-    [
-        (
-            Asked(frozenset({EQUAL, AFTER})),
-            Asked(frozenset({EQUAL, BEFORE})),
-            Asked(frozenset({EQUAL})),
-        ),
-        (
-            Asked(matches=frozenset({STARTS, EXACT})),
-            Asked(matches=frozenset({STARTS})),
-            Asked(matches=frozenset({STARTS})),
-        ),
-        (Asked(finest=Limit.DAY), Asked(finest=Limit.SECOND), Asked(finest=Limit.DAY)),
-        (Asked(finest=Limit.MINUTE), Asked(), Asked(finest=Limit.MINUTE)),
-        (Asked(period=True), Asked(), Asked(period=True)),
-    ],
-    ids=["prefixes", "matches", "days", "minutes", "periods"],
+Can = ParameterCapability
+LEAST = (
+    (
+        Can(frozenset({EQUAL, AFTER})),
+        Can(frozenset({EQUAL, BEFORE})),
+        Can(frozenset({EQUAL})),
+    ),
+    (
+        Can(matches=frozenset({STARTS, EXACT})),
+        Can(matches=frozenset({STARTS})),
+        Can(matches=frozenset({STARTS})),
+    ),
+    (Can(finest=Limit.DAY), Can(finest=Limit.SECOND), Can(finest=Limit.DAY)),
+    (Can(finest=Limit.MINUTE), Can(), Can(finest=Limit.MINUTE)),
+    (Can(period=True), Can(), Can(period=True)),
 )
-def test_what_the_least_of_them_can_be_asked_is_offered(
-    one: Asked, other: Asked, both: Asked
-) -> None:
-    assert _dates(one, other) == _dates(other, one) == {"date": both}
+"""What each of two can do, and both."""
 
 
-@pytest.mark.parametrize("able", [(True, True), (True, False), (False, True)])
-def test_pages_and_days_of_change_are_of_all_or_of_none(
-    able: tuple[bool, bool],
-) -> None:
-    parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
-    found = common(parts)
-    assert (found.keyset, found.dated) == (all(able),) * 2
-    assert (found.unpaged == ()) is all(able)
+def test_what_the_least_of_them_can_do_is_offered() -> None:
+    for one, other, both in LEAST:
+        parts = [_part(ResourceCapabilities({"date": each})) for each in (one, other)]
+        for each in (parts, parts[::-1]):
+            assert common(each).parameters == {"date": both}
+    for able in ((True, True), (True, False), (False, True)):
+        parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
+        found = common(parts)
+        assert (found.keyset, found.dated) == (all(able),) * 2
+        assert (found.unpaged == ()) is all(able)
 
 
 def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
@@ -245,7 +110,7 @@ def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
     assert common([_part(by_date), _part(by_date)]).order == ""
     mixed = common([_part(by_date), _part(by_id)])
     assert (mixed.sorts, bool(mixed.order)) == ((), True)
-    assert common([_part(by_date, {"_id"}), _part(by_id, {"date"})]).order == ""
+    assert common([_part(by_date, "_id"), _part(by_id, "date")]).order == ""
 
 
 class Counted(MemoryAdapter):
@@ -304,54 +169,66 @@ def two() -> Iterator[Two]:
     opened.adapter.close()
 
 
-@pytest.mark.parametrize(
-    ("criteria", "asked"),
-    [
-        ((), (1, 1)),
-        ((token("_id", "n-1"),), (1, 0)),
-        ((token("_id", "n-1", "n-2"),), (1, 0)),
-        ((token("_id", "n-1", "s-1"),), (1, 1)),
-        ((token("_id", "1"),), (0, 0)),
-        ((patient("s-3"),), (0, 1)),
-        ((patient("3"),), (0, 0)),
-        ((patient("s-3"), token("_id", "n-1")), (0, 0)),
-        ((token("status", "finished"), patient("n-3")), (1, 0)),
-    ],
-    ids=str,
+CONCERNED: tuple[tuple[tuple[Criterion, ...], tuple[int, int]], ...] = (
+    ((), (1, 1)),
+    ((token("_id", "n-1", "n-2"),), (1, 0)),
+    ((token("_id", "n-1", "s-1"),), (1, 1)),
+    ((token("_id", "1"),), (0, 0)),
+    ((patient("s-3"),), (0, 1)),
+    ((patient("3"),), (0, 0)),
+    ((patient("s-3"), token("_id", "n-1")), (0, 0)),
+    ((token("status", "finished"), patient("n-3")), (1, 0)),
 )
-def test_who_is_not_concerned_is_not_asked(
-    two: Two, criteria: tuple[Criterion, ...], asked: tuple[int, ...]
-) -> None:
-    two.adapter.search(ask(*criteria))
-    assert two.calls() == asked
-    two.adapter.count(ask(*criteria))
-    assert two.calls() == asked
 
 
-SYSTEMS = {"identifier": frozenset({"urn:oid:1", ""})}
+def test_who_is_not_concerned_is_not_called(two: Two) -> None:
+    for criteria, calls in CONCERNED:
+        two.adapter.search(ask(*criteria))
+        assert two.calls() == calls, criteria
+        two.adapter.count(ask(*criteria))
+        assert two.calls() == calls, criteria
 
 
-@pytest.mark.parametrize(
-    ("value", "asked"),
-    [
-        ("V1", (1, 1)),
-        ("urn:oid:1|V1", (1, 1)),
-        ("urn:oid:2|V1", (1, 0)),
-        ("|V1", (1, 1)),
-    ],
-)
-def test_a_source_without_the_system_of_an_identifier_is_not_asked(
-    value: str, asked: tuple[int, ...]
-) -> None:
-    each = tuple(Counted(prefix) for prefix in PREFIXES)
+def test_a_source_without_the_system_of_an_identifier_is_not_called(two: Two) -> None:
     north, south = (
-        Part(prefix, STAY, one, prefix, prefix)
-        for prefix, one in zip(PREFIXES, each, strict=True)
+        Part(p, STAY, one, p, p) for p, one in zip(PREFIXES, two.each, strict=True)
     )
-    adapter = FederatedAdapter([north, replace(south, systems=SYSTEMS)], "two")
-    adapter.search(ask(token("identifier", value)))
-    assert tuple(one.calls for one in each) == asked
+    systems = {"identifier": frozenset({"urn:oid:1", ""})}
+    adapter = FederatedAdapter([north, replace(south, systems=systems)], "two")
+    for value in ("V1", "urn:oid:1|V1", "|V1", "urn:oid:2|V1"):
+        adapter.search(ask(token("identifier", value)))
+        assert two.calls() == (1, value != "urn:oid:2|V1"), value
     adapter.close()
+
+
+WALKS = (
+    *product((STAY,), (SortKey.DATE, SortKey.LAST_UPDATED), (False, True)),
+    *product((PATIENT,), (SortKey.ID, SortKey.LAST_UPDATED), (False, True)),
+)
+
+
+@pytest.mark.parametrize(("kind", "key", "descending"), WALKS)
+def test_every_row_is_walked_both_ways(
+    two: Two, kind: ResourceType, key: SortKey, descending: bool
+) -> None:
+    query = ask(of=kind, sort=Sort(key, descending))
+    everyone = [row for one in two.each for row in rows_of(one.search(query))]
+    for size in (1, 7, len(everyone) - 1, len(everyone)):
+        pages = list(walk(two.adapter, replace(query, count=size)))
+        rows = [row for page in pages for row in rows_of(page)]
+        assert sorted(rows, key=repr) == sorted(everyone, key=repr)
+        assert all(len(page.rows) == size for page in pages[:-1])
+        ahead = replace(query, count=size, before=pages[-1].first)
+        backwards = list(walk(two.adapter, ahead, back=True))
+        assert [rows_of(page) for page in backwards] == [
+            rows_of(page) for page in pages[-2::-1]
+        ]
+        last = two.adapter.search(replace(query, count=size, from_end=True))
+        assert rows_of(last) == rows[-size:]
+    keys = [row["start"] for row in rows if isinstance(row, dict) and row.get("start")]
+    if key is SortKey.DATE:
+        instants = [datetime.fromisoformat(each) for each in keys]
+        assert instants == sorted(instants, reverse=descending)
 
 
 def test_one_source_is_read_or_walked_on(two: Two) -> None:
@@ -374,12 +251,9 @@ FAILURES = (
 )
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: type(error).__name__)
-def test_a_source_that_fails_is_never_a_shorter_list(
-    two: Two, failure: AdapterError
-) -> None:
-    two.each[1].enter = lambda: _raise(copy(failure))
-    for call in (two.adapter.search, two.adapter.count):
+def test_a_source_that_fails_is_never_a_shorter_list(two: Two) -> None:
+    for failure, call in product(FAILURES, (two.adapter.search, two.adapter.count)):
+        two.each[1].enter = partial(_raise, copy(failure))
         with pytest.raises(type(failure), match=f"source s-: {failure}") as caught:
             call(ask())
         assert type(caught.value) is type(failure)

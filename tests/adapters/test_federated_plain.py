@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple, TypeAlias
@@ -22,7 +22,7 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import NEWEST_FIRST, ask, ids_of, patient, walk
+from adapters.testing.harness import NEWEST_FIRST, ask, ids_of
 from adapters.testing.hospital import StayRow
 from tests.hospital_http import answer, serving
 from tests.plain_api import Plain, plain_rows
@@ -173,37 +173,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 times = st.lists(st.sampled_from(TIMES), max_size=12)
 few = st.lists(st.sampled_from(TIMES[:2]), min_size=2, max_size=4)
 """So few that a page needs both lists of the API: stays with a start, and those without."""
-
-
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(north=times, south=times, count=st.integers(1, 9), sort=st.sampled_from(ORDERS))
-def test_pages_are_those_of_one_list(
-    pair: Pair, north: Times, south: Times, count: int, sort: Sort
-) -> None:
-    pair.hold(north, south)
-    expected = pair.expected(sort)
-    page = pair.adapter.search(ask(sort=sort, count=count))
-    assert ids_of(page) == expected[:count]
-    assert page.more is (len(expected) > count)
-    assert pair.adapter.count(ask(sort=sort)) == len(expected)
-    if page.more:
-        assert page.total in (None, len(expected))
-    for each in ("n-1", "s-1"):
-        query = ask(patient(each), sort=sort, count=count)
-        pages = list(walk(pair.adapter, query))
-        assert [id for page in pages for id in ids_of(page)] == pair.expected(
-            sort, each
-        )
-        if pages:
-            back = replace(query, before=pages[-1].first)
-            before = list(walk(pair.adapter, back, back=True))
-            assert [ids_of(page) for page in before] == [
-                ids_of(page) for page in pages[-2::-1]
-            ]
 
 
 class Happening:

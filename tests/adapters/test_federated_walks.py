@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.memory import Row
+from adapters.testing.harness import ask, token
 from adapters.testing.hospital import Hospital, Ids, StayRow
 from tests.adapters.changeable import Changeable
 from tests.adapters.group import PREFIXES, Group, open_group, served
@@ -62,16 +63,14 @@ class Combined:
         return served(PREFIXES[place], self._group.hospitals[place].stay(_own(row)))
 
 
-@pytest.fixture(params=Ids)
+@pytest.fixture
 def opened(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    new_postgresql: NewDatabase,
+    tmp_path_factory: pytest.TempPathFactory, new_postgresql: NewDatabase
 ) -> Iterator[GroupOpened]:
     """Return two hospitals without stays: SQLite with texts, PostgreSQL with instants."""
     directory = tmp_path_factory.mktemp("group")
     urls = (f"sqlite:///{directory / 'north.db'}", new_postgresql("unicode"))
-    hospital = Hospital(patients=PLACE, ids=request.param)
+    hospital = Hospital(patients=PLACE, ids=Ids.NUMBERS)
     group = open_group((hospital, hospital), directory, urls)
     yield GroupOpened(group)
     group.close()
@@ -79,3 +78,11 @@ def opened(
 
 def test_steady_stays_are_returned_exactly_once(opened: GroupOpened) -> None:
     walk(opened)
+    explained = opened.adapter.explain(ask(token("identifier", "SECRET-1")))
+    # Of a source with two statements each has its label.
+    assert explained.startswith(
+        "-- north\n-- 1 of 2: rows with a time to sort by\nSELECT"
+    )
+    assert "\n-- south\nSELECT" in explained
+    assert "SECRET-1" not in explained
+    assert list(opened.adapter.check()) == []

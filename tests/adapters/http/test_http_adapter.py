@@ -15,7 +15,6 @@ import responses
 
 from adapters import open_adapter
 from adapters.contract import (
-    AdapterError,
     GoneError,
     NotAskableError,
     NotFoundError,
@@ -61,25 +60,24 @@ def adapter(tmp_path: Path) -> Iterator[HttpAdapter]:
 AWAY, WRONG = SourceUnavailableError, SourceDataError
 
 
-@pytest.mark.parametrize(
-    ("status", "searched", "read", "tries"),
-    [
-        (500, AWAY, AWAY, 1),
-        *((status, AWAY, AWAY, 3) for status in (429, 502, 503, 504)),
-        # What no retry mends is told the integrator.
-        *((s, WRONG, WRONG, 1) for s in (301, 400, 401, 403)),
-        (404, WRONG, NotFoundError, 1),
-        (410, WRONG, GoneError, 1),
-    ],
-)
+STATUS = {
+    500: (AWAY, AWAY, 1),
+    **dict.fromkeys((429, 502, 503, 504), (AWAY, AWAY, 3)),
+    # What no retry mends is told the integrator.
+    **dict.fromkeys((301, 400, 401, 403), (WRONG, WRONG, 1)),
+    404: (WRONG, NotFoundError, 1),
+    410: (WRONG, GoneError, 1),
+    # Values that are too long for the source are the client's.
+    414: (NotAskableError, NotAskableError, 1),
+}
+"""By status the error of a search, that of a read, and how often a read is tried."""
+
+
+@pytest.mark.parametrize("status", STATUS)
 def test_each_status_has_its_error(
-    adapter: HttpAdapter,
-    source: responses.RequestsMock,
-    status: int,
-    searched: type[AdapterError],
-    read: type[AdapterError],
-    tries: int,
+    adapter: HttpAdapter, source: responses.RequestsMock, status: int
 ) -> None:
+    searched, read, tries = STATUS[status]
     source.get(LIST, body=WORD, status=status, headers={"Location": URL})
     source.get(ONE, body=WORD, status=status, headers={"Location": URL})
     fails(searched, lambda: adapter.search(ask()))
@@ -88,26 +86,12 @@ def test_each_status_has_its_error(
     assert source.assert_call_count(ONE, tries)
 
 
-def test_values_that_the_source_finds_too_long_are_the_clients(
-    adapter: HttpAdapter, source: responses.RequestsMock
-) -> None:
-    source.get(LIST, body=WORD, status=414)
-    fails(NotAskableError, lambda: adapter.search(ask()))
-    fails(NotAskableError, lambda: adapter.count(ask()))
-
-
-def test_another_row_is_not_the_one_asked_for(
+def test_an_id_is_that_of_the_row_and_leads_nowhere_else(
     adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
     source.get(f"{URL}/sejours/3", json=STAY_1)
-    fails(NotFoundError, lambda: adapter.read(STAY, "3"))
-
-
-@pytest.mark.parametrize("id", [".", "..", "...", "a/b", "a?b", "é", ""])
-def test_id_never_leads_elsewhere(
-    adapter: HttpAdapter, source: responses.RequestsMock, id: str
-) -> None:
-    fails(NotFoundError, lambda: adapter.read(STAY, id))
+    for id in ("3", ".", "..", "...", "a/b", "a?b", "é", ""):
+        fails(NotFoundError, lambda id=id: adapter.read(STAY, id))
 
 
 NONSENSE = (
@@ -132,28 +116,19 @@ NONSENSE = (
 )
 
 
-@pytest.mark.parametrize("body", NONSENSE)
 def test_answer_without_sense_is_told_the_integrator(
-    adapter: HttpAdapter, source: responses.RequestsMock, body: str
-) -> None:
-    source.get(LIST, body=body)
-    fails(SourceDataError, lambda: adapter.search(ask()))
-
-
-@pytest.mark.parametrize("body", ["", "[]", "7", "<html>", "{}", '{"resultats": []}'])
-def test_row_without_sense_is_told_the_integrator(
-    adapter: HttpAdapter, source: responses.RequestsMock, body: str
-) -> None:
-    source.get(ONE, body=body)
-    fails(SourceDataError, lambda: adapter.read(STAY, "1"))
-
-
-def test_more_rows_than_asked_are_refused(
     adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
+    for body in NONSENSE:
+        source.upsert("GET", LIST, body=body)
+        fails(SourceDataError, lambda: adapter.search(ask()))
     rows = [{**STAY_1, "id": number} for number in range(5)]
-    source.get(LIST, json={"resultats": rows, "nombre": 5})
+    source.upsert("GET", LIST, json={"resultats": rows, "nombre": 5})
+    # More rows than asked for.
     fails(SourceDataError, lambda: adapter.search(ask(count=4)))
+    for body in ("", "[]", "7", "<html>", "{}", '{"resultats": []}'):
+        source.upsert("GET", ONE, body=body)
+        fails(SourceDataError, lambda: adapter.read(STAY, "1"))
 
 
 def test_total_as_text_and_a_byte_order_mark_are_read(
@@ -163,23 +138,23 @@ def test_total_as_text_and_a_byte_order_mark_are_read(
     assert adapter.search(ask()).rows == ()
 
 
-@pytest.mark.parametrize("id", ["100000000000000000001", "-1e300"])
 def test_a_number_that_cannot_be_read_to_its_last_digit_is_no_id(
-    adapter: HttpAdapter, source: responses.RequestsMock, id: str
+    adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
     """Else the stays of two patients would be taken for those of one."""
-    asked = "100000000000000000000"
-    row = json.dumps({**STAY_1, "id": 0}).replace('"id": 0', f'"id": {id}')
-    source.get(LIST, body=f'{{"resultats": [{row}], "nombre": 1}}')
-    source.get(f"{URL}/sejours/{asked}", body=row)
-    (fault,) = adapter.search(ask()).rows
-    assert isinstance(fault, RowFault)
-    assert fault.field == "id"
-    fails(SourceDataError, lambda: adapter.read(STAY, asked))
-    row = json.dumps(STAY_1).replace('"ipp": 1', f'"ipp": {id}')
-    source.upsert("GET", LIST, body=f'{{"resultats": [{row}], "nombre": 1}}')
-    (fault,) = adapter.search(ask(patient(asked))).rows
-    assert isinstance(fault, RowFault)
+    wanted = "100000000000000000000"
+    for id in ("100000000000000000001", "-1e300"):
+        row = json.dumps({**STAY_1, "id": 0}).replace('"id": 0', f'"id": {id}')
+        source.upsert("GET", LIST, body=f'{{"resultats": [{row}], "nombre": 1}}')
+        source.upsert("GET", f"{URL}/sejours/{wanted}", body=row)
+        (fault,) = adapter.search(ask()).rows
+        assert isinstance(fault, RowFault)
+        assert fault.field == "id"
+        fails(SourceDataError, lambda: adapter.read(STAY, wanted))
+        row = json.dumps(STAY_1).replace('"ipp": 1', f'"ipp": {id}')
+        source.upsert("GET", LIST, body=f'{{"resultats": [{row}], "nombre": 1}}')
+        (fault,) = adapter.search(ask(patient(wanted))).rows
+        assert isinstance(fault, RowFault)
 
 
 @pytest.mark.parametrize(
@@ -217,28 +192,23 @@ RULE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("E404", NotFoundError),
-        ("E503", SourceUnavailableError),
-        ("E999", SourceDataError),
-        (7, SourceDataError),
-        ({"x": SECRET}, SourceDataError),
-        *((code, None) for code in ("OK", "", None, False)),
-    ],
+ERRORS = (
+    ("E404", NotFoundError),
+    ("E503", SourceUnavailableError),
+    ("E999", SourceDataError),
+    (7, SourceDataError),
+    ({"x": SECRET}, SourceDataError),
 )
-def test_error_with_status_200(
-    tmp_path: Path,
-    source: responses.RequestsMock,
-    code: Any,
-    kind: type[AdapterError] | None,
-) -> None:
+
+
+def test_error_with_status_200(tmp_path: Path, source: responses.RequestsMock) -> None:
     adapter = opened_at(URL, tmp_path, source=RULE)
-    source.get(ONE, json={**STAY_1, "erreur": {"code": code, "texte": SECRET}})
-    if kind:
+    for code, kind in ERRORS:
+        body = {**STAY_1, "erreur": {"code": code, "texte": SECRET}}
+        source.upsert("GET", ONE, json=body)
         fails(kind, lambda: adapter.read(STAY, "1"))
-    else:
+    for code in ("OK", "", None, False):
+        source.upsert("GET", ONE, json={**STAY_1, "erreur": {"code": code}})
         assert adapter.read(STAY, "1").id == "1"
 
 
@@ -246,31 +216,32 @@ def alone(number: int) -> list[Any]:
     return ROWS[number : number + 1]
 
 
-NOT_MERGED = (("several: comma, merged: true", "several: comma"),)
-
-
-@pytest.mark.parametrize(
-    ("criterion", "rows", "changes"),
-    [
-        (token("_id", "1"), alone(7), ()),
-        (token("status", "planned"), alone(7), ()),
-        (dates("2024-03-14"), alone(7), ()),
-        (token("class", "AMB"), alone(7), ()),
-        (token("identifier", "V1"), alone(7), ()),
-        (patient("2"), alone(0), NOT_MERGED),
-        # A survivor's stays are those of one patient for each who was asked for.
-        (patient("2"), ROWS[15:22], ()),
-        (patient("2", "8"), ROWS[15:22], ()),
-    ],
+FILTERED = (
+    (token("_id", "1"), alone(7)),
+    (token("status", "planned"), alone(7)),
+    (dates("2024-03-14"), alone(7)),
+    (token("class", "AMB"), alone(7)),
+    (token("identifier", "V1"), alone(7)),
+    # A survivor's stays are those of one patient for each who was asked for.
+    (patient("2"), ROWS[15:22]),
+    (patient("2", "8"), ROWS[15:22]),
 )
-def test_a_filter_that_the_source_passes_over_is_noticed(
-    tmp_path: Path, criterion: Any, rows: list[Any], changes: Any
-) -> None:
-    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+
+
+def test_a_filter_that_the_source_passes_over_is_noticed(tmp_path: Path) -> None:
+    def check(api: Api, adapter: HttpAdapter, criterion: Any, rows: list[Any]) -> None:
+        api.strange = lambda _: None
         assert ids_of(adapter.search(ask(criterion)))
         api.strange = lambda _: answer({"resultats": rows, "nombre": len(rows)})
         with pytest.raises(SourceDataError, match="does not match"):
             adapter.search(ask(criterion))
+
+    with api_and_adapter(tmp_path) as opened:
+        for criterion, rows in FILTERED:
+            check(*opened, criterion, rows)
+    unmerged = (("several: comma, merged: true", "several: comma"),)
+    with api_and_adapter(tmp_path, changes=unmerged) as opened:
+        check(*opened, patient("2"), alone(0))
 
 
 def test_a_hidden_row_is_never_shown(tmp_path: Path) -> None:
@@ -292,13 +263,13 @@ def test_check_tells_what_is_wrong(
     assert "no row holds it there" in problems[0]
 
 
-@pytest.mark.parametrize(("status", "outage"), [(503, True), (403, False)])
 def test_a_source_that_is_down_is_told_from_one_that_refuses(
-    adapter: HttpAdapter, source: responses.RequestsMock, status: int, outage: bool
+    adapter: HttpAdapter, source: responses.RequestsMock
 ) -> None:
-    for path in ("sejours", "patients", "etablissements"):
-        source.get(f"{URL}/{path}", status=status)
-    assert {problem.outage for problem in adapter.check()} == {outage}
+    for status, outage in ((503, True), (403, False)):
+        for path in ("sejours", "patients", "etablissements"):
+            source.upsert("GET", f"{URL}/{path}", status=status)
+        assert {problem.outage for problem in adapter.check()} == {outage}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import responses
 from werkzeug import Response
 
 from adapters.contract import Limit, NotAskableError
@@ -15,7 +16,7 @@ from adapters.testing.harness import (
     token,
 )
 from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
-from tests.adapters.http_cases import api_and_adapter, rows_of
+from tests.adapters.http_cases import URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import answer
 
 MODEL = EDGES.model()
@@ -23,10 +24,8 @@ BOTH = ("entreeDu", "entreeAvant")
 BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
 FORM = "%Y-%m-%dT%H:%M:%S"
 DAYS = "{from: entreeDu, before: entreeAvant, step: day}"
-SECONDS = "{from: entreeDu, before: entreeAvant}"
 DAYS_IN_UTC = "{from: entreeDu, step: day, time_zone: UTC}"
 OFFSETS = f'{{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'
-IN_UTC = f'{{from: entreeDu, format: "{FORM}", time_zone: UTC}}'
 OFFSETS_IN_UTC = f'{{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'
 PREFIXED = (
     "{after: {send: entreeDu, prefix: sa}, before: {send: entreeAvant, prefix: lt},"
@@ -49,94 +48,81 @@ def dated(bounds: str) -> tuple[tuple[str, str], ...]:
     return ((BOUNDS, f"date: {bounds}"),) if bounds else ()
 
 
-@pytest.mark.parametrize(
-    ("bounds", "asked", "sent"),
-    [
-        (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
-        (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
-        (DAYS, "le2024-03-14", {"entreeAvant": "2024-03-15"}),
-        (DAYS, "ge2024-03-14T23:00Z", {"entreeDu": "2024-03-15"}),
-        (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
-        (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
-        (SECONDS, "ge2024-10-27T01:30Z", {"entreeDu": "2024-10-27T03:00:00"}),
-        ("", "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
-        (OFFSETS, WINTER, {"entreeDu": AUTUMN, "entreeAvant": AUTUMN}),
-        (IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00"}),
-        (OFFSETS_IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00+0000"}),
-        (PREFIXED, f"ge{WINTER}", {"entreeDu": "sa2024-10-27T02:29:59+01:00"}),
-        (
-            PREFIXED,
-            f"lt{WINTER}",
-            {
-                "entreeDu": "sa1939-12-31T23:59:59+00:00",
-                "entreeAvant": "lt2024-10-27T02:30:00+01:00",
-            },
-        ),
-        (AFTER, "gt2024-03", {"entreeDu": "2024-03-31"}),
-    ],
+SENT: tuple[tuple[str, str, dict[str, str]], ...] = (
+    (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
+    (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
+    (DAYS, "le2024-03-14", {"entreeAvant": "2024-03-15"}),
+    (DAYS, "ge2024-03-14T23:00Z", {"entreeDu": "2024-03-15"}),
+    (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
+    (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
+    ("", "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
+    (OFFSETS, WINTER, {"entreeDu": AUTUMN, "entreeAvant": AUTUMN}),
+    (OFFSETS_IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00+0000"}),
+    (PREFIXED, f"ge{WINTER}", {"entreeDu": "sa2024-10-27T02:29:59+01:00"}),
+    (
+        PREFIXED,
+        f"lt{WINTER}",
+        {
+            "entreeDu": "sa1939-12-31T23:59:59+00:00",
+            "entreeAvant": "lt2024-10-27T02:30:00+01:00",
+        },
+    ),
+    (AFTER, "gt2024-03", {"entreeDu": "2024-03-31"}),
 )
+"""Bounds of a mapping file, a date of a search, and the parameters that are sent."""
+
+
+@pytest.mark.parametrize(("bounds", "value", "sent"), SENT)
 def test_bounds_are_written_as_the_source_takes_them(
-    tmp_path: Path, bounds: str, asked: str, sent: dict[str, str]
+    tmp_path: Path, bounds: str, value: str, sent: dict[str, str]
 ) -> None:
     with api_and_adapter(tmp_path, changes=dated(bounds)) as (api, adapter):
         api.strange = no_rows
-        adapter.search(ask(dates(asked)))
+        adapter.search(ask(dates(value)))
         (request,) = api.requests
         assert {k: v for k, v in request.args.items() if k in BOTH} == sent
 
 
-@pytest.mark.parametrize(
-    ("changes", "criterion", "limit"),
-    [
-        (dated(DAYS), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
-        (dated(DAYS), dates("2024-03-14T00:00"), Limit.DAY),
-        (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),
-        (dated(DAYS_IN_UTC), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
-        (dated(UNTIL), dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
-        (dated("{from: entreeDu, step: day}"), dates("ne2024-03-14"), Limit.PREFIX),
-        ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
-        (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
-        ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
-        ((), token("class", "UNK"), Limit.CODE),
-        ((), token("identifier", "|1"), Limit.SYSTEM),
-        ((), token("identifier", "a,b"), Limit.SIGN),
-    ],
+REFUSED: tuple[tuple[Any, Any, Limit], ...] = (
+    (dated(DAYS), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
+    (dated(DAYS), dates("2024-03-14T00:00"), Limit.DAY),
+    (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),
+    (dated(UNTIL), dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
+    (dated("{from: entreeDu, step: day}"), dates("ne2024-03-14"), Limit.PREFIX),
+    ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
+    (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
+    ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
+    ((), token("class", "UNK"), Limit.CODE),
+    ((), token("identifier", "|1"), Limit.SYSTEM),
+    ((), token("identifier", "a,b"), Limit.SIGN),
 )
-def test_what_cannot_be_asked_is_refused(
-    tmp_path: Path, changes: Any, criterion: Any, limit: Limit
+"""Changes of a mapping file, what is searched for, and why it is refused."""
+
+
+def test_what_cannot_be_sent_is_refused(
+    tmp_path: Path, source: responses.RequestsMock
 ) -> None:
-    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
+    for changes, criterion, limit in REFUSED:
+        adapter = opened_at(URL, tmp_path, changes=changes)
         for call in (adapter.search, adapter.count, adapter.explain):
             with pytest.raises(NotAskableError) as caught:
                 call(ask(criterion))
-            assert caught.value.limit is limit
+            assert caught.value.limit is limit, criterion
             assert caught.value.parameter == criterion.parameter
-        assert api.requests == []
 
 
-@pytest.mark.parametrize(
-    ("values", "sent"),
-    [
-        # Patient 7 was merged into 8, as the source alone knows.
-        ((("7",), ("8",)), None),
-        ((("7", "2"), ("8", "2")), None),
-        ((("7",), ("8", "7")), "7"),
-        ((("8", "7"), ("7", "8")), "8,7"),
-    ],
-)
-def test_patients_who_may_be_one_are_not_taken_for_two(
-    tmp_path: Path, values: tuple[tuple[str, ...], ...], sent: str | None
-) -> None:
+def test_patients_who_may_be_one_are_not_taken_for_two(tmp_path: Path) -> None:
+    """Patient 7 was merged into 8, as the source alone knows."""
     with api_and_adapter(tmp_path) as (api, adapter):
-        query = ask(*(patient(*each) for each in values))
-        if sent is None:
+        for values in ((("7",), ("8",)), (("7", "2"), ("8", "2"))):
             with pytest.raises(NotAskableError) as caught:
-                adapter.search(query)
+                adapter.search(ask(*(patient(*each) for each in values)))
             assert caught.value.limit is Limit.ONCE
-            assert api.requests == []
-        else:
-            assert ids_of(adapter.search(query)) == ["91", "90"]
-            assert api.requests[0].args["ipp"] == sent
+        assert api.requests == []
+        adapter.search(ask(patient("7"), patient("8", "7")))
+        found = adapter.search(ask(patient("8", "7"), patient("7", "8")))
+        assert ids_of(found) == ["91", "90"]
+        assert [request.args["ipp"] for request in api.requests] == ["7", "8,7"]
 
 
 def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
@@ -156,54 +142,37 @@ def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
         assert [request.args["venues"] for request in api.requests] == ["V1", "V1"]
 
 
-def test_several_values_repeat_the_parameter(tmp_path: Path) -> None:
-    change = (
-        (
-            "status: {send: etats, several: comma}",
-            "status: {send: etats, several: repeat}",
-        ),
-    )
-    with api_and_adapter(tmp_path, changes=change) as (api, adapter):
-        api.strange = no_rows
-        adapter.search(ask(token("status", "finished", "planned")))
-        assert api.requests[0].args.getlist("etats") == ["S", "C", "P"]
-
-
 def test_fixed_values_and_orders_of_several_parameters(tmp_path: Path) -> None:
     changes = (
         ('fixed: {sansEtats: "A,X"}', "fixed: {sansEtats: [A, X], v: 2}"),
         ("-date: -entree", "-date: {colonne: entree, sens: desc}"),
+        ("{send: etats, several: comma}", "{send: etats, several: repeat}"),
     )
     with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
         api.strange = no_rows
-        adapter.search(ask())
+        adapter.search(ask(token("status", "finished", "planned")))
         adapter.count(ask())
         for request in api.requests:
             assert request.args.getlist("sansEtats") == ["A", "X"]
         first = api.requests[0].args
         assert (first["colonne"], first["sens"], first["v"]) == ("entree", "desc", "2")
         assert "tri" not in first
+        assert first.getlist("etats") == ["S", "C", "P"]
 
 
-@pytest.mark.parametrize(
-    ("codes", "sent"),
-    [
-        (("UNK",), {"sansTypes": "URG,HC,HP,EXT,SEA"}),
-        (("UNK", "IMP"), {"sansTypes": "URG,EXT,SEA"}),
-        (("IMP",), {"types": "HC,HP"}),
-    ],
-)
-def test_otherwise_is_sent_as_all_other_codes(
-    tmp_path: Path, codes: tuple[str, ...], sent: dict[str, str]
-) -> None:
+def test_otherwise_is_sent_as_all_other_codes(tmp_path: Path) -> None:
     excluding = "class: {send: types, several: comma"
     changes = ((excluding, f"{excluding}, excluding: sansTypes"),)
     with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
         api.strange = no_rows
-        adapter.search(ask(token("class", *codes)))
-        (request,) = api.requests
-        sendable = ("types", "sansTypes")
-        assert {k: v for k, v in request.args.items() if k in sendable} == sent
+        for codes in (("UNK",), ("UNK", "IMP"), ("IMP",)):
+            adapter.search(ask(token("class", *codes)))
+        sent = [
+            (request.args.get("types"), request.args.get("sansTypes"))
+            for request in api.requests
+        ]
+        others = ((None, "URG,HC,HP,EXT,SEA"), (None, "URG,EXT,SEA"))
+        assert sent == [*others, ("HC,HP", None)]
 
 
 def test_post_sends_a_form(tmp_path: Path) -> None:

@@ -126,11 +126,9 @@ CELLS: tuple[tuple[str, object, str, object], ...] = (
 )
 
 
-@pytest.mark.parametrize(("column", "cell", "field", "expected"), CELLS)
-def test_cells(
-    stay: MapRow, column: str, cell: object, field: str, expected: object
-) -> None:
-    assert getattr(stay(**{column: cell}), field) == expected
+def test_cells(stay: MapRow) -> None:
+    for column, cell, field, expected in CELLS:
+        assert getattr(stay(**{column: cell}), field) == expected, cell
 
 
 EMPTY = "required and empty"
@@ -163,10 +161,10 @@ FAULTS: tuple[tuple[str, object, str, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("column", "cell", "field", "rule"), FAULTS)
-def test_faults(stay: MapRow, column: str, cell: object, field: str, rule: str) -> None:
-    named = "day, hour" if field == "start" else column
-    assert stay(**{column: cell}) == RowFault(field, named, rule)
+def test_faults(stay: MapRow) -> None:
+    for column, cell, field, rule in FAULTS:
+        named = "day, hour" if field == "start" else column
+        assert stay(**{column: cell}) == RowFault(field, named, rule)
 
 
 def test_a_required_class_is_named_by_the_word_of_the_file(tmp_path: Path) -> None:
@@ -175,36 +173,41 @@ def test_a_required_class_is_named_by_the_word_of_the_file(tmp_path: Path) -> No
     assert stay(kind=None) == RowFault("class", "kind", EMPTY)
 
 
-@pytest.mark.parametrize(("state", "status"), [("A", "hidden"), ("X", "removed")])
-@pytest.mark.parametrize("cells", [{"patient": None}, {"ended": "x"}, {"id": "a_b"}])
-def test_a_row_that_is_not_served_is_no_fault(
-    stay: MapRow, state: str, status: str, cells: dict[str, object]
-) -> None:
-    assert stay(**cells, state=state).status == status
+def test_a_row_that_is_not_served_is_no_fault(stay: MapRow) -> None:
+    for state, status in (("A", "hidden"), ("X", "removed")):
+        for cells in ({"patient": None}, {"ended": "x"}, {"id": "a_b"}):
+            assert stay(**cells, state=state).status == status
 
 
-@pytest.mark.parametrize("twice", ["", ", twice: first", ", twice: second"])
-def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path, twice: str) -> None:
-    start = "start: {from: d}"
-    text = changed(MINIMAL, start, f"{start}\n    end: {{from: e{twice}}}")
-    usual = {**SMALL, "e": datetime(2024, 10, 27, 2, 10)}
-    stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, usual)
-    made = stay(d=datetime(2024, 10, 27, 2, 50))
-    assert made.end == datetime(2024, 10, 27, 1, 10, tzinfo=UTC)
+def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path) -> None:
+    start, late = "start: {from: d}", datetime(2024, 10, 27, 2, 50)
+    for twice in ("", ", twice: first", ", twice: second"):
+        text = changed(MINIMAL, start, f"{start}\n    end: {{from: e{twice}}}")
+        usual = {**SMALL, "e": datetime(2024, 10, 27, 2, 10)}
+        stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, usual)
+        assert stay(d=late).end == datetime(2024, 10, 27, 1, 10, tzinfo=UTC)
+        if "second" not in twice:
+            made = stay(d=usual["e"])
+            assert made.start == made.end, "a stay of no minutes is none of an hour"
+    # An end that says its offset is not read as a later one.
+    for end in (
+        datetime(2024, 10, 26, 2, 10),
+        datetime(2024, 10, 27, 0, 10, tzinfo=UTC),
+        "2024-10-27T02:10:00+02:00",
+    ):
+        assert stay(d=late, e=end) == RowFault("end", "e", "ends before it starts")
 
 
-@pytest.mark.parametrize(
-    "value", [date(9999, 12, 31), datetime(9999, 12, 31), "9999-12-31", "9999-12-31 "]
-)
-def test_a_sentinel_day_in_whatever_type(tmp_path: Path, value: object) -> None:
-    text = changed(MINIMAL, "{from: d}", '{from: d, absent: ["9999-12-31"]}')
+def test_absent_values_in_whatever_type(tmp_path: Path) -> None:
+    text = changed(
+        MINIMAL,
+        *("{from: d}", '{from: d, absent: ["9999-12-31"]}'),
+        *("codes: status}", 'codes: status, absent: ["P", "-"]}'),
+    )
     stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, SMALL)
-    assert stay(d=value).start is None
-
-
-def test_absent_texts_of_a_coded_field(tmp_path: Path) -> None:
-    text = changed(MINIMAL, "codes: status}", 'codes: status, absent: ["P", "-"]}')
-    stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, SMALL)
+    day = datetime(9999, 12, 31)
+    for value in (day, day.date(), "9999-12-31", "9999-12-31 "):
+        assert stay(d=value).start is None
     assert [stay(c="-"), stay(c="P")] == [RowFault("status", "c", EMPTY)] * 2
 
 
@@ -252,11 +255,9 @@ ITEMS: tuple[tuple[dict[str, object], str, object], ...] = (
 )
 
 
-@pytest.mark.parametrize(("cells", "field", "expected"), ITEMS)
-def test_items_without_content_are_left_out(
-    patient: MapRow, cells: dict[str, object], field: str, expected: list[str]
-) -> None:
-    assert [item.value for item in getattr(patient(**cells), field)] == expected
+def test_items_without_content_are_left_out(patient: MapRow) -> None:
+    for cells, field, expected in ITEMS:
+        assert [item.value for item in getattr(patient(**cells), field)] == expected
 
 
 def test_texts_for_people_lose_their_control_characters(patient: MapRow) -> None:
@@ -279,20 +280,15 @@ def test_given_names_may_be_a_list(patient: MapRow) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "search", "expected"),
-    [
+def test_given_names_are_one_text_where_nothing_cuts_it(tmp_path: Path) -> None:
+    for given, search, expected in (
         ("{from: first}", "[_id, name, family, given, ", "Anne  Marie"),
         ("Anonyme", "[_id, ", "Anonyme"),
-    ],
-)
-def test_given_names_are_one_text_where_nothing_cuts_it(
-    tmp_path: Path, given: str, search: str, expected: str
-) -> None:
-    text = changed(WHOLE, '{from: first, split: " "}', given)
-    text = changed(text, "[_id, name, family, given, ", search)
-    made = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)()
-    assert made.names == (NameRecord("official", "DUPONT", (expected,)),)
+    ):
+        text = changed(WHOLE, '{from: first, split: " "}', given)
+        text = changed(text, "[_id, name, family, given, ", search)
+        made = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)()
+        assert made.names == (NameRecord("official", "DUPONT", (expected,)),)
 
 
 NO_FLAG = RowFault(
@@ -305,24 +301,19 @@ FLAGS = (
 )
 
 
-@pytest.mark.parametrize(("value", "expected"), FLAGS)
-def test_flags(tmp_path: Path, value: object, expected: object) -> None:
+def test_flags(patient: MapRow, tmp_path: Path) -> None:
+    for code, flag in {"O": True, "N ": False, "": None}.items():
+        assert patient(active=code).active is flag
     text = changed(
         WHOLE,
         *("{from: active, codes: yes}", "{from: active}"),
         *("  yes: {table: {O: true, N: false}}\n", ""),
+        *("{from: label}", "{from: label}\n    active: true"),
     )
-    made = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)(active=value)
-    assert (made if made == NO_FLAG else made.active) == expected
-
-
-@pytest.mark.parametrize(("code", "expected"), [("O", True), ("N ", False), ("", None)])
-def test_coded_flags(patient: MapRow, code: str, expected: bool | None) -> None:
-    assert patient(active=code).active is expected
-
-
-def test_a_constant_flag(tmp_path: Path) -> None:
-    text = changed(WHOLE, "{from: label}", "{from: label}\n    active: true")
+    uncoded = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)
+    for value, expected in FLAGS:
+        made = uncoded(active=value)
+        assert (made if made == NO_FLAG else made.active) == expected, value
     unit = {"code": "0123", "label": "Cardiologie "}
     made = row_mapper(text, tmp_path, ResourceType.ORGANIZATION, unit)()
     assert made == OrganizationRecord("0123", active=True, name="Cardiologie")
@@ -395,23 +386,3 @@ def test_a_missing_column_of_an_item_is_reported_with_its_element(
         RowMapper(section, [column for column in PATIENT if column != "title"])
     (problem,) = refused.value.problems
     assert (problem.element, problem.column) == ("Patient.name.prefix", "title")
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        datetime(2024, 10, 26, 2, 10),
-        datetime(2024, 10, 27, 0, 10, tzinfo=UTC),
-        "2024-10-27T02:10:00+02:00",
-    ],
-    ids=["another night", "an instant", "a text with its offset"],
-)
-def test_an_end_that_says_its_offset_is_not_read_as_a_later_one(
-    tmp_path: Path, end: object
-) -> None:
-    start = "start: {from: d}"
-    text = changed(MINIMAL, start, f"{start}\n    end: {{from: e}}")
-    usual = {**SMALL, "e": end}
-    stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, usual)
-    made = stay(d=datetime(2024, 10, 27, 2, 50))
-    assert made == RowFault("end", "e", "ends before it starts")

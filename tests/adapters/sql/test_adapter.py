@@ -5,14 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adapters.contract import (
-    Criterion,
     NotFoundError,
     PatientRecord,
     ReferenceCriterion,
-    ResourceType,
     SourceDataError,
-    Token,
-    TokenCriterion,
 )
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from adapters.sql.query import LONGEST_LIST
@@ -83,11 +79,10 @@ def test_no_connection_keeps_the_plan_of_a_column_that_was_altered(
     by_id = ask(token("_id", "1"))
     with ThreadPoolExecutor(4) as pool:
         for type_ in ("text", "varchar(9)", "text"):
-            found = pool.map(lambda _: ids_of(adapter.search(by_id)), range(100))
+            found = pool.map(lambda _: ids_of(adapter.search(by_id)), range(50))
             assert set(map(tuple, found)) == {("1",)}
             alter(url, f"ALTER TABLE stays ALTER id TYPE {type_}")
-        found = pool.map(lambda _: ids_of(adapter.search(by_id)), range(100))
-        assert set(map(tuple, found)) == {("1",)}
+        assert ids_of(adapter.search(by_id)) == ["1"]
 
 
 def test_a_column_that_goes_is_an_error_until_it_is_back(
@@ -171,51 +166,40 @@ PEOPLE_ROWS = (
 )
 
 
-def _tokens(code: str, system: str | None = None) -> Criterion:
-    return TokenCriterion("fictional", (Token(system, code),))
-
-
-def _reference(id: str) -> Criterion:
-    return ReferenceCriterion("fictional", (id,))
+STRING, TOKEN, REFERENCE, DATE = (
+    ParameterType.STRING,
+    ParameterType.TOKEN,
+    ParameterType.REFERENCE,
+    ParameterType.DATE,
+)
+ROWS = (
+    (STAY, STRING, "functional_unit", text("made-up", "u1")),
+    (STAY, REFERENCE, "organization_id", ReferenceCriterion("made-up", ("H1",))),
+    (STAY, DATE, "end", dates("2024-03", parameter="made-up")),
+    (PATIENT, TOKEN, "active", token("made-up", "true")),
+    (PATIENT, TOKEN, "gender", token("made-up", "female")),
+    (PATIENT, TOKEN, "names.family", token("made-up", "Morel")),
+    (PATIENT, TOKEN, "telecoms.value", token("made-up", "0123")),
+    (PATIENT, STRING, "names.family", text("made-up", "mor")),
+    (PATIENT, STRING, "addresses.city", text("made-up", "ly")),
+    (PATIENT, STRING, "addresses.lines", text("made-up", "h1")),
+    (PATIENT, STRING, "telecoms.value", text("made-up", "012")),
+    (PATIENT, REFERENCE, "organization_id", ReferenceCriterion("made-up", ("H1",))),
+    (PATIENT, DATE, "last_updated", dates("2024-03-14T10:00Z", parameter="made-up")),
+)
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(
-    ("kind", "type_", "slot", "criterion"),
-    [
-        (STAY, ParameterType.STRING, "functional_unit", text("fictional", "u1")),
-        (STAY, ParameterType.REFERENCE, "organization_id", _reference("H1")),
-        (STAY, ParameterType.DATE, "end", dates("2024-03", parameter="fictional")),
-        (PATIENT, ParameterType.TOKEN, "active", _tokens("true")),
-        (PATIENT, ParameterType.TOKEN, "gender", _tokens("female")),
-        (PATIENT, ParameterType.TOKEN, "names.family", _tokens("Morel")),
-        (PATIENT, ParameterType.TOKEN, "telecoms.value", _tokens("0123")),
-        (PATIENT, ParameterType.STRING, "names.family", text("fictional", "mor")),
-        (PATIENT, ParameterType.STRING, "addresses.city", text("fictional", "ly")),
-        (PATIENT, ParameterType.STRING, "addresses.lines", text("fictional", "h1")),
-        (PATIENT, ParameterType.STRING, "telecoms.value", text("fictional", "012")),
-        (PATIENT, ParameterType.REFERENCE, "organization_id", _reference("H1")),
-        (
-            PATIENT,
-            ParameterType.DATE,
-            "last_updated",
-            dates("2024-03-14T10:00Z", parameter="fictional"),
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
 def test_a_parameter_is_answered_by_its_row_of_the_table(
-    opened: Opened,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: ResourceType,
-    type_: ParameterType,
-    slot: str,
-    criterion: Criterion,
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = SearchParameter("fictional", type_, (slot,), "Of a test.")
-    rows = {**SEARCH_PARAMETERS[kind], "fictional": row}
-    monkeypatch.setitem(SEARCH_PARAMETERS, kind, rows)
-    adapter = opened(PEOPLE, PEOPLE_ROWS)
-    query = ask(criterion, of=kind)
-    assert ids_of(adapter.search(query)) == ["1"]
-    assert adapter.count(query) == 1
+    opened(PEOPLE, PEOPLE_ROWS)
+    for kind, type_, slot, criterion in ROWS:
+        row = SearchParameter("made-up", type_, (slot,), "Of a test.")
+        rows = {**SEARCH_PARAMETERS[kind], "made-up": row}
+        with monkeypatch.context() as patched:
+            patched.setitem(SEARCH_PARAMETERS, kind, rows)
+            adapter = opened(PEOPLE, ())
+            query = ask(criterion, of=kind)
+            assert ids_of(adapter.search(query)) == ["1"], slot
+            assert adapter.count(query) == 1

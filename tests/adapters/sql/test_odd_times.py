@@ -85,7 +85,7 @@ def test_every_row_comes_once_in_any_order(
     statements = _filled(url, is_nullable=is_nullable)
     number = statements[-1].count("(")
     adapter = opened(MAPPING, statements)
-    for descending, size in product((False, True), (1, 2, 7, 100)):
+    for descending, size in product((False, True), (1, 7, 100)):
         query = ask(sort=Sort(SortKey.DATE, descending), count=size)
         forwards = [at.id for page in _walk(adapter, query) for at in page]
         assert sorted(forwards) == [*range(number)], (descending, size)

@@ -1,13 +1,15 @@
-"""Times as hospitals' columns hold them, those among them that Python cannot hold."""
+"""Times as hospitals' columns hold them, also those that Python cannot hold."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
+from functools import partial
+from itertools import product
+from typing import NamedTuple
 
 import pytest
 import sqlalchemy as sa
 
-from adapters import open_adapter
 from adapters.contract import (
     Adapter,
     NotFoundError,
@@ -17,47 +19,29 @@ from adapters.contract import (
     SortKey,
     SourceDataError,
 )
-from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading, TimeRule
 from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, Kind, instant_of
 from adapters.testing.harness import STAY, ask, dates, ids_of, patient, walk
 from adapters.testing.hospital import PARIS, Hospital, StayRow
 from tests.adapters.emptied import Opened
+from tests.databases import writing
 
 TIMES = """\
-mapping: 1
-name: One column of times
-profile: full
-time_zone: Europe/Paris
-date: {reading}
-source: {{kind: sql, url: {{env: PAS_URL}}}}
-constants: {{visit_number_system: "urn:oid:1.2.3"}}
-codes: {{states: {{table: {{S: finished}}}}}}
-encounter:
-  rows: SELECT id, state, began, ended FROM stays
+{zone}encounter:
+  rows: SELECT id, began, ended FROM stays
   fields:
     id: {{from: id}}
-    status: {{from: state, codes: states}}
-    patient_id: {{from: state}}
+    status: finished
+    patient_id: P
     start: {{from: began{options}}}
     end: {{from: ended{options}}}
   search: [date]
   sort: [date]
 """
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A type of column, the options in the mapping, and how a local time is written.
-
-    `step` is what the column tells apart.
-    """
-
-    type: str
-    options: str
-    write: Callable[[datetime], object]
-    step: timedelta = timedelta(seconds=1)
+SECOND, MINUTE, DAY = (
+    timedelta(**{unit: 1}) for unit in ("seconds", "minutes", "days")
+)
 
 
 def _instant(local: datetime) -> datetime:
@@ -68,36 +52,38 @@ def _utc(local: datetime) -> datetime:
     return _instant(local).replace(tzinfo=None)
 
 
-_MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
+class Layout(NamedTuple):
+    """A type of column, the options in the mapping, and how a local time is written.
+
+    `step` is what the column tells apart.
+    """
+
+    url: str
+    type: str
+    options: str
+    write: Callable[[datetime], object]
+    step: timedelta = SECOND
 
 
-def _form(form: str, step: timedelta = timedelta(seconds=1)) -> Layout:
-    return Layout("TEXT", f', format: "{form}"', lambda t: t.strftime(form), step)
+def _form(url: str, form: str, step: timedelta = SECOND) -> Layout:
+    options = f', format: "{form}"'
+    return Layout(url, "VARCHAR(30)", options, lambda t: t.strftime(form), step)
 
 
-TEXTS = {
-    "iso": Layout("TEXT", "", lambda t: t.isoformat(" ")),
-    "iso-T": _form("%Y-%m-%dT%H:%M:%S"),
-    "compact": _form("%Y%m%d%H%M%S"),
-    "minutes": _form("%Y-%m-%d %H:%M", _MINUTE),
-    "days": Layout("TEXT", ', at: "00:00"', lambda t: t.date().isoformat(), _DAY),
-    "noons": Layout("TEXT", ', at: "12:00"', lambda t: t.date().isoformat(), _DAY),
-    "utc": Layout("TEXT", ", time_zone: UTC", lambda t: _utc(t).isoformat(" ")),
-}
-TYPES = {
-    "timestamp": Layout("TIMESTAMP(0)", "", lambda t: t),
-    "timestamptz": Layout("TIMESTAMPTZ", "", _instant),
-    "date": Layout("DATE", ', at: "00:00"', lambda t: t.date(), _DAY),
-    "date-at-noon": Layout("DATE", ', at: "12:00"', lambda t: t.date(), _DAY),
-    "utc-timestamp": Layout("TIMESTAMP", ", time_zone: UTC", lambda t: _utc(t)),
-}
+NOON, OF_UTC = ', at: "12:00"', ", time_zone: UTC"
 LAYOUTS = {
-    **{f"sqlite-{name}": layout for name, layout in TEXTS.items()},
-    **{f"postgresql-{name}": layout for name, layout in (TEXTS | TYPES).items()},
+    "compact": _form("sqlite", "%Y%m%d%H%M%S"),
+    "minutes": _form("sqlite", "%Y-%m-%d %H:%M", MINUTE),
+    "days": Layout("sqlite", "TEXT", NOON, lambda t: t.date().isoformat(), DAY),
+    "utc": Layout("sqlite", "TEXT", OF_UTC, lambda t: _utc(t).isoformat(" ")),
+    "pg-minutes": _form("postgresql", "%Y-%m-%dT%H:%M", MINUTE),
+    "pg-instants": Layout("postgresql", "TIMESTAMPTZ", "", _instant),
+    "pg-days": Layout("postgresql", "DATE", NOON, lambda t: t.date(), DAY),
+    "pg-utc": Layout("postgresql", "TIMESTAMP", OF_UTC, _utc),
 }
 
 STARTS = tuple(
-    None if text is None else datetime.fromisoformat(text)
+    text and datetime.fromisoformat(text)
     for text in (
         *("2024-03-13 23:59:59", "2024-03-14 00:00:00", "2024-03-14 00:00:59"),
         *("2024-03-14 11:59:59", "2024-03-14 12:00:00", "2024-03-14 12:00:01"),
@@ -116,12 +102,9 @@ VALUES = (
 
 def _held(layout: Layout, moment: datetime) -> datetime:
     """Return the local time that the column really says."""
-    if layout.step == _MINUTE:
+    if layout.step == MINUTE:
         return moment.replace(second=0)
-    if layout.step == _DAY:
-        at = time(12) if "12:00" in layout.options else time(0)
-        return datetime.combine(moment.date(), at)
-    return moment
+    return datetime.combine(moment, time(12)) if layout.step == DAY else moment
 
 
 def _model(layout: Layout, reading: DateReading) -> MemoryAdapter:
@@ -130,70 +113,56 @@ def _model(layout: Layout, reading: DateReading) -> MemoryAdapter:
     return Hospital(stays, date_reading=reading).model()
 
 
-def _fill(url: str, layout: Layout) -> None:
-    engine = sa.create_engine(url)
+ON_LAYOUTS = pytest.mark.parametrize(
+    ("url", "layout"),
+    [pytest.param(each.url, each, id=name) for name, each in LAYOUTS.items()],
+    indirect=["url"],
+)
+
+
+@pytest.fixture
+def on_layout(opened: Opened, url: str, layout: Layout) -> Callable[..., Adapter]:
+    """Return what opens an adapter on the stays in columns of one layout."""
+    engine = writing(url)
+    columns = f"id INTEGER, began {layout.type}, ended {layout.type}"
     rows = [
         {"id": number, "time": moment and layout.write(moment)}
         for number, moment in enumerate(STARTS, 1)
     ]
-    columns = f"id INTEGER, state TEXT, began {layout.type}, ended {layout.type}"
     with engine.begin() as connection:
         connection.execute(sa.text(f"CREATE TABLE stays ({columns})"))
-        insert = sa.text("INSERT INTO stays VALUES (:id, 'S', :time, :time)")
+        insert = sa.text("INSERT INTO stays VALUES (:id, :time, :time)")
         connection.execute(insert, rows)
     engine.dispose()
 
+    def open_(reading: DateReading) -> Adapter:
+        zone = f"date: {reading}\n"
+        return opened(TIMES.format(zone=zone, options=layout.options), ())
 
-@dataclass(frozen=True)
-class Source:
-    """The stays in columns of one layout, behind an adapter for each reading of dates."""
-
-    layout: Layout
-    adapters: Mapping[DateReading, Adapter]
+    return open_
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
-def source(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Source]:
-    """Return the stays in columns of one layout."""
-    layout = LAYOUTS[request.param]
-    directory = tmp_path_factory.mktemp("times")
-    url = f"sqlite:///{directory / 'pas.db'}"
-    if request.param.startswith("postgresql"):
-        url = request.getfixturevalue("new_postgresql")("unicode")
-    _fill(url, layout)
-    adapters = {}
-    for reading in DateReading:
-        file = directory / f"{reading}.yaml"
-        text = TIMES.format(reading=reading, options=layout.options)
-        file.write_text(text, encoding="utf-8")
-        adapters[reading] = open_adapter(load_mapping(file, {"PAS_URL": url}))
-    yield Source(layout, adapters)
-    for adapter in adapters.values():
-        adapter.close()
-
-
+@ON_LAYOUTS
 @pytest.mark.parametrize("reading", DateReading)
-@pytest.mark.parametrize("prefix", Prefix)
-def test_dates(source: Source, reading: DateReading, prefix: Prefix) -> None:
-    model = _model(source.layout, reading)
-    for value in VALUES:
+def test_dates(
+    on_layout: Callable[..., Adapter], layout: Layout, reading: DateReading
+) -> None:
+    model, adapter = _model(layout, reading), on_layout(reading)
+    for prefix, value in product(Prefix, VALUES):
         query = ask(dates(f"{prefix}{value}"))
-        expected = ids_of(model.search(query))
-        assert ids_of(source.adapters[reading].search(query)) == expected, value
+        assert ids_of(adapter.search(query)) == ids_of(model.search(query)), query
 
 
-@pytest.mark.parametrize("descending", [False, True])
-def test_walk(source: Source, descending: bool) -> None:
-    sort = Sort(SortKey.DATE, descending)
-    adapter = source.adapters[DateReading.START]
-    expected = ids_of(_model(source.layout, DateReading.START).search(ask(sort=sort)))
-    for size in (1, 2, 5):
-        query = ask(sort=sort, count=size)
+@ON_LAYOUTS
+def test_walk(on_layout: Callable[..., Adapter], layout: Layout) -> None:
+    adapter, model = (
+        made(DateReading.START) for made in (on_layout, partial(_model, layout))
+    )
+    for descending, size in product((False, True), (1, 2, 5)):
+        query = ask(sort=Sort(SortKey.DATE, descending), count=size)
+        expected = ids_of(model.search(replace(query, count=100)))
         assert [i for page in walk(adapter, query) for i in ids_of(page)] == expected
-        last = ask(sort=sort, count=size, from_end=True)
-        pages = list(walk(adapter, last, back=True))
+        pages = list(walk(adapter, replace(query, from_end=True), back=True))
         assert [i for page in reversed(pages) for i in ids_of(page)] == expected
 
 
@@ -267,41 +236,24 @@ def test_only_the_row_of_such_a_time_is_a_fault(adapter: Adapter) -> None:
 
 
 @ON_POSTGRESQL
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("key", [SortKey.DATE, SortKey.LAST_UPDATED])
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_a_walk_passes_them_once(
-    adapter: Adapter, key: SortKey, descending: bool, size: int
-) -> None:
-    query = ask(sort=Sort(key, descending), count=size)
-    found = [id for page in walk(adapter, query) for id in ids_of(page)]
+def test_a_walk_passes_them_once(adapter: Adapter) -> None:
     order = ["!began", "!began", "a", "f", "!began", "!began"]
-    assert found == [*(order[::-1] if descending else order), "g"]
-
-
-@ON_POSTGRESQL
-def test_they_are_compared_as_the_database_does(adapter: Adapter) -> None:
+    keys = (SortKey.DATE, SortKey.LAST_UPDATED)
+    for key, descending, size in product(keys, (False, True), (1, 2, 3)):
+        query = ask(sort=Sort(key, descending), count=size)
+        found = [id for page in walk(adapter, query) for id in ids_of(page)]
+        assert found == [*(order[::-1] if descending else order), "g"]
     assert adapter.count(ask(dates("ge2025"))) == 2
     assert adapter.count(ask(dates("lt2024"))) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("infinity", LAST),
-        ("-infinity", FIRST),
-        ("10000-01-01", LAST),
-        ("294276-12-31 23:59:59", LAST),
-        ("2024-03-14 BC", FIRST),
-        ("0044-03-15 12:00:00+00 BC", FIRST),
-    ],
-)
-def test_they_have_a_place_among_the_instants_of_other_sources(
-    text: str, place: object
-) -> None:
+def test_they_have_a_place_among_the_instants_of_other_sources() -> None:
+    late = ("infinity", "10000-01-01", "294276-12-31 23:59:59")
+    early = ("-infinity", "2024-03-14 BC", "0044-03-15 12:00:00+00 BC")
     for kind in (Kind.DATE, Kind.LOCAL_TIME, Kind.INSTANT):
         rule = TimeRule(PARIS, PARIS, at=time() if kind is Kind.DATE else None)
-        assert instant_of(kind, rule, text) == place
+        assert {instant_of(kind, rule, text) for text in late} == {LAST}
+        assert {instant_of(kind, rule, text) for text in early} == {FIRST}
 
 
 NOT_UTF8 = (
