@@ -112,11 +112,10 @@ EXTENDED = (
 )
 
 SHORT = (
-    "browser/test_explorer_journeys.py::test_a_search_is_shown_in_every_tab[light]",
-    "browser/test_explorer_journeys.py::test_a_search_is_shown_in_every_tab[no-script]",
+    "browser/test_explorer_journeys.py::test_every_page_can_be_used[light]",
+    "browser/test_explorer_journeys.py::test_every_page_can_be_used[no-script]",
     "browser/test_explorer_journeys.py::test_pages_go_on_and_back",
     "browser/test_explorer_journeys.py::test_everything_works_with_the_keyboard_alone",
-    "browser/test_explorer_journeys.py::test_a_wrong_date_is_named_beside_the_form[dark]",
     "browser/test_explorer_journeys.py::test_a_slow_search_shows_progress_and_is_cancelled",
     "browser/test_workbench_journeys.py::test_a_row_is_shown_beside_its_rule_and_its_resource[light]",
     "browser/test_workbench_journeys.py::test_a_mapping_is_written_from_nothing_to_a_served_stay",

@@ -22,7 +22,7 @@ from demo.hospital import fill
 from tests import serving
 from tests.app import provider
 from tests.browser.conftest import OpenPage, Serve
-from tests.browser.visits import overflow
+from tests.browser.visits import overflow, weighed
 from tests.browser.watching import DARK, NARROW, WIDE, tab_to
 from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
@@ -30,9 +30,6 @@ from tests.redis_server import RedisServer
 Axe = Callable[[Page], None]
 
 VIEWS = {"light": WIDE, "dark": DARK, "narrow": NARROW}
-EVERY_VIEW = pytest.mark.parametrize("view", VIEWS)
-MOST_BYTES = 250_000
-"""Of scripts and styles that the workbench transfers (issue: less than 250 kB)."""
 SLOW = 60_000
 """Milliseconds for a check of the whole source on a busy machine."""
 
@@ -126,7 +123,7 @@ def element(page: Page, name: str) -> Locator:
 # ------------------------------------------------------------------------- the panels
 
 
-@EVERY_VIEW
+@pytest.mark.parametrize("view", VIEWS)
 def test_a_row_is_shown_beside_its_rule_and_its_resource(
     work: Callable[..., Page], look: Callable[[Page], None], view: str
 ) -> None:
@@ -173,11 +170,10 @@ def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
     expect(page.locator(".tok-keyword").first).to_have_text("SELECT")
 
 
-@EVERY_VIEW
 def test_the_source_is_checked_and_a_finding_accepted(
-    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench, view: str
+    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
 ) -> None:
-    page = work(permissions=["clipboard-read", "clipboard-write"], **VIEWS[view])
+    page = work(permissions=["clipboard-read", "clipboard-write"], **NARROW)
     page.get_by_role("button", name="Findings").click()
     page.get_by_role("button", name="Save and check the source").click()
     accept = page.get_by_role("button", name="Accept").first
@@ -223,11 +219,10 @@ def test_tests_are_run_and_one_is_made_from_a_row(
     look(page)
 
 
-@EVERY_VIEW
 def test_a_search_is_tried(
-    work: Callable[..., Page], look: Callable[[Page], None], view: str
+    work: Callable[..., Page], look: Callable[[Page], None]
 ) -> None:
-    page = work(**VIEWS[view])
+    page = work(**DARK)
     page.get_by_role("button", name="Try a search").click()
     page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=2")
     page.get_by_role("button", name="Run", exact=True).click()
@@ -358,19 +353,11 @@ def test_the_address_works_once(work: Callable[..., Page], bench: Bench) -> None
 
 def test_what_is_loaded_is_small(open_page: OpenPage, bench: Bench) -> None:
     page = open_page(bench.address.partition("/?")[0])
-    sizes: dict[str, int] = {}
-    page.on(
-        "requestfinished",
-        lambda request: sizes.setdefault(
-            request.url, request.sizes()["responseBodySize"]
-        ),
-    )
+    sizes = weighed(page)
     page.goto(bench.address)
     expect(rows(page)).to_have_count(20)
-    static = {url: size for url, size in sizes.items() if "/static/" in url}
-    print(f"scripts and styles of the workbench: {sum(static.values())} bytes")
-    assert any(url.endswith("editor.js") for url in static)
-    assert 0 < sum(static.values()) < MOST_BYTES
+    assert any(url.endswith("editor.js") for url in sizes)
+    assert 0 < sum(sizes.values()) < 250_000
 
 
 # -------------------------------------------------------- from nothing to a served stay
