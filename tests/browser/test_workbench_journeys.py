@@ -190,50 +190,19 @@ def test_the_source_is_checked_and_a_finding_accepted(
     assert "because" in bench.file.read_text("utf-8")
 
 
-def test_tests_are_run_and_one_is_made_from_a_row(
+def test_a_test_that_fails_shows_the_difference(
     work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
 ) -> None:
     page = work()
     beside = bench.file.with_name("demo.test.yaml")
-    before = beside.read_text("utf-8")
-    show_values(page)
-    rows(page).first.click()
-    page.get_by_text("A test from this row", exact=True).click()
-    look(page)
-    form = page.locator("#panel-resource form")
-    form.get_by_role("button", name="Add to the tests").click()
-    expect(form.get_by_role("status")).not_to_be_empty()
-    assert beside.read_text("utf-8").startswith(before.rstrip())
+    edited = beside.read_text("utf-8").replace("status: planned", "status: finished")
     page.get_by_role("button", name="Tests", exact=True).click()
-    page.get_by_role("button", name="Save and run the tests").click()
-    result = page.locator("#panel-tests strong").first
-    expect(result).to_contain_text("passed", timeout=SLOW)
-    look(page)
-    # A test that expects something else shows the difference.
     page.get_by_text("Edit demo.test.yaml").click()
-    edited = before.replace("status: planned", "status: finished")
     page.get_by_role("textbox", name="Tests", exact=True).fill(edited)
     page.get_by_role("button", name="Write and run the tests").click()
     expect(page.locator("#panel-tests li.error").first).to_be_visible(timeout=SLOW)
     assert beside.read_text("utf-8") == edited
     look(page)
-
-
-def test_a_search_is_tried(
-    work: Callable[..., Page], look: Callable[[Page], None]
-) -> None:
-    page = work(**DARK)
-    page.get_by_role("button", name="Try a search").click()
-    page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=2")
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator("#panel-try pre").first).to_contain_text("SELECT")
-    look(page)
-    page.get_by_label("Show values of patients").check()
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator("#panel-try pre").last).to_contain_text('"Encounter"')
-    page.get_by_label("Search", exact=True).fill("Encounter?colour=red")
-    page.get_by_label("Search", exact=True).press("Enter")
-    expect(page.locator("#panel-try").get_by_role("alert")).to_contain_text("colour")
 
 
 # ------------------------------------------------------------------------- the editor
@@ -442,6 +411,7 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     good.get_by_role("button").click()
     expect(element(page, "status")).to_be_visible()
     page.get_by_text("A test from this row", exact=True).click()
+    look(page)
     form = page.locator("#panel-resource form")
     form.get_by_role("button", name="Add to the tests").click()
     expect(form.get_by_role("status")).not_to_be_empty()
@@ -453,7 +423,12 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     page.get_by_role("button", name="Try a search").click()
     page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=1")
     page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#panel-try pre").first).to_contain_text("SELECT")
     expect(page.locator("#panel-try pre").last).to_contain_text('"EMER"')
+    look(page)
+    page.get_by_label("Search", exact=True).fill("Encounter?colour=red")
+    page.get_by_label("Search", exact=True).press("Enter")
+    expect(page.locator("#panel-try").get_by_role("alert")).to_contain_text("colour")
     # The file is served as it stands.
     monkeypatch.setenv("PAS_URL", f"sqlite:///{from_nothing.database}")
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
