@@ -19,7 +19,7 @@ from app.service import EXTENSION
 from tests.app import provider
 from tests.attacks.made_up import DATES, EXAMPLES, SQL, VALUES, pairs, tried
 from tests.databases import NewDatabase
-from tests.hospital_sql import Tables, mapping_text
+from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.mariadb_server import INSTALLER, MariaServer, _server
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, FORM, Served, ids
@@ -73,7 +73,8 @@ def _service(
 ) -> Served:
     with closing(Tables(url, EDGES)):
         file = directory / "mapping.yaml"
-        file.write_text(mapping_text(EDGES, f"'{url}'"), "utf-8")
+        text = covering_changes(mapping_text(EDGES, f"'{url}'"))
+        file.write_text(text, "utf-8")
     settings = provider.settings(file, REDIS_URL=redis_url, BASE_URL=BASE_URL)
     app = create_app(settings, adapter)
     app.testing = False

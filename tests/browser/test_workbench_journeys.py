@@ -197,6 +197,9 @@ def test_a_test_that_fails_shows_the_difference(
     beside = bench.file.with_name("demo.test.yaml")
     edited = beside.read_text("utf-8").replace("status: planned", "status: finished")
     page.get_by_role("button", name="Tests", exact=True).click()
+    page.get_by_role("button", name="Save and run the tests").click()
+    result = page.locator("#panel-tests strong").first
+    expect(result).to_contain_text("passed", timeout=SLOW)
     page.get_by_text("Edit demo.test.yaml").click()
     page.get_by_role("textbox", name="Tests", exact=True).fill(edited)
     page.get_by_role("button", name="Write and run the tests").click()

@@ -191,14 +191,6 @@ def test_a_body_in_chunks_reaches_the_service_whole(proxy: Proxy) -> None:
     assert json.loads(answer.body)["total"] == 1
 
 
-STALLED = (
-    b"POST /fhir/v3/Enc",
-    SEARCH + b"Host: x\r\nX-Y: " + C,
-    SEARCH + FORM + b"Host: x\r\nContent-Length: 90\r\n\r\n",
-    SEARCH + FORM + b"Host: x\r\nContent-Length: 90\r\n\r\n_id=" + C,
-)
-
-
 def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) -> None:
     with ExitStack() as stack:
         slow = [stack.enter_context(stalled(proxy, n)) for n in range(SLOW_CLIENTS)]
@@ -217,10 +209,13 @@ def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) ->
 @contextmanager
 def stalled(proxy: Proxy, number: int) -> Iterator[ssl.SSLSocket]:
     """Connect from another address of the loopback network, and send half a request."""
+    # Of somebody who is let in: the service would wait for the rest.
+    head = SEARCH + FORM + b"Content-Length: 90\r\n" + way()
+    halves = (b"POST /fhir/v3/Enc", SEARCH + b"X-Y: " + C, head, head + b"_id=" + C)
     place = (f"127.0.1.{number % 4 + 1}", 0)
     plain = socket.create_connection((HOST, proxy.port), 60, place)
     with proxy.trust().wrap_socket(plain, server_hostname=HOST) as client:
-        client.sendall(STALLED[number % len(STALLED)])
+        client.sendall(halves[number % len(halves)])
         yield client
 
 
@@ -329,6 +324,19 @@ def test_an_instance_whose_machine_is_silent_is_covered(tmp_path: Path) -> None:
             waiting.connect_ex(silent.getsockname())
         with nginx(tmp_path, [silent.getsockname()[1], port]) as proxy:
             assert both(proxy) + both(proxy) == [200] * 4
+
+
+def test_a_search_that_an_instance_broke_off_is_sent_to_the_other(
+    tmp_path: Path,
+) -> None:
+    first, second = ports = [free_ports(), free_ports()]
+    with (
+        echoing(first, breaks=True),
+        echoing(second),
+        nginx(tmp_path, ports) as proxy,
+    ):
+        answers = [proxy.ask(STAY, method="POST", form=b"a") for _ in range(4)]
+    assert [each.status for each in answers] == [200] * 4
 
 
 def test_too_many_requests_of_one_address_are_429(tmp_path: Path) -> None:
