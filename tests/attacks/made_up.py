@@ -70,6 +70,7 @@ _NAMES = ("Du", "é", "LE", "cœur", "a", "ø", "Müller")
 PLAUSIBLE: Mapping[str, tuple[str, ...]] = {
     "_id": ("1", "2,3", "37", "H1", "1,abc"),
     "patient": ("1", "Patient/2", "3,4", f"{BASE_URL}/Patient/1", "http://x/Patient/1"),
+    "_lastUpdated": _DAYS,
     "date": _DAYS,
     "birthdate": _DAYS,
     "status": _CODES[:3],

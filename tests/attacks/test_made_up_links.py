@@ -1,8 +1,5 @@
 """Made-up links: the right page where the link is one, else nobody's."""
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -13,15 +10,8 @@ from tests.app.answers import parameters
 from tests.attacks.made_up import SQL, TEXTS, tried
 from tests.serving import Served, ids, link, relations
 
-COUNTS = Counter[int]()
 NAMES = ("_id", "_index", "_searchAfter", "_searchBefore")
 OTHERS = (*NAMES, "_count", "patient", "_format", "_id:exact", "")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def counted() -> Iterator[None]:
-    yield
-    print(f"made-up links: {dict(COUNTS)}")
 
 
 class Known:
@@ -66,7 +56,7 @@ def test_only_a_link_leads_to_a_page_and_only_its_client(
     @tried(60)
     @given(st.sampled_from([0, 1]), made_up(known))
     def follow(number: int, pairs: list[tuple[str, str]]) -> None:
-        answer = ask(clients[number], pairs)
+        answer = clients[number].get(f"Bundle?{urlencode(pairs)}")
         right = known.right[number].get(frozenset(pairs))
         if right is not None and len(pairs) == len(dict(pairs)):
             assert answer.status_code == 200
@@ -109,9 +99,3 @@ def bent(draw: st.DrawFn, known: Known) -> str:
         + draw(st.sampled_from(["", "a", "7", "A", "é", "\0"]))
         + text[place + 1 :]
     )
-
-
-def ask(client: Served, pairs: list[tuple[str, str]]) -> Any:
-    answer = client.get(f"Bundle?{urlencode(pairs)}")
-    COUNTS[answer.status_code] += 1
-    return answer

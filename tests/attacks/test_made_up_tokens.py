@@ -2,11 +2,8 @@
 
 import base64
 import json
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from hypothesis import example, given
@@ -16,7 +13,6 @@ from tests.app import provider
 from tests.attacks.made_up import JSON, TEXTS, tried
 from tests.serving import Served
 
-COUNTS = Counter[int]()
 ODD = st.sampled_from(
     [
         *(None, True, [], {}, [[]], ["RS256"], {"a": 1}, "", "none", "RS256 ", "rs256"),
@@ -36,17 +32,9 @@ def _some(names: str) -> st.SearchStrategy[dict[str, Any]]:
 HEADERS, CLAIMS = _some(_HEADERS), _some(_CLAIMS)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def counted() -> Iterator[None]:
-    yield
-    print(f"made-up tokens: {dict(COUNTS)}")
-
-
 def asked(served: Served, authorization: str) -> int:
     """Ask with an Authorization header; return the status."""
-    answer = served.get("Encounter/1", Authorization=authorization)
-    COUNTS[answer.status_code] += 1
-    return answer.status_code
+    return served.get("Encounter/1", Authorization=authorization).status_code
 
 
 def part(value: bytes) -> str:
@@ -105,44 +93,25 @@ def test_nonsense_in_the_claims_of_a_signed_token_lets_nobody_in(
             assert status == 401
 
 
-PAYLOADS = {
-    "nothing": b"",
-    "no JSON": b"{",
-    "a list": b"[]",
-    "a text": b'"x"',
-    "a number": b"1",
-    "null": b"null",
-    "not a number": b"NaN",
-    "bytes": b"\xff\xfe\x00",
-    "a deep list": b"[" * 100_000,
-    "a deep object": b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
-    "a claim twice": json.dumps(provider.claims()).encode()[:-1] + b',"exp":0}',
-    "a huge number": b'{"exp":' + b"9" * 10_000 + b"}",
-    "a lone half of a sign": b'{"sub":"\\ud800"}',
-}
+PAYLOADS = (
+    *(b"", b"{", b"[]", b'"x"', b"1", b"null", b"NaN", b"\xff\xfe\x00"),
+    b"[" * 100_000,
+    b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    json.dumps(provider.claims()).encode()[:-1] + b',"exp":0}',
+    b'{"exp":' + b"9" * 10_000 + b"}",
+    b'{"sub":"\\ud800"}',
+)
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
-def test_a_signed_payload_that_is_no_object_of_claims_is_401(
-    served: Served, name: str
-) -> None:
-    assert asked(served, f"Bearer {signed({}, PAYLOADS[name])}") == 401
+def test_a_signed_payload_that_is_no_object_of_claims_is_401(served: Served) -> None:
+    for payload in PAYLOADS:
+        assert asked(served, f"Bearer {signed({}, payload)}") == 401, payload[:40]
 
 
-NAMES = {
-    "half a sign": "\ud800",
-    "a NUL": "\0",
-    "a long one": "a" * 100_000,
-    "an accent": "é",
-    "a blank": " ",
-    "two lines": "x\ny",
-}
-
-
-@pytest.mark.parametrize("client", NAMES.values(), ids=NAMES)
-def test_a_clients_odd_name_does_no_harm(served: Served, client: str) -> None:
-    payload = json.dumps({**provider.claims(), "client_id": client}).encode()
-    bearer = f"Bearer {signed({}, payload)}"
-    assert asked(served, bearer) in (200, 401)
-    found = served.post("Encounter/_search", {"_count": "3"}, Authorization=bearer)
-    assert found.status_code in (200, 401)
+def test_a_clients_odd_name_does_no_harm(served: Served) -> None:
+    for client in ("\ud800", "\0", "a" * 100_000, "é", " ", "x\ny"):
+        payload = json.dumps({**provider.claims(), "client_id": client}).encode()
+        bearer = f"Bearer {signed({}, payload)}"
+        assert asked(served, bearer) in (200, 401)
+        found = served.post("Encounter/_search", {"_count": "3"}, Authorization=bearer)
+        assert found.status_code in (200, 401)

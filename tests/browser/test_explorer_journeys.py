@@ -25,6 +25,7 @@ from tests.browser.visits import (
     open_tab,
     overflow,
     search_emergencies,
+    weighed,
 )
 from tests.browser.watching import (
     DARK,
@@ -42,11 +43,6 @@ Axe = Callable[[Page], None]
 Explore = Callable[..., Page]
 
 VIEWS = {"light": WIDE, "dark": DARK, "narrow": NARROW, "no-script": NO_SCRIPT}
-EVERY_VIEW = pytest.mark.parametrize("view", VIEWS)
-WITH_AND_WITHOUT_SCRIPT = pytest.mark.parametrize("view", ["light", "no-script"])
-
-MOST_BYTES = 60_000
-"""Of scripts and styles that the explorer transfers (issue: less than 60 kB)."""
 
 
 @pytest.fixture
@@ -69,11 +65,12 @@ def ids(page: Page) -> list[str]:
 # --------------------------------------------------------------------------- the demo
 
 
-@EVERY_VIEW
-def test_a_search_is_shown_in_every_tab(
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_page_can_be_used(
     explore: Explore, look: Callable[[Page, str], None], view: str
 ) -> None:
     page = explore(**VIEWS[view])
+    heading = page.get_by_role("heading", level=1)
     look(page, view)
     search_emergencies(page)
     assert ids(page) == [EMERGENCY_STAY]
@@ -89,55 +86,44 @@ def test_a_search_is_shown_in_every_tab(
         open_tab(page, tab)
         expect(content.first).to_be_visible()
         look(page, view)
-
-
-@EVERY_VIEW
-def test_a_stay_leads_to_its_patient_and_back_to_all_stays(
-    explore: Explore, look: Callable[[Page, str], None], view: str
-) -> None:
-    page = explore(**VIEWS[view])
-    search_emergencies(page)
+    # A stay leads to its patient, and back to all stays.
+    open_tab(page, "Table")
     page.get_by_role("link", name=EMERGENCY_STAY).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"Stay {EMERGENCY_STAY}")
+    expect(heading).to_have_text(f"Stay {EMERGENCY_STAY}")
     # An integrator sees the column and the line of each element.
     expect(page.get_by_role("cell", name="sejour_id = 1787").first).to_be_visible()
     look(page, view)
     page.locator("dd").get_by_role("link", name="158").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Patient 158")
+    expect(heading).to_have_text("Patient 158")
     look(page, view)
     page.get_by_role("button", name="Stays of this patient").click()
     expect(page.locator("svg a").first).to_be_visible()
     assert len(ids(page)) == page.locator("svg a").count() > 5
     look(page, view)
+    for words in ("Patients", "Hospitals"):
+        page.get_by_role("link", name=words).click()
+        expect(heading).to_have_text(f"Search {words.lower()}")
+        look(page, view)
+        page.get_by_label("Id", exact=True).fill("2")
+        page.get_by_role("button", name="Search").click()
+        page.get_by_role("cell", name="2", exact=True).get_by_role("link").click()
+        expect(page.get_by_role("heading", name="Elements")).to_be_visible()
+        look(page, view)
+    # An error is named beside the form.
+    page.goto("/search/Encounter")
+    field = page.get_by_label("Start of the stay (1)", exact=True)
+    field.fill("2024-13")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("alert")).to_contain_text(ADVICE[412])
+    expect(field).to_have_value("2024-13")
+    look(page, view)
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
     look(page, view)
-    page.goto("/search/Encounter")
-    expect(page.get_by_role("link", name="Log in")).to_be_visible()
 
 
-@pytest.mark.parametrize("kind", ["Patient", "Organization"])
-@EVERY_VIEW
-def test_patients_and_hospitals_are_searched(
-    explore: Explore, look: Callable[[Page, str], None], view: str, kind: str
-) -> None:
-    page = explore(**VIEWS[view])
-    words = {"Patient": "Patients", "Organization": "Hospitals"}
-    page.get_by_role("link", name=words[kind]).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        f"Search {words[kind].lower()}"
-    )
-    look(page, view)
-    page.get_by_label("Id", exact=True).fill("2")
-    page.get_by_role("button", name="Search").click()
-    page.get_by_role("cell", name="2", exact=True).get_by_role("link").click()
-    expect(page.get_by_role("heading", name="Elements")).to_be_visible()
-    look(page, view)
-
-
-@WITH_AND_WITHOUT_SCRIPT
-def test_pages_go_on_and_back(explore: Explore, view: str) -> None:
-    page = explore(**VIEWS[view])
+def test_pages_go_on_and_back(explore: Explore) -> None:
+    page = explore()
     page.get_by_role("button", name="Search").click()
     expect(page.get_by_role("link", name="Next page")).to_be_visible()
     first = ids(page)
@@ -151,9 +137,8 @@ def test_pages_go_on_and_back(explore: Explore, view: str) -> None:
     assert ids(page) == first
 
 
-@WITH_AND_WITHOUT_SCRIPT
-def test_a_page_is_downloaded_as_csv(explore: Explore, view: str) -> None:
-    page = explore(**VIEWS[view])
+def test_a_page_is_downloaded_as_csv(explore: Explore) -> None:
+    page = explore()
     search_emergencies(page)
     page.get_by_text("Columns and CSV").click()
     for box in page.get_by_role("checkbox").all():
@@ -227,61 +212,12 @@ def test_everything_works_with_the_keyboard_alone(
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
 
 
-@EVERY_VIEW
-def test_a_wrong_date_is_named_beside_the_form(
-    explore: Explore, look: Callable[[Page, str], None], view: str
-) -> None:
-    page = explore(**VIEWS[view])
-    field = page.get_by_label("Start of the stay (1)", exact=True)
-    field.fill("2024-13")
-    page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("alert")).to_contain_text(ADVICE[412])
-    expect(field).to_have_value("2024-13")
-    look(page, view)
-
-
-@WITH_AND_WITHOUT_SCRIPT
-def test_a_page_of_somebody_else_is_refused(
-    explore: Explore, look: Callable[[Page, str], None], view: str
-) -> None:
-    mine = explore("camille", **VIEWS[view])
-    search_emergencies(mine)
-    theirs = explore("dominique", **VIEWS[view])
-    theirs.goto(mine.url)
-    expect(theirs.locator("main")).to_contain_text(ADVICE[404])
-    look(theirs, view)
-    theirs.get_by_role("link", name="Search again").click()
-    expect(theirs.get_by_role("heading", level=1)).to_have_text("Search stays")
-
-
-def test_how_is_not_for_readers(explore: Explore) -> None:
-    page = explore(role="Reader")
-    search_emergencies(page)
-    expect(page.get_by_role("link", name="Request", exact=True)).to_be_visible()
-    expect(page.get_by_role("link", name="How", exact=True)).to_have_count(0)
-
-
 def test_the_first_page_is_small(open_page: OpenPage, demo: Demo) -> None:
-    """Prints its milliseconds: a busy machine makes them no test."""
     page = open_page(demo.explorer, demo.issuer)
-    sizes: dict[str, int] = {}
-    page.on(
-        "requestfinished",
-        lambda request: sizes.setdefault(
-            request.url, request.sizes()["responseBodySize"]
-        ),
-    )
+    sizes = weighed(page)
     log_in(page)
-    took = page.evaluate(
-        "(() => { const [t] = performance.getEntriesByType('navigation');"
-        " return [t.responseEnd - t.startTime, t.loadEventEnd - t.startTime]; })()"
-    )
-    static = {url: size for url, size in sizes.items() if "/static/" in url}
-    loaded = sum(static.values())
-    print(f"first page: {took[0]:.0f} ms to its end, {took[1]:.0f} ms with all")
-    print(f"scripts and styles: {loaded} bytes")
-    assert len(static) >= 4
-    assert 0 < loaded < MOST_BYTES
+    assert len(sizes) >= 4
+    assert 0 < sum(sizes.values()) < 60_000
 
 
 # ------------------------------------------- a service that can be broken from outside
@@ -329,11 +265,10 @@ def local(
     return serve(create_explorer(served.app))
 
 
-def paste(page: Page, token: str = "", **claims: Any) -> None:
-    """Log in with an access token, a signed one by default."""
+def paste(page: Page, **claims: Any) -> None:
+    """Log in with an access token."""
     page.goto("/login")
-    token = token or provider.sign(client_id="me", **claims)
-    page.get_by_label("Access token").fill(token)
+    page.get_by_label("Access token").fill(provider.sign(client_id="me", **claims))
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Search stays")
 
@@ -344,117 +279,31 @@ def search(page: Page) -> None:
     page.get_by_role("button", name="Search").click()
 
 
-@WITH_AND_WITHOUT_SCRIPT
-def test_a_scope_that_is_missing_is_named(
-    open_page: OpenPage, local: str, look: Callable[[Page, str], None], view: str
-) -> None:
-    page = open_page(local, **VIEWS[view])
-    paste(page, scope="PATIENT_READ")
-    search(page)
-    expect(page.get_by_role("alert")).to_contain_text(ADVICE[403])
-    look(page, view)
-
-
-@WITH_AND_WITHOUT_SCRIPT
-def test_a_page_that_has_expired_says_to_search_again(
-    open_page: OpenPage,
-    local: str,
-    redis_server: RedisServer,
-    look: Callable[[Page, str], None],
-    view: str,
-) -> None:
-    page = open_page(local, **VIEWS[view])
-    paste(page)
-    search(page)
-    expect(page.get_by_role("heading", level=1)).to_have_text("22 stays")
-    client = redis_server.client()
-    for key in client.scan_iter():
-        if not key.startswith(b"explorer:"):
-            client.delete(key)
-    page.get_by_role("link", name="Request", exact=True).click()
-    expect(page.locator("main")).to_contain_text(ADVICE[410])
-    look(page, view)
-
-
-def expect_after_reloads(page: Page, text: str) -> None:
-    """Load a page again until it says something."""
-    deadline = time.monotonic() + 120
-    while not page.get_by_text(text).count():
-        assert time.monotonic() < deadline
-        page.reload()
-
-
-@WITH_AND_WITHOUT_SCRIPT
 def test_a_token_that_has_ended_leads_to_the_login(
-    open_page: OpenPage, local: str, look: Callable[[Page, str], None], view: str
+    open_page: OpenPage, local: str, look: Callable[[Page, str], None]
 ) -> None:
-    page = open_page(local, **VIEWS[view])
+    page = open_page(local)
     paste(page, exp=int(time.time()) + 15)
     search(page)
     expect(page.get_by_role("heading", level=1)).to_have_text("22 stays")
-    expect_after_reloads(page, ADVICE[401])
-    look(page, view)
+    deadline = time.monotonic() + 120
+    while not page.get_by_text(ADVICE[401]).count():
+        assert time.monotonic() < deadline
+        page.reload()
+    look(page, "light")
     page.get_by_role("link", name="Log in").click()
     expect(page.get_by_label("Access token")).to_be_visible()
 
 
-INTROSPECTION = {
-    "INTROSPECTION_URL": provider.INTROSPECTION_URL,
-    "INTROSPECTION_CLIENT_ID": "encounters",
-    "INTROSPECTION_CLIENT_SECRET": "hush",
-}
-
-
-@pytest.mark.parametrize("settings", [INTROSPECTION])
-def test_a_token_that_was_withdrawn_leads_to_the_login(
-    open_page: OpenPage, local: str, identity_provider: responses.RequestsMock
-) -> None:
-    """The provider is asked again once the service no longer stores its last answer."""
-    where = (responses.POST, provider.INTROSPECTION_URL)
-    identity_provider.upsert(*where, json={"active": True, **provider.claims()})
-    page = open_page(local)
-    paste(page, "an-opaque-token")
-    search(page)
-    expect(page.get_by_role("heading", level=1)).to_have_text("22 stays")
-    identity_provider.upsert(*where, json={"active": False})
-    expect_after_reloads(page, ADVICE[401])
-    page.get_by_role("link", name="Log in").click()
-    expect(page.get_by_label("Access token")).to_be_visible()
-
-
-@pytest.mark.parametrize("settings", [{"CLIENT_REQUESTS_PER_MINUTE": "1"}])
-@WITH_AND_WITHOUT_SCRIPT
-def test_too_many_requests_say_to_wait(
-    open_page: OpenPage, local: str, look: Callable[[Page, str], None], view: str
-) -> None:
-    page = open_page(local, **VIEWS[view])
-    paste(page)
-    refused = page.get_by_text(ADVICE[429])
-    # A search and its first page are two requests; a new minute may begin between them.
-    for _ in range(4):
-        page.goto("/search/Encounter")
-        search(page)
-        expect(refused.or_(page.get_by_role("link", name="Timeline"))).to_be_visible()
-        if refused.count():
-            break
-    expect(refused).to_be_visible()
-    look(page, view)
-
-
-@WITH_AND_WITHOUT_SCRIPT
 def test_a_source_that_is_away_says_to_try_again(
-    open_page: OpenPage,
-    local: str,
-    tmp_path: Path,
-    look: Callable[[Page, str], None],
-    view: str,
+    open_page: OpenPage, local: str, tmp_path: Path, axe: Axe
 ) -> None:
-    page = open_page(local, **VIEWS[view])
+    page = open_page(local)
     paste(page)
     with away(tmp_path / "pas.db"):
         search(page)
         expect(page.get_by_role("alert")).to_contain_text(ADVICE[503], timeout=60_000)
-        look(page, view)
+        axe(page)
 
 
 def test_attributes_hold_no_javascript(browser: Browser, local: str) -> None:
@@ -485,11 +334,10 @@ def test_an_explorer_that_is_away_says_so(open_page: OpenPage, local: str) -> No
 
 
 @pytest.mark.parametrize("settings", [{"EXPLORER_REASON": "true"}])
-@EVERY_VIEW
 def test_a_reason_is_required_first(
-    open_page: OpenPage, local: str, look: Callable[[Page, str], None], view: str
+    open_page: OpenPage, local: str, look: Callable[[Page, str], None]
 ) -> None:
-    page = open_page(local, **VIEWS[view])
+    page, view = open_page(local, **NARROW), "narrow"
     page.goto("/login")
     look(page, view)
     page.get_by_label("Access token").fill(provider.sign(client_id="me"))

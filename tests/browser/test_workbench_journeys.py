@@ -22,7 +22,7 @@ from demo.hospital import fill
 from tests import serving
 from tests.app import provider
 from tests.browser.conftest import OpenPage, Serve
-from tests.browser.visits import overflow
+from tests.browser.visits import overflow, weighed
 from tests.browser.watching import DARK, NARROW, WIDE, tab_to
 from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
@@ -30,9 +30,6 @@ from tests.redis_server import RedisServer
 Axe = Callable[[Page], None]
 
 VIEWS = {"light": WIDE, "dark": DARK, "narrow": NARROW}
-EVERY_VIEW = pytest.mark.parametrize("view", VIEWS)
-MOST_BYTES = 250_000
-"""Of scripts and styles that the workbench transfers (issue: less than 250 kB)."""
 SLOW = 60_000
 """Milliseconds for a check of the whole source on a busy machine."""
 
@@ -126,7 +123,7 @@ def element(page: Page, name: str) -> Locator:
 # ------------------------------------------------------------------------- the panels
 
 
-@EVERY_VIEW
+@pytest.mark.parametrize("view", VIEWS)
 def test_a_row_is_shown_beside_its_rule_and_its_resource(
     work: Callable[..., Page], look: Callable[[Page], None], view: str
 ) -> None:
@@ -173,11 +170,10 @@ def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
     expect(page.locator(".tok-keyword").first).to_have_text("SELECT")
 
 
-@EVERY_VIEW
 def test_the_source_is_checked_and_a_finding_accepted(
-    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench, view: str
+    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
 ) -> None:
-    page = work(permissions=["clipboard-read", "clipboard-write"], **VIEWS[view])
+    page = work(permissions=["clipboard-read", "clipboard-write"], **NARROW)
     page.get_by_role("button", name="Findings").click()
     page.get_by_role("button", name="Save and check the source").click()
     accept = page.get_by_role("button", name="Accept").first
@@ -194,51 +190,22 @@ def test_the_source_is_checked_and_a_finding_accepted(
     assert "because" in bench.file.read_text("utf-8")
 
 
-def test_tests_are_run_and_one_is_made_from_a_row(
+def test_a_test_that_fails_shows_the_difference(
     work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
 ) -> None:
     page = work()
     beside = bench.file.with_name("demo.test.yaml")
-    before = beside.read_text("utf-8")
-    show_values(page)
-    rows(page).first.click()
-    page.get_by_text("A test from this row", exact=True).click()
-    look(page)
-    form = page.locator("#panel-resource form")
-    form.get_by_role("button", name="Add to the tests").click()
-    expect(form.get_by_role("status")).not_to_be_empty()
-    assert beside.read_text("utf-8").startswith(before.rstrip())
+    edited = beside.read_text("utf-8").replace("status: planned", "status: finished")
     page.get_by_role("button", name="Tests", exact=True).click()
     page.get_by_role("button", name="Save and run the tests").click()
     result = page.locator("#panel-tests strong").first
     expect(result).to_contain_text("passed", timeout=SLOW)
-    look(page)
-    # A test that expects something else shows the difference.
     page.get_by_text("Edit demo.test.yaml").click()
-    edited = before.replace("status: planned", "status: finished")
     page.get_by_role("textbox", name="Tests", exact=True).fill(edited)
     page.get_by_role("button", name="Write and run the tests").click()
     expect(page.locator("#panel-tests li.error").first).to_be_visible(timeout=SLOW)
     assert beside.read_text("utf-8") == edited
     look(page)
-
-
-@EVERY_VIEW
-def test_a_search_is_tried(
-    work: Callable[..., Page], look: Callable[[Page], None], view: str
-) -> None:
-    page = work(**VIEWS[view])
-    page.get_by_role("button", name="Try a search").click()
-    page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=2")
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator("#panel-try pre").first).to_contain_text("SELECT")
-    look(page)
-    page.get_by_label("Show values of patients").check()
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator("#panel-try pre").last).to_contain_text('"Encounter"')
-    page.get_by_label("Search", exact=True).fill("Encounter?colour=red")
-    page.get_by_label("Search", exact=True).press("Enter")
-    expect(page.locator("#panel-try").get_by_role("alert")).to_contain_text("colour")
 
 
 # ------------------------------------------------------------------------- the editor
@@ -358,19 +325,11 @@ def test_the_address_works_once(work: Callable[..., Page], bench: Bench) -> None
 
 def test_what_is_loaded_is_small(open_page: OpenPage, bench: Bench) -> None:
     page = open_page(bench.address.partition("/?")[0])
-    sizes: dict[str, int] = {}
-    page.on(
-        "requestfinished",
-        lambda request: sizes.setdefault(
-            request.url, request.sizes()["responseBodySize"]
-        ),
-    )
+    sizes = weighed(page)
     page.goto(bench.address)
     expect(rows(page)).to_have_count(20)
-    static = {url: size for url, size in sizes.items() if "/static/" in url}
-    print(f"scripts and styles of the workbench: {sum(static.values())} bytes")
-    assert any(url.endswith("editor.js") for url in static)
-    assert 0 < sum(static.values()) < MOST_BYTES
+    assert any(url.endswith("editor.js") for url in sizes)
+    assert 0 < sum(sizes.values()) < 250_000
 
 
 # -------------------------------------------------------- from nothing to a served stay
@@ -455,6 +414,7 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     good.get_by_role("button").click()
     expect(element(page, "status")).to_be_visible()
     page.get_by_text("A test from this row", exact=True).click()
+    look(page)
     form = page.locator("#panel-resource form")
     form.get_by_role("button", name="Add to the tests").click()
     expect(form.get_by_role("status")).not_to_be_empty()
@@ -466,7 +426,12 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     page.get_by_role("button", name="Try a search").click()
     page.get_by_label("Search", exact=True).fill("Encounter?class=EMER&_count=1")
     page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#panel-try pre").first).to_contain_text("SELECT")
     expect(page.locator("#panel-try pre").last).to_contain_text('"EMER"')
+    look(page)
+    page.get_by_label("Search", exact=True).fill("Encounter?colour=red")
+    page.get_by_label("Search", exact=True).press("Enter")
+    expect(page.locator("#panel-try").get_by_role("alert")).to_contain_text("colour")
     # The file is served as it stands.
     monkeypatch.setenv("PAS_URL", f"sqlite:///{from_nothing.database}")
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:

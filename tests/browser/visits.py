@@ -1,6 +1,6 @@
 """What people do on the pages of explorer and workbench, for tests and for pictures."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 EMERGENCY_STAY = "1787"
 """The emergency stay of patient 158 in the year 2024, in the demo's hospital."""
@@ -39,3 +39,15 @@ def overflow(page: Page) -> int:
     """Return by how many pixels a page is wider than its window."""
     pixels: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     return pixels
+
+
+def weighed(page: Page) -> dict[str, int]:
+    """Return the bytes of each script and style that a page loads from now on."""
+    sizes: dict[str, int] = {}
+
+    def take(request: Request) -> None:
+        if "/static/" in request.url:
+            sizes.setdefault(request.url, request.sizes()["responseBodySize"])
+
+    page.on("requestfinished", take)
+    return sizes

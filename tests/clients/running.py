@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -26,12 +27,7 @@ NEEDED: Mapping[str, Sequence[str]] = {
     "shell": ("curl", "jq"),
 }
 SETTINGS = (
-    "BASE",
-    "TOKEN_URL",
-    "CLIENT_ID",
-    "CLIENT_SECRET",
-    "AUDIENCE",
-    "SCOPE",
+    *("BASE", "TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET", "AUDIENCE", "SCOPE"),
     "TIMEOUT_SECONDS",
 )
 
@@ -55,16 +51,28 @@ def _built(directory: Path) -> Sequence[str]:
     ignored = shutil.ignore_patterns("node_modules", "build")
     shutil.copytree(CLIENTS / "typescript", directory, ignore=ignored)
     install_npm(directory)
-    done = subprocess.run(
-        ["npm", "run", "build"],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+    output(["npm", "run", "build"], directory)
     return ("node", str(directory / "build" / "walk.js"))
+
+
+def output(command: Sequence[str | Path], directory: Path, **environ: str) -> str:
+    """Run a program in a directory to its end; return what it prints."""
+    # Into a file, as node ends before a pipe has taken everything.
+    with tempfile.TemporaryFile("w+") as file:
+        done = subprocess.run(
+            [*map(str, command)],
+            cwd=directory,
+            env={**os.environ, **environ},
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=550,
+            check=False,
+        )
+        file.seek(0)
+        printed = file.read()
+    assert done.returncode == 0, printed + done.stderr
+    return printed
 
 
 def install_npm(directory: Path, *packages: str) -> None:
@@ -140,30 +148,15 @@ def maven(project: Path, *programs: str) -> None:
         _, _, rest = program.partition("public class ")
         (sources / f"{rest.split()[0]}.java").write_text(program, "utf-8")
     goals = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
-    done = subprocess.run(
-        ["mvn", "--quiet", "--batch-mode", *goals],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=550,
-        check=False,
-    )
-    if "Could not transfer" in done.stdout:
-        pytest.skip(f"Maven fails: {done.stdout[-300:]}")
-    assert done.returncode == 0, done.stdout
+    try:
+        output(["mvn", "--quiet", "--batch-mode", *goals], project)
+    except AssertionError as error:
+        if "Could not transfer" in str(error):
+            pytest.skip(f"Maven fails: {str(error)[-300:]}")
+        raise
 
 
 def java(project: Path, name: str, environ: Mapping[str, str]) -> str:
     """Run a class of a compiled project; return what it prints."""
     path = f"target/classes:{(project / 'classpath').read_text()}"
-    done = subprocess.run(
-        ["java", "-cp", path, name],
-        cwd=project,
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output(["java", "-cp", path, name], project, **environ)

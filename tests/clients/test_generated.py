@@ -1,9 +1,7 @@
 """Clients that generators make of OpenAPI: they compile, follow pages and keep their content."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 import requests
 
 from tests.clients import programs
-from tests.clients.running import install_npm, install_pip, java, maven
+from tests.clients.running import install_npm, install_pip, java, maven, output
 from tests.docs.running import Demo
 from tests.live import ROOT
 
@@ -23,36 +21,15 @@ JAVA = Path(__file__).parent / "java"
 @pytest.fixture(scope="module")
 def description(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the OpenAPI description of the demo, written without its database."""
-    variables = ("PAS_URL", "PAS_KEY")
-    rest = {name: text for name, text in os.environ.items() if name not in variables}
+    file = tmp_path_factory.mktemp("description") / "openapi.json"
     environ = {
-        **rest,
         "ENCOUNTERS_BASE_URL": demo.base_url,
         "ENCOUNTERS_MAPPING": str(ROOT / "mappings" / "demo" / "demo.yaml"),
         "ENCOUNTERS_TOKEN_URL": demo.client()["TOKEN_URL"],
     }
-    command = [sys.executable, "-m", "app.cli", "openapi"]
-    file = tmp_path_factory.mktemp("description") / "openapi.json"
-    with file.open("wb") as out:
-        subprocess.run(
-            command, cwd=ROOT, env=environ, stdout=out, check=True, timeout=120
-        )
+    command = ["env", "-u", "PAS_URL", "-u", "PAS_KEY", sys.executable, "-m", "app.cli"]
+    file.write_text(output([*command, "openapi"], ROOT, **environ), "utf-8")
     return file
-
-
-def output(command: list[str], directory: Path, **environ: str) -> str:
-    """Run a program to its end; return what it prints."""
-    done = subprocess.run(
-        command,
-        cwd=directory,
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def assert_has_pages(printed: str, access: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import pytest
 from app.search.parser import PRESENTATION
 from demo.issuer import DEFAULT_CLIENT
 from demo.state import deployment
-from tests.clients.running import install_npm
+from tests.clients.running import install_npm, output
 from tests.demo.running import started
 from tests.live import ROOT
 
@@ -49,52 +48,19 @@ def kit(
     root = tmp_path_factory.mktemp("demo")
     with started(root / "data", root / "log", group=request.param) as demo:
         environ = demo.child("app.server").environ()
-        done = subprocess.run(
-            [sys.executable, "-m", "app.cli", "kit", "--out", str(root / "kit")],
-            cwd=ROOT,
-            env=environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        command = [sys.executable, "-m", "app.cli", "kit", "--out", root / "kit"]
+        output(command, ROOT, **environ)
         variables = {"client_id": DEFAULT_CLIENT}
         place = deployment(request.param).directory(root / "data")
         yield Kit(root / "kit", variables, place.client_secret().read_text())
-
-
-def run(directory: Path, *command: str | Path) -> str:
-    """Run a program in a directory; return what it prints."""
-    # A file, as node ends before a pipe has taken everything.
-    output = directory / "output.txt"
-    with output.open("wb") as file:
-        done = subprocess.run(
-            [*map(str, command)],
-            cwd=directory,
-            stdout=file,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-    printed = output.read_text("utf-8")
-    assert done.returncode == 0, printed + done.stderr
-    return printed
 
 
 def test_bruno_runs_it(kit: Kit, tools: Path, tmp_path: Path) -> None:
     variables = {**kit.variables, "client_secret": kit.secret}
     options = [f"--env-var={name}={text}" for name, text in variables.items()]
     report = tmp_path / "report.json"
-    run(
-        kit.directory / "bruno",
-        tools / "bru",
-        "run",
-        "--env=deployment",
-        f"--reporter-json={report}",
-        *options,
-    )
+    command = [tools / "bru", "run", "--env=deployment", f"--reporter-json={report}"]
+    output([*command, *options], kit.directory / "bruno")
     (results,) = json.loads(report.read_text("utf-8"))
     requests = list((kit.directory / "bruno").glob("*.bru"))
     assert results["summary"]["passedRequests"] == len(requests) > 20
@@ -133,18 +99,10 @@ def test_an_http_parser_runs_it(kit: Kit, tools: Path) -> None:
     written = json.loads(file.read_text("utf-8"))["deployment"]
     text = json.dumps({"deployment": {**written, **kit.variables}})
     file.write_text(text, "utf-8")
-    printed = run(
-        kit.directory,
-        tools / "httpyac",
-        "send",
-        "requests.http",
-        "--all",
-        "--env",
-        "deployment",
-        "--var",
-        f"client_secret={kit.secret}",
-        "--json",
-    )
+    options = ["--all", "--env", "deployment", "--json"]
+    options += ["--var", f"client_secret={kit.secret}"]
+    command = [tools / "httpyac", "send", "requests.http", *options]
+    printed = output(command, kit.directory)
     summary = json.loads(printed)["summary"]
     requests = (kit.directory / "requests.http").read_text("utf-8").count("### ")
     assert summary["successRequests"] == summary["totalRequests"] == requests

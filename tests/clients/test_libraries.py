@@ -1,16 +1,14 @@
 """FHIR libraries with the settings of docs/clients.md, against the demo."""
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.clients import programs
-from tests.clients.running import install_pip, java, maven
+from tests.clients.running import install_pip, java, maven, output
 from tests.docs.pages import CLIENTS, blocks
 from tests.docs.running import Demo
 
@@ -29,17 +27,8 @@ def test_python(
 ) -> None:
     python = install_pip(tmp_path / "venv", package)
     (tmp_path / "main.py").write_text(program)
-    done = subprocess.run(
-        [str(python), "main.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": "", **access},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == IDS
+    printed = output([python, "main.py"], tmp_path, PYTHONPATH="", **access)
+    assert json.loads(printed) == IDS
 
 
 def test_java(demo: Demo, tmp_path: Path) -> None:

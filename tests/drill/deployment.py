@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -28,9 +28,12 @@ from adapters.testing.hospital import Hospital
 from tests.app import provider
 from tests.databases import postgresql
 from tests.deploy.proxies import nginx
+from tests.drill.clients import TRIES, Client
+from tests.drill.ledger import Ledger
 from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, listens
+from tests.redis_server import RedisServer
 from tests.sentinels import until
 from tests.server.running import SERVE
 
@@ -285,6 +288,13 @@ class Deployment:
         self.proxy = stack.enter_context(changed)
         self.trusted = self.proxy.trust()
 
+    def clients(self, count: int, ledger: Ledger, tries: int = TRIES) -> list[Client]:
+        """Return clients with tokens of the provider's key."""
+        return [
+            Client(number, self.port, self.trusted, self.keys.token, ledger, tries)
+            for number in range(count)
+        ]
+
     def write_secret(self, name: str, text: str) -> None:
         """Set what the file of a secret holds."""
         (self.secrets / name).write_text(text)
@@ -306,6 +316,18 @@ class Deployment:
         for instance in self.instances:
             until(lambda instance=instance: instance.serves(name))
         until(lambda: not any(each.is_running() for each in before))
+
+
+@contextmanager
+def deployed(
+    directory: Path, hospital: Hospital, *changes: tuple[str, str]
+) -> Iterator[tuple[Deployment, RedisServer]]:
+    """Run a deployment with a Redis of its own."""
+    with ExitStack() as stack:
+        redis = RedisServer()
+        stack.callback(redis.remove)
+        redis.start()
+        yield Deployment(stack, directory, hospital, redis.url, *changes), redis
 
 
 def seal_key() -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.app import provider
-from tests.drill.clients import Client, running
+from tests.drill.clients import running
 from tests.drill.deployment import KEY_SET_SECONDS, Deployment
 from tests.drill.hospital import made_up, searches
 from tests.drill.ledger import LOST, Ledger
@@ -28,15 +28,9 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
         redis = Watched(stack, directory)
         deployment = Deployment(stack, directory, hospital, redis.url)
         ledger.begin("nothing")
-        clients = [
-            Client(
-                i, deployment.port, deployment.trusted, deployment.keys.token, ledger
-            )
-            for i in range(options.clients)
-        ]
         walks = [
             partial(each.walk_until, searches=asked, pause=options.pause)
-            for each in clients
+            for each in deployment.clients(options.clients, ledger)
         ]
         with running(walks):
             _events(deployment, redis, ledger, options.seconds)

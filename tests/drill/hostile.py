@@ -13,7 +13,6 @@ import ssl
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
@@ -23,7 +22,7 @@ from adapters.testing.hospital import CANARIES, EDGES
 from tests.app import provider
 from tests.attacks.made_up import PLAUSIBLE, SQL
 from tests.canaries import canaries_in
-from tests.drill.deployment import Deployment
+from tests.drill.deployment import Deployment, deployed
 from tests.live import HOST
 from tests.redis_server import RedisServer
 from tests.serving import FORM
@@ -68,11 +67,7 @@ class Hostile(NamedTuple):
 
 def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Send them; yield each 5xx, each lost response, and where a canary stands."""
-    with ExitStack() as stack:
-        redis = RedisServer()
-        stack.callback(redis.remove)
-        redis.start()
-        deployment = Deployment(stack, directory, EDGES, redis.url)
+    with deployed(directory, EDGES) as (deployment, redis):
         attackers = [Attacker(number, deployment) for number in range(options.workers)]
         share = -(-options.requests // options.workers)
         with ThreadPoolExecutor(options.workers) as threads:

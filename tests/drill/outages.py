@@ -6,7 +6,7 @@ Times are reported with what is aimed at, and judged by who reads them: a busy m
 import argparse
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from threading import Event
 import psycopg
 
 from tests.drill.clients import Client, GivesUpError, GoneError, Work, running
-from tests.drill.deployment import Deployment
+from tests.drill.deployment import Deployment, deployed
 from tests.drill.hospital import made_up, searches, work
 from tests.drill.ledger import Ledger
 from tests.redis_server import RedisServer
@@ -35,21 +35,9 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Measure; yield each fault of the walks that go on meanwhile."""
     hospital, ledger, probed = made_up(), Ledger(), Probed()
     asked, mixture = searches(hospital), work(hospital)
-    with ExitStack() as stack:
-        redis = RedisServer()
-        stack.callback(redis.remove)
-        redis.start()
-        deployment = Deployment(stack, directory, hospital, redis.url)
-        client = partial(
-            Client,
-            port=deployment.port,
-            trusted=deployment.trusted,
-            sign=deployment.keys.token,
-        )
-        walkers = [client(i, ledger=ledger) for i in range(options.workers)]
-        probers = [
-            client(100 + i, ledger=probed.ledger, tries=1) for i in range(PROBES)
-        ]
+    with deployed(directory, hospital) as (deployment, redis):
+        walkers = deployment.clients(options.workers, ledger)
+        probers = deployment.clients(PROBES, probed.ledger, tries=1)
         walk = {"searches": asked, "pause": options.pause / 10}
         runs = [partial(each.walk_until, **walk) for each in walkers]
         runs += [partial(probed.probe_until, each, mixture) for each in probers]

@@ -37,21 +37,13 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
         redis = RedisServer()
         stack.callback(redis.remove)
         redis.start()
-        with redis.client() as client:
-            client.acl_setuser("drill", True, passwords="+first", **ALL)
+        with redis.client() as accounts:
+            accounts.acl_setuser("drill", True, passwords="+first", **ALL)
         url = f"{redis.url}?username=drill&password="
         deployment = Deployment(stack, directory, hospital, f"{url}first")
-        tokens = deployment.keys.token, deployment.introspection.token
-        clients = [
-            Client(
-                number,
-                deployment.port,
-                deployment.trusted,
-                tokens[number % OPAQUE == 0],
-                ledger,
-            )
-            for number in range(options.workers)
-        ]
+        clients = deployment.clients(options.workers, ledger)
+        for client in clients[::OPAQUE]:
+            client.take_tokens(deployment.introspection.token)
         rotations = Rotations(deployment, redis, clients)
         mixture = work(hospital)
         ledger.begin("nothing", busy_share=0)

@@ -4,7 +4,6 @@ Times are reported, and judged by who reads them: a busy machine is slower.
 """
 
 import argparse
-import asyncio
 import http.client
 import json
 import signal
@@ -13,21 +12,21 @@ import ssl
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
 from tests.app import provider
 from tests.deploy.proxies import Proxy
-from tests.drill.deployment import Deployment, Instance
+from tests.drill.deployment import Deployment, Instance, deployed
 from tests.drill.hospital import made_up, work
 from tests.live import HOST
-from tests.redis_server import RedisServer
 from tests.sentinels import until
 
 Probe = Callable[[], int]
@@ -37,8 +36,6 @@ CLIENTS = 200
 AIM = 0.1
 EVERY = 0.2
 DRIP_SECONDS = 0.5
-BEGIN_SECONDS = 10.0
-"""The clients come one after the other, in so long."""
 
 FAR = "listen 443 ssl", "listen 443 ssl sndbuf=32k"
 """On the loopback interface a connection holds megabytes that nobody reads."""
@@ -55,11 +52,7 @@ _HEADINGS = ("Probe", "Clients", "Sent", "Median", "99 %", "Slowest", "Over 0.1 
 def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Time probes without slow clients and with them; yield each that failed."""
     hospital = made_up()
-    with ExitStack() as stack:
-        redis = RedisServer()
-        stack.callback(redis.remove)
-        redis.start()
-        deployment = Deployment(stack, directory, hospital, redis.url, FAR)
+    with deployed(directory, hospital, FAR) as (deployment, _):
         bearer = provider.bearer(deployment.keys.token("probe"))
         stay = f"/fhir/v3/Encounter/{work(hospital).reads[0]}"
         probes = _probes(deployment, stay, bearer)
@@ -150,97 +143,77 @@ def _times(probe: Probe, seconds: float) -> tuple[list[float], int]:
 
 # ---- the slow clients, in a process of their own
 
-Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+KINDS = ("headers", "half a request", "silence", "body", "reading")
 
 
 class Slow:
-    """Slow clients: when the proxy has closed a connection, the next one is opened."""
+    """A slow client: when the proxy has closed its connection, it opens the next one."""
 
-    def __init__(self, proxy: Proxy, stay: str, bearer: str) -> None:
+    def __init__(self, number: int, proxy: Proxy, stay: str, bearer: str) -> None:
+        self.kind = KINDS[number % len(KINDS)]
+        self.connected = 0
+        self._place = f"127.0.1.{number % 4 + 1}", 0
         self._proxy, self._trusted = proxy, proxy.trust()
-        self._request = f"GET {stay} HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\n"
-        self.connected: Counter[str] = Counter()
-        self.kinds: dict[str, Callable[[Pair], Awaitable[None]]] = {
-            "slow headers": self._slow_headers,
-            "half requests": self._half_requests,
-            "silence": self._silence,
-            "slow bodies": self._slow_bodies,
-            "slow readers": self._slow_readers,
-        }
+        way = f"HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\n"
+        form = "Content-Type: application/x-www-form-urlencoded\r\n"
+        self._begin = {
+            "headers": f"GET {stay} {way}X-Slow: ",
+            "half a request": f"GET {stay} {way}",
+            "silence": "",
+            "body": f"POST {stay} {way}{form}Content-Length: 60000\r\n\r\n_id=",
+            # More than the buffers between us hold: the proxy waits for the reader.
+            "reading": f"GET /fhir/v3/Encounter?_count=100 {way}\r\n" * PAGES,
+        }[self.kind]
+        self._connection: ssl.SSLSocket | None = None
 
-    async def run(self, number: int) -> None:
-        """Be one of the clients, for ever."""
-        name = list(self.kinds)[number % len(self.kinds)]
-        await asyncio.sleep(BEGIN_SECONDS * number / CLIENTS)
-        while True:
-            with suppress(OSError, ssl.SSLError, EOFError):
-                pair = await self._connect(number)
-                self.connected[name] += 1
-                try:
-                    await self.kinds[name](pair)
-                finally:
-                    pair[1].transport.abort()
-            await asyncio.sleep(DRIP_SECONDS)
-
-    async def _connect(self, number: int) -> Pair:
+    def connect(self) -> None:
+        """Open a connection, and send what comes before it is slow."""
         plain = socket.socket()
         # Before it connects: the other side never sees a wider window.
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
-        plain.setblocking(False)
-        plain.bind((f"127.0.1.{number % 4 + 1}", 0))
-        await asyncio.get_running_loop().sock_connect(plain, (HOST, self._proxy.port))
-        pair = await asyncio.open_connection(
-            sock=plain, ssl=self._trusted, server_hostname=HOST, limit=RECEIVED
-        )
-        # Else TLS would read half a megabyte ahead.
-        pair[1].transport.set_read_buffer_limits(RECEIVED)  # type: ignore[attr-defined]
-        return pair
+        plain.bind(self._place)
+        plain.connect((HOST, self._proxy.port))
+        self._connection = self._trusted.wrap_socket(plain, server_hostname=HOST)
+        self._connection.sendall(self._begin.encode())
+        self._connection.setblocking(False)
+        self.connected += 1
 
-    async def _drip(self, pair: Pair, begin: str) -> None:
-        pair[1].write(begin.encode())
-        while True:
-            await pair[1].drain()
-            await asyncio.sleep(DRIP_SECONDS)
-            pair[1].write(b"a")
+    def go_on(self) -> None:
+        """Send or read a little more."""
+        try:
+            if self._connection is None:
+                self.connect()
+            elif self.kind in ("headers", "body"):
+                self._connection.send(b"a")
+            elif not self._connection.recv(RECEIVED if self.kind == "reading" else 1):
+                self._close()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        except OSError:
+            self._close()
 
-    async def _slow_headers(self, pair: Pair) -> None:
-        await self._drip(pair, self._request + "X-Slow: ")
-
-    async def _half_requests(self, pair: Pair) -> None:
-        pair[1].write(self._request.encode())
-        await pair[0].read()
-
-    async def _silence(self, pair: Pair) -> None:
-        await pair[0].read()
-
-    async def _slow_bodies(self, pair: Pair) -> None:
-        begin = self._request.replace("GET ", "POST ", 1)
-        form = "Content-Type: application/x-www-form-urlencoded\r\n"
-        await self._drip(pair, f"{begin}{form}Content-Length: 60000\r\n\r\n_id=")
-
-    async def _slow_readers(self, pair: Pair) -> None:
-        # More than the buffers between us hold: the proxy waits for the reader.
-        _, _, rest = self._request.split(" ", 2)
-        search = f"GET /fhir/v3/Encounter?_count=100 {rest}\r\n"
-        pair[1].write(search.encode() * PAGES)
-        while await pair[0].read(RECEIVED):
-            await asyncio.sleep(DRIP_SECONDS)
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
 
-async def _slow_clients(directory: Path) -> None:
+def _slow_clients(directory: Path) -> None:
     port, stay, bearer = json.loads(sys.stdin.readline())
-    slow = Slow(Proxy(port, directory), stay, bearer)
-    tasks = [asyncio.create_task(slow.run(number)) for number in range(CLIENTS)]
-    while slow.connected.total() < CLIENTS:
-        await asyncio.sleep(EVERY)
+    clients = [Slow(n, Proxy(port, directory), stay, bearer) for n in range(CLIENTS)]
+    ending = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ending.set())
+    for client in clients:
+        client.connect()
     print("all are connected", flush=True)
-    ending = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ending.set)
-    await ending.wait()
-    for task in tasks:
-        task.cancel()
-    print(json.dumps(slow.connected))
+    while not ending.wait(DRIP_SECONDS):
+        for client in clients:
+            client.go_on()
+    connected = Counter[str]()
+    for client in clients:
+        connected[client.kind] += client.connected
+    print(json.dumps(connected))
 
 
 if __name__ == "__main__":
-    asyncio.run(_slow_clients(Path(sys.argv[1])))
+    _slow_clients(Path(sys.argv[1]))

@@ -17,12 +17,11 @@ from pathlib import Path
 import psycopg
 
 from tests.app import provider
-from tests.drill.clients import Client, running
-from tests.drill.deployment import Deployment
+from tests.drill.clients import running
+from tests.drill.deployment import Deployment, deployed
 from tests.drill.hospital import ORGANIZATION, made_up, work
 from tests.drill.ledger import Ledger
 from tests.live import ROOT
-from tests.redis_server import RedisServer
 from tests.sentinels import until
 
 MEANWHILE = 100
@@ -39,19 +38,11 @@ def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     with ExitStack() as stack:
         # Also where it is interrupted.
         stack.callback(lambda: print(ledger.table(), flush=True))
-        redis = RedisServer()
-        stack.callback(redis.remove)
-        redis.start()
         other = _installed(directory / "other", options.release)
-        deployment = Deployment(stack, directory, hospital, redis.url)
+        deployment, _ = stack.enter_context(deployed(directory, hospital))
         stops = Stops(deployment, ledger, other)
         ledger.begin("nothing", busy_share=0)
-        clients = [
-            Client(
-                i, deployment.port, deployment.trusted, deployment.keys.token, ledger, 1
-            )
-            for i in range(options.workers)
-        ]
+        clients = deployment.clients(options.workers, ledger, tries=1)
         with running([partial(each.work_until, work=mixture) for each in clients]):
             stops.meanwhile()
             while ledger.requests < options.requests:

@@ -20,18 +20,11 @@ def test_a_deployment_is_broken_part_by_part(part: str) -> None:
     assert main([part, "--requests", "20000"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("found", "counted"),
-    [
-        (["1", "2", "3"], (0, 0, 0)),
-        (["1", "2", "9"], (1, 0, 1)),
-        (["1", "2", "2", "3"], (0, 1, 0)),
-        ([], (0, 0, 3)),
-    ],
-    ids=["all", "another one", "one twice", "none"],
-)
-def test_a_walk_is_judged(found: list[str], counted: tuple[int, int, int]) -> None:
-    assert judged(found, frozenset({"1", "2", "3"})) == counted
+def test_a_walk_is_judged() -> None:
+    expected = frozenset({"1", "2", "3"})
+    assert judged(["1", "2", "3"], expected) == (0, 0, 0)
+    assert judged(["1", "2", "9"], expected) == (1, 0, 1)
+    assert judged(["1", "2", "2", "3"], expected) == (0, 1, 0)
 
 
 def test_what_was_not_promised_is_a_fault() -> None:

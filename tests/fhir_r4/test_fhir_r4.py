@@ -5,7 +5,6 @@ import re
 import shutil
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -147,13 +146,8 @@ def test_a_draft_takes_away_what_the_server_has_not(
     file.write_text(text, encoding="utf-8")
     resources = load_mapping(file, {}).resources
     assert "# ? which system do visit numbers have?" in text
-    assert {*resources[STAY].parameters} == {
-        "_id",
-        "patient",
-        "date",
-        "status",
-        "class",
-    }
+    offered = {"_id", "patient", "date", "status", "class"}
+    assert {*resources[STAY].parameters} == offered
     assert "identifier" not in resources[PATIENT].parameters
     assert (ORGANIZATION in resources) is bool(organization)
     if organization:
@@ -164,24 +158,22 @@ def test_a_draft_takes_away_what_the_server_has_not(
         assert "organization_id" not in resources[STAY].fields
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ([200, '{"fhirVersion": "3.0.1"}'], "version 4"),
-        ([200, "[1]"], "version 4"),
-        ([200, "no JSON"], "JSON"),
-        ([404, "{}"], "version 4"),
-        ([200, '{"fhirVersion": "4.0.1"}'], "Encounter"),
-    ],
-)
 def test_another_address_is_no_fhir_server(
-    answer: list[Any], reason: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with serving(recorded.Replayer({"/fhir/metadata": answer})) as url:
-        assert drafted(f"{url}/fhir") == (2, "")
-    error = capsys.readouterr().err
-    assert reason in error
-    assert "'A hospital behind an HTTP API'" in error
+    for status, text, reason in (
+        (200, '{"fhirVersion": "3.0.1"}', "version 4"),
+        (200, "[1]", "version 4"),
+        (200, "no JSON", "JSON"),
+        (404, "{}", "version 4"),
+        (200, '{"fhirVersion": "4.0.1"}', "Encounter"),
+    ):
+        answers = {"/fhir/metadata": [status, text]}
+        with serving(recorded.Replayer(answers)) as url:
+            assert drafted(f"{url}/fhir") == (2, "")
+        error = capsys.readouterr().err
+        assert reason in error
+        assert "'A hospital behind an HTTP API'" in error
 
 
 def test_the_base_is_sound(

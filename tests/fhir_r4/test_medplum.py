@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from adapters.contract import Page, ResourceType, Sort, SortKey, StringCriterion
+from adapters.contract import Page, Sort, SortKey, StringCriterion
 from adapters.http.adapter import HttpAdapter
 from adapters.testing.harness import NEWEST_FIRST, STAY, ask, dates, rows_of, walk
 from tests.app.cli.live_hospital import checked
@@ -85,36 +85,30 @@ def keys(sort: Sort, *pages: Page) -> list[Any]:
     return [time and time.astimezone(UTC) for time in times]
 
 
-@pytest.mark.parametrize("sort", ORDERS, ids=str)
 def test_every_stay_is_equal_in_every_order_and_both_directions(
-    adapter: HttpAdapter, sort: Sort
+    adapter: HttpAdapter,
 ) -> None:
-    expected = MODEL.search(ask(sort=sort))
-    pages = list(walk(adapter, ask(sort=sort, count=7)))
-    assert shown(*pages) == shown(expected)
-    assert keys(sort, *pages) == keys(sort, expected)
-    assert adapter.count(ask(sort=sort)) == len(expected.rows)
-    back = replace(ask(sort=sort, count=7), before=pages[-1].first)
-    before = list(walk(adapter, back, back=True))
-    assert [rows_of(page) for page in before] == [rows_of(p) for p in pages[-2::-1]]
+    for sort in ORDERS:
+        expected = MODEL.search(ask(sort=sort))
+        pages = list(walk(adapter, ask(sort=sort, count=7)))
+        assert shown(*pages) == shown(expected), sort
+        assert keys(sort, *pages) == keys(sort, expected), sort
+        assert adapter.count(ask(sort=sort)) == len(expected.rows)
+        back = replace(ask(sort=sort, count=7), before=pages[-1].first)
+        before = [rows_of(page) for page in walk(adapter, back, back=True)]
+        assert before == [rows_of(page) for page in pages[-2::-1]], sort
 
 
-def test_every_read_is_equal(adapter: HttpAdapter) -> None:
+def test_every_read_and_search_is_equal(adapter: HttpAdapter) -> None:
     compare_reads(adapter, RECORDS, MODEL)
-
-
-@pytest.mark.parametrize(("kind", "criterion"), ASKED, ids=str)
-def test_every_search_is_equal(
-    adapter: HttpAdapter, kind: ResourceType, criterion: Any
-) -> None:
-    sort = NEWEST_FIRST if kind is STAY else BY_ID
-    query = ask(criterion, of=kind, sort=sort)
-    expected = MODEL.search(query)
-    page = adapter.search(query)
-    assert shown(page) == shown(expected)
-    assert adapter.count(query) == len(expected.rows)
-    if kind is STAY:
-        assert keys(sort, page) == keys(sort, expected)
+    for kind, criterion in ASKED:
+        sort = NEWEST_FIRST if kind is STAY else BY_ID
+        query = ask(criterion, of=kind, sort=sort)
+        expected, page = MODEL.search(query), adapter.search(query)
+        assert shown(page) == shown(expected), criterion
+        assert adapter.count(query) == len(expected.rows), criterion
+        if kind is STAY:
+            assert keys(sort, page) == keys(sort, expected), criterion
 
 
 def test_check_live_predicts_what_this_server_does_otherwise(

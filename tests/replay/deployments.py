@@ -148,7 +148,7 @@ class Running:
             **deployment.settings,
         }
         around = Surroundings(self._servers, self._stub, directory)
-        source = {"PAS_URL": deployment.source(around), "PAS_KEY": "k-1"}
+        source = {"PAS_URL": deployment.source(around), "PAS_KEY": upstream.KEY}
         self._sources.append(source["PAS_URL"])
         return {**{PREFIX + n: text for n, text in settings.items()}, **source}
 

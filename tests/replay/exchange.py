@@ -1,4 +1,4 @@
-"""Requests of cases are sent, and what comes back is written so that it can be compared.
+"""Requests that were recorded are sent again; answers are written so that they can be compared.
 
 Ids of pages, cursors and of requests become placeholders, prose is kept as present alone.
 """
@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeAlias
@@ -15,17 +15,36 @@ from typing import Any, TypeAlias
 from werkzeug.test import Client, TestResponse
 
 from tests.replay import tokens
-from tests.replay.cases import MOST_PAGES, Ask, Case
 from tests.replay.deployments import BASE_PATH, HOST
 
 Json: TypeAlias = Any
 RESOURCES = ("Encounter", "Patient", "Organization")
 _FORM = "application/x-www-form-urlencoded"
 _PAGE = re.compile(r"(?<=Bundle\?)[^\s\"]*")
-_LATE = 55
+_COUNTED, _LATE = "limited-", 55
+"""Clients whose requests are counted, within one minute of the clock."""
 _MATCH = "match "
 _UUID = "urn:uuid:"
 _RANDOM = re.compile(r"[A-Za-z0-9.-]{16,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request; `follow` is a link of the earlier answer `of`, `edit` what is done to it.
+
+    A header may say `{ETag}`: the value of that header of the answer `of`.
+    """
+
+    method: str = "GET"
+    target: str = ""
+    form: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    client: str = "client-1"
+    base: str = ""
+    peer: str = ""
+    follow: str = ""
+    of: int = -1
+    edit: str = ""
 
 
 @dataclass
@@ -99,12 +118,10 @@ class Placeholders:
         return f"{name}{equals}{self.of(kind[name], text) if name in kind else text}"
 
 
-def replayed(application: Any, case: Case, tables: Tables) -> list[Json]:
-    """Send the requests of a case, and return what was told of each."""
-    if case.is_counted and time.time() % 60 > _LATE:
-        # What is counted within one minute of the clock does not begin at its end.
-        time.sleep(61 - time.time() % 60)
-    return list(_Sending(application, tables).told(case))
+def replayed(application: Any, asks: Iterable[Json], tables: Tables) -> list[Json]:
+    """Send requests one after the other, and return what was told of each."""
+    sending = _Sending(application, tables)
+    return [{"ask": each, **sending.told(Ask(**each))} for each in asks]
 
 
 class _Sending:
@@ -114,20 +131,27 @@ class _Sending:
         self._placeholders = Placeholders()
         self._answers: list[TestResponse | None] = []
 
-    def told(self, case: Case) -> Iterator[Json]:
-        for ask in case.asks:
-            yield self._one(ask)
-        if case.walk:
-            yield from self._walk("next")
-            yield self._one(Ask(follow="self"))
-            yield from self._walk("previous")
-
-    def _walk(self, relation: str) -> Iterator[Json]:
-        for _ in range(MOST_PAGES):
-            if self._link(relation, -1) is None:
-                return
-            yield self._one(Ask(follow=relation))
-        raise AssertionError(f"more than {MOST_PAGES} pages")
+    def told(self, ask: Ask) -> Json:
+        """Send one request; nothing is told where there is no link to follow."""
+        is_counted = ask.client.startswith(_COUNTED) and not self._answers
+        if is_counted and time.time() % 60 > _LATE:
+            # What is counted within one minute of the clock does not begin at its end.
+            time.sleep(61 - time.time() % 60)
+        target = ask.target
+        if ask.follow:
+            link = self._link(ask.follow, ask.of)
+            if link is None:
+                self._answers.append(None)
+                return {}
+            target = _EDITS[ask.edit](link).removeprefix(f"{HOST}{BASE_PATH}/")
+            # Its placeholders come before those of the answer.
+            self._placeholders.link(target)
+        headers = [
+            (name, self._header(text, ask.of)) for name, text in ask.headers.items()
+        ]
+        answer = self._send(ask, target, headers)
+        self._answers.append(answer)
+        return self._answer(ask, answer)
 
     def _link(self, relation: str, of: int) -> str | None:
         answer = self._answers[of]
@@ -136,22 +160,6 @@ class _Sending:
         links = answer.get_json(force=True).get("link", ())
         urls = [str(each["url"]) for each in links if each["relation"] == relation]
         return urls[0] if urls else None
-
-    def _one(self, ask: Ask) -> Json:
-        target: str | None = ask.target
-        if ask.follow:
-            target = self._link(ask.follow, ask.of)
-            if target is None:
-                self._answers.append(None)
-                return {"without": ask.follow}
-            target = _EDITS[ask.edit](target).removeprefix(f"{HOST}{BASE_PATH}/")
-        headers = [(name, self._header(text, ask.of)) for name, text in ask.headers]
-        answer = self._send(ask, str(target), headers)
-        self._answers.append(answer)
-        return {
-            "request": self._request(ask, str(target)),
-            **self._answer(ask, answer),
-        }
 
     def _header(self, text: str, of: int) -> str:
         if not (found := re.search(r"{([\w-]+)}", text)):
@@ -176,15 +184,6 @@ class _Sending:
             environ_overrides={"REMOTE_ADDR": ask.peer} if ask.peer else None,
         )
 
-    def _request(self, ask: Ask, target: str) -> str:
-        parts = [ask.method, _short(self._placeholders.link(target))]
-        if ask.form is not None:
-            parts.append(f"({_short(ask.form)})")
-        parts += [f"{name}: {_short(text)}" for name, text in ask.headers]
-        if ask.client != "client-1":
-            parts.append(f"by {ask.client or 'nobody'}")
-        return " ".join(parts)
-
     def _answer(self, ask: Ask, answer: TestResponse) -> Json:
         text = answer.get_data(as_text=True)
         body: Json = json.loads(text) if text else None
@@ -205,7 +204,7 @@ class _Sending:
         ):
             if name == "date":
                 continue
-            if name == "x-request-id" and text not in dict(ask.headers).values():
+            if name == "x-request-id" and text not in ask.headers.values():
                 text = "<request>"
             elif name == "content-length":
                 is_right = ask.method == "HEAD" or int(text) == len(answer.data)
@@ -253,10 +252,6 @@ def _match(shown: Json) -> Json:
             if url == usual["fullUrl"] and list(shown.items()) == list(usual.items()):
                 return f"{_MATCH}{name}"
     return shown
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:80]}… ({len(text)})"
 
 
 def _layout(text: str, body: Json) -> str:
@@ -337,5 +332,3 @@ _EDITS: Mapping[str, Callable[[str], str]] = {
         r"\?(_id=[^&]*)&(_index=[^&]*)&(.*)", r"?\3&\2&\1", url
     ),
 }
-EDITS = tuple(_EDITS)
-"""The names of what can be done to a link."""

@@ -1,4 +1,8 @@
-"""Record what the service answers: `python -m tests.replay.record [DEPLOYMENT …]`."""
+"""Record what the service answers: `python -m tests.replay.record [DEPLOYMENT …]`.
+
+For a new case, add its name and its requests to the file of a deployment first:
+`"a name": [{"ask": {"target": "Encounter/1"}}]`.
+"""
 
 import logging
 import sys
@@ -6,10 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.replay.cases import cases
 from tests.replay.deployments import DEPLOYMENTS, Running, running
-from tests.replay.exchange import EDITS, Tables, replayed
-from tests.replay.recorded import keep
+from tests.replay.exchange import Tables, replayed
+from tests.replay.recorded import asks, keep
 from tests.replay.servers import own_servers
 
 
@@ -29,7 +32,7 @@ def _record(deployments: Running, name: str) -> None:
     began, tables = time.monotonic(), Tables()
     application = deployments.application(name)
     exchanges = {
-        case.name: replayed(application, case, tables) for case in cases(name, EDITS)
+        case: replayed(application, asked, tables) for case, asked in asks(name).items()
     }
     keep(name, tables, exchanges)
     took, count = time.monotonic() - began, sum(map(len, exchanges.values()))

@@ -24,6 +24,12 @@ def recorded(deployment: str) -> tuple[Exchanges, Tables]:
     return {**same, **kept["cases"]}, Tables(resources, headers)
 
 
+def asks(deployment: str) -> dict[str, list[Any]]:
+    """Return the requests of each case of a deployment."""
+    exchanges, _ = recorded(deployment)
+    return {name: [each["ask"] for each in told] for name, told in exchanges.items()}
+
+
 def keep(deployment: str, tables: Tables, exchanges: Exchanges) -> None:
     """Write what was told of each case of a deployment."""
     base, _ = _base(deployment)

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -110,17 +109,17 @@ def test_an_adapter_that_raises_is_a_problem_and_ends_no_check(
     assert not reported.outage, "a mapping with such a class is refused"
 
 
-@pytest.mark.parametrize("part", ["redis", "mapping", "guard", "counts"])
-def test_parts_that_are_optional_are_reported_alone(part: str) -> None:
+def test_parts_that_are_optional_are_reported_alone() -> None:
     def looked(**problems: tuple[str, ...]) -> Watch:
         watch = Watch({name: lambda p=p: p for name, p in problems.items()})  # type: ignore[misc]
         watch.look()
         return watch
 
-    watch = looked(source=(), **{part: ("away",)})
-    assert watch.body()["ready"]
-    assert watch.body()["parts"][part] == {"ready": False, "problems": ["away"]}
-    assert not looked(**{part: ()}).body()["ready"]
+    for part in ("redis", "mapping", "guard", "counts"):
+        watch = looked(source=(), **{part: ("away",)})
+        assert watch.body()["ready"]
+        assert watch.body()["parts"][part] == {"ready": False, "problems": ["away"]}
+        assert not looked(**{part: ()}).body()["ready"]
     assert not looked(source=(), audit=("full",)).body()["ready"]
 
 
@@ -203,31 +202,6 @@ def test_a_turn_is_passed_on_whatever_became_of_a_request(limited: Flask) -> Non
         assert busy.get_json() == {"inner": 503}
 
 
-def test_requests_wait_for_their_turn() -> None:
-    app, begun, goes_on = Flask("waits"), Event(), Event()
-    RequestLimit(1, 1, 60).register(app)
-    register_errors(app)
-
-    @app.get("/")
-    def wait() -> str:
-        begun.set()
-        assert goes_on.wait(60)
-        return "done"
-
-    def get() -> int:
-        return app.test_client().get("/").status_code
-
-    with ThreadPoolExecutor(3) as threads:
-        first = threads.submit(get)
-        assert begun.wait(60)
-        others = [threads.submit(get) for _ in range(2)]
-        while not any(other.done() for other in others):
-            pass
-        goes_on.set()
-        assert sorted(other.result() for other in others) == [200, 503]
-        assert first.result() == 200
-
-
 def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
     clock: provider.Clock,
 ) -> None:
@@ -262,34 +236,29 @@ class _Connection:
 UNIX = "unix:/run/encounters/operations.sock"
 
 
-@pytest.mark.parametrize(
-    ("bind", "address", "is_probe"),
-    [
-        ("0.0.0.0:9000", ("192.0.2.1", 9000), True),
-        ("[::]:9000", ("2001:db8::1", 9000, 0, 0), True),
-        (UNIX, UNIX.removeprefix("unix:"), True),
-        ("0.0.0.0:9000", ("192.0.2.1", 8000), False),
-        ("0.0.0.0:9000", "/run/encounters/encounters.sock", False),
-        (UNIX, ("192.0.2.1", 9000), False),
-        (None, ("192.0.2.1", 9000), False),
-    ],
+ARRIVALS = (
+    ("0.0.0.0:9000", ("192.0.2.1", 9000), True),
+    ("[::]:9000", ("2001:db8::1", 9000, 0, 0), True),
+    (UNIX, UNIX.removeprefix("unix:"), True),
+    ("0.0.0.0:9000", ("192.0.2.1", 8000), False),
+    ("0.0.0.0:9000", "/run/encounters/encounters.sock", False),
+    (UNIX, ("192.0.2.1", 9000), False),
+    (None, ("192.0.2.1", 9000), False),
 )
-def test_the_address_decides_what_is_answered(
-    hospital: Path, bind: str | None, address: Any, is_probe: bool
-) -> None:
-    settings = provider.settings(hospital, OPERATIONS_BIND=bind)
-    client = Client(Worker(create_app(settings), settings))
-    environ = {"gunicorn.socket": _Connection(address), "SERVER_PORT": "9000"}
-    live = client.get("/live", environ_overrides=environ)
-    if is_probe:
-        assert live.get_json() == {"live": True}
-        assert client.get("/x", environ_overrides=environ).status_code == 404
-        metrics = client.get("/metrics", environ_overrides=environ).text
-        assert "encounters_requests_total" in metrics
-        ready = client.get("/ready", environ_overrides=environ)
-        assert (ready.status_code, ready.get_json()["parts"]) == (503, {})
-    else:
-        assert live.get_json(force=True)["resourceType"] == "OperationOutcome"
+
+
+def test_the_address_decides_what_is_answered(hospital: Path) -> None:
+    for bind, address, is_probe in ARRIVALS:
+        settings = provider.settings(hospital, OPERATIONS_BIND=bind)
+        client = Client(Worker(create_app(settings), settings))
+        environ = {"gunicorn.socket": _Connection(address), "SERVER_PORT": "9000"}
+        live = client.get("/live", environ_overrides=environ).get_json(force=True)
+        assert (live == {"live": True}) is is_probe, (bind, address)
+        assert (live.get("resourceType") == "OperationOutcome") is not is_probe
+        if is_probe:
+            assert client.get("/x", environ_overrides=environ).status_code == 404
+            ready = client.get("/ready", environ_overrides=environ)
+            assert (ready.status_code, ready.get_json()["parts"]) == (503, {})
 
 
 # ---- the check of a mapping

@@ -61,6 +61,8 @@ def test_metrics_are_those_of_all_workers_and_outlive_them(service: Running) -> 
     workers = service.workers()
     workers[0].kill()
     service.until(lambda: len(set(service.workers()) - set(workers)) == 1)
+    # It has begun to check its parts: what it counts is there, beside what the dead counted.
+    service.until(lambda: all(each.num_threads() > 1 for each in service.workers()))
     service.until(lambda: service.metric(CONNECTIONS) == OF_BOTH)
     assert service.metric(sample) == before + 6
     assert f'"{EDGES.stays[0].id}"' not in service.operations("/metrics").body.decode()

@@ -8,7 +8,6 @@ import signal
 import subprocess
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,11 +87,12 @@ class Deployed:
         return self.service.page(url)
 
 
-@contextmanager
-def deployed(directory: Path, redis: RedisServer) -> Iterator[Deployed]:
-    """Serve the hospital of edge cases with every secret in a file."""
-    mapping = edges(directory)
-    url = f"sqlite:///{directory / 'pas.db'}"
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """Serve the hospital of edge cases, for all rotations, with every secret in a file."""
+    directory, redis = tmp_path_factory.mktemp("deployed"), RedisServer()
+    redis.start()
+    mapping, url = edges(directory), f"sqlite:///{directory / 'pas.db'}"
     text = mapping.read_text("utf-8")
     mapping.write_text(text.replace(url, "{env: PAS_URL}"), "utf-8")
     introspection = Provider({"o" * 32})
@@ -102,12 +102,13 @@ def deployed(directory: Path, redis: RedisServer) -> Iterator[Deployed]:
         "AUDIT_CHAIN_KEY": "p" * 44,
         "REDIS_URL": redis.url,
         "INTROSPECTION_CLIENT_SECRET": "o" * 32,
+        "PAS_URL": url,
     }
     files = {name: directory / name.lower() for name in secrets}
-    settings: dict[str, Any] = {f"{name}_FILE": str(f) for name, f in files.items()}
     for name, file in files.items():
         file.write_text(secrets[name], "utf-8")
-    (directory / "pas_url").write_text(url, "utf-8")
+    environ = {"PAS_URL_FILE": str(files.pop("PAS_URL"))}
+    settings: dict[str, Any] = {f"{name}_FILE": str(f) for name, f in files.items()}
     with serving(introspection) as address:
         settings |= {
             "SEAL_KEYS": None,
@@ -117,17 +118,8 @@ def deployed(directory: Path, redis: RedisServer) -> Iterator[Deployed]:
             "AUDIT": str(directory / "audit.jsonl"),
             "STATE_DIRECTORY": str(directory / "state"),
         }
-        environ = {"PAS_URL_FILE": str(directory / "pas_url")}
         with running(directory, mapping, environ, **settings) as service:
             yield Deployed(service, directory, redis, introspection)
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployed]:
-    redis = RedisServer()
-    redis.start()
-    with deployed(tmp_path, redis) as started:
-        yield started
     redis.remove()
 
 
@@ -167,18 +159,24 @@ def test_page_keys(deployment: Deployed) -> None:
     assert deployment.follow(first).status == 404
 
 
+def rotated(deployment: Deployed, name: str) -> str:
+    """Read a patient with the old key and with a new one; return the file of the old."""
+    assert deployment.service.get("Patient/1").status == 200
+    key = deployment.directory / name
+    shutil.copy(key, key.with_suffix(".old"))
+    deployment.put(name, "n" * 44)
+    deployment.reload()
+    assert deployment.service.get("Patient/1").status == 200
+    return str(key.with_suffix(".old"))
+
+
 def test_the_key_of_the_audit(
     deployment: Deployed, audit: Callable[..., tuple[int, str]]
 ) -> None:
-    assert deployment.service.get("Patient/1").status == 200
-    key = deployment.directory / "audit_key"
-    shutil.copy(key, key.with_suffix(".old"))
-    deployment.put("audit_key", "n" * 44)
-    deployment.reload()
-    assert deployment.service.get("Patient/1").status == 200
-    old = str(key.with_suffix(".old"))
+    _, before = audit("who", "Patient/1")
+    old = rotated(deployment, "audit_key")
     status, table = audit("who", "Patient/1", "--key", old)
-    assert (status, table.count("read")) == (0, 2)
+    assert (status, table.count("read")) == (0, before.count("read") + 2)
     status, table = audit("who", "Patient/1")
     assert (status, table.count("read")) == (1, 1)
 
@@ -186,26 +184,23 @@ def test_the_key_of_the_audit(
 def test_the_key_of_the_chain(
     deployment: Deployed, audit: Callable[..., tuple[int, str]]
 ) -> None:
-    assert deployment.service.get("Patient/1").status == 200
-    key = deployment.directory / "audit_chain_key"
-    shutil.copy(key, key.with_suffix(".old"))
-    deployment.put("audit_chain_key", "n" * 44)
-    deployment.reload()
-    assert deployment.service.get("Patient/1").status == 200
-    assert audit("verify", "--key", str(key.with_suffix(".old")))[0] == 0
+    old = rotated(deployment, "audit_chain_key")
+    assert audit("verify", "--key", old)[0] == 0
     assert audit("verify")[0] == 1
 
 
 def test_the_address_of_the_database(deployment: Deployed) -> None:
     """Another file stands for another account: SQLite has none."""
-    assert deployment.service.get("Patient/1").status == 200
-    other = deployment.directory / "other.db"
+    first, other = (deployment.directory / f"{name}.db" for name in ("pas", "other"))
     Tables(f"sqlite:///{other}", replace(EDGES, stays=())).close()
     deployment.put("pas_url", f"sqlite:///{other}")
     deployment.reload()
-    (deployment.directory / "pas.db").unlink()
+    away = first.rename(first.with_suffix(".away"))
     assert deployment.service.get("Patient/1").status == 200
     assert deployment.service.page("Encounter?_count=1").json["total"] == 0
+    away.rename(first)
+    deployment.put("pas_url", f"sqlite:///{first}")
+    deployment.reload()
 
 
 def test_the_secret_of_the_introspection(deployment: Deployed) -> None:

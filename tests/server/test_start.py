@@ -82,22 +82,21 @@ def test_workers_inherit_no_check_that_has_begun(
                 assert {answer.status for answer in answers} == {200}
 
 
-@pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
-def test_what_it_cannot_start_with_is_reported_whole(
-    tmp_path: Path, command: Sequence[str]
-) -> None:
+def test_what_it_cannot_start_with_is_reported_whole(tmp_path: Path) -> None:
     mapping = edges(tmp_path)
     wrong = {"THREADS": "many", "ISSUER": ""}
-    status, text = refused(service_environ(mapping, free_ports(2), **wrong), command)
-    assert status == 2
-    assert "ENCOUNTERS_THREADS" in text
-    assert "ENCOUNTERS_ISSUER" in text
+    for command in (SERVE, GUNICORN):
+        environ = service_environ(mapping, free_ports(2), **wrong)
+        status, text = refused(environ, command)
+        assert status == 2
+        assert "ENCOUNTERS_THREADS" in text
+        assert "ENCOUNTERS_ISSUER" in text
     state = {"STATE_DIRECTORY": "/proc/nowhere"}
-    status, text = refused(service_environ(mapping, free_ports(2), **state), command)
+    status, text = refused(service_environ(mapping, free_ports(2), **state))
     assert status == 2
     assert "ENCOUNTERS_STATE_DIRECTORY" in text
     mapping.write_text("mapping: 1\n", "utf-8")
-    status, text = refused(service_environ(mapping, free_ports(2)), command)
+    status, text = refused(service_environ(mapping, free_ports(2)), GUNICORN)
     assert status == 2
     assert f"{mapping}:1:1: encounter: " in text
     assert "Traceback" not in text
