@@ -563,7 +563,7 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Findi
     """Yield the codes that no entry names, and where a required one is missing."""
     place, column, counts, nothing = column_counts
     codes, missing = column_counts.codes, missing_codes(column_counts)
-    is_required = place.slot in required and "." not in place.slot
+    is_required = place.item is None and place.field.slot in required
     if nothing and codes.otherwise is None and is_required:
         yield empty(place, column, nothing)
     if not missing:
