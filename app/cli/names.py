@@ -13,46 +13,55 @@ Words = tuple[frozenset[str], ...]
 """What each word of a name means."""
 
 # English, French, German, Italian, Spanish and Portuguese. A stem of four letters or more is the
-# beginning of a word, a shorter one is all of it.
+# beginning of a word, a shorter one, or one with a dot, is all of it.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
 stay: estanci internam atendim inpatient hospitali
 patient: patient pat pid malade pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
+hospital: site clinic cliniq
 unit: unit ward depart dept location servic uf pavillon station abteil repart unidad enfermar
-class: class type kind categ art typ tipo genre regime
+unit: careunit
+class: inout class type kind categ art typ tipo genre regime
 status: status state statut etat zustand stato estado situac
 start: start begin began admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
 start: checked hospitaliz von desde
 end: end endtime ended stop disch exit sortie fin entlass ende dimiss uscita alta salida egres
 end: saida bis
+cancelled: cancel annul storn anulad
 planned: plan expect prev sched appoint book onset geplant erwart previst agend
 audit: creat crea cree cria insert added regist erstell angelegt erfasst delet void
 changed: chang updat modif write maj geand geaend ander aender aggiorn actualiz atualiz
 deleted: delet void remov supprim geloscht geloescht elimin borrad apagad
-birth: birth dob born naiss ne geburt geboren nascit nacim nascim
-death: death dead deceas dod died deces deced verstorb gestorb todes fallec defunc falec obito
+year: year annee jahr anno ano
+month: month mois monat mese mes
+day: day jour giorno dia
+birth: birth dateofbirth dob born naiss ne geburt geboren nascit nacim nascim
+death: death dateofdeath dead deceas dod died deces deced verstorb gestorb todes fallec defunc
+death: falec obito
 sex: sex gender sexe geschlecht sesso sexo genero
 family: family surname last lastname lname nachname familienname cognom apellid sobrenom apelid
 given: given first firstname fname forename prenom vorname
-prefix: title civilit prefix anrede titel titolo tratam
+prefix: title civilit prefix salut anrede titel titolo tratam
 name: name nom nome nomb bezeich label libell denomin raison ragione razon razao
 number: number no num nr numer numme ref
 identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul
 code: code codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone tel telef telep mobil cell movil celul
+phone: phone tel telef telep mobil cell landline movil celul
 email: mail email courriel correo
-lines: street address addr line ligne rue adress strass indiriz direcc endere
-city: city town commun ville ort stadt comun citta ciudad municip cidad local
+lines: str street address addr line ligne rue adress strass indiriz direcc endere
+city: city town commun ville ort stadt comun citta ciudad municip cidad localid localit
 postal_code: postal zip postc plz cap cep cp
-country: country pays land paese pais
+country: country pays land. paese pais
 replaced_by: merg replac link surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
-part_of: parent part
+part_of: parent partof part.
 other: other autre guard mother father kin referr provid physic doctor profes employ insur user
-other: reason reaso motif previous nation marital vital billing payment expire caus
+other: room bed lit chambre zimmer bett camera letto habitac cama quarto
+log: log histor archiv
+other: origin reason reaso motif previous nation marital vital billing payment expire caus
 """
 _NOISE = frozenset(
     {
@@ -62,15 +71,52 @@ _NOISE = frozenset(
 )
 """Words that tell what a type or a key tells."""
 
+_SAID = {"birth", "death"}
+"""What a prefix of all columns of a table still says of each."""
+
+_CODES = {
+    "class": """
+PRENC: preadm prenc voraufn preric
+EMER: e emer. emerg urg urgenc urgenz er ed notf notau pronto guardia
+REC: seance recurr serie
+AMB: o amb. ambul ambu outpat op extern exte consul day tagesk poliklin visita
+IMP: i inpat imp. ip hospitalis hospitaliz stationar ricover ordinari intern observ surgic
+""",
+    "status": """
+hidden: cancel annul storn anulad delet error void abgesagt
+planned: plan planned sched book pending prevu geplant programm previst agendad
+finished: finish discharg closed complet conclu done sorti termin clos entlass dimess alta
+in-progress: progress initiat arriv active open current admitted cours laufend aktiv curso corso
+""",
+    "gender": """
+female: f female femin femme w weibl frau femmin donna mujer mulher
+male: m male masc mascu homme mann maenn mannl maschio hombre homem varon
+other: o other autre divers altro otro outro
+unknown: u unk unknown inconn unbek sconos descon ignor indet
+""",
+}
+"""By slot its codes and the words of codes and labels that may stand for them."""
+
 
 @cache
 def _meanings(word: str) -> frozenset[str]:
     rows = (line.partition(": ") for line in _STEMS.strip().splitlines())
-    return frozenset(
-        meaning
-        for meaning, _, stems in rows
-        if any(word == s or (len(s) > 3 and word.startswith(s)) for s in stems.split())
-    )
+    return frozenset(meaning for meaning, _, stems in rows if _has(word, stems))
+
+
+@cache
+def code_of(slot: str, text: str) -> str:
+    """Return the code of a slot that a code or label of a source may stand for, else ""."""
+    words = words_of(text)
+    rows = (line.partition(": ") for line in _CODES.get(slot, "").strip().splitlines())
+    said = (code for code, _, stems in rows if any(_has(w, stems) for w in words))
+    return next(said, "")
+
+
+def _has(word: str, stems: str) -> bool:
+    every = stems.split()
+    is_start = word.startswith(tuple(stem for stem in every if stem[3:]))
+    return is_start or word in every or f"{word}." in every
 
 
 def words_of(name: str, prefix: str = "") -> list[str]:
@@ -80,6 +126,13 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = [word.lower() for word in words]
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     return [word for word in words if word not in _NOISE]
+
+
+def without_time(name: str) -> str:
+    """Return a name without what says that it is of a day or a time of day."""
+    return re.sub(
+        r"datetime|date|time|datum|zeit|fecha|hora|data|heure|_", "", name.lower()
+    )
 
 
 def meanings_of(name: str, prefix: str = "") -> Words:
@@ -92,7 +145,8 @@ def prefix_of(names: Iterable[str]) -> str:
     split = [re.split(r"[_\W]", name.lower()) for name in names]
     firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = next(iter(firsts.most_common(1)), ("", 0))
-    return word if number >= max(3, 0.6 * len(split)) else ""
+    is_said = number >= max(3, 0.6 * len(split)) and not _meanings(word) & _SAID
+    return word if is_said else ""
 
 
 def all_of(words: Words) -> frozenset[str]:
