@@ -5,8 +5,9 @@ are words themselves, show a code table that means something else.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import TypeAlias
 
 from adapters.folding import fold
@@ -23,21 +24,24 @@ other: other autre andere altro otro outro divers trans intersex
 unknown: unknown unspecif undeterm inconnu indeter unbekan unbestim sconosc desconoc desconhe
 """
 _CLASS = """
-IMP: inpatient hospitalis hospitaliz stationar ricover internac internam
-AMB: outpatient ambulat ambulan consult extern day jour tages giorno dia domicil home partiel
-EMER: emergenc urgenc urgence notfall notaufnahm soccorso
 PRENC: preadmi
+EMER: emergenc urgenc urgence notfall notaufnahm soccorso
 REC: recurr seance
+AMB: outpatient ambulat ambulan consult extern day jour tages giorno dia domicil home partiel
+IMP: inpatient hospitalis hospitaliz stationar ricover internac internam
 """
 _STATUS = """
+cancelled: cancel annul storn anulad deleted supprim voided
 planned: planned scheduled booked prevu planifi geplant previst programm pianific agendad
-in-progress: progress ongoing cours laufend corso curso andamento admitted hospitalized
 finished: finished completed discharge closed termin clotur sorti sortie entlassen beendet
 finished: abgeschlossen conclus dimess chius finaliz cerrad encerrad
-cancelled: cancel annul storn anulad deleted supprim voided
+in-progress: progress ongoing cours laufend corso curso andamento admitted hospitalized
 : patient stay visit sejour encounter appointment aufenthalt
 """
-_STEMS = {"gender": _GENDER, "class": _CLASS, "status": _STATUS}
+LABELS: Mapping[str, str] = MappingProxyType(
+    {"gender": _GENDER, "class": _CLASS, "status": _STATUS}
+)
+"""By slot what words of labels mean, a line for each meaning; of several, the first counts."""
 
 _TURNS = {
     *("no", "not", "non", "sans", "hors", "kein", "nicht", "senza", "sin", "sem", "ex"),
@@ -53,14 +57,28 @@ _LONGEST = 6
 def meanings(word: str, stems: str) -> frozenset[str]:
     """Return the meanings of a word by a table of stems, a line each.
 
-    A stem of four letters or more is the beginning of a word, a shorter one is all of it.
+    A stem of four letters or more is the beginning of a word, a shorter one, or one with a
+    dot, is all of it.
     """
-    rows = (line.partition(": ") for line in stems.strip().splitlines())
     return frozenset(
-        meaning
-        for meaning, _, listed in rows
-        if any(word == s or (len(s) > 3 and word.startswith(s)) for s in listed.split())
+        meaning for meaning, listed in _lines(stems) if _has(word, listed.split())
     )
+
+
+def stem_meanings(stems: str) -> Sequence[str]:
+    """Return the meanings of a table of stems, in its order."""
+    return [meaning for meaning, _ in _lines(stems)]
+
+
+def _lines(stems: str) -> Iterator[tuple[str, str]]:
+    for line in filter(None, stems.splitlines()):
+        meaning, _, listed = line.partition(": ")
+        yield meaning, listed
+
+
+def _has(word: str, stems: Sequence[str]) -> bool:
+    is_start = word.startswith(tuple(stem for stem in stems if len(stem) > 3))
+    return is_start or word in stems or f"{word}." in stems
 
 
 def says(slot: str, label: str) -> frozenset[str]:
@@ -68,7 +86,7 @@ def says(slot: str, label: str) -> frozenset[str]:
 
     What is completed, in a status, need not be the stay: it has no other long word.
     """
-    words, stems = re.findall(r"[a-z]+", fold(label)), _STEMS.get(slot, "")
+    words, stems = re.findall(r"[a-z]+", fold(label)), LABELS.get(slot, "")
     of_words = [(word, meanings(word, stems)) for word in words]
     is_whole = slot != "status" or all(of or len(word) < 4 for word, of in of_words)
     if len(words) > _LONGEST or _TURNS.intersection(words) or not is_whole:

@@ -8,7 +8,8 @@ counted at most.
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -256,6 +257,22 @@ def _unique(
     return frozenset(tuple(name or "" for name in key["column_names"]) for key in keys)
 
 
+MOMENTS = {
+    **dict.fromkeys(("mysql", "mariadb"), "TIMESTAMP({}, {})"),
+    **{"postgresql": "{} + {}", "sqlite": "{} || ' ' || {}"},
+}
+"""By dialect the moment of a day and a time of day."""
+
+DAYS = {
+    **dict.fromkeys(
+        ("mysql", "mariadb"),
+        "MAKEDATE(NULLIF({}, 0), 1) + INTERVAL {} - 1 MONTH + INTERVAL {} - 1 DAY",
+    ),
+    "postgresql": "MAKE_DATE(CAST({} AS INTEGER), CAST({} AS INTEGER), CAST({} AS INTEGER))",
+    "sqlite": "printf('%04d-%02d-%02d', {}, {}, {})",
+}
+"""By dialect the day of a year, a month and a day."""
+
 MOST_CODES = 60
 """A column with more different values holds no codes."""
 
@@ -265,10 +282,89 @@ LONGEST_CODE = 40
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """A code of the source and how many rows have it."""
+    """A code of the source, how many rows have it, and what a table says of it, if any."""
 
     code: str
     rows: int
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What columns hold, as far as counts and a few values say: each is read once.
+
+    Where the database takes too long nothing is known.
+    """
+
+    database: Database
+    _codes: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
+        default_factory=dict
+    )
+
+    def codes(self, table: Table, column: str) -> tuple[CodeCount, ...] | None:
+        """Return the codes of a column, as `code_counts` does."""
+        key = (table.name, column)
+        if key not in self._codes:
+            self._codes[key] = code_counts(self.database, table, column)
+        return self._codes[key]
+
+    def labels(
+        self, table: Table, column: str, other: Table, key: str, label: str
+    ) -> tuple[CodeCount, ...]:
+        """Return the keys of another table that a column holds, with their labels."""
+        own, names = _table(table), _table(other)
+        read = (own.c[column], sa.func.max(names.c[label]), sa.func.count())
+        joined = own.join(names, names.c[key] == own.c[column])
+        select = sa.select(*read).select_from(joined).group_by(own.c[column])
+        rows = self._rows(select.limit(MOST_CODES + 1))
+        counts = [CodeCount(as_text(row[0]), row[2], str(row[1] or "")) for row in rows]
+        return _sorted(counts) if len(counts) <= MOST_CODES else ()
+
+    def is_filled(self, table: Table, column: str = "") -> bool:
+        """Whether a table has rows, or a column a value in one of them."""
+        rows = _table(table)
+        select = sa.select(sa.literal(1)).select_from(rows)
+        if column and table.by_name[column].holds is Holds.TEXT:
+            text = sa.cast(rows.c[column], sa.String(LONGEST_CODE))
+            select = select.where(sa.func.char_length(text) > 0)
+        elif column:
+            select = select.where(rows.c[column].is_not(None))
+        return bool(self._rows(select.limit(1), [1]))
+
+    def variety(self, table: Table, column: str) -> float:
+        """Return how many different values a column has for each that there is, at most 1."""
+        cell: sa.ColumnElement[Any] = sa.column(column)
+        if table.by_name[column].holds is Holds.TEXT:
+            cell = sa.func.nullif(cell, "")
+        figures = (sa.func.count(cell), sa.func.count(cell.distinct()))
+        select = sa.select(*figures).select_from(_table(table))
+        shares = [n / every for every, n in self._rows(select) if every]
+        return next(iter(shares), 1.0)
+
+    def times_outside(
+        self, table: Table, column: str, first: datetime, last: datetime
+    ) -> tuple[str, ...]:
+        """Return up to three times that are not between two."""
+        is_day = table.by_name[column].holds is Holds.DATE
+        type_ = sa.Date() if is_day else sa.DateTime()
+        cell: sa.ColumnElement[Any] = sa.column(column, type_)
+        # As the driver has it: SQLAlchemy makes no date of the zeros in a text of SQLite.
+        far = sa.select(sa.type_coerce(cell, sa.String())).select_from(_table(table))
+        far = far.where(sa.or_(cell < first, cell > last)).distinct().limit(3)
+        return tuple(sorted(str(value) for (value,) in self._rows(far)))
+
+    def _rows(
+        self, select: sa.Executable, unknown: Sequence[Any] = ()
+    ) -> Sequence[Any]:
+        try:
+            return self.database.fetch(select)
+        except (SourceTimedOutError, SourceDataError, ValueError):
+            return unknown
+
+
+def _table(table: Table) -> sa.TableClause:
+    columns: list[sa.ColumnClause[Any]] = [sa.column(name) for name in table.by_name]
+    return sa.table(table.bare, *columns, schema=table.schema)
 
 
 def code_counts(
@@ -302,4 +398,8 @@ def code_counts(
     counts = [count for count in counts if count.code]
     if len(counts) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
         return None
+    return _sorted(counts)
+
+
+def _sorted(counts: Iterable[CodeCount]) -> tuple[CodeCount, ...]:
     return tuple(sorted(counts, key=lambda count: (-count.rows, count.code)))

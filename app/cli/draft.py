@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from adapters.contract import ResourceType
 from adapters.mapping.slots import LINES, Kind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from adapters.sql.catalog import Holds
+from adapters.sql.catalog import CodeCount, Holds
 from app.cli.check import MARK
 from app.cli.evidence import Field, Part
+from app.cli.names import code_of
 from app.cli.tables import Column, Rows
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
@@ -26,9 +27,8 @@ profile: full  # ? full, group-a or group-b
 time_zone: Europe/Paris  # ? the hospital's zone; times without a zone are read in it
 
 constants:
-  # ? the system of the visit numbers (urn:oid:…), and the address agreed with the clients
-  visit_number_system: https://example.org/identifiers/visit
-  functional_unit_extension: https://example.org/fhir/StructureDefinition/functional-unit
+  visit_number_system: https://example.org/identifiers/visit  {m}urn:oid:…
+  functional_unit_extension: https://example.org/fhir/StructureDefinition/functional-unit  {m}agreed
 
 source:
   kind: sql
@@ -39,7 +39,7 @@ def text_of(
     sections: Mapping[ResourceType, Sequence[Part]], variable: str, name: str
 ) -> str:
     """Return the text of the file."""
-    lines = [_HEAD.format(name=_text(name), variable=variable)]
+    lines = [_HEAD.format(name=_text(name), variable=variable, m=MARK)]
     fields = [field for of in sections.values() for p in of for _, field in _all(p)]
     if tables := [line for field in fields for line in _code_table(field)]:
         lines += ["", "codes:", *_indented(tables, 2)]
@@ -129,16 +129,24 @@ def _code_table(field: Field) -> Iterator[str]:
         return
     words = {word.lower(): word for word in field.slot.takes}
     yield f"{field.table}:  {MARK}what does each code of {field.column.name} mean?"
-    is_filled = any(count.code.lower() in words for count in field.codes)
+    is_filled = any(c.code.lower() in words or _guess(field, c) for c in field.codes)
     yield "  table:" if is_filled else "  table: {}"
     for count in field.codes:
-        code, rows = _text(count.code), f"  # {count.rows} rows"
-        if word := words.get(count.code.lower()):
-            yield f"    {code}: {word}{rows if count.rows else ''}"
+        code, rows = _text(count.code), f"{count.rows} rows"
+        about = f"{' '.join(count.label.split())}; {rows}" if count.label else rows
+        word = words.get(count.code.lower())
+        if word or (guess := _guess(field, count)):
+            mark = "  # " if word else f"  {MARK}"
+            yield f"    {code}: {word or guess}{f'{mark}{about}' if count.rows else ''}"
         else:
-            yield f"    {MARK}{code}:{rows}; {', '.join(words.values())}"
+            yield f"    {MARK}{code}:  # {about}; {', '.join(words.values())}"
     if field.rare:
         yield f"    {MARK}{field.rare} more that too few rows have"
+
+
+def _guess(field: Field, count: CodeCount) -> str:
+    """Return the code that the words of a code or of its label stand for, if any."""
+    return code_of(field.slot.name, count.label or count.code)
 
 
 def _offered(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:

@@ -4,17 +4,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from adapters.contract import ResourceType, SourceDataError, SourceTimedOutError
+from adapters.contract import ResourceType
+from adapters.mapping.model import HIDDEN
 from adapters.mapping.slots import LINES, LISTS, REFERS, SLOTS, STATUSES, Kind, Slot
 from adapters.mapping.values import as_text
-from adapters.sql.catalog import CodeCount, Holds, code_counts
+from adapters.sql.catalog import DAYS, MOMENTS, CodeCount, Holds
 from adapters.sql.engine import Database
-from app.cli.names import all_of
-from app.cli.tables import ORGANIZATION, PATIENT, TEXTS, TIMES, Column, Rows, best
+from app.cli.names import all_of, code_of, fit, without_time
+from app.cli.tables import PATIENT, TEXTS, TIMES, Column, Rows, Structure, best
 
 _TYPES = {
     **dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS),
@@ -26,7 +27,7 @@ _TYPES = {
 """What a column may hold to fill a slot of a kind."""
 
 _WORDS = {
-    "visit_number": "~stay number, =stay, =number, =code, =name",
+    "visit_number": "~stay number, =stay, =number, ~stay code, =code, =name",
     "patient_id": "patient",
     "functional_unit": "~unit",
     "organization_id": "~hospital",
@@ -59,13 +60,12 @@ class ItemEvidence(NamedTuple):
     kind: ResourceType | None = None
 
 
+_HOSPITAL = ResourceType.ORGANIZATION
 _NAME = {"family": "family, name", "given": "given, =name", "prefix": "prefix"}
 _ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
 _OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
-_OF_PATIENT = {"value": "identifiers, ~patient number, =number"}
-_OF_HOSPITAL = {
-    "value": "hospital identifiers, identifiers, hospital code, =code",
-}
+_OF_PATIENT = {"value": "identifiers, ~patient number, =number, ~patient code"}
+_OF_HOSPITAL = {"value": "hospital identifiers, identifiers, hospital code, =code"}
 _PHONE, _EMAIL = {"system": ("phone", "")}, {"system": ("email", "")}
 _SYSTEM = {"system": ("https://example.org/identifiers", "the system of these numbers")}
 _PI = {"type": ("PI", "PI, RRI, INS-NIR, …"), **_SYSTEM}
@@ -73,13 +73,14 @@ _VALUE = {"value"}
 _ITEMS = (
     ItemEvidence("names", None, {"family", "given"}, _NAME),
     ItemEvidence("names", "", {"given"}, _NAME),
-    ItemEvidence("addresses", None, {"lines", "city"}, _ADDRESS),
+    ItemEvidence("addresses", None, {"lines", "city", "postal_code"}, _ADDRESS),
     ItemEvidence("addresses", "", {"city"}, _ADDRESS),
     ItemEvidence("telecoms", None, _VALUE, {"value": "phone number, phone"}, _PHONE),
     ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
+    ItemEvidence("telecoms", "", _VALUE, {"value": "phone number, phone"}, _PHONE),
     ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
-    ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, ORGANIZATION),
+    ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, _HOSPITAL),
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
 
@@ -100,6 +101,11 @@ _MOST_PATIENT_CODES = 12
 """In a table of persons a column with more different values may hold names."""
 
 _MOST_CANDIDATES = 6
+
+_DIFFERENT = 0.5
+"""Of stays so many numbers are different: those of one visit may share it."""
+
+_NO_NUMBER = "no column holds another number: this is the key"
 
 _MANY = 100
 """In so many rows a code has more than one value."""
@@ -140,7 +146,7 @@ class Evidence:
     """Fills the slots of sections; `hospital` is the id of the only one, "" for none."""
 
     database: Database
-    dialect: str
+    structure: Structure
     sections: Mapping[ResourceType, Sequence[Rows]]
     hospital: str
 
@@ -153,16 +159,16 @@ class Evidence:
 
     def _fields(self, rows: Rows) -> Sequence[Field]:
         columns, fields = [*rows.columns], dict[str, Field]()
+        is_filled = self.structure.is_filled
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
-            fitting = [
-                column for column in columns if column.holds in _TYPES[slot.kind]
-            ]
+            fitting = [c for c in columns if c.holds in _TYPES[slot.kind]]
             column, note = self._column(rows, slot, fitting)
-            is_led = column is not None and column.refers
-            if slot.name == "organization_id" and self.hospital and not is_led:
-                fields[slot.name] = Field(
-                    slot, None, "the only hospital", self.hospital
-                )
+            is_date = column and column.holds in TIMES and is_filled(column)
+            if slot.name == "birth_date" and not is_date:
+                column, note = self._birth(rows) or (column, note)
+            is_led, id = column is not None and column.refers, self.hospital
+            if slot.name == "organization_id" and id and not is_led:
+                fields[slot.name] = Field(slot, None, "the only hospital", id)
             elif column is not None:
                 fields[slot.name] = self._field(rows, slot, column, note)
                 columns = [each for each in columns if each != column]
@@ -171,14 +177,14 @@ class Evidence:
                 if REFERS.get(slot.name) is rows.kind:
                     keys = {c.holds for c in rows.columns if c.name == rows.id}
                     fitting = [column for column in fitting if column.holds in keys]
-                names = [c.name for c in fitting if c.refers and not c.join]
-                names += [c.name for c in fitting if not c.refers and not c.join]
+                plain = [column for column in fitting if not column.join]
+                plain.sort(key=lambda column: not column.refers)
+                names = [column.name for column in plain[:_MOST_CANDIDATES]]
                 table = _table_name(rows, slot) if slot.takes else ""
-                candidates = names[:_MOST_CANDIDATES]
-                fields[slot.name] = Field(slot, candidates=candidates, table=table)
+                fields[slot.name] = Field(slot, candidates=names, table=table)
         if "status" in fields and fields["status"].column is None:
             fields["status"] = self._derived(**fields)
-        return [*fields.values()]
+        return [replace(f, note=f.note or rows.doubt) for f in fields.values()]
 
     def _column(
         self, rows: Rows, slot: Slot, fitting: Sequence[Column]
@@ -198,20 +204,54 @@ class Evidence:
         # When a row was written is no start.
         others = _ROW_TIMES if slot.name in ("start", "end") else frozenset()
         plain = [c for c in fitting if not (c.is_key or all_of(c.words) & others)]
-        column, note = best(plain, patterns, slot.name)
-        while column is not None and slot.kind is Kind.CODE and self._says_one(column):
-            plain = [each for each in plain if each != column]
-            column, note = best(plain, patterns, slot.name)
+        named = [(self._holds(slot, c), c) for c in plain if fit(c.words, patterns)]
+        most = max((rank for rank, _ in named), default=0)
+        column, note = best(
+            [c for n, c in named if n == most >= 0], patterns, slot.name
+        )
         if column is not None:
-            return column, note or ("by its name" if slot.name in REFERS else "")
+            notes = [note or "by its name" * (slot.name in REFERS)]
+            notes += [] if self.structure.is_filled(column) else ["empty in all rows"]
+            return column, "; ".join(filter(None, notes))
         if slot.name == "visit_number":
-            return best((c for c in rows.columns if c.name == rows.id), "~stay number")
+            return self._key(rows), _NO_NUMBER
         return _by_type(slot, plain)
 
-    def _says_one(self, column: Column) -> bool:
-        """Whether a column has one value in all of many rows."""
-        counts = code_counts(self.database, column.table, column.source.name) or ()
-        return not column.join and len(counts) == 1 and counts[0].rows >= _MANY
+    def _key(self, rows: Rows) -> Column | None:
+        keys = (c for c in rows.columns if c.name == rows.id and c.holds in TEXTS)
+        return next(keys, None)
+
+    def _holds(self, slot: Slot, column: Column) -> int:
+        """Return how well what a column holds fits a slot, less than 0 for not at all."""
+        is_filled, values = self.structure.is_filled(column), self.structure.values
+        if slot.name == "visit_number":
+            shares = values.variety(column.table, column.source.name) >= _DIFFERENT
+            return is_filled if shares else -1
+        if slot.kind is Kind.FLAG and column.holds is not Holds.FLAG:
+            rows = [count.rows for count in self._counts(column)]
+            return (is_filled and (len(rows) != 1 or rows[0] < _FEWEST)) or -1
+        if slot.kind is not Kind.CODE:
+            return is_filled + (slot.name == "functional_unit" and bool(column.join))
+        counts = self._counts(column)
+        said = [(code_of(slot.name, c.label or c.code), c.rows) for c in counts]
+        is_one = [rows >= _MANY for _, rows in said] == [True]
+        if is_one and (not column.join or counts[0].label):
+            return -1
+        # A column that says no more than what is cancelled is no status.
+        if not is_filled or {code for code, _ in said} == {HIDDEN}:
+            return -1
+        known = sum(rows for code, rows in said if code)
+        return 1 + (known > sum(rows for _, rows in said) - known)
+
+    def _counts(self, column: Column) -> Sequence[CodeCount]:
+        """Return the codes of a column; of a vocabulary those keys that are in use."""
+        values, own = self.structure.values, column.labels
+        counts = values.codes(column.table, column.source.name)
+        if counts is None and own and own.refers:
+            name, key = own.source.name, own.refers.column
+            label = column.source.name
+            return values.labels(own.table, name, column.table, key, label)
+        return counts or ()
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
@@ -220,59 +260,73 @@ class Evidence:
         return (refers.table, refers.column) == (sections[0].table, sections[0].id)
 
     def _field(self, rows: Rows, slot: Slot, column: Column, note: str) -> Field:
-        is_time = slot.kind is Kind.TIME
-        question = _TIME_QUESTIONS.get(column.holds, "") if is_time else ""
-        notes = [note, column.note, question]
-        field = Field(slot, column)
+        codes, rare, table = list[CodeCount](), 0, ""
+        notes, absent = [note, column.note], list[str]()
         if slot.takes and not (slot.kind is Kind.FLAG and column.holds is Holds.FLAG):
-            codes, rare = self._codes(rows, column)
+            table, (codes, rare) = _table_name(rows, slot), self._codes(rows, column)
+            if column.labels and any(code.label for code in codes):
+                column = column.labels
             notes += ["one value in all rows"] if len(codes) + rare == 1 else []
-            field = replace(
-                field, table=_table_name(rows, slot), codes=codes, rare=rare
-            )
-        if slot.name == "end":
-            far = self._far_times(column)
-            # A date of zeros is no time that `absent` could name.
-            absent = [text for text in far if not text.startswith("0000")]
-            for zero in (text for text in far if text not in absent):
+        if slot.kind in (Kind.TIME, Kind.DATE) and column.holds in TIMES:
+            values, name = self.structure.values, column.source.name
+            far = values.times_outside(column.table, name, _FIRST, _LAST)
+            zeros = [text for text in far if text.startswith("0000")]
+            # A date of zeros is no end that `absent` could name.
+            is_end = slot.name == "end"
+            absent = [text for text in far if (text in zeros) is not is_end]
+            column = self._with_clock(rows, slot, column)
+            for zero in zeros if is_end else ():
                 none = "0" if self.database.dialect.zero_date else f"'{zero}'"
                 column = replace(column, select=f"NULLIF({column.select}, {none})")
-            field = replace(field, column=column, absent=absent)
-        elif slot.kind in (Kind.TIME, Kind.DATE) and column.holds in TIMES:
-            far = self._far_times(column)
-            field = replace(field, absent=[t for t in far if t.startswith("0000")])
-        return replace(field, note="; ".join(filter(None, dict.fromkeys(notes))))
+        if slot.kind is Kind.TIME:
+            notes.append(_TIME_QUESTIONS.get(column.holds, ""))
+        note = "; ".join(filter(None, dict.fromkeys(notes)))
+        return Field(slot, column, note, "", (), table, codes, rare, absent)
 
-    def _codes(self, rows: Rows, column: Column) -> tuple[Sequence[CodeCount], int]:
+    def _codes(self, rows: Rows, column: Column) -> tuple[list[CodeCount], int]:
         """Return the codes of a column that may be written, and how many others it has."""
-        counts = code_counts(self.database, column.table, column.source.name) or ()
-        if rows.kind is PATIENT and len(counts) > _MOST_PATIENT_CODES:
-            return (), 0
+        counts = self._counts(column)
+        is_table = column.labels and not any(count.label for count in counts)
+        is_of_person = rows.kind is PATIENT and not column.labels
+        if is_of_person and len(counts) > _MOST_PATIENT_CODES:
+            return [], 0
         # The rows of a table of units or types are about nobody.
-        fewest = 1 if column.join and rows.kind is not PATIENT else _FEWEST
+        fewest = 1 if is_table else _FEWEST
         codes = [count for count in counts if count.rows >= fewest]
         return codes, len(counts) - len(codes)
 
-    def _far_times(self, column: Column) -> Sequence[str]:
-        """Return the times of a column that are so far away that they stand for none."""
-        type_ = sa.Date() if column.holds is Holds.DATE else sa.DateTime()
-        cell: sa.ColumnElement[Any] = sa.column(column.source.name, type_)
-        rows = sa.table(column.table.bare, schema=column.table.schema)
-        # As the driver has it: SQLAlchemy makes no date of the zeros in a text of SQLite.
-        far = sa.select(sa.type_coerce(cell, sa.String())).select_from(rows)
-        far = far.where(sa.or_(cell < _FIRST, cell > _LAST)).distinct().limit(3)
-        try:
-            return sorted(str(value) for (value,) in self.database.fetch(far))
-        except (SourceDataError, SourceTimedOutError, ValueError):
-            return ()
+    def _with_clock(self, rows: Rows, slot: Slot, column: Column) -> Column:
+        """Return a day together with the time of day in a column of the same name."""
+        form, of = MOMENTS.get(self._dialect), (column.join, without_time(column.name))
+        clocks = (c for c in rows.columns if c.holds is Holds.CLOCK)
+        clock = next((c for c in clocks if (c.join, without_time(c.name)) == of), None)
+        if not (
+            form and clock and slot.kind is Kind.TIME and column.holds is Holds.DATE
+        ):
+            return column
+        time = "23:59" if slot.name == "end" else "00:00"
+        select = form.format(column.select, f"COALESCE({clock.select}, '{time}')")
+        return column.computed(select, Holds.LOCAL_TIME, f"{column.name}_{clock.name}")
 
-    def _derived(
-        self, status: Field, start: Field, end: Field, **_others: Field
-    ) -> Field:
+    def _birth(self, rows: Rows) -> tuple[Column, str] | None:
+        """Return a day of birth from columns with its year, month and day, if any."""
+        form, numbers = (
+            DAYS.get(self._dialect),
+            [c for c in rows.columns if c.holds in TEXTS],
+        )
+        words = ("birth year", "birth month", "birth day, ~birth")
+        parts = [column for column, _ in (best(numbers, w) for w in words) if column]
+        if not form or len(parts) < len(words):
+            return None
+        select = form.format(*(part.select for part in parts))
+        day = parts[0].computed(select, Holds.DATE, "birth_date")
+        return day, "from year, month and day"
+
+    def _derived(self, status: Field, start: Field, end: Field, **_: Field) -> Field:
         """Return a status that follows from start and end, open where they are."""
         holds = {times.column.holds for times in (start, end) if times.column}
         # Only PostgreSQL compares `:now` with an instant (mappings/README.md).
-        is_comparable = Holds.INSTANT not in holds or self.dialect == "postgresql"
+        is_comparable = Holds.INSTANT not in holds or self._dialect == "postgresql"
         if not (start.column and end.column and is_comparable):
             return status
         begin, finish = start.column.select, end.column.select
@@ -284,49 +338,61 @@ class Evidence:
         note = "no column holds it: derived from start and end"
         return replace(status, column=column, codes=codes, note=note)
 
+    @property
+    def _dialect(self) -> str:
+        return self.structure.catalogue.dialect
+
     def _items(self, rows: Rows) -> Mapping[str, Sequence[Part]]:
         """Return items from the columns of a section, else from a table that refers to it."""
         items = dict[str, Sequence[Part]]()
         for listed in LISTS[rows.kind]:
             slots = {slot.name: slot for slot in (*listed.slots, LINES)}
-            kinds = (None, rows.kind)
-            every = [e for e in _ITEMS if e.name == listed.name and e.kind in kinds]
+            every = [e for e in _ITEMS if e.name == listed.name]
+            every = [e for e in every if e.kind in (None, rows.kind)]
             own = [self._item(e, rows, slots) for e in every if e.about is None]
-            items[listed.name] = [Part(None, fields) for fields in own if fields]
-            for child in rows.children if not items[listed.name] else ():
-                words = all_of(child.words)
-                about = [e for e in every if e.about is not None]
-                fitting = (
-                    e for e in about if not e.about or {*e.about.split()} & words
-                )
-                of_child = (self._item(each, child, slots) for each in fitting)
-                items[listed.name] = [
-                    Part(child, fields) for fields in of_child if fields
-                ]
-                if items[listed.name]:
-                    break
+            of_tables = (
+                [self._item(e, child, slots)]
+                for child in rows.children
+                if "other" not in all_of(child.words)
+                for e in every
+                if e.about == "" or {*(e.about or "").split()} & all_of(child.words)
+            )
+            # Columns that no row fills come after a table.
+            ranked = [each for each in (own, *of_tables) if any(each)]
+            ranked.sort(key=lambda each: not any(map(self._is_used, each)))
+            items[listed.name] = [part for part in next(iter(ranked), ()) if part]
+            key = self._key(rows)
+            if listed.name == "identifiers" and rows.kind is PATIENT and key:
+                fields = [Field(slots[n], None, t, c) for n, (c, t) in _PI.items()]
+                item = Part(None, [*fields, Field(slots["value"], key, _NO_NUMBER)])
+                items[listed.name] = items[listed.name] or [item]
         return items
+
+    def _is_used(self, part: Part | None) -> bool:
+        columns = (
+            [field.column for field in part.fields if field.column] if part else []
+        )
+        return any(map(self.structure.is_filled, columns))
 
     def _item(
         self, evidence: ItemEvidence, rows: Rows, slots: Mapping[str, Slot]
-    ) -> Sequence[Field]:
-        """Return the fields of an item, none where nothing fills what it needs."""
+    ) -> Part | None:
+        """Return an item, None where nothing fills what it needs."""
         columns = [column for column in rows.columns if not column.is_key]
-        fields = {
-            name: Field(slots[name], None, note, constant)
-            for name, (constant, note) in evidence.constants.items()
-        }
+        constants = evidence.constants.items()
+        fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
         for name, words in evidence.words.items():
-            fitting = [
-                c for c in columns if c.holds in _TYPES.get(slots[name].kind, TEXTS)
-            ]
-            column, note = best(fitting, words)
+            types = _TYPES.get(slots[name].kind, TEXTS)
+            fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
+            used = [c for c in fitting if self.structure.is_filled(c)]
+            column, note = best(used or fitting, words)
             if column is not None:
                 columns.remove(column)
                 filled.add(name)
                 fields[name] = self._field(rows, slots[name], column, note)
-        return [*fields.values()] if filled & evidence.needs else []
+        of = rows if evidence.about is not None else None
+        return Part(of, [*fields.values()]) if filled & evidence.needs else None
 
 
 def _table_name(rows: Rows, slot: Slot) -> str:
@@ -345,7 +411,7 @@ def only_hospital(
     database: Database, sections: Mapping[ResourceType, Sequence[Rows]]
 ) -> tuple[str, str]:
     """Return id and name of the hospital where the database has one, else ""."""
-    for rows in sections.get(ORGANIZATION, ()):
+    for rows in sections.get(_HOSPITAL, ()):
         texts = [column for column in rows.columns if column.holds is Holds.TEXT]
         id = next((c for c in rows.columns if c.name == rows.id), None)
         name = best(texts, _WORDS["name"])[0] or id

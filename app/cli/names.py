@@ -7,52 +7,63 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 
-from adapters.labels import meanings
+from adapters.labels import CANCELLED, LABELS, meanings, stem_meanings
+from adapters.mapping.model import HIDDEN
 
 Words = tuple[frozenset[str], ...]
 """What each word of a name means."""
 
-# English, French, German, Italian, Spanish and Portuguese.
+# English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
 stay: estanci internam atendim inpatient hospitali
 patient: patient pat pid malade pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
+hospital: site clinic cliniq
 unit: unit ward depart dept location servic uf pavillon station abteil repart unidad enfermar
-class: class type kind categ art typ tipo genre regime
+unit: careunit
+class: inout class type kind categ art typ tipo genre regime
 status: status state statut etat zustand stato estado situac
 start: start begin began admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
 start: checked hospitaliz von desde
 end: end endtime ended stop disch exit sortie fin entlass ende dimiss uscita alta salida egres
 end: saida bis
+cancelled: cancel annul storn anulad
 planned: plan expect prev sched appoint book onset geplant erwart previst agend
 audit: creat crea cree cria insert added regist erstell angelegt erfasst delet void
 changed: chang updat modif write maj geand geaend ander aender aggiorn actualiz atualiz
 deleted: delet void remov supprim geloscht geloescht elimin borrad apagad
-birth: birth dob born naiss ne geburt geboren nascit nacim nascim
-death: death dead deceas dod died deces deced verstorb gestorb todes fallec defunc falec obito
+year: year annee jahr anno ano
+month: month mois monat mese mes
+day: day jour giorno dia
+birth: birth dateofbirth dob born naiss ne geburt geboren nascit nacim nascim
+death: death dateofdeath dead deceas dod died deces deced verstorb gestorb todes fallec defunc
+death: falec obito
 sex: sex gender sexe geschlecht sesso sexo genero
 family: family surname last lastname lname nachname familienname cognom apellid sobrenom apelid
 given: given first firstname fname forename prenom vorname
-prefix: title civilit prefix anrede titel titolo tratam
+prefix: title civilit prefix salut anrede titel titolo tratam
 name: name nom nome nomb bezeich label libell denomin raison ragione razon razao
 number: number no num nr numer numme ref
 identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul
 code: code codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone tel telef telep mobil cell movil celul
+phone: phone tel telef telep mobil cell landline movil celul
 email: mail email courriel correo
-lines: street address addr line ligne rue adress strass indiriz direcc endere
-city: city town commun ville ort stadt comun citta ciudad municip cidad local
+lines: str street address addr line ligne rue adress strass indiriz direcc endere
+city: city town commun ville ort stadt comun citta ciudad municip cidad localid localit
 postal_code: postal zip postc plz cap cep cp
-country: country pays land paese pais
+country: country pays land. paese pais
 replaced_by: merg replac link surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
-part_of: parent part
+part_of: parent partof part.
 other: other autre guard mother father kin referr provid physic doctor profes employ insur user
-other: reason reaso motif previous nation marital vital billing payment expire caus
+other: room bed lit chambre zimmer bett camera letto habitac cama quarto
+log: log histor archiv
+other: origin reason reaso motif previous nation marital vital billing payment expire caus
 """
 _NOISE = frozenset(
     {
@@ -62,6 +73,40 @@ _NOISE = frozenset(
 )
 """Words that tell what a type or a key tells."""
 
+_SAID = {"birth", "death"}
+"""What a prefix of all columns of a table still says of each."""
+
+_HINTS = {
+    "class": """
+PRENC: preadm voraufn preric
+EMER: e emer emerg urg urgenz er ed notf notau pronto guardia
+AMB: o amb ambu outpat op exte consul tagesk poliklin visita
+IMP: i inpat imp ip hospitaliz ordinari intern observ surgic
+""",
+    "status": """
+cancelled: anulad delet error void abgesagt
+planned: plan sched book pending agendad
+finished: finish discharg complet conclu done sorti clos entlass alta
+in-progress: initiat arriv active open current admitted aktiv
+""",
+    "gender": """
+male: m masc mascu maenn
+female: w femin femme
+other: o autre divers
+unknown: u unk inconn unbek sconos descon ignor indet
+""",
+}
+"""Codes, and words of labels, that mean a FHIR code in a draft: too little for a finding."""
+
+
+@cache
+def code_of(slot: str, text: str) -> str:
+    """Return the code of a slot that a code or label of a source may mean, else ""."""
+    stems = LABELS.get(slot, "") + _HINTS.get(slot, "")
+    meant = all_of(tuple(meanings(word, stems) for word in words_of(text)))
+    first = next((code for code in stem_meanings(stems) if code in meant), "")
+    return HIDDEN if first == CANCELLED else first
+
 
 def words_of(name: str, prefix: str = "") -> list[str]:
     """Return the words of a name, without accents and those that say nothing."""
@@ -70,6 +115,13 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = [word.lower() for word in words]
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     return [word for word in words if word not in _NOISE]
+
+
+def without_time(name: str) -> str:
+    """Return a name without what says that it is of a day or a time of day."""
+    return re.sub(
+        r"datetime|date|time|datum|zeit|fecha|hora|data|heure|_", "", name.lower()
+    )
 
 
 def meanings_of(name: str, prefix: str = "") -> Words:
@@ -82,7 +134,8 @@ def prefix_of(names: Iterable[str]) -> str:
     split = [re.split(r"[_\W]", name.lower()) for name in names]
     firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = next(iter(firsts.most_common(1)), ("", 0))
-    return word if number >= max(3, 0.6 * len(split)) else ""
+    is_said = number >= max(3, 0.6 * len(split)) and not meanings(word, _STEMS) & _SAID
+    return word if is_said else ""
 
 
 def all_of(words: Words) -> frozenset[str]:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from adapters import open_adapter
 from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
-from adapters.sql.catalog import read_catalogue
+from adapters.sql.catalog import Contents, read_catalogue
 from adapters.sql.engine import AddressError, Database
 from app.cli.check import (
     FINDINGS,
@@ -35,7 +35,7 @@ from app.cli.check import (
 from app.cli.draft import text_of
 from app.cli.evidence import Evidence, only_hospital
 from app.cli.fhir import draft_of_server
-from app.cli.tables import RowsReader, Structure
+from app.cli.tables import PATIENT, STAY, RowsReader, Structure, best_tables
 
 MAY_WRITE = (
     "this account may change tables: the service needs one that may only read"
@@ -43,6 +43,7 @@ MAY_WRITE = (
 )
 VARIABLE = "PAS_URL"
 _QUERY_SECONDS = 10.0
+_MOST_SCHEMAS = 30
 
 
 def run(options: SimpleNamespace, next_step: str = "") -> int:
@@ -122,13 +123,12 @@ def _of_database(
     """Return the file of a database, and what is wrong with the account."""
     try:
         with closing(Database(url, _QUERY_SECONDS, 1)) as database:
-            catalogue = read_catalogue(database, options.schema)
-            structure = Structure(catalogue)
+            structure = _structure(database, options.schema)
             named = (options.stay, options.patient, options.organization)
             tables = dict(zip(ResourceType, named, strict=True))
             rows = RowsReader(structure, tables).sections()
             id, name = only_hospital(database, rows)
-            sections = Evidence(database, catalogue.dialect, rows, id).parts()
+            sections = Evidence(database, structure, rows, id).parts()
             text = text_of(sections, variable, name or "My hospital")
             return text, (MAY_WRITE,) if database.may_write() else ()
     except AddressError as error:
@@ -136,6 +136,22 @@ def _of_database(
         raise CannotRunError(message) from error
     except AdapterError as error:
         raise CannotRunError(f"the catalogue cannot be read: {error}") from error
+
+
+def _structure(database: Database, schemas: Sequence[str]) -> Structure:
+    """Return the structure of schemas; without any of the default one.
+
+    Where that is empty it is the only other one with stays, or with stays and patients.
+    """
+    values, catalogue = Contents(database), read_catalogue(database, schemas)
+    if not schemas and not catalogue.tables and len(catalogue.schemas) <= _MOST_SCHEMAS:
+        names = [name for name in catalogue.schemas if name != "information_schema"]
+        others = [Structure(read_catalogue(database, [n]), values) for n in names]
+        for kind in (STAY, PATIENT):
+            others = [each for each in others if best_tables(each, kind, {})]
+            if len(others) == 1:
+                return others[0]
+    return Structure(catalogue, values)
 
 
 def _of_server(options: SimpleNamespace, url: str, variable: str) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from adapters.contract import ResourceType
 from adapters.mapping.problems import did_you_mean
-from adapters.sql.catalog import Catalogue, Holds, Table, TableColumn
+from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn
 from app.cli.check import CannotRunError
 from app.cli.names import Words, all_of, fit, meanings_of, prefix_of, words_of
 
@@ -32,16 +32,28 @@ _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
 _ENOUGH = 4
 """The score of a table whose name means its kind and nothing else."""
 
-_NEUTRAL = frozenset({"patient", "hospital", "start", "end", "audit"})
+_WHOLE = 2
+"""What it adds that the most tables lead to one, and takes away that it leads to another."""
+
+_NEUTRAL = frozenset({"patient", "hospital", "start", "end", "audit", "day"})
 """What the name of a table may mean beside its kind: "encounter_type" holds no stays."""
 
-_CODED = frozenset({"unit", "class", "status", "sex"})
+_CODED = frozenset({"unit", "class", "status", "sex", "city", "country"})
 _CODES = "=code, unit code, =unit, =number"
-_LABELS = "=code, class code, =name, class name"
+_LABELS = "=code, {0} code, =name, {0} name, ~name, ~code"
+_NAMES = "=name, {0} name, ~name"
 """What the names of keys to units, types or states mean, and of the columns that say which."""
+
+_ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
+
+_MOST_KEYS = 2
+"""A table that more columns of a row lead to says what something means."""
 
 _MOST_WORDS = 4
 """How many words at the beginning of a table's name a column may leave out."""
+
+_GONE = {"deleted", "cancelled"}
+"""What the names of marks of rows mean that are not served."""
 
 _TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
 """Databases in which a condition may say IS NOT TRUE."""
@@ -63,7 +75,8 @@ class Reference(NamedTuple):
 class Column:
     """A column that a SELECT can read, after a `join`; `note` is what is open about it.
 
-    `select` is its expression, which the SELECT may have `renamed`.
+    `select` is its expression, which the SELECT may have `renamed`; `labels` is the key of
+    which it says what it means.
     """
 
     table: Table
@@ -74,6 +87,7 @@ class Column:
     renamed: str = ""
     note: str = ""
     join: str = ""
+    labels: "Column | None" = None
 
     @property
     def holds(self) -> Holds:
@@ -96,6 +110,11 @@ class Column:
     def is_unique(self) -> bool:
         """Whether the database itself keeps two rows from the same value."""
         return self.table.is_unique(self.source.name)
+
+    def computed(self, select: str, holds: Holds, name: str) -> "Column":
+        """Return a column of the SELECT that is computed from this one and others."""
+        source = replace(self.source, holds=holds)
+        return replace(self, source=source, select=select, renamed=name.lower())
 
     @property
     def is_key(self) -> bool:
@@ -128,7 +147,7 @@ class Rows:
     """What a SELECT reads: of a section, or of a table that holds items of its lists.
 
     `id` is the column of the section's id, `start` what follows the columns, before joins and
-    the condition `where`; `questions` are what is open.
+    the condition `where`; `questions` are what is open, `doubt` what all columns depend on.
     """
 
     kind: ResourceType
@@ -140,6 +159,7 @@ class Rows:
     start: str
     where: str = ""
     questions: Sequence[str] = ()
+    doubt: str = ""
     children: Sequence["Rows"] = ()
 
 
@@ -148,6 +168,17 @@ class Structure:
     """A catalogue with what its names mean and where its columns lead to."""
 
     catalogue: Catalogue
+    values: Contents
+
+    def is_filled(self, column: Column) -> bool:
+        """Whether a column has a value in a row, as far as there are rows."""
+        is_filled, table = self.values.is_filled, column.table
+        return is_filled(table, column.source.name) or not is_filled(table)
+
+    def is_vocabulary(self, table: Table, of: Table) -> bool:
+        """Whether many columns of another table lead to a table."""
+        leading = [c for c in self.columns[of.name] if c.refers]
+        return sum(c.refers.table == table for c in leading if c.refers) > _MOST_KEYS
 
     @cached_property
     def names(self) -> Mapping[str, Words]:
@@ -181,9 +212,19 @@ class Structure:
         own = {column.name: column for column in self.columns[table.name]}
         yield from ((column, column.refers) for column in own.values() if column.refers)
         for back in (column for of in self.columns.values() for column in of):
-            to = back.refers
-            if to and to.table == table != back.table and back.is_unique:
-                yield own[to.column], Reference(back.table, back.name, to.note)
+            to, note = back.refers, back.refers.note if back.refers else ""
+            if to and to.table == table != back.table:
+                if not back.is_unique:
+                    # Of a table of deaths the rows say that each has one.
+                    words = all_of(self.names[back.table.name])
+                    variety = self.values.variety
+                    if (
+                        not words & _TABLES[PATIENT][1]
+                        or variety(back.table, back.name) < 1
+                    ):
+                        continue
+                    note = f"no key of {back.table.name} keeps one from having two rows"
+                yield own[to.column], Reference(back.table, back.name, note)
 
     def contents(self, table: Table) -> frozenset[str]:
         """Return what the columns of a table mean, also by the tables they lead to."""
@@ -205,34 +246,40 @@ class Structure:
         return frozenset(name for name, number in numbers.items() if number >= least)
 
     @cached_property
-    def _keys(self) -> Mapping[str, Reference]:
+    def _keys(self) -> Mapping[str, list[Reference]]:
         """The keys of tables by the table's name, the end of that, and the key's name."""
         keys = [(table, *key_of(table)) for table in self.catalogue.tables]
-        single = [
-            Reference(table, key) for table, key, question in keys if not question
+        single = [Reference(t, key) for t, key, question in keys if not question]
+        names = [(words_of(key.table.bare), key) for key in single]
+        every = [
+            (_singular(w[n:]), key) for n in range(_MOST_WORDS) for w, key in names
         ]
-        names = [
-            (_singular(words_of(key.table.bare)[skipped:]), key)
-            for skipped in range(_MOST_WORDS)
-            for key in single
-        ]
-        names += [(key.column.lower(), key) for key in single]
-        # The first with a name has it.
-        return {name: key for name, key in reversed(names) if name not in ("", "id")}
+        by_name: dict[str, list[Reference]] = {}
+        for name, key in (*every, *((key.column.lower(), key) for key in single)):
+            by_name.setdefault(name, []).append(key)
+        return {name: of for name, of in by_name.items() if name not in ("", "id")}
 
     def _guess(
         self, table: Table, column: TableColumn, prefix: str
     ) -> Reference | None:
         words = words_of(column.name, prefix)
+        is_number = any(fit(meanings_of(word), "number") for word in words)
         words = [word for word in words if not fit(meanings_of(word), "number")]
         ends = [_singular(words[skipped:]) for skipped in range(len(words))]
-        for name in (*ends[:1], column.name.lower(), *ends[1:]):
-            guess = self._keys.get(name)
-            if guess is None or guess.table == table:
-                continue
-            if guess.table.by_name[guess.column].holds is column.holds:
-                note = f"undeclared: is it {guess.table.name}.{guess.column}?"
-                return guess._replace(note=note)
+        # In French, Italian, Spanish and Portuguese the first word may be the table's.
+        is_key = column.name.lower().endswith("id")
+        rest = all_of(meanings_of(column.name, prefix)[1:]) - _NEUTRAL
+        starts = [_singular(words[:1])] if is_key and not rest else []
+        for name in (*ends[:1], column.name.lower(), *ends[1:], *starts):
+            keys = [key for key in self._keys.get(name, ()) if key.table != table]
+            if is_number and len(keys) < len(self._keys.get(name, ())):
+                # It is a number of the row itself.
+                return None
+            alike = [key for key in keys if key.column.lower() == column.name.lower()]
+            for guess in (*alike, *keys)[:1]:
+                if guess.table.by_name[guess.column].holds is column.holds:
+                    note = f"undeclared: is it {guess.table.name}.{guess.column}?"
+                    return guess._replace(note=note)
         return None
 
 
@@ -255,57 +302,38 @@ def key_of(table: Table) -> tuple[str, str]:
 # The choice of tables
 
 
-def choose(structure: Structure, options: Options) -> Choices:
-    """Return the tables of each section: those of the options, else the best one.
-
-    Raises CannotRunError where the tables of stays are not known.
-    """
-    catalogue, choices = structure.catalogue, Choices()
-    if not catalogue.tables:
-        raise CannotRunError(
-            "the account sees no table in the default schema; name another with --schema:"
-            f" {_listed(catalogue.schemas)}"
-        )
-    for kind, names in options.items():
-        tables = [_named_table(catalogue, name) for name in names]
-        if tables := tables or _best_tables(structure, kind, choices)[:1]:
-            choices[kind] = tables
-    if STAY not in choices:
-        words = structure.names
-        names = sorted(catalogue.by_name, key=lambda name: not fit(words[name], "stay"))
-        raise CannotRunError(
-            "which table holds the stays? Repeat the command with --stay TABLE, as in"
-            f" --stay {names[0]}. The tables are: {_listed(names)}"
-        )
-    return choices
-
-
-def _best_tables(
-    structure: Structure, kind: ResourceType, choices: Choices
-) -> list[Table]:
+def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[Table]:
     """Return the tables that may be of a kind, the best first.
 
-    Their name counts, what their columns mean, and keys of the chosen tables, a declared one
-    more than a guess.
+    Their name counts, what their columns mean, and keys of the tables that are chosen
+    already, a declared one more than a guess.
     """
     (role, wanted), scores = _TABLES[kind], dict[str, float]()
-    chosen = [table for of in choices.values() for table in of]
+    chosen = [table for tables in of.values() for table in tables]
     columns = (column for table in chosen for column in structure.columns[table.name])
     keys = [c.refers for c in columns if c.refers and "other" not in all_of(c.words)]
     for table in structure.catalogue.tables:
         words, contents = structure.names[table.name], structure.contents(table)
         is_about_others = any(w - _NEUTRAL and role not in w for w in words)
-        is_person = kind is ORGANIZATION and contents & {"birth", "given", "family"}
-        if not (is_about_others or is_person or table in chosen):
+        if kind is ORGANIZATION:
+            is_about_others |= bool(contents & {"birth", "given", "family"})
+            is_about_others |= any(structure.is_vocabulary(table, t) for t in chosen)
+        if not (is_about_others or table in chosen):
             led = [2 if key.note else 3 for key in keys if key.table == table]
             own = sum(role in word for word in words) / max(1, len(words))
             score = max(led, default=0) + len(wanted & contents) + _ENOUGH * own
             scores[table.name] = score
     tables = [t for t in structure.catalogue.tables if scores.get(t.name, 0) >= _ENOUGH]
-    # Of two that are alike, the one that the other leads to is the whole.
-    every = ((t, c.refers) for t in tables for c in structure.columns[t.name])
-    led_to = {key.table.name for table, key in every if key and key.table != table}
-    tables.sort(key=lambda t: (-scores[t.name], t.name not in led_to, len(t.name)))
+    # The whole is what most tables lead to; what leads to another one is a part of it.
+    leads = [(n, c.refers) for n, columns in structure.columns.items() for c in columns]
+    leading = {(name, key.table.name) for name, key in leads if key}
+    led_to = Counter(name for _, name in leading)
+    most = max([1, *(led_to[table.name] for table in tables)])
+    for name in [table.name for table in tables]:
+        is_part = any((name, t.name) in leading for t in tables if t.name != name)
+        scores[name] += _WHOLE * (led_to[name] / most - is_part)
+    is_filled = {t.name: structure.values.is_filled(t) for t in tables}
+    tables.sort(key=lambda t: (not is_filled[t.name], -scores[t.name], len(t.name)))
     return tables
 
 
@@ -347,7 +375,28 @@ class RowsReader:
 
     @cached_property
     def _choices(self) -> Choices:
-        return choose(self.structure, self.options)
+        """The tables of each section: those of the options, else the best one.
+
+        Raises CannotRunError where the tables of stays are not known.
+        """
+        catalogue, choices = self.structure.catalogue, Choices()
+        if not catalogue.tables:
+            raise CannotRunError(
+                "the account sees no table in the default schema; name another with"
+                f" --schema: {_listed(catalogue.schemas)}"
+            )
+        for kind, names in self.options.items():
+            tables = [_named_table(catalogue, name) for name in names]
+            if tables := tables or best_tables(self.structure, kind, choices)[:1]:
+                choices[kind] = tables
+        if STAY not in choices:
+            words = self.structure.names
+            names = sorted(catalogue.by_name, key=lambda n: not fit(words[n], "stay"))
+            raise CannotRunError(
+                "which table holds the stays? Repeat the command with --stay TABLE, as in"
+                f" --stay {names[0]}. The tables are: {_listed(names)}"
+            )
+        return choices
 
     @cached_property
     def _own_tables(self) -> Sequence[Table]:
@@ -356,7 +405,12 @@ class RowsReader:
 
     def _rows(self, kind: ResourceType, table: Table) -> Rows:
         """Return the rows of a section, with what keys join to its table."""
-        rows = self._without_deleted(kind, table, *key_of(table))
+        id, note = key_of(table)
+        if note and table.primary_key:
+            # Of several columns the one that says most.
+            values = self.structure.values
+            id = max(table.primary_key, key=lambda name: values.variety(table, name))
+        rows = self._without_deleted(kind, table, id, note)
         stays = (self.structure.columns[stay.name] for stay in self._choices[STAY])
         keys = [column.refers for of in stays for column in of if column.refers]
         led = [key.column for key in keys if key.table == table]
@@ -368,18 +422,35 @@ class RowsReader:
             if other in self._own_tables:
                 continue
             joined = self._joined(own, reference, f"{alias_of(other)}{number}")
-            if kind is not STAY and self._is_person(other, own):
+            is_person, is_address = self._adds(other, own)
+            if kind is not STAY and is_person:
                 columns += joined
                 owners += [other] if own.name == rows.id else []
-            elif own in columns:
-                columns[columns.index(own)] = self._label(own, reference, joined)
+                continue
+            if kind is not STAY and is_address:
+                columns += [c for c in joined if all_of(c.words) & _ADDRESS]
+            if own in columns:
+                columns[columns.index(own)] = self._label(rows, own, reference, joined)
         tables = [column.table for column in columns]
         more = () if kind is STAY else self._choices[kind][1:]
         lost = [f"no key leads to {t.name}: join it" for t in more if t not in tables]
         guess = [f"by keys and names this is {table.name}"]
         questions = [*(() if self.options[kind] else guess), *lost, *rows.questions]
         children = self._children(owners) if kind is PATIENT else ()
-        return replace(rows, columns=columns, questions=questions, children=children)
+        rows = replace(rows, columns=columns, questions=questions, children=children)
+        doubt = (
+            "" if self._is_sure(kind, table, keys) else f"if {table.name} is the table"
+        )
+        return replace(rows, doubt=doubt)
+
+    def _is_sure(
+        self, kind: ResourceType, table: Table, keys: Sequence[Reference]
+    ) -> bool:
+        """Whether no other table may be meant: of others than stays a declared key says it."""
+        if kind is STAY and not self.options[kind]:
+            return len(best_tables(self.structure, kind, {})) == 1
+        is_led = any(key.table == table and not key.note for key in keys)
+        return bool(self.options[kind]) or is_led
 
     def _joined(self, own: Column, reference: Reference, alias: str) -> list[Column]:
         """Return the columns of the row of another table that a key leads to."""
@@ -387,40 +458,52 @@ class RowsReader:
         key = other.by_name[reference.column].written
         join = f"LEFT JOIN {other.written} {alias} ON {alias}.{key} = {own.select}"
         note = reference.note or f"of {other.name}"
-        return [
-            replace(
-                column,
-                select=f"{alias}.{column.source.written}",
-                join=join,
-                note=note,
-                renamed=_renamed(other.bare, column.name),
-            )
-            for column in self.structure.columns[other.name]
-        ]
+        joined = []
+        for column in self.structure.columns[other.name]:
+            select, name = f"{alias}.{column.source.written}", column.name
+            column = replace(column, select=select, renamed=_renamed(other.bare, name))
+            joined.append(replace(column, join=join, note=note))
+        return joined
 
-    def _label(self, own: Column, to: Reference, joined: Iterable[Column]) -> Column:
+    def _label(
+        self, rows: Rows, own: Column, to: Reference, joined: Iterable[Column]
+    ) -> Column:
         """Return what a key says: the code of a unit, the name of a type of stay."""
-        words = own.words
-        if not all_of(words) & _CODED:
-            words = (*words, *self.structure.names[to.table.name])
+        words, names = own.words, self.structure.names[to.table.name]
+        if not all_of(words) & _CODED and all(names):
+            words = (*words, *names)
+        # What such a table says of the stay itself is its class.
+        is_vocabulary = self.structure.is_vocabulary(to.table, rows.table)
+        if is_vocabulary and rows.kind is STAY and all_of(words) <= {"stay"}:
+            words = (*words, frozenset({"class"}))
         if not all_of(words) & _CODED or "other" in all_of(words):
             return own
-        texts = [column for column in joined if column.holds is Holds.TEXT]
-        label, _ = best(texts, _CODES if "unit" in all_of(words) else _LABELS)
+        texts = [
+            c for c in joined if c.holds is Holds.TEXT and c.source.name != to.column
+        ]
+        texts = [c for c in texts if self.structure.is_filled(c)]
+        coded = min(all_of(words) & _CODED)
+        # A town is no line of an address, whatever its key is called.
+        words = tuple(word - (_ADDRESS - {coded}) for word in words)
+        patterns = _NAMES if is_vocabulary else _LABELS
+        label, _ = best(texts, _CODES if coded == "unit" else patterns.format(coded))
         if label is None:
             note = to.note or f"the key of {to.table.name}, which has no codes"
             return replace(own, words=words, refers=None, note=note)
         renamed = _renamed(re.sub(r"(?i)_?id$", "", own.name), label.source.name)
-        return replace(label, words=words, refers=None, renamed=renamed)
+        return replace(label, words=words, refers=None, renamed=renamed, labels=own)
 
-    def _is_person(self, table: Table, own: Column) -> bool:
-        """Whether a table holds more of the same patients, or of the hospital."""
-        words = (*own.words, *self.structure.names[table.name])
-        is_other = all_of(words) & {"other", "hospital", "audit", "changed"}
-        contents = self.structure.contents(table) & _TABLES[PATIENT][1]
+    def _adds(self, table: Table, own: Column) -> tuple[bool, bool]:
+        """Whether a table holds more of the same persons, and whether an address of theirs."""
+        meanings, contents = all_of(own.words), self.structure.contents(table)
+        about = meanings | all_of(self.structure.names[table.name])
+        row = {"other", "audit", "changed"}
+        is_other = about & {*row, "hospital"}
         enough = 1 if own.is_unique else 2
-        named = self._choices.get(PATIENT, ())
-        return table in named or (len(contents) >= enough and not is_other)
+        is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
+        is_address = len(contents & _ADDRESS) > 1 and self.structure.is_filled(own)
+        is_address = is_address and not meanings & {*row, "birth", "death"}
+        return table in self._choices.get(PATIENT, ()) or is_person, is_address
 
     def _children(self, owners: Sequence[Table]) -> list[Rows]:
         """Return the tables whose rows refer to patients by their id."""
@@ -440,18 +523,27 @@ class RowsReader:
         """Return the rows of a table, without those that are marked as deleted."""
         alias, words = alias_of(table), self.structure.names[table.name]
         columns = self.structure.columns[table.name]
-        rows = Rows(
-            kind, table, words, columns, id, note, f"FROM {table.written} {alias}"
-        )
-        marks = [c for c in columns if len(c.words) == 1 and "deleted" in c.words[0]]
-        flags = [column.select for column in marks if column.holds is Holds.FLAG]
-        if not flags or self.structure.catalogue.dialect not in _TRUE_DIALECTS:
-            names = [column.name for column in marks if column.holds not in TIMES]
-            left = [f"{n}: deleted rows? Leave them out by a WHERE" for n in names]
-            return replace(rows, questions=left)
-        where = f"WHERE {' AND '.join(f'{flag} IS NOT TRUE' for flag in flags)}"
-        are = f"rows whose {' or '.join(flags)} is true are left out: are they deleted?"
-        return replace(rows, where=where, questions=[are])
+        start = f"FROM {table.written} {alias}"
+        rows = Rows(kind, table, words, columns, id, note, start)
+        marks = [c for c in columns if len(c.words) == 1 and c.words[0] & _GONE]
+        said = {column.name: self._is_not(column) for column in marks}
+        where = " AND ".join(filter(None, said.values()))
+        names = [c.name for c in marks if not said[c.name] and c.holds not in TIMES]
+        left = [f"{n}: deleted rows? Leave them out by a WHERE" for n in names]
+        are = [f"only rows where {where}: are the others deleted?"] if where else []
+        where = f"WHERE {where}" if where else ""
+        return replace(rows, where=where, questions=[*are, *left])
+
+    def _is_not(self, mark: Column) -> str:
+        """Return the condition that a mark of a row is not set, "" where none is known."""
+        if mark.holds is Holds.FLAG:
+            is_known = self.structure.catalogue.dialect in _TRUE_DIALECTS
+            return f"{mark.select} IS NOT TRUE" if is_known else ""
+        codes = self.structure.values.codes(mark.table, mark.source.name) or ()
+        quote = "'" if mark.holds is Holds.TEXT else ""
+        if mark.holds not in TEXTS or not codes or {c.code for c in codes} - {"0", "1"}:
+            return ""
+        return f"COALESCE({mark.select}, {quote}0{quote}) <> {quote}1{quote}"
 
 
 def alias_of(table: Table) -> str:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from adapters.contract import SourceDataError
 from adapters.sql.catalog import (
     MOST_CODES,
     CodeCount,
+    Contents,
     ForeignKey,
     Holds,
     code_counts,
@@ -133,3 +135,20 @@ def test_codes_that_differ_in_case_are_two(database: Database) -> None:
         CodeCount("m", 2),
         CodeCount("M", 1),
     )
+
+
+def test_what_columns_hold_is_counted(database: Database) -> None:
+    tables, contents = read_catalogue(database).by_name, Contents(database)
+    stays, wards, cases = tables["stays"], tables["wards"], tables["cases"]
+    assert contents.is_filled(stays)
+    assert contents.is_filled(stays, "noted")
+    assert not contents.is_filled(stays, "Select")
+    assert contents.variety(stays, "number") == 1
+    assert contents.variety(stays, "state") == 2 / 3
+    assert contents.variety(stays, "Select") == 1
+    labels = contents.labels(stays, "ward_id", wards, "ward_id", "code")
+    assert labels == (CodeCount("1", 2, "0123"),)
+    first, last = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local
+    (far,) = contents.times_outside(stays, "began", first, last)
+    assert far.startswith("2999-12-31")
+    assert contents.codes(cases, "code") is contents.codes(cases, "code")

@@ -177,10 +177,13 @@ def test_what_the_structure_does_not_say_is_a_question(
     mapping = yaml.safe_load(text)
     assert mapping["encounter"]["fields"] == {
         "id": {"from": "nr"},
+        # Without another number the key is the number, with a mark.
+        "visit_number": {"from": "nr"},
         "start": {"from": "w", "at": "00:00"},
     }
-    assert mapping["encounter"]["search"] == ["_id", "date"]
+    assert mapping["encounter"]["search"] == ["_id", "date", "identifier"]
     assert re.search(r"start: .*# \? by its type", text)
+    assert re.search(r"visit_number: .*# \? no column holds another number", text)
     assert "# ? patient_id: which column? q, z" in text
     assert "# status: {from: …, codes: status_sx}" in text
     assert "# ? no key is declared" in text
@@ -222,15 +225,32 @@ def test_tables_of_another_schema(
     new_url: NewUrl, tmp_path: Path, capsys: Capture
 ) -> None:
     url = new_url("postgresql")
-    engine = sa.create_engine(url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE SCHEMA pas")
-        connection.exec_driver_sql("CREATE TABLE pas.stays (id INTEGER PRIMARY KEY)")
-    engine.dispose()
+    _schema_with_stays(url, "pas")
+    # The only schema with stays chooses itself.
+    _, text = new(url, tmp_path)
+    assert "FROM pas.stays s" in text
+    _schema_with_stays(url, "north")
     assert main(["mapping", "new", "--from", url]) == 2
-    assert "pas" in capsys.readouterr().err
+    assert "north, pas" in capsys.readouterr().err
     _, text = new(url, tmp_path, "--schema", "pas", "--stay", "pas.stays")
     assert "FROM pas.stays s" in text
+    # Of two with stays it is the one that has patients, too.
+    columns = "pid INTEGER, family VARCHAR(9), given VARCHAR(9), birth_date DATE"
+    _run(url, f"CREATE TABLE north.patients (PRIMARY KEY (pid), {columns})")
+    _, text = new(url, tmp_path)
+    assert "FROM north.stays s" in text
+
+
+def _schema_with_stays(url: str, name: str) -> None:
+    _run(url, f"CREATE SCHEMA {name}")
+    _run(url, f"CREATE TABLE {name}.stays (id INTEGER PRIMARY KEY)")
+
+
+def _run(url: str, statement: str) -> None:
+    engine = writing(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
 
 
 def test_it_prints_the_file_or_json(url: str, tmp_path: Path, capsys: Capture) -> None:

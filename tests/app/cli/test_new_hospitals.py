@@ -4,7 +4,7 @@ Two are public schemas (tests/app/cli/hospitals), two the demo hospital and GNU 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from app.cli import main
+from app.cli.names import code_of
 from tests.app.cli import hospitals
 from tests.databases import writing
 from tests.sets import SERVERS
@@ -198,7 +199,7 @@ def test_the_structure_of_a_german_hospital(new_url: NewUrl, tmp_path: Path) -> 
     assert "{from: PAT_NACHNAME}  # ?" in lines["- family"]
     # A row that is left out is a question.
     assert "WHERE f.ADM_GELOESCHT IS NOT TRUE" in text
-    assert "# ? rows whose f.ADM_GELOESCHT is true are left out" in text
+    assert "# ? only rows where f.ADM_GELOESCHT IS NOT TRUE: are the others" in text
 
 
 CARE = """
@@ -288,3 +289,176 @@ def test_a_status_follows_from_instants_where_they_can_be_compared(
     assert ("status" in stays["fields"]) is (kind == "postgresql")
     # A key of any type can be followed.
     assert stays["fields"]["functional_unit"] == {"from": "ward_code"}
+
+
+def filled(url: str, script: str, **rows: Sequence[dict[str, object]]) -> str:
+    """Make tables with rows, and return their URL."""
+    engine = writing(url)
+    with engine.begin() as connection:
+        for statement in script.strip().split(";\n"):
+            connection.execute(sa.text(statement))
+        for table, values in rows.items():
+            columns = [sa.column(name) for name in values[0]]
+            connection.execute(sa.insert(sa.table(table, *columns)), values)
+    engine.dispose()
+    return url
+
+
+VOCABULARY = """
+CREATE TABLE concept (concept_id INTEGER PRIMARY KEY, concept_name VARCHAR(99),
+  concept_code VARCHAR(9));
+CREATE TABLE person (person_id INTEGER PRIMARY KEY, gender_concept_id INTEGER,
+  race_concept_id INTEGER, origin_concept_id INTEGER, year_of_birth INTEGER,
+  month_of_birth INTEGER, day_of_birth INTEGER);
+CREATE TABLE death (person_id INTEGER, death_date DATE);
+CREATE TABLE episode (episode_id INTEGER PRIMARY KEY, person_id INTEGER, episode_number INTEGER,
+  episode_start DATE, episode_end DATE, episode_type VARCHAR(9));
+CREATE TABLE visit_occurrence (visit_occurrence_id INTEGER PRIMARY KEY, person_id INTEGER,
+  visit_concept_id INTEGER, visit_type_concept_id INTEGER, from_concept_id INTEGER,
+  visit_note VARCHAR(9), xtime TIME, visit_start_date DATE, visit_start_time TIME,
+  visit_end_date DATE, visit_end_time TIME)
+"""
+
+
+def test_a_hospital_whose_codes_are_keys_of_a_vocabulary(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    labels = {1: "MALE", 2: "FEMALE", 3: "Outpatient visit", 4: "Emergency room visit"}
+    labels |= {number: f"Finding {number}" for number in range(5, 105)}
+    times = ("06:30:00", None)
+    url = filled(
+        new_url(kind),
+        VOCABULARY,
+        concept=[{"concept_id": n, "concept_name": name} for n, name in labels.items()],
+        person=[
+            {"person_id": n, "gender_concept_id": 1 + n % 2, "race_concept_id": 5}
+            | {"year_of_birth": 1950 + n, "month_of_birth": 7, "day_of_birth": 9}
+            for n in range(1, 20)
+        ],
+        death=[{"person_id": 3, "death_date": "2024-05-06"}],
+        visit_occurrence=[
+            {"visit_occurrence_id": n, "person_id": 1 + n % 19, "visit_note": "x"}
+            | {"visit_concept_id": 3 + n % 2, "visit_type_concept_id": 6}
+            | {"visit_start_date": "2024-01-02", "visit_start_time": "05:00:00"}
+            | {"visit_end_date": "2024-01-03", "visit_end_time": times[n % 2]}
+            for n in range(120)
+        ],
+    )
+    text = written(url, tmp_path)
+    # A table without rows holds no stays, and one that everything leads to is no hospital.
+    assert "FROM visit_occurrence v" in text
+    assert "organization:" not in text
+    # A number is different in most rows; without one it is the key.
+    assert "{from: visit_occurrence_id}  # ? no column holds another number" in text
+    # The labels of the keys that are in use say what they mean, with a mark.
+    assert "3: AMB  # ? Outpatient visit; 60 rows" in text
+    assert "4: EMER  # ? Emergency room visit; 60 rows" in text
+    assert "2: female  # ? FEMALE; 10 rows" in text
+    assert "Finding" not in text
+    (tmp_path / "new.yaml").write_text(text, "utf-8")
+    mapping = load_mapping(tmp_path / "new.yaml", {"PAS_URL": url})
+    source = replace(mapping.source, may_write=True)
+    with closing(open_adapter(replace(mapping, source=source))) as adapter:
+        stays = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 2)
+        patients = SearchQuery(ResourceType.PATIENT, (), Sort(SortKey.ID), 19)
+        first, second = adapter.search(stays).rows
+        (third,) = [p for p in adapter.search(patients).rows if p.id == "3"]
+    assert isinstance(first, EncounterRecord)
+    assert isinstance(second, EncounterRecord)
+    assert isinstance(third, PatientRecord)
+    # A day and a time of day are one moment; a day without one ends at its end.
+    assert (first.class_code, str(first.start)) == ("AMB", "2024-01-02 05:00:00+01:00")
+    assert str(first.end) == "2024-01-03 06:30:00+01:00"
+    assert str(second.end) == "2024-01-03 23:59:00+01:00"
+    assert (third.gender, str(third.birth_date)) == ("female", "1953-07-09")
+    # Where each has one death at most it is joined, and the patient's key is their number.
+    assert str(third.deceased_at) == "2024-05-06 00:00:00+02:00"
+    assert [number.value for number in third.identifiers] == ["3"]
+
+
+MARKS = """
+CREATE TABLE town (town_id INTEGER PRIMARY KEY, name VARCHAR(20), zip VARCHAR(9),
+  country VARCHAR(9));
+CREATE TABLE patients (patient_id INTEGER PRIMARY KEY, chart VARCHAR(9), surname VARCHAR(9),
+  address_town_id INTEGER, date_update DATETIME, modify_time DATETIME);
+CREATE TABLE user_log (log_id INTEGER PRIMARY KEY, patient_id INTEGER, start_date DATETIME,
+  end_date DATETIME, status VARCHAR(9), type VARCHAR(9), unit VARCHAR(9));
+CREATE TABLE sejour (sejour_id INTEGER PRIMARY KEY, patient_id INTEGER, libelle VARCHAR(9),
+  annule VARCHAR(1), encounter_status VARCHAR(9), entree DATETIME, sortie DATETIME);
+"""
+
+
+def test_marks_of_rows_and_columns_that_hold_nothing(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = filled(
+        new_url("sqlite"),
+        MARKS,
+        town=[{"town_id": 1, "name": "X", "zip": "1", "country": "FR"}],
+        patients=[
+            {
+                "patient_id": 1,
+                "address_town_id": 1,
+                "modify_time": "2024-01-01 00:00:00",
+            }
+        ],
+        user_log=[{"log_id": 1}],
+        sejour=[
+            {"sejour_id": n, "patient_id": 1, "libelle": "x", "annule": str(n % 2)}
+            | {"encounter_status": "cancelled"}
+            for n in range(9)
+        ],
+    )
+    text = written(url, tmp_path)
+    file = yaml.safe_load(text)
+    stays, patients = file["encounter"], file["patient"]
+    # No declared key says that these are the patients: all depends on it.
+    assert "    id: {from: patient_id}  # ? if patients is the table" in text
+    # A table of entries of a log holds no stays.
+    assert "FROM sejour s" in stays["rows"]
+    # What is cancelled is not served, whatever type the mark has.
+    assert "WHERE COALESCE(s.annule, '0') <> '1'" in stays["rows"]
+    assert "# ? only rows where COALESCE(s.annule" in text
+    # A column that says no more than that is no status, a text of all rows no number.
+    assert stays["fields"]["status"]["from"] == "derived_status"
+    assert stays["fields"]["visit_number"] == {"from": "sejour_id"}
+    # A column without a value does not win.
+    assert patients["fields"]["last_updated"] == {"from": "modify_time"}
+    # A key to a table of towns is a city, and what else that says of the address.
+    (address,) = patients["fields"]["addresses"]
+    assert {name: field["from"] for name, field in address.items()} == {
+        "city": "address_town_name",
+        "postal_code": "town_zip",
+        "country": "town_country",
+    }
+    # Each system of examples is a question.
+    systems = [line for line in text.splitlines() if "example.org" in line]
+    assert len(systems) == text.count("# ? the system of these numbers") + 2
+    assert all("# ? " in line for line in systems)
+
+
+@pytest.mark.parametrize(
+    ("slot", "text", "code"),
+    [
+        *(("class", text, "IMP") for text in ("Inpatient", "stationär", "RICOVERO")),
+        *(
+            ("class", text, "AMB")
+            for text in ("OP", "Outpatient Hospital", "ambulatoire")
+        ),
+        *(
+            ("class", text, "EMER")
+            for text in ("Urgences", "Notfall", "pronto soccorso")
+        ),
+        *(("gender", text, "female") for text in ("F", "weiblich", "mujer", "Femme")),
+        *(("gender", text, "male") for text in ("m", "männlich", "hombre", "MALE")),
+        *(
+            ("status", text, "finished")
+            for text in ("discharged", "entlassen", "sorti")
+        ),
+        *(("status", text, "hidden") for text in ("cancelled", "annulé", "storniert")),
+        *((slot, "4711", "") for slot in ("class", "gender", "status", "use")),
+        ("class", "complication", ""),
+    ],
+)
+def test_words_of_codes_in_six_languages(slot: str, text: str, code: str) -> None:
+    assert code_of(slot, text) == code

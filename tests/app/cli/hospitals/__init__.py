@@ -6,6 +6,7 @@ it, and `python -m tests.app.cli.hospitals` prints the score of each.
 """
 
 import lzma
+import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -290,13 +291,17 @@ def _origins(rows: str) -> dict[str, str]:
         for at, word in enumerate(words)
         if word in ("FROM", "JOIN")
     }
-    listed = " ".join(words[1 : words.index("FROM")])
+    start = rows.replace("`", "").replace('"', "").partition("\nFROM")[0]
     origins = {}
-    for column in listed.split(", "):
-        expression, _, name = column.partition(" AS ")
-        alias, _, own = expression.partition(".")
-        if expression.startswith("CASE"):
-            origins[name] = "computed"
-        else:
+    for line in start.removeprefix("SELECT ").split(",\n"):
+        column = line.strip()
+        is_plain = re.fullmatch(r"(\w+)\.(\w+)(?: AS (\w+))?", column)
+        if is_plain:
+            alias, own, name = is_plain.groups()
             origins[name or own] = f"{tables[alias]}.{own}"
+        else:
+            zeros = re.match(r"NULLIF\((\w+)\.(\w+), ", column)
+            name = column.rpartition(" AS ")[2]
+            of = zeros and f"{tables[zeros[1]]}.{zeros[2]}"
+            origins[name] = of or "computed"
     return origins
