@@ -16,7 +16,6 @@ SYSTEM = (
     "app/test_audit.py::test_a_closed_stdout_is_an_error",
     "app/test_audit.py::test_a_process_that_stands_still_holds_nobody_up",
     "app/test_audit.py::test_logrotate_may_rename_the_file_at_any_time",
-    "app/test_audit.py::test_long_lines_of_several_processes_stay_whole",
     "app/test_audit.py::test_long_lines_of_several_processes_stay_whole_in_a_pipe",
     "app/test_audit.py::test_of_a_line_that_has_no_room_nothing_stays",
     "app/test_cli.py::test_ctrl_c_stops_a_command_without_a_traceback",

@@ -103,8 +103,8 @@ SRCH-12  search_values:a_bad_value_names_parameter_part_and_allowed_forms
          requests:an_unsupported_modifier_is_400_whatever_prefer_says
 SRCH-14  requests:comma_is_or_and_repetition_is_and
 SRCH-15  requests:comma_is_or_and_repetition_is_and
-SRCH-16  requests:count_is_the_size_of_a_page_alone
-SRCH-17  requests:count_is_the_size_of_a_page_alone
+SRCH-16  requests:a_search_needs_no_parameter
+SRCH-17  requests:a_search_needs_no_parameter
 SRCH-19  search_values:count_of_zero_negative_or_no_number
 SRCH-20  searching:stays_are_sorted_by_the_key_then_by_id
 SRCH-21  searching:stays_are_sorted_by_the_key_then_by_id
@@ -115,13 +115,13 @@ DATE-05  dates:dates_follow_the_truth_table
 DATE-07  requests:comma_is_or_and_repetition_is_and
 DATE-08  requests:comma_is_or_and_repetition_is_and
 DATE-09  dates:dates_follow_the_truth_table
-         dates:a_value_without_offset_is_in_the_deployments_zone
+         dates:values_are_instants_in_the_deployments_zone_or_with_an_offset
 DATE-10  dates:dates_follow_the_truth_table
 DATE-11  search_values:a_bad_value_names_parameter_part_and_allowed_forms
 DATE-12  search_values:a_bad_value_names_parameter_part_and_allowed_forms
-DATE-13  dates:a_value_with_an_offset_compares_instants
+DATE-13  dates:values_are_instants_in_the_deployments_zone_or_with_an_offset
 DATE-14  search_values:an_unescaped_plus_gets_a_hint
-DATE-15  dates:sa_eb_and_ap_are_bad_values
+DATE-15  dates:dates_follow_the_truth_table
 DATE-17  dates:dates_follow_the_truth_table
 TOK-01   search_values:tokens
 TOK-02   search_values:tokens
@@ -156,7 +156,7 @@ PAGE-08  search_sessions:pages_at_their_edges
 OO-01    errors:every_error_is_an_outcome_with_the_code_of_its_status
          errors:nothing_is_created_updated_or_deleted
 OO-02    errors:every_error_is_an_outcome_with_the_code_of_its_status
-         errors:every_issue_code_is_an_stu3_one
+         errors:a_bare_status_has_the_issue_code_of_the_list
 OO-03    errors:every_error_is_an_outcome_with_the_code_of_its_status
 OO-04    errors:every_error_is_an_outcome_with_the_code_of_its_status
          authorization:without_a_token_401_requests_one
