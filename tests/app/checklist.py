@@ -66,10 +66,7 @@ DEPARTURES = (
         "ENC-04",
         18,
         "one system on all six codes unless the mapping names another for REC or UNK",
-        (
-            "rows:all_codes_are_in_act_code_by_default",
-            "rows:rec_and_unk_may_have_another",
-        ),
+        ("rows:codes_have_the_system_of_the_deployment",),
     ),
 )
 
@@ -87,8 +84,7 @@ READ-09  errors:every_error_is_an_outcome_with_the_code_of_its_status
 READ-10  presentation:if_none_match
 READ-11  presentation:if_modified_since_and_if_unmodified_since
 READ-12  presentation:there_is_no_version_id
-READ-13  presentation:head_has_no_body
-         presentation:a_read_returns_the_resource_of_its_address
+READ-13  presentation:a_read_returns_the_resource_of_its_address
 SRCH-01  requests:a_search_needs_no_parameter
 SRCH-02  requests:a_search_needs_no_parameter
 SRCH-03  requests:another_content_type_is_415_and_no_result
@@ -170,7 +166,7 @@ OO-06    errors:every_error_is_an_outcome_with_the_code_of_its_status
 HTTP-01  presentation:responses_are_fhir_json_to_all_who_accept_it
 HTTP-02  presentation:responses_are_fhir_json_to_all_who_accept_it
 HTTP-03  presentation:responses_are_fhir_json_to_all_who_accept_it
-HTTP-04  presentation:the_format_wins_over_accept
+HTTP-04  presentation:responses_are_fhir_json_to_all_who_accept_it
 HTTP-05  requests:presentation_parameters_are_understood_and_filter_nothing
 HTTP-06  errors:nothing_is_created_updated_or_deleted
 HTTP-07  errors:a_body_may_be_64_kib_long
@@ -181,15 +177,15 @@ CAP-01   capability:the_statement_is_that_of_a_read_only_stu3_service
 CAP-02   capability:the_statement_is_that_of_a_read_only_stu3_service
 CAP-03   capability:the_statement_is_that_of_a_read_only_stu3_service
 CAP-04   capability:the_statement_is_that_of_a_read_only_stu3_service
-CAP-05   capability:the_statement_describes_each_parameter
-CAP-06   capability:the_statement_describes_each_parameter
+CAP-05   capability:the_statement_describes_pages_sorts_and_parameters
+CAP-06   capability:the_statement_describes_pages_sorts_and_parameters
 CAP-07   capability:the_statement_is_that_of_a_read_only_stu3_service
 CAP-08   presentation:responses_are_fhir_json_to_all_who_accept_it
 CAP-09   capability:the_statement_is_that_of_a_read_only_stu3_service
 ENC-01   resources:stays_have_one_of_three_states
 ENC-02   resources:a_class_is_one_coding
 ENC-03   resources:a_class_is_one_coding
-         rows:a_deployment_has_one_system
+         rows:codes_have_the_system_of_the_deployment
 ENC-05   resources:visit_numbers_are_official_and_their_systems_oids
 ENC-06   resources:visit_numbers_are_official_and_their_systems_oids
 ENC-07   resources:times_have_seconds_and_an_offset_and_are_in_order
