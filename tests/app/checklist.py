@@ -128,7 +128,7 @@ REF-01   search_values:a_patient_by_id_reference_and_address
 REF-02   search_values:a_patient_by_id_reference_and_address
 REF-03   search_values:another_servers_patient_matches_nothing
 REF-04   requests:an_unknown_parameter_is_400_and_lists_what_is_offered
-REF-05   resources:references_have_no_type
+REF-05   resources:references_have_no_type_and_extensions_one_value
 BUN-01   resources:bundles_have_type_total_and_links
 BUN-02   resources:entries_have_absolute_addresses_that_occur_once
 BUN-03   resources:entries_have_absolute_addresses_that_occur_once
@@ -182,18 +182,18 @@ CAP-06   capability:the_statement_describes_pages_sorts_and_parameters
 CAP-07   capability:the_statement_is_that_of_a_read_only_stu3_service
 CAP-08   presentation:responses_are_fhir_json_to_all_who_accept_it
 CAP-09   capability:the_statement_is_that_of_a_read_only_stu3_service
-ENC-01   resources:stays_have_one_of_three_states
-ENC-02   resources:a_class_is_one_coding
-ENC-03   resources:a_class_is_one_coding
+ENC-01   resources:stays_have_one_of_three_states_and_one_class
+ENC-02   resources:stays_have_one_of_three_states_and_one_class
+ENC-03   resources:stays_have_one_of_three_states_and_one_class
          rows:codes_have_the_system_of_the_deployment
 ENC-05   resources:visit_numbers_are_official_and_their_systems_oids
 ENC-06   resources:visit_numbers_are_official_and_their_systems_oids
 ENC-07   resources:times_have_seconds_and_an_offset_and_are_in_order
-ENC-08   resources:an_open_stay_has_no_end
+ENC-08   resources:times_have_seconds_and_an_offset_and_are_in_order
 ENC-09   resources:nothing_is_null_or_empty_and_nothing_is_of_r4
 ENC-10   resources:nothing_is_null_or_empty_and_nothing_is_of_r4
-ENC-11   resources:extensions_have_an_address_and_one_value
-ENC-12   resources:a_stay_is_the_same_read_and_found
+ENC-11   resources:references_have_no_type_and_extensions_one_value
+ENC-12   resources:every_row_is_found_as_it_is_read_or_reported
 SEC-01   authorization:without_a_token_401_requests_one
 SEC-02   authorization:a_bad_token_is_401
          auth:a_bad_token_is_401_invalid_token
