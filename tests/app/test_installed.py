@@ -75,70 +75,42 @@ def test_it_runs_from_where_it_is_installed(site: Path, encounters: Run) -> None
     assert encounters("--help").returncode == 0
 
 
-def test_schema_has_the_words_of_the_guide(encounters: Run) -> None:
-    told = encounters("schema")
-    assert (told.returncode, told.stderr) == (0, "")
-    file = json.loads(told.stdout)["definitions"]["File"]
-    assert file["properties"]["time_zone"]["description"].startswith("the IANA name")
-
-
-def test_check_and_explain_shipped_mappings(
+def test_shipped_mappings_are_checked_explained_and_tried(
     site: Path, encounters: Run, tmp_path: Path
 ) -> None:
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, EDGES).close()
     files = [
         file
         for file in sorted((site / "mappings").glob("*/*.yaml"))
         if file.parent.name != "profiles" and not file.name.endswith(".test.yaml")
     ]
     assert len(files) >= 4
-    told = encounters("check", "--json", *files)
-    assert told.stderr == ""
+    done = encounters("check", "--json", *files)
     # Identifiers of examples are a warning; none has an error.
-    findings = json.loads(told.stdout)["findings"]
+    findings = json.loads(done.stdout)["findings"]
     assert findings
     assert "error" not in {f["severity"] for f in findings}
-    Tables(f"sqlite:///{tmp_path / 'pas.db'}", EDGES).close()
-    demo = site / "mappings" / "demo" / "demo.yaml"
-    told = encounters("explain", demo, PAS_URL=f"sqlite:///{tmp_path / 'pas.db'}")
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "offered" in told.stdout
-
-
-def test_test_and_preview_a_shipped_mapping(
-    site: Path, encounters: Run, tmp_path: Path
-) -> None:
     group_a = site / "mappings" / "group-a" / "group-a.yaml"
-    told = encounters("test", "--complete", group_a)
-    assert (told.returncode, told.stderr) == (0, "")
-    row = tmp_path / "row.yaml"
-    row.write_text("{id: 1, patient: {ipp: 42}, etat: S}")
-    told = encounters("preview", group_a, "--row", row)
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "Encounter.status = finished" in told.stdout
-
-
-def test_diff_and_report_read_a_source(encounters: Run, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    Tables(url, EDGES).close()
+    (tmp_path / "row.yaml").write_text("{id: 1, patient: {ipp: 42}, etat: S}")
     (tmp_path / "hospital.yaml").write_text(mapping_text(EDGES), "utf-8")
-    told = encounters("diff", *["hospital.yaml"] * 2, "--live", PAS_URL=url)
-    assert (told.returncode, told.stderr) == (0, "")
-    # Its template is part of the package.
-    arguments = ("report", "hospital.yaml", "--live", "--out", "report.html")
-    told = encounters(*arguments, PAS_URL=url)
-    assert (told.returncode, told.stderr) == (0, "")
+    base = "mapping: 1\nextend: fhir-r4/fhir-r4.yaml\nname: Own\n"
+    (tmp_path / "own.yaml").write_text(base, "utf-8")
+    report = ("report", "hospital.yaml", "--live", "--out", "report.html")
+    for arguments, words in (
+        (("explain", site / "mappings" / "demo" / "demo.yaml"), "offered"),
+        (("test", "--complete", group_a), ""),
+        (("preview", group_a, "--row", "row.yaml"), "Encounter.status = finished"),
+        (("schema",), "the IANA name"),
+        (("diff", "hospital.yaml", "hospital.yaml", "--live"), ""),
+        (report, ""),
+        (("check", "own.yaml"), ""),
+        (("new", "--from", "env:PAS_URL", "--out", "pas.yaml"), ""),
+    ):
+        done = encounters(*arguments, PAS_URL=url, FHIR_URL="https://r4.example")
+        assert done.returncode == 0, (arguments, done.stderr)
+        assert words in done.stdout
     assert "<svg" in (tmp_path / "report.html").read_text("utf-8")
-
-
-def test_new_writes_a_draft_with_open_questions(
-    encounters: Run, tmp_path: Path
-) -> None:
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    Tables(url, EDGES).close()
-    told = encounters("new", "--from", "env:PAS_URL", "--out", "pas.yaml", PAS_URL=url)
-    # A word says which column is the status, and the draft marks it.
-    assert told.returncode == 0, told.stderr
-    assert "pas.db" not in told.stdout + told.stderr
     assert "# ?" in (tmp_path / "pas.yaml").read_text("utf-8")
 
 
@@ -155,17 +127,10 @@ def test_settings_and_doctor_look_at_a_deployment(
     }
     environ = provider.environ(tmp_path / "hospital.yaml", **changed)
     environ["PAS_URL"] = f"sqlite:///{tmp_path / 'pas.db'}"
-    told = encounters(under=("settings",), **environ)
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "ENCOUNTERS_SEAL_KEYS" in told.stdout
-    told = encounters("--json", under=("doctor",), **environ)
-    assert (told.returncode, told.stderr) == (1, "")
-    checks = [check["check"] for check in json.loads(told.stdout)["checks"]]
+    done = encounters(under=("settings",), **environ)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ENCOUNTERS_SEAL_KEYS" in done.stdout
+    done = encounters("--json", under=("doctor",), **environ)
+    assert (done.returncode, done.stderr) == (1, "")
+    checks = [check["check"] for check in json.loads(done.stdout)["checks"]]
     assert {"source", "redis", "key set", "disk"} < set(checks)
-
-
-def test_a_base_of_the_package_is_extended(encounters: Run, tmp_path: Path) -> None:
-    text = "mapping: 1\nextend: fhir-r4/fhir-r4.yaml\nname: Own\n"
-    (tmp_path / "own.yaml").write_text(text, "utf-8")
-    told = encounters("check", "own.yaml", FHIR_URL="https://r4.example")
-    assert (told.returncode, told.stderr) == (0, "")

@@ -3,8 +3,6 @@
 import base64
 import json
 import logging
-import socket
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -15,7 +13,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import redis
 import responses
 from cryptography.fernet import Fernet
 from prometheus_client import REGISTRY
@@ -24,7 +21,6 @@ import app.paging as stored_format
 from adapters.contract import Group, Position, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
-from app.errors import UnavailableError
 from app.paging import (
     READ,
     WRITTEN,
@@ -160,38 +156,6 @@ def test_what_is_moved_or_exchanged_leads_nowhere(
             assert answered(second, relation, {one: this, other: that}) == 200
         page = client.hget(f"page:{theirs['id']}", b"page")
         assert answered(first, "self", {b"page": page}) == 410
-
-
-class Recording(redis.Redis):
-    """A client that sends nothing; `command` is what it would have sent last."""
-
-    def eval(self, *args: Any) -> Any:
-        """Record the command and fail."""
-        self.command = b"".join(redis.Connection().pack_command("EVAL", *args))
-        raise redis.ConnectionError
-
-
-def test_a_page_is_stored_with_its_expiry_or_not_at_all(own_redis: RedisServer) -> None:
-    """Decision 11: whatever part of the command arrives."""
-    search = replace(SEARCH, created=int(time.time()))
-    targets = [Start(index, position=Position(Group.KEYED, 1, "1")) for index in (1, 2)]
-    client = Recording()
-    store = PageStore(client, [OLD], idle=60, life=28800)
-    with pytest.raises(UnavailableError):
-        store.save(StoredPage(store.new_id("client-1"), search, Start()), targets)
-    sent = client.command
-    path = own_redis.url.removeprefix("unix://")
-    for cut in (*range(0, len(sent), 20), len(sent) - 1, len(sent)):
-        with socket.socket(socket.AF_UNIX) as broken, own_redis.client() as client:
-            broken.connect(path)
-            broken.sendall(sent[:cut])
-            broken.shutdown(socket.SHUT_WR)
-            while broken.recv(65536):
-                pass
-            keys = list(client.scan_iter("page:*"))
-            assert len(keys) == (cut == len(sent))
-            assert all(0 < client.ttl(key) <= 60 for key in keys)
-            assert all(client.hlen(key) == 3 for key in keys)
 
 
 def test_ids_and_cursors_always_have_the_same_length(served: Served) -> None:
