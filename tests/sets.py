@@ -29,7 +29,6 @@ SYSTEM = (
     "app/test_redis_client.py::test_pages_are_kept_over_tls",
     "app/test_cli.py::test_serve_refuses_a_source_without_a_usable_address",
     "app/test_config.py::test_files_that_the_account_may_not_reach_are_told_by_name",
-    "app/test_installed.py",
     "attacks/test_neighbours.py",
     "attacks/test_raw_sockets.py",
     "bench/test_copying.py",

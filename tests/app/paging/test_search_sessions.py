@@ -3,7 +3,6 @@
 import re
 import string
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -208,15 +207,6 @@ def test_a_stay_that_does_not_change_is_returned_once(hospital: Changing) -> Non
         page = hospital.served.follow(page, "next")
         returned += _numbers(page)
     assert sorted(id for id in returned if id in steady) == sorted(steady)
-
-
-def test_pages_meet_at_rows_that_start_together(served: Served) -> None:
-    """Decision 12."""
-    params = {"patient": "5", "date": "2024-03-14", "_count": "4"}
-    every = list(pages(served, served.search("Encounter", params)))
-    numbers = [int(id) for page in every for id in ids(page)]
-    assert all(before > after for before, after in pairwise(numbers))
-    assert len(numbers) == every[0]["total"] > 12
 
 
 def test_pages_at_their_edges(served: Served) -> None:
