@@ -316,7 +316,11 @@ BAD_TOKENS = {
     "critical extension": _in_header(crit=["exp"], exp=1),
     "critical extension that is known": _in_header(crit=["b64"], b64=True),
     "an extension that is not called critical": _in_header(b64=True),
-    "header is nested too deep": lambda: _part([])[:2] * 3000 + ".e30.AAAA",
+    "header is a list": lambda: _header(["alg", "b64"]),
+    "header is nested too deep": lambda: (
+        base64.urlsafe_b64encode(b"[" * 3000).decode() + ".e30.AAAA"
+    ),
+    "payload is a list": lambda: _payload(b"[]"),
     "payload is not UTF-8": lambda: _payload(b"\xff"),
     "payload is nested too deep": lambda: _payload(b"[" * 3000),
     "another issuer": _claim(iss="https://other.example.org/"),

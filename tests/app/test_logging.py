@@ -13,6 +13,7 @@ from flask import Flask, g
 from app.errors import BadValueError
 from app.logging import (
     RedactingFormatter,
+    logging_config,
 )
 from app.middleware import register_errors
 from app.stages import register_request_log, request_id
@@ -215,3 +216,11 @@ def test_a_whole_process_writes_json_to_stderr():
         "(withheld) <string>:14",
         "(withheld) <string>:18",
     ]
+
+
+def test_the_level_is_for_our_own_lines():
+    config = logging_config("debug")
+    assert (
+        config["loggers"]["app"] == config["loggers"]["adapters"] == {"level": "DEBUG"}
+    )
+    assert config["root"]["level"] == "WARNING"

@@ -89,6 +89,7 @@ def test_a_login_that_another_browser_began_is_refused(
     visitor.begin_login()
     refused = visitor.get(path)
     assert refused.status_code == 403
+    assert TOKEN not in [call.request.url for call in visitor.provider.calls]
     assert ADVICE[403] not in refused.text, "no scope is missing"
     assert not visitor.is_logged_in()
 

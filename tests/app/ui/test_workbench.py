@@ -128,6 +128,8 @@ def test_a_draft_is_checked_and_not_written(page: Page, file: Path) -> None:
     (problem,) = answer["problems"]
     line = before.splitlines().index("time_zone: Europe/Paris") + 1
     assert (problem["line"], problem["severity"]) == (line, "error")
+    schema = page.get("/schema.json").get_json()
+    assert "time_zone" in schema["definitions"]["File"]["properties"]
     # Open questions are listed with their lines.
     text = before.replace("profile: full", "profile: full  # ? or group-a")
     (question,) = page.draft(text)["questions"]
