@@ -142,6 +142,7 @@ def test_changes_and_deletions_are_visible_at_once(hospital: Changing) -> None:
     for name, value in (("_id", "90"), ("identifier", "NEW-1"), ("_count", "1")):
         assert ids(served.search("Encounter", {name: value})) == ["90"]
     assert ids(served.search("Encounter", {"status": "planned"})) == []
+    assert body(served.get("Encounter/3"))["status"] == "finished"
     hospital.put(3, state="P")
     assert ids(served.search("Encounter", {"status": "planned"})) == ["3"]
     assert body(served.get("Encounter/3"))["status"] == "planned"
