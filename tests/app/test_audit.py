@@ -5,11 +5,10 @@ import errno
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -130,7 +129,15 @@ def test_a_search(audited: Audited) -> None:
     ]
     assert sorted(shown(event)) == sorted(f"Encounter/{id}" for id in ids(bundle))
     assert len(shown(event)) > 5
-    assert sorted(patients(event)) == sorted([digest("Patient/1"), digest("Patient/3")])
+    stays: dict[str, list[str]] = {}
+    for stay in (entry["resource"] for entry in bundle["entry"]):
+        if stay["resourceType"] == "Encounter":
+            stays.setdefault(digest(stay["subject"]["reference"]), []).append(
+                stay["id"]
+            )
+    read = read_event(event)
+    assert len(stays) == 2
+    assert {name: ids.split(",") for name, ids in read.patients.items()} == stays
     assert {"reference": {"reference": f"Bundle/{bundle['id']}"}} in event["entity"]
     assert event["source"]["identifier"]["value"].startswith("https://")
 
@@ -157,28 +164,22 @@ def test_the_request_id_and_the_mapping(audited: Audited) -> None:
     assert request["description"] == adapter.fingerprint
 
 
-def test_reads(audited: Audited) -> None:
-    for path in ("Encounter/1", "Patient/12", "Organization/H1"):
-        assert audited.served.get(path).status_code == 200
-    stay, patient, organization = audited.events()
-    assert (shown(stay), patients(stay)) == (["Encounter/1"], [digest("Patient/1")])
-    assert (shown(patient), patients(patient)) == ([], [digest("Patient/12")])
-    assert shown(organization) == ["Organization/H1"]
-    assert asked(patient) == [("_id", digest("Patient/12"))]
-    assert asked(organization) == [("_id", digest("Organization/H1"))]
-    assert {event["action"] for event in audited.events()} == {"R"}
+def test_reads_with_patients_as_digests_or_in_clear(audit: Audit) -> None:
+    paths = ("Encounter/1", "Patient/12", "Organization/H1")
+    for form, named in (("digest", digest), ("clear", str)):
+        audited = audit(AUDIT_PATIENTS=form)
+        for path in paths:
+            assert audited.served.get(path).status_code == 200
+        stay, patient, organization = audited.events()[-3:]
+        assert (shown(stay), patients(stay)) == (["Encounter/1"], [named("Patient/1")])
+        assert (shown(patient), patients(patient)) == ([], [named("Patient/12")])
+        assert shown(organization) == ["Organization/H1"]
+        assert asked(organization) == [("_id", digest("Organization/H1"))]
+        assert {event["action"] for event in audited.events()} == {"R"}
 
 
-def test_patients_in_clear_by_policy(audit: Audit) -> None:
-    audited = audit(AUDIT_PATIENTS="clear")
-    audited.served.get("Encounter/1")
-    audited.served.get("Patient/12")
-    stay, patient = audited.events()
-    assert (patients(stay), patients(patient)) == (["Patient/1"], ["Patient/12"])
-    assert (shown(stay), shown(patient)) == (["Encounter/1"], [])
-
-
-def test_one_digest_for_a_patient_wherever_it_stands(audited: Audited) -> None:
+def test_one_digest_for_a_patient_wherever_it_stands(audit: Audit) -> None:
+    audited = audit()
     base = audited.served.app.extensions["encounters"].settings.base_url
     for value in ("1", "Patient/1", f"{base}/Patient/1"):
         audited.served.search("Encounter", {"patient": value})
@@ -187,6 +188,8 @@ def test_one_digest_for_a_patient_wherever_it_stands(audited: Audited) -> None:
     for event in audited.events():
         assert digest("Patient/1") in [value for _, value in asked(event)]
         assert patients(event) == [digest("Patient/1")]
+    audit(AUDIT_KEY="k" * 32).served.get("Patient/1")
+    assert patients(audited.last()) != [digest("Patient/1")]
 
 
 BAD_TOKEN = {"Authorization": "Bearer Canarivel"}
@@ -204,24 +207,17 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("sent", "headers", "told"),
-    ANSWERS,
-    ids=[f"{row[0]} {row[2][2]}" for row in ANSWERS],
-)
-def test_every_answer_has_one_event(
-    audited: Audited, sent: str, headers: dict[str, str], told: tuple[Any, ...]
-) -> None:
-    raw(audited.served, *sent.split(), headers=headers)
-    (event,) = audited.events()
-    interaction, outcome, described, client = brief(event)
-    assert (interaction, outcome, int(described[:3]), client) == told
-    assert shown(event) == patients(event) == []
+def test_every_answer_has_one_event(audited: Audited) -> None:
+    for number, (sent, headers, told) in enumerate(ANSWERS, 1):
+        raw(audited.served, *sent.split(), headers=headers)
+        assert len(audited.events()) == number
+        event = audited.last()
+        interaction, outcome, described, client = brief(event)
+        assert (interaction, outcome, int(described[:3]), client) == told
+        assert shown(event) == patients(event) == []
     assert "Canarivel" not in audited.file.read_text()
-
-
-def test_plain_http_is_audited_too(audited: Audited) -> None:
-    raw(audited.served, "GET", "Encounter/1", base_url="http://encounters.example.org")
+    plain = "http://encounters.example.org"
+    raw(audited.served, "GET", "Encounter/1", base_url=plain)
     assert brief(audited.last())[2] == "403 Forbidden"
 
 
@@ -234,32 +230,18 @@ def test_a_name_that_is_no_parameter_is_not_written(audited: Audited) -> None:
     ]
 
 
-def test_a_search_without_rows_counts_and_names_nobody(audited: Audited) -> None:
+def test_what_was_not_shown_is_not_named(audited: Audited) -> None:
     audited.served.search("Encounter", {"patient": "1", "_summary": "count"})
     assert shown(audited.last()) == patients(audited.last()) == []
-
-
-def test_a_row_that_cannot_be_shown_was_not_shown(audited: Audited) -> None:
-    bundle = audited.served.search("Encounter", {"_id": "1,37"})
-    assert bundle["total"] == 2
+    audited.served.search("Encounter", {"_id": "1,37"})
     assert shown(audited.last()) == ["Encounter/1"]
 
 
-def test_many_values_have_one_digest_together(audited: Audited) -> None:
-    many = ",".join(map(str, range(5_000)))
-    audited.served.post("Encounter/_search", [("_id", many), ("patient", "1,2")])
-    event = audited.last()
-    assert brief(event)[2] == "412 Precondition Failed"
-    found = asked(event)
-    assert len(found) == 102
-    assert found[0] == ("_id", digest("Encounter/0"))
-    assert found[100][1] == digest("Encounter/" + many.split(",", 100)[100])
-    assert found[101] == ("patient", digest("Patient/1,2"))
-
-
-def test_values_of_all_parameters_count_together(audited: Audited) -> None:
+def test_values_from_the_hundredth_on_have_one_digest_together(
+    audited: Audited,
+) -> None:
     sixty = ",".join(map(str, range(60)))
-    asking = [("patient", sixty), ("identifier", sixty)]
+    asking = [("patient", sixty), ("identifier", sixty), ("_id", "1,2")]
     audited.served.post("Encounter/_search", asking)
     found = asked(audited.last())
     assert found[59:61] == [
@@ -267,26 +249,16 @@ def test_values_of_all_parameters_count_together(audited: Audited) -> None:
         ("identifier", digest("0")),
     ]
     rest = sixty.split(",", 40)[40]
-    assert found[100:] == [("identifier", digest(rest))]
+    assert found[100:] == [
+        ("identifier", digest(rest)),
+        ("_id", digest("Encounter/1,2")),
+    ]
 
 
 def test_texts_that_are_no_unicode_are_audited(audited: Audited) -> None:
     response = raw(audited.served, "GET", "Encounter/%ed%a0%80?x=%ff")
     assert response.status_code == 400
     assert brief(audited.last())[2] == "400 Bad Request"
-
-
-def test_each_patient_has_its_own_stays(audited: Audited) -> None:
-    bundle = audited.served.search("Encounter", {"patient": "1,3", "_count": "100"})
-    stays: dict[str, list[str]] = {}
-    resources = (entry["resource"] for entry in bundle["entry"])
-    for stay in (each for each in resources if each["resourceType"] == "Encounter"):
-        patient = stay["subject"]["reference"].rpartition("/")[2]
-        stays.setdefault(digest(f"Patient/{patient}"), []).append(stay["id"])
-    assert len(stays) == 2
-    event = read_event(audited.last())
-    assert event.returned == "Encounter"
-    assert {name: ids.split(",") for name, ids in event.patients.items()} == stays
 
 
 REQUESTS = [
@@ -333,24 +305,6 @@ def normal(response: AuditedResponse) -> AuditedResponse:
     )
 
 
-@pytest.mark.parametrize("form", ["fhir", "compact"])
-def test_an_event_of_a_read_or_a_small_page_is_small(audit: Audit, form: str) -> None:
-    audited = audit(AUDIT_FORM=form, AUDIT_CHAIN_KEY="c" * 44)
-    audited.served.get("Encounter/1")
-    bundle = audited.served.search("Encounter", {"date": "ge2000", "_count": "10"})
-    assert len(bundle["entry"]) > 5
-    for line in audited.file.read_bytes().splitlines():
-        assert len(line) < (1_500 if form == "fhir" else 900)
-
-
-def test_another_key_makes_other_digests(audit: Audit) -> None:
-    first, second = audit(), audit(AUDIT_KEY="k" * 32)
-    first.served.get("Patient/1")
-    second.served.get("Patient/1")
-    one, other = first.events()
-    assert patients(one) == [digest("Patient/1")] != patients(other)
-
-
 def test_events_go_to_stdout_where_that_is_the_choice(
     audit: Audit, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -361,18 +315,10 @@ def test_events_go_to_stdout_where_that_is_the_choice(
     assert not audited.file.exists()
 
 
-def test_no_audit_unless_it_is_set(audit: Audit) -> None:
-    audited = audit(AUDIT="off")
-    assert audited.served.get("Encounter/1").status_code == 200
-    assert not audited.file.exists()
-
-
 PROXY, CLIENT, CLIENT_6 = "10.1.0.7", "192.0.2.7", "2001:db8::7:1"
 WAYS = [
-    (CLIENT, None, CLIENT),
     # Nobody is believed who is no trusted proxy.
     (CLIENT, "198.51.100.1", CLIENT),
-    (PROXY, CLIENT, CLIENT),
     (PROXY, f"198.51.100.1, {CLIENT}", CLIENT),
     (PROXY, f"{CLIENT}, 10.1.0.8", CLIENT),
     # All of it: only limits count networks.
@@ -380,12 +326,10 @@ WAYS = [
     # Some proxies write the port of their client, too.
     (PROXY, f"198.51.100.1:443, {CLIENT}:50123", CLIENT),
     (PROXY, f"[{CLIENT_6}]:50123, 10.1.0.8:80", CLIENT_6),
-    (PROXY, f"[{CLIENT_6}]", CLIENT_6),
     (PROXY, f"{CLIENT}:port", PROXY),
     (PROXY, "[]:80", PROXY),
     (f"::ffff:{CLIENT}", None, CLIENT),
     (PROXY, None, PROXY),
-    (PROXY, "a name", PROXY),
     # A unix socket has no address, and only the proxy opens it.
     ("", CLIENT, CLIENT),
     ("", None, None),
@@ -398,15 +342,11 @@ def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
         _ask_from(audited.served, peer, told)
     networks = [event["agent"][0].get("network") for event in audited.events()]
     assert networks == [known and {"address": known} for _, _, known in WAYS]
-
-
-def test_the_address_can_be_left_out(audit: Audit) -> None:
     audited = audit(AUDIT_ADDRESSES="false")
     _ask_from(audited.served, CLIENT, None)
     assert audited.last()["agent"] == [
         {"userId": {"value": "client-1"}, "requestor": True}
     ]
-    assert CLIENT not in audited.file.read_text()
 
 
 def _ask_from(served: Served, peer: str, told: str | None) -> None:
@@ -434,19 +374,10 @@ def counted(name: str) -> float:
     return REGISTRY.get_sample_value(f"encounters_audit_{name}_total") or 0.0
 
 
-def test_events_are_counted_and_so_are_those_that_were_not_written(
-    audited: Audited, audit: Audit
-) -> None:
-    events, failures = counted("events"), counted("failures")
-    audited.served.get("Encounter/1")
-    assert (counted("events"), counted("failures")) == (events + 1, failures)
-    audit(AUDIT="/dev/full").served.get("Encounter/1")
-    assert (counted("events"), counted("failures")) == (events + 1, failures + 1)
-
-
 def test_a_full_disk_refuses_every_answer(
     audit: Audit, lines: Callable[[], list[Any]]
 ) -> None:
+    events, failures = counted("events"), counted("failures")
     served = audit(AUDIT="/dev/full").served
     for path in ("Encounter/1", "metadata", "nothing"):
         response = served.get(path)
@@ -454,10 +385,9 @@ def test_a_full_disk_refuses_every_answer(
         assert response.headers["Retry-After"]
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert response.headers["X-Request-Id"]
-        (issue,) = response.get_json(force=True)["issue"]
-        assert issue["code"] == "transient"
-        assert set(response.get_json(force=True)) == {"resourceType", "issue"}
+        assert response.get_json(force=True).keys() == {"resourceType", "issue"}
     assert lines() == [{"failures": n, "refused": True} for n in (1, 2, 3)]
+    assert (counted("events"), counted("failures")) == (events, failures + 3)
 
 
 def test_a_full_disk_is_counted_where_that_is_the_choice(
@@ -465,8 +395,7 @@ def test_a_full_disk_is_counted_where_that_is_the_choice(
 ) -> None:
     served = audit(AUDIT="/dev/full", AUDIT_FAILURE="count").served
     assert served.get("Encounter/1").get_json(force=True)["id"] == "1"
-    assert served.get("Encounter/2").status_code == 200
-    assert lines() == [{"failures": n, "refused": False} for n in (1, 2)]
+    assert lines() == [{"failures": 1, "refused": False}]
 
 
 def test_answers_go_on_when_the_disk_has_room_again(
@@ -477,30 +406,27 @@ def test_answers_go_on_when_the_disk_has_room_again(
     served = audit(AUDIT=str(target)).served
     assert served.get("Encounter/1").status_code == 503
     target.unlink()
+    events = counted("events")
     assert served.get("Encounter/1").status_code == 200
     assert len(target.read_text().splitlines()) == 1
+    assert counted("events") == events + 1
 
 
-WRITERS, LINES = 3, 400
+WRITERS, LINES = "abc", 400
 
-FILE_WRITER = """
+WRITER = """
 import sys
 import time
 from pathlib import Path
 from app import audit
-from app.audit import FileSink
 audit.TURN_SECONDS = 60
-sink, name, lines = FileSink(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])
-for number in range(lines):
+file, name, renamed = sys.argv[1:]
+sink = audit.FileSink(Path(file))
+for number in range(400):
     sink.write(f"{name}:{number}:{name * 20_000}\\n".encode())
-"""
-PAUSE = """
-    while number == 9 and not Path({renamed!r}).exists():
+    while renamed and number == 9 and not Path(renamed).exists():
         time.sleep(0.001)
 """
-STREAM_WRITER = FILE_WRITER.replace(
-    "FileSink(Path(sys.argv[1]))", "StreamSink()"
-).replace("FileSink", "StreamSink")
 
 
 def start(script: str, *arguments: str, **options: object) -> "subprocess.Popen[bytes]":
@@ -508,34 +434,11 @@ def start(script: str, *arguments: str, **options: object) -> "subprocess.Popen[
     return subprocess.Popen(command, cwd=ROOT, **options)  # type: ignore[call-overload, no-any-return]
 
 
-def expected(writers: int = WRITERS) -> set[str]:
-    names = "abcd"[:writers]
-    return {f"{name}:{n}:{name * 20_000}" for name in names for n in range(LINES)}
-
-
-def test_long_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
-    file = tmp_path / "audit"
-    processes = [
-        start(FILE_WRITER, str(file), "abcd"[n], str(LINES)) for n in range(WRITERS)
-    ]
-    assert [process.wait(60) for process in processes] == [0] * WRITERS
-    lines = file.read_text().splitlines()
-    assert len(lines) == WRITERS * LINES
-    assert set(lines) == expected()
-
-
-def test_long_lines_of_several_processes_stay_whole_in_a_pipe() -> None:
-    reading, writing = os.pipe()
-    processes = [
-        start(STREAM_WRITER, "-", "abcd"[n], str(LINES), stdout=writing)
-        for n in range(WRITERS)
-    ]
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        lines = pipe.read().splitlines()
-    assert [process.wait(60) for process in processes] == [0] * WRITERS
-    assert len(lines) == WRITERS * LINES
-    assert set(lines) == expected()
+def are_whole(lines: list[str]) -> bool:
+    """Whether the lines of all writers are there once."""
+    return sorted(lines) == sorted(
+        f"{name}:{n}:{name * 20_000}" for name in WRITERS for n in range(LINES)
+    )
 
 
 def test_lines_of_several_threads_stay_whole(
@@ -548,35 +451,27 @@ def test_lines_of_several_threads_stay_whole(
         for number in range(LINES):
             sink.write(f"{name}:{number}:{name * 20_000}\n".encode())
 
-    threads = [
-        threading.Thread(target=write, args=("abcd"[n],)) for n in range(WRITERS)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert set((tmp_path / "audit").read_text().splitlines()) == expected()
+    with ThreadPoolExecutor(len(WRITERS)) as pool:
+        list(pool.map(write, WRITERS))
+    assert are_whole((tmp_path / "audit").read_text().splitlines())
 
 
 def test_logrotate_may_rename_the_file_at_any_time(tmp_path: Path) -> None:
+    """And the long lines of several processes stay whole."""
     file = tmp_path / "audit"
     # Writers that have ended would make no other file: these wait for the first to go.
-    script = FILE_WRITER + PAUSE.format(renamed=str(tmp_path / "audit.0"))
-    processes = [
-        start(script, str(file), "abcd"[n], str(LINES)) for n in range(WRITERS)
-    ]
+    renamed = str(tmp_path / "audit.0")
+    processes = [start(WRITER, str(file), name, renamed) for name in WRITERS]
     wait_until(file.exists, file)
     for turn in range(3):
         file.rename(tmp_path / f"audit.{turn}")
         wait_until(lambda: file.exists() or all(p.poll() == 0 for p in processes), file)
         if not file.exists():
             break
-    assert [process.wait(60) for process in processes] == [0] * WRITERS
+    assert [process.wait(60) for process in processes] == [0] * len(WRITERS)
     texts = [each.read_text() for each in tmp_path.glob("audit*")]
     assert len(texts) > 1
-    lines = [line for text in texts for line in text.splitlines()]
-    assert len(lines) == WRITERS * LINES
-    assert set(lines) == expected()
+    assert are_whole([line for text in texts for line in text.splitlines()])
 
 
 def test_a_file_that_is_made_anew_is_found_at_the_next_line(tmp_path: Path) -> None:
@@ -595,9 +490,14 @@ def test_a_file_that_is_made_anew_is_found_at_the_next_line(tmp_path: Path) -> N
 
 
 def test_the_file_is_for_its_owner_and_group(tmp_path: Path) -> None:
-    sink = FileSink(tmp_path / "audit")
+    """And a line after one that was cut off is whole."""
+    file = tmp_path / "audit"
+    sink = FileSink(file)
     sink.write(b"one\n")
-    assert (tmp_path / "audit").stat().st_mode & 0o007 == 0
+    assert file.stat().st_mode & 0o007 == 0
+    file.write_bytes(b"one\ntw")
+    sink.write(b"three\n")
+    assert file.read_bytes() == b"one\ntw\nthree\n"
 
 
 LIMITED = """
@@ -626,20 +526,10 @@ def test_of_a_line_that_has_no_room_nothing_stays(tmp_path: Path) -> None:
     assert file.read_bytes() == b"a" * 900 + b"\n" + b"c" * 900 + b"\n"
 
 
-def test_a_line_after_one_that_was_cut_off_is_whole(tmp_path: Path) -> None:
-    file = tmp_path / "audit"
-    file.write_bytes(b"one\ntw")
-    sink = FileSink(file)
-    sink.write(b"three\n")
-    assert file.read_bytes() == b"one\ntw\nthree\n"
-
-
-@pytest.mark.parametrize("target", ["/dev/full", "/nowhere/audit", "/"])
-def test_a_file_that_takes_nothing_is_an_error(target: str) -> None:
-    sink = FileSink(Path(target))
-    for _ in range(2):
+def test_a_file_that_takes_nothing_is_an_error() -> None:
+    for target in ("/dev/full", "/nowhere/audit", "/"):
         with pytest.raises(OSError, match=r"[Nn]o |[Ii]s a directory"):
-            sink.write(b"one\n")
+            FileSink(Path(target)).write(b"one\n")
 
 
 @pytest.fixture
@@ -691,23 +581,3 @@ def test_a_reader_that_stalls_is_an_error_and_later_lines_are_whole() -> None:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"\nb\nc\n"
-
-
-def test_a_closed_stdout_is_an_error() -> None:
-    script = """
-import os
-from app.audit import StreamSink
-os.close(1)
-try:
-    StreamSink().write(b"one\\n")
-except OSError:
-    raise SystemExit(7)
-"""
-    assert start(script).wait(60) == 7
-
-
-def test_a_socket_is_written_to_as_a_pipe_is() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        StreamSink(ours.fileno()).write(b"one\n")
-        assert theirs.recv(100) == b"one\n"

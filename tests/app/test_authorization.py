@@ -1,6 +1,5 @@
 """Decisions 21 and 22: tokens, scopes, clients, and the challenges of 401 and 403."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,28 +33,29 @@ def _claiming(served: Served, **claims: Any) -> Served:
     return _with(served, provider.sign(**claims))
 
 
-@pytest.mark.parametrize("path", [*NEEDS, "Bundle?_id=x"])
-@pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic dXM6aHVzaA=="}])
-def test_without_a_token_401_requests_one(
-    served: Served, path: str, headers: dict[str, str]
-) -> None:
+def test_without_a_token_401_requests_one(served: Served) -> None:
     """Decision 21."""
-    answer = Served(served.app, headers).get(path)
-    refused(answer, 401, "login", "Authorization")
-    # No error attribute: nothing was wrong with the credentials (RFC 6750, 3.1).
-    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="encounters"'
+    for headers in ({}, {"Authorization": "Basic dXM6aHVzaA=="}):
+        for path in (*NEEDS, "Bundle?_id=x"):
+            answer = Served(served.app, headers).get(path)
+            refused(answer, 401, "login", "Authorization")
+            # No error attribute: the credentials were not wrong (RFC 6750, 3.1).
+            assert answer.headers["WWW-Authenticate"] == 'Bearer realm="encounters"'
+    token = provider.sign()
+    anonymous = Served(served.app)
+    for answer in (
+        anonymous.get(f"Encounter/1?access_token={token}"),
+        anonymous.post("Encounter/_search", {"access_token": token}),
+    ):
+        refused(answer, 401, "login", "Authorization")
 
 
-@pytest.mark.parametrize(
-    ("claims", "code"), [({"iss": None}, "unknown"), ({"exp": 1}, "expired")], ids=str
-)
-def test_a_bad_token_is_401(
-    served: Served, claims: Mapping[str, Any], code: str
-) -> None:
+def test_a_bad_token_is_401(served: Served) -> None:
     """Decision 21; which tokens are bad: test_auth.py."""
-    answer = _claiming(served, **claims).get("Encounter/1")
-    refused(answer, 401, code, "Authorization")
-    assert 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
+    for claims, code in (({"iss": None}, "unknown"), ({"exp": 1}, "expired")):
+        answer = _claiming(served, **claims).get("Encounter/1")
+        refused(answer, 401, code, "Authorization")
+        assert 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
 
 
 def test_a_missing_scope_is_named(served: Served) -> None:
@@ -68,16 +68,13 @@ def test_a_missing_scope_is_named(served: Served) -> None:
     assert 'scope="ENCOUNTER_READ"' in challenge
 
 
-@pytest.mark.parametrize(
-    "error", [requests.ConnectionError("away"), requests.Timeout("slow")], ids=str
-)
 def test_a_provider_that_does_not_answer_is_503(
-    redis_server: RedisServer, tmp_path: Path, error: Exception
+    redis_server: RedisServer, tmp_path: Path
 ) -> None:
     """Decision 21."""
     served = serve(EDGES, tmp_path, redis_server.url)
     with responses.RequestsMock() as mock:
-        mock.get(provider.KEY_SET_URL, body=error)
+        mock.get(provider.KEY_SET_URL, body=requests.Timeout("slow"))
         answer = served.get("Encounter/1")
     refused(answer, 503, "transient")
     assert int(answer.headers["Retry-After"]) > 0
@@ -111,23 +108,19 @@ def test_an_opaque_token_is_introspected(introspecting: Served, active: bool) ->
             assert relations(introspecting.follow(first, "next"))
         else:
             refused(answer, 401, "unknown", "Authorization")
-        assert mock.calls[0].request.headers["Authorization"].startswith("Basic ")
-
-
-def test_a_provider_that_cannot_introspect_is_503(introspecting: Served) -> None:
-    """Decision 22."""
     with responses.RequestsMock() as mock:
         mock.post(provider.INTROSPECTION_URL, status=500)
-        refused(introspecting.get("Encounter/1"), 503, "transient")
+        other = _with(introspecting, "another-token")
+        refused(other.get("Encounter/1"), 503, "transient")
 
 
-@pytest.mark.parametrize("path", NEEDS)
-def test_each_interaction_requires_its_own_scope(served: Served, path: str) -> None:
+def test_each_interaction_requires_its_own_scope(served: Served) -> None:
     """Decision 22: PATIENT_GAM_SEARCH stands for all five."""
-    for scope in {*NEEDS.values(), "PATIENT_GAM_SEARC", "patient_gam_search", ""}:
-        answer = served.as_client("c", scope).get(path)
-        assert answer.status_code == (200 if NEEDS[path] == scope else 403)
-    assert served.as_client("c", "PATIENT_GAM_SEARCH").get(path).status_code == 200
+    for path, needed in NEEDS.items():
+        for scope in {*NEEDS.values(), "PATIENT_GAM_SEARC", "patient_gam_search", ""}:
+            answer = served.as_client("c", scope).get(path)
+            assert answer.status_code == (200 if needed == scope else 403)
+        assert served.as_client("c", "PATIENT_GAM_SEARCH").get(path).status_code == 200
 
 
 def test_what_a_scope_stands_for_is_a_setting(mapped: Mapped) -> None:
@@ -141,37 +134,20 @@ def test_what_a_scope_stands_for_is_a_setting(mapped: Mapped) -> None:
         assert served.as_client("c", scope).get(path).status_code == status
 
 
-@pytest.mark.parametrize(
-    ("claims", "same"),
-    [
-        ({"client_id": "one", "azp": "x", "sub": "y", "jti": "2"}, True),
-        ({"client_id": None, "azp": "one", "sub": "y"}, True),
-        ({"client_id": None, "sub": "one"}, True),
-        ({"client_id": "two", "azp": "one", "sub": "one"}, False),
-        ({"client_id": None, "azp": "two", "sub": "one"}, False),
-    ],
-    ids=str,
-)
-def test_a_renewed_token_is_the_same_client(
-    served: Served, claims: Mapping[str, Any], same: bool
-) -> None:
+def test_a_renewed_token_is_the_same_client(served: Served) -> None:
     """Decision 22."""
     one = _claiming(served, client_id="one", jti="1")
     first = one.search("Encounter", {"_count": "2"})
-    for relation in ("self", "next"):
-        answer = _claiming(served, **claims).get(link(first, relation))
-        assert answer.status_code == (200 if same else 404)
-
-
-def test_a_token_in_the_address_or_a_form_is_none(served: Served) -> None:
-    """Decision 22."""
-    token = provider.sign()
-    anonymous = Served(served.app)
-    for answer in (
-        anonymous.get(f"Encounter/1?access_token={token}"),
-        anonymous.post("Encounter/_search", {"access_token": token}),
+    for claims, status in (
+        ({"client_id": "one", "azp": "x", "sub": "y", "jti": "2"}, 200),
+        ({"client_id": None, "azp": "one", "sub": "y"}, 200),
+        ({"client_id": None, "sub": "one"}, 200),
+        ({"client_id": "two", "azp": "one", "sub": "one"}, 404),
+        ({"client_id": None, "azp": "two", "sub": "one"}, 404),
     ):
-        refused(answer, 401, "login", "Authorization")
+        for relation in ("self", "next"):
+            answer = _claiming(served, **claims).get(link(first, relation))
+            assert answer.status_code == status
 
 
 def test_metadata_is_open_and_shows_no_patient(served: Served, mapped: Mapped) -> None:
@@ -186,13 +162,12 @@ def test_metadata_is_open_and_shows_no_patient(served: Served, mapped: Mapped) -
     assert ids(closed.search("Encounter", {"_id": "1"})) == ["1"]
 
 
-@pytest.mark.parametrize("id", ["1", "51", "50", "37", "987654"])
-def test_a_client_that_may_not_read_learns_nothing(served: Served, id: str) -> None:
+def test_a_client_that_may_not_read_learns_nothing(served: Served) -> None:
     """Decision 22."""
     reader = served.as_client("c", "PATIENT_READ")
-    answer = reader.get(f"Encounter/{id}")
-    assert answer.status_code == 403
-    assert answer.get_data() == reader.get("Encounter/1").get_data()
+    answers = [reader.get(f"Encounter/{id}") for id in (1, 51, 50, 37, 987654)]
+    assert {answer.status_code for answer in answers} == {403}
+    assert len({answer.get_data() for answer in answers}) == 1
 
 
 def test_scopes_are_checked_before_a_page_is_looked_up(served: Served) -> None:

@@ -68,17 +68,10 @@ def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> 
     assert any("time_zon" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("pas", "expected"), [({}, "PAS_URL"), ({"PAS_URL": "nosuch://x/y"}, "nosuch")]
-)
-def test_serve_refuses_a_source_without_a_usable_address(
-    pas: dict[str, str], expected: str
-) -> None:
-    (line,) = refused(**provider.environ(MAPPING, BASE_URL=LOOPBACK), **pas)
-    assert expected in line
-
-
-def test_serve_refuses_a_class_that_is_not_installed(tmp_path: Path) -> None:
+def test_serve_refuses_a_source_without_a_usable_address(tmp_path: Path) -> None:
+    for pas, expected in (({}, "PAS_URL"), ({"PAS_URL": "nosuch://x/y"}, "nosuch")):
+        (line,) = refused(**provider.environ(MAPPING, BASE_URL=LOOPBACK), **pas)
+        assert expected in line
     mapping = tmp_path / "own.yaml"
     mapping.write_text(
         "mapping: 1\nname: Own\nprofile: full\ntime_zone: Europe/Paris\n"
@@ -159,44 +152,39 @@ def test_serve_becomes_the_service(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "",
-        "no-such-command",
-        "demo --port 0",
-        "demo --port 65534",
-        "demo --port http",
-        "demo --stays 999",
-        "demo --stays 1e3",
-        "demo --mapping no-such-file",
-        "demo --mapping setup.cfg --stays 1000",
-        "demo --mapping setup.cfg --group a",
-        "doctor --seconds 0",
-        "doctor --seconds 601",
-        "doctor --seconds x",
-        "token --scope ''",
-        "token --client ' '",
-        "mapping",
-        "mapping check",
-        "mapping preview a.yaml",
-        "mapping preview a.yaml --live --row row.yaml",
-        "mapping preview a.yaml --live --of stay",
-        "mapping new",
-        "mapping new --from sqlite:// pas.yaml",
-        "mapping diff a.yaml --live",
-        "mapping diff a.yaml b.yaml",
-        "mapping report a.yaml --live",
-        "mapping report a.yaml --out a.html",
-    ],
-)
+INVALID = """
+no-such-command
+demo --port 0
+demo --port 65534
+demo --stays 999
+demo --mapping no-such-file
+demo --mapping setup.cfg --stays 1000
+demo --mapping setup.cfg --group a
+doctor --seconds 0
+doctor --seconds 601
+token --scope ''
+token --client ' '
+mapping check
+mapping preview a.yaml
+mapping preview a.yaml --live --row row.yaml
+mapping preview a.yaml --live --of stay
+mapping new
+mapping new --from sqlite:// pas.yaml
+mapping diff a.yaml --live
+mapping diff a.yaml b.yaml
+mapping report a.yaml --live
+mapping report a.yaml --out a.html
+"""
+
+
 def test_an_invalid_command_is_refused_with_its_usage(
-    arguments: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit) as refused:
-        main(shlex.split(arguments))
-    assert refused.value.code == 2
-    assert "Usage: encounters" in capsys.readouterr().err
+    for arguments in INVALID.splitlines():
+        with pytest.raises(SystemExit) as refused:
+            main(shlex.split(arguments))
+        assert refused.value.code == 2, arguments
+        assert "Usage: encounters" in capsys.readouterr().err
 
 
 def commands(command: click.Command, path: str = "") -> Iterator[str]:
@@ -207,25 +195,20 @@ def commands(command: click.Command, path: str = "") -> Iterator[str]:
             yield from commands(child, f"{path} {name}".strip())
 
 
-def test_the_commands_are_these() -> None:
-    assert set(commands(cli)) == {
-        "",
-        *("serve", "settings", "doctor", "openapi", "demo", "token", "mapping"),
-        *("kit", "workbench"),
+def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
+    every = set(commands(cli))
+    assert every == {
+        *("", "serve", "settings", "doctor", "openapi", "demo", "token", "kit"),
+        *("workbench", "audit", "audit who", "audit verify", "mapping"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
         *("mapping schema", "mapping new", "mapping grants"),
         *("mapping diff", "mapping report"),
-        *("audit", "audit who", "audit verify"),
     }
-
-
-@pytest.mark.parametrize("command", list(commands(cli)))
-@pytest.mark.parametrize("option", ["--help", "-h"])
-def test_each_command_has_a_help(
-    command: str, option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*command.split(), option]) == 0
-    assert f"Usage: encounters {command}".strip() in capsys.readouterr().out
+    for command in every:
+        for option in ("--help", "-h"):
+            assert main([*command.split(), option]) == 0
+            usage = f"Usage: encounters {command}".strip()
+            assert usage in capsys.readouterr().out
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,33 +221,23 @@ def test_defaults_are_those_of_the_demo() -> None:
     assert DEFAULT_DIRECTORY == DEFAULT_ROOT
 
 
-@pytest.mark.parametrize(
-    ("group", "place", "start"),
-    [("", "", "make run"), ("b", "group-b", "make run GROUP=b")],
-)
 def test_a_token_needs_its_demo(
-    group: str,
-    place: str,
-    start: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if group:
-        DemoDirectory(tmp_path).remember_issuer("http://127.0.0.1:1")
-    assert main(["token", "--directory", str(tmp_path), "--group", group]) == 2
-    text = capsys.readouterr().err
-    assert str(tmp_path / place) in text
-    assert f"'{start}'" in text
-
-
-@pytest.mark.parametrize("command", ["demo", "token"])
-def test_an_unknown_group_is_one_sentence(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "--directory", str(tmp_path), "--group", "c"]) == 2
-    text = capsys.readouterr().err
-    assert "'c'" in text
-    assert text.count("\n") == 1
+    directory = ["--directory", str(tmp_path)]
+    for group, place, start in (
+        ("", "", "make run"),
+        ("b", "group-b", "make run GROUP=b"),
+    ):
+        assert main(["token", *directory, "--group", group]) == 2
+        text = capsys.readouterr().err
+        assert str(tmp_path / place) in text
+        assert f"'{start}'" in text
+    for command in ("demo", "token"):
+        assert main([command, *directory, "--group", "c"]) == 2
+        text = capsys.readouterr().err
+        assert "'c'" in text
+        assert text.count("\n") == 1
 
 
 def test_a_token_is_printed_alone(

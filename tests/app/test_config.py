@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import sys
-from dataclasses import fields
 from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
@@ -21,10 +20,8 @@ from app.cli import main
 from app.config import (
     SETTINGS,
     AuditFailure,
-    AuditForm,
     AuditPatients,
     LogLevel,
-    PlainHttp,
     Settings,
     SettingsError,
     read_settings,
@@ -55,41 +52,10 @@ def faulty(variables: dict[str, str]) -> list[str]:
     return [fault.split()[0].removeprefix("ENCOUNTERS_") for fault in faults(variables)]
 
 
-def test_every_secret_and_nothing_else_is_left_out_of_repr():
-    hidden = {f.name for f in fields(Settings) if not f.repr}
-    assert hidden == {s.field for s in SETTINGS if s.secret}
-
-
 def test_every_setting_is_used():
     code = "\n".join(file.read_text("utf-8") for file in (ROOT / "app").rglob("*.py"))
     unused = [s.field for s in SETTINGS if not re.search(rf"\.{s.field}\b", code)]
     assert unused == []
-
-
-def test_defaults(mapping):
-    read = Settings.from_environ(environ(mapping))
-    assert read.scopes == {
-        "PATIENT_GAM_SEARCH": {
-            "ORGANIZATION_READ",
-            "PATIENT_READ",
-            "PATIENT_SEARCH",
-            "ENCOUNTER_READ",
-            "ENCOUNTER_SEARCH",
-        }
-    }
-    assert read.mapping == mapping
-    assert (read.leeway_seconds, read.identity_timeout_seconds) == (30, 2.0)
-    assert (read.page_idle_minutes, read.page_life_minutes) == (30, 480)
-    limits = (read.client_requests_per_minute, read.address_requests_per_minute)
-    assert limits == (60000, 6000)
-    assert (read.max_body_bytes, read.open_metadata) == (65536, True)
-    assert (read.plain_http, read.log_level) == (PlainHttp.REFUSE, LogLevel.INFO)
-    assert (read.trusted_proxies, read.introspection_url) == ((), None)
-    assert (read.audit, read.audit_key) == ("off", None)
-    assert (read.audit_form, read.audit_chain_key) == (AuditForm.FHIR, None)
-    assert read.audit_patients is AuditPatients.DIGEST
-    assert read.audit_failure is AuditFailure.REFUSE
-    assert (read.audit_addresses, read.tracing) == (True, False)
 
 
 def test_every_fault_is_reported_at_once(mapping):
@@ -99,14 +65,15 @@ def test_every_fault_is_reported_at_once(mapping):
     assert all(f.endswith(".") and "\n" not in f for f in faults(variables))
 
 
-@pytest.mark.parametrize("name", sorted(s.name for s in SETTINGS if s.required))
-@pytest.mark.parametrize("text", [None, "", "  "])
-def test_a_required_setting_that_is_absent_or_empty_is_missing(mapping, name, text):
-    (fault,) = faults(environ(mapping, **{name.removeprefix("ENCOUNTERS_"): text}))
-    assert fault.startswith(f"{name} is missing: ")
+def test_a_required_setting_that_is_absent_or_empty_is_missing(mapping):
+    for name in (s.name for s in SETTINGS if s.required):
+        for text in (None, "", "  "):
+            changed = {name.removeprefix("ENCOUNTERS_"): text}
+            (fault,) = faults(environ(mapping, **changed))
+            assert fault.startswith(f"{name} is missing: ")
 
 
-INTROSPECTED = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
+ACCOUNT = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
 """An account at the introspection endpoint, whose address the metadata has to name."""
 
 EXPLORER = {
@@ -121,62 +88,49 @@ BAD = [
     ("BASE_URL", "https://encounters.example.org/fhir/v3/"),
     ("BASE_URL", "https://encounters.example.org/fhir"),
     ("BASE_URL", "https://encounters.example.org/fhir/v3?"),
-    ("BASE_URL", "https://encounters.example.org?/fhir/v3"),
     ("BASE_URL", "https://encounters.example.org/#/fhir/v3"),
     ("BASE_URL", "https://user:secret@encounters.example.org/fhir/v3"),
     ("BASE_URL", "https://encounters.example.org:99999/fhir/v3"),
-    ("BASE_URL", "encounters.example.org/fhir/v3"),
     ("BASE_URL", "https:///fhir/v3"),
-    ("BASE_URL", "ftp://encounters.example.org/fhir/v3"),
     ("BASE_URL", "https://encounters example.org/fhir/v3"),
     ("ISSUER", "two words"),
     ("AUDIENCE", "two words"),
     ("KEY_SET_URL", "ftp://auth.example.org/keys"),
     ("KEY_SET_URL", "https://user:secret@auth.example.org/keys"),
-    ("KEY_SET_URL", "/keys"),
     ("KEY_SET_SECONDS", "9"),
     ("KEY_SET_RETRY_SECONDS", "0"),
     ("IDENTITY_TIMEOUT_SECONDS", "nan"),
     ("LEEWAY_SECONDS", "30s"),
-    ("SCOPES", "A"),
     ("SCOPES", "A="),
     ("SCOPES", "=B"),
     ("SCOPES", ";"),
     ("SCOPES", "A=B; A=C"),
-    ("SCOPES", "A B=C"),
     ("SCOPES", 'A=B"'),
     ("OPEN_METADATA", "yes"),
     ("MAPPING", "/nowhere/mapping.yaml"),
     ("REDIS_URL", "localhost:6379"),
-    ("REDIS_URL", "http://localhost:6379"),
     ("REDIS_URL", "redis://"),
     ("REDIS_URL", "unix://"),
     ("REDIS_URL", "unix:///run/redis.sock?db=secret"),
-    ("REDIS_URL", "redis://localhost/pages"),
     ("REDIS_URL", "redis://localhost/-1"),
     ("REDIS_URL", "redis://user:12/secret@localhost:6379/0"),
     ("REDIS_URL", "redis://localhost?secret=1"),
-    ("REDIS_URL", "redis://localhost?socket_timeout=60"),
     ("REDIS_URL", "redis://localhost?socket_timeout=secret"),
     ("REDIS_URL", "rediss://localhost?ssl_cert_reqs=none"),
     ("REDIS_URL", "rediss://localhost?ssl_ca_certs=/nowhere/secret.pem"),
     ("REDIS_URL", "redis+sentinel://one/pages/-1"),
     ("REDIS_URL", "redis+sentinel://one:26379"),
     ("REDIS_URL", "redis+sentinel://one:0/pages"),
-    ("REDIS_URL", "redis+sentinel://one,/pages"),
-    ("REDIS_URL", "redis+sentinel://one/pages/x"),
+    ("SEAL_KEYS", ","),
     ("SEAL_KEYS", "secret"),
     ("SEAL_KEYS", f"{'A' * 43}= secret"),
-    ("SEAL_KEYS", ","),
     ("PAGE_IDLE_MINUTES", "0"),
     ("PAGE_LIFE_MINUTES", "1441"),
     ("MAX_BODY_BYTES", "1023"),
     ("REQUEST_SECONDS", "0"),
     ("AUDIT", "audit.jsonl"),
     ("AUDIT", "/nowhere/audit.jsonl"),
-    ("AUDIT", "/"),
     ("AUDIT_KEY", "secret"),
-    ("AUDIT_KEY", f"secret{'A' * 59}"),
     ("AUDIT_KEY", f"secret {'A' * 32}"),
     ("AUDIT_CHAIN_KEY", f"secret{'A' * 59}"),
     ("AUDIT_FORM", "json"),
@@ -189,12 +143,9 @@ BAD = [
     ("PLAIN_HTTP", "allow"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "proxy.example.org"),
-    ("UNVERIFIED_TLS", "all"),
     ("UNVERIFIED_TLS", "redis and secret"),
     ("BIND", "unix:encounters.sock"),
     ("BIND", "8000"),
-    ("BIND", "localhost"),
-    ("BIND", ":8000"),
     ("BIND", "localhost:70000"),
     ("BIND", "localhost:8000/x"),
     ("OPERATIONS_BIND", "8001"),
@@ -211,59 +162,48 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), BAD)
-def test_an_invalid_value_is_a_fault_and_is_not_quoted(mapping, name, text):
-    (fault,) = faults(environ(mapping, **{name: text}))
-    assert fault.startswith(f"ENCOUNTERS_{name} cannot be read: expected ")
-    assert "secret" not in fault
-
-
-def test_every_setting_that_can_be_invalid_is_tried():
+def test_an_invalid_value_is_a_fault_and_is_not_quoted(mapping):
+    too_long = [(name, "/" + "a" * 5000) for name in ("MAPPING", "AUDIT")]
+    for name, text in (*BAD, *too_long):
+        (fault,) = faults(environ(mapping, **{"AUDIT_KEY": "k" * 32, name: text}))
+        assert fault.startswith(f"ENCOUNTERS_{name} cannot be read: expected "), text
+        assert "secret" not in fault
     tried = {f"ENCOUNTERS_{name}" for name, _ in BAD}
     words = {s.name for s in SETTINGS if s.kind.name in {"text", "URL"}}
     assert tried | words == NAMES
 
 
-RANGES = [
-    (setting, *re.findall(r"[0-9.]+", setting.kind.takes))
-    for setting in SETTINGS
-    if setting.kind.name in {"number", "whole number"}
-]
-
-
-@pytest.mark.parametrize(
-    ("setting", "low", "high"), RANGES, ids=[setting.field for setting, *_ in RANGES]
-)
-def test_a_range_holds_both_its_ends_and_nothing_beyond(mapping, setting, low, high):
-    short = setting.name.removeprefix("ENCOUNTERS_")
-    step = Decimal(1 if setting.kind.name == "whole number" else "0.001")
+def test_a_range_holds_both_its_ends_and_nothing_beyond(mapping):
     wide = {"PAGE_IDLE_MINUTES": "1", "PAGE_LIFE_MINUTES": "1440"}
-    for end in (low, high):
-        read = Settings.from_environ(environ(mapping, **{**wide, short: end}))
-        assert getattr(read, setting.field) == float(end)
-    for beyond in (Decimal(low) - step, Decimal(high) + step):
-        (fault,) = faults(environ(mapping, **{short: str(beyond)}))
-        assert fault.startswith(f"{setting.name} cannot be read: expected {low} to ")
+    for setting in SETTINGS:
+        if setting.kind.name not in {"number", "whole number"}:
+            continue
+        low, high = re.findall(r"[0-9.]+", setting.kind.takes)
+        short = setting.name.removeprefix("ENCOUNTERS_")
+        step = Decimal(1 if setting.kind.name == "whole number" else "0.001")
+        for end in (low, high):
+            read = Settings.from_environ(environ(mapping, **{**wide, short: end}))
+            assert getattr(read, setting.field) == float(end)
+        for beyond in (Decimal(low) - step, Decimal(high) + step):
+            (fault,) = faults(environ(mapping, **{short: str(beyond)}))
+            assert fault.startswith(
+                f"{setting.name} cannot be read: expected {low} to "
+            )
 
 
 GOOD = [
     ("BASE_URL", "https://h.example.org:8443/group-a/fhir/v3", "base_url", SAME),
     ("REDIS_URL", "unix:///run/redis.sock?db=1", "redis_url", SAME),
     ("REDIS_URL", "rediss://:pass@redis.example.org", "redis_url", SAME),
-    ("REDIS_URL", "redis://localhost/", "redis_url", SAME),
     ("REDIS_URL", f"rediss://one/2?ssl_ca_certs={__file__}", "redis_url", SAME),
     ("REDIS_URL", "rediss+sentinel://:pass@one:1,two/pages/1", "redis_url", SAME),
     ("UNVERIFIED_TLS", "Redis, database", "unverified_tls", {"redis", "database"}),
     ("SCOPES", "A=B C; D=E;", "scopes", {"A": {"B", "C"}, "D": {"E"}}),
-    ("OPEN_METADATA", "False", "open_metadata", False),
-    ("IDENTITY_TIMEOUT_SECONDS", "0.5", "identity_timeout_seconds", 0.5),
-    ("CLIENT_REQUESTS_PER_MINUTE", "5", "client_requests_per_minute", 5),
     ("BIND", "[::1]:8000", "bind", SAME),
     ("BIND", "unix:/run/encounters/http.sock", "bind", SAME),
     ("CLIENT_REQUESTS_PER_MINUTE", "OFF", "client_requests_per_minute", None),
     ("STATE_DIRECTORY", "/nowhere/state", "state_directory", Path("/nowhere/state")),
     ("WORKERS", " ", "workers", 2),
-    ("BIND", "0.0.0.0:80", "bind", SAME),
     ("LOG_LEVEL", "DEBUG", "log_level", LogLevel.DEBUG),
     (
         "TRUSTED_PROXIES",
@@ -278,10 +218,10 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "field", "value"), GOOD)
-def test_a_valid_value_is_read(mapping, name, text, field, value):
-    read = Settings.from_environ(environ(mapping, **{name: text}))
-    assert getattr(read, field) == (text if value is SAME else value)
+def test_a_valid_value_is_read(mapping):
+    for name, text, field, value in GOOD:
+        read = Settings.from_environ(environ(mapping, **{name: text}))
+        assert getattr(read, field) == (text if value is SAME else value)
 
 
 def test_unknown_names_are_ignored(mapping):
@@ -289,39 +229,27 @@ def test_unknown_names_are_ignored(mapping):
     Settings.from_environ(environ(mapping) | cluster)
 
 
-@pytest.mark.parametrize("name", sorted(s.name for s in SETTINGS if s.secret))
-def test_a_secret_may_stand_in_a_file(mapping, tmp_path, name):
-    given = environ(
-        mapping,
-        INTROSPECTION_URL="https://auth.example.org/i",
-        INTROSPECTION_CLIENT_ID="us",
-        INTROSPECTION_CLIENT_SECRET="hush",
-        AUDIT_KEY="k" * 32,
-        AUDIT_CHAIN_KEY="c" * 32,
-        EXPLORER_CLIENT_SECRET="hush-hush",
-    )
-    secret = tmp_path / "secret"
-    secret.write_text(f" {given[name]}\n")
-    from_file = {n: t for n, t in given.items() if n != name}
-    from_file[f"{name}_FILE"] = str(secret)
-    assert Settings.from_environ(from_file) == Settings.from_environ(given)
-    (fault,) = faults(given | from_file)
-    assert fault.startswith(f"{name} and {name}_FILE")
+EVERY_SECRET = {
+    "REDIS_URL": "redis://:hunter2@localhost",
+    "INTROSPECTION_URL": "https://auth.example.org/i",
+    "INTROSPECTION_CLIENT_ID": "us",
+    "INTROSPECTION_CLIENT_SECRET": "hush-introspection",
+    "AUDIT_KEY": "hush" * 8,
+    "AUDIT_CHAIN_KEY": "chain" * 8,
+    "EXPLORER_CLIENT_SECRET": "hush-explorer",
+}
 
 
-def test_the_mark_that_editors_put_before_a_file_does_not_count(mapping, tmp_path):
-    secret = tmp_path / "secret"
-    key = Fernet.generate_key()
-    secret.write_bytes(b"\xef\xbb\xbf" + key + b"\r\n")
-    given = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(secret))
-    assert Settings.from_environ(given).seal_keys == (key.decode(),)
-
-
-@pytest.mark.parametrize("name", ["MAPPING", "AUDIT"])
-@pytest.mark.parametrize("place", ["/" + "a" * 300, "/" + "a" * 5000], ids=len)
-def test_a_path_that_no_file_can_have_is_a_fault(mapping, name, place):
-    (fault,) = faults(environ(mapping, AUDIT_KEY="k" * 32, **{name: place}))
-    assert fault.startswith(f"ENCOUNTERS_{name} cannot be read: expected ")
+def test_a_secret_may_stand_in_a_file(mapping, tmp_path):
+    given, secret = environ(mapping, **EVERY_SECRET), tmp_path / "secret"
+    for name in (s.name for s in SETTINGS if s.secret):
+        # Some editors begin a file with a mark.
+        secret.write_bytes(f"\ufeff {given[name]}\r\n".encode())
+        from_file = {n: t for n, t in given.items() if n != name}
+        from_file[f"{name}_FILE"] = str(secret)
+        assert Settings.from_environ(from_file) == Settings.from_environ(given)
+        (fault,) = faults(given | from_file)
+        assert fault.startswith(f"{name} and {name}_FILE")
 
 
 _ANOTHERS = """
@@ -368,13 +296,11 @@ def test_files_that_the_account_may_not_reach_are_told_by_name(
     ]
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
-def test_a_secret_file_that_cannot_be_read_is_a_fault(mapping, tmp_path, content):
-    secret = tmp_path / "secret"
-    if content is not None:
-        secret.write_bytes(content)
-    given = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(secret))
-    assert faulty(given) == ["SEAL_KEYS_FILE"]
+def test_a_secret_file_that_cannot_be_read_is_a_fault(mapping, tmp_path):
+    (broken := tmp_path / "secret").write_bytes(b"\xff\xfe")
+    for file in (broken, tmp_path / "none"):
+        given = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(file))
+        assert faulty(given) == ["SEAL_KEYS_FILE"]
 
 
 def test_what_is_no_secret_is_not_read_from_a_file(mapping):
@@ -389,110 +315,70 @@ def test_several_seal_keys_keep_their_order(mapping):
 
 
 def test_no_secret_is_shown(mapping):
-    seal = Fernet.generate_key().decode()
-    read = Settings.from_environ(
-        environ(
-            mapping,
-            SEAL_KEYS=seal,
-            REDIS_URL="redis://:hunter2@localhost",
-            INTROSPECTION_URL="https://auth.example.org/i",
-            INTROSPECTION_CLIENT_ID="us",
-            INTROSPECTION_CLIENT_SECRET="hush-hush",
-            AUDIT_KEY="hush" * 8,
-            AUDIT_CHAIN_KEY="chain" * 8,
-        )
-    )
-    for secret in (seal, "hunter2", "hush-hush", "hush" * 8, "chain" * 8):
-        assert secret not in repr(read) + str(read)
+    variables = environ(mapping, **EVERY_SECRET)
+    read = Settings.from_environ(variables)
+    for name in (s.name for s in SETTINGS if s.secret):
+        assert variables[name] not in repr(read) + str(read)
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ({"KEY_SET_URL": None, "ISSUER": "us"}, ["KEY_SET_URL"]),
-        ({"KEY_SET_URL": None, "ISSUER": "http://[us"}, ["KEY_SET_URL"]),
-        ({"INTROSPECTION_CLIENT_ID": "us"}, ["INTROSPECTION_CLIENT_SECRET"]),
-        ({"KEY_SET_URL": "http://auth.example.org/keys"}, ["KEY_SET_URL"]),
-        (
-            {**INTROSPECTED, "INTROSPECTION_URL": "http://auth.example.org/i"},
-            ["INTROSPECTION_URL"],
-        ),
-        ({"KEY_SET_URL": None, "ISSUER": "http://auth.example.org"}, ["ISSUER"]),
-        ({**INTROSPECTED, "ISSUER": "http://auth.example.org"}, ["ISSUER"]),
-        ({"REDIS_URL": "redis://10.0.0.1"}, ["REDIS_URL"]),
-        ({"REDIS_URL": "redis+sentinel://localhost,10.0.0.1/pages"}, ["REDIS_URL"]),
-        (
-            {"REDIS_URL": "redis://10.0.0.1", "UNVERIFIED_TLS": "database provider"},
-            ["REDIS_URL"],
-        ),
-        (
-            {"INTROSPECTION_URL": "https://auth.example.org/i"},
-            ["INTROSPECTION_CLIENT_ID", "INTROSPECTION_CLIENT_SECRET"],
-        ),
-        (
-            {"BIND": "127.0.0.1:9000", "OPERATIONS_BIND": "127.0.0.1:9000"},
-            ["OPERATIONS_BIND"],
-        ),
-        (
-            {"BIND": "0.0.0.0:9000", "OPERATIONS_BIND": "127.0.0.1:9000"},
-            ["OPERATIONS_BIND"],
-        ),
-        ({"PAGE_IDLE_MINUTES": "60", "PAGE_LIFE_MINUTES": "59"}, ["PAGE_IDLE_MINUTES"]),
-        ({"AUDIT": "stdout"}, ["AUDIT_KEY"]),
-        ({"AUDIT": "/dev/full"}, ["AUDIT_KEY"]),
-        ({"BASE_URL": "http://127.0.0.1:8000/fhir/v3"}, ["BASE_URL"]),
-        ({"BASE_URL": "http://localhost:8000/fhir/v3"}, ["BASE_URL"]),
-        ({"BASE_URL": "http://[::1]:8000/fhir/v3"}, ["BASE_URL"]),
-        ({"EXPLORER_BIND": "127.0.0.1:8000"}, ["EXPLORER_BIND"]),
-        (
-            {"EXPLORER_BIND": "10.0.0.1:8003", "EXPLORER_CLIENT_ID": "explorer"},
-            ["EXPLORER_URL"],
-        ),
-        (
-            {"EXPLORER_BIND": "127.0.0.1:8003", "EXPLORER_URL": "https://e.example"},
-            ["EXPLORER_CLIENT_ID"],
-        ),
-        (
-            {**EXPLORER, "EXPLORER_URL": "https://e.example/explorer"},
-            ["EXPLORER_URL"],
-        ),
-        ({**EXPLORER, "EXPLORER_URL": "http://e.example"}, ["EXPLORER_URL"]),
-        ({**EXPLORER, "ISSUER": "our-issuer"}, ["EXPLORER_CLIENT_ID"]),
-        # An invalid setting is a fault of its own, and no second one as a missing one.
-        ({"KEY_SET_URL": "no"}, ["KEY_SET_URL"]),
-        ({"AUDIT": "stdout", "AUDIT_KEY": "short"}, ["AUDIT_KEY"]),
-    ],
-)
-def test_settings_that_contradict_each_other(mapping, changed, expected):
-    assert faulty(environ(mapping, **changed)) == expected
+CONTRADICTIONS = [
+    ({"KEY_SET_URL": None, "ISSUER": "us"}, "KEY_SET_URL"),
+    ({"KEY_SET_URL": None, "ISSUER": "http://[us"}, "KEY_SET_URL"),
+    ({"KEY_SET_URL": None, "ISSUER": "http://auth.example.org"}, "ISSUER"),
+    ({"KEY_SET_URL": "http://auth.example.org/keys"}, "KEY_SET_URL"),
+    ({"INTROSPECTION_CLIENT_ID": "us"}, "INTROSPECTION_CLIENT_SECRET"),
+    ({**ACCOUNT, "INTROSPECTION_URL": "http://auth.example.org"}, "INTROSPECTION_URL"),
+    ({**ACCOUNT, "ISSUER": "http://auth.example.org"}, "ISSUER"),
+    (
+        {"INTROSPECTION_URL": "https://auth.example.org/i"},
+        "INTROSPECTION_CLIENT_ID INTROSPECTION_CLIENT_SECRET",
+    ),
+    ({"REDIS_URL": "redis://10.0.0.1"}, "REDIS_URL"),
+    ({"REDIS_URL": "redis+sentinel://localhost,10.0.0.1/pages"}, "REDIS_URL"),
+    ({"REDIS_URL": "redis://h", "UNVERIFIED_TLS": "database provider"}, "REDIS_URL"),
+    ({"BIND": "127.0.0.1:9", "OPERATIONS_BIND": "127.0.0.1:9"}, "OPERATIONS_BIND"),
+    ({"BIND": "0.0.0.0:9", "OPERATIONS_BIND": "127.0.0.1:9"}, "OPERATIONS_BIND"),
+    ({"PAGE_IDLE_MINUTES": "60", "PAGE_LIFE_MINUTES": "59"}, "PAGE_IDLE_MINUTES"),
+    ({"AUDIT": "stdout"}, "AUDIT_KEY"),
+    ({"BASE_URL": "http://127.0.0.1:8000/fhir/v3"}, "BASE_URL"),
+    ({"EXPLORER_BIND": "127.0.0.1:8000"}, "EXPLORER_BIND"),
+    ({**EXPLORER, "EXPLORER_URL": None}, "EXPLORER_URL"),
+    ({**EXPLORER, "EXPLORER_CLIENT_ID": None}, "EXPLORER_CLIENT_ID"),
+    ({**EXPLORER, "EXPLORER_URL": "https://e.example/explorer"}, "EXPLORER_URL"),
+    ({**EXPLORER, "EXPLORER_URL": "http://e.example"}, "EXPLORER_URL"),
+    ({**EXPLORER, "ISSUER": "our-issuer"}, "EXPLORER_CLIENT_ID"),
+    # An invalid setting is a fault of its own, and no second one as a missing one.
+    ({"KEY_SET_URL": "no"}, "KEY_SET_URL"),
+    ({"AUDIT": "stdout", "AUDIT_KEY": "short"}, "AUDIT_KEY"),
+]
+WITHOUT_TLS = [
+    {"REDIS_URL": "redis://10.0.0.1", "UNVERIFIED_TLS": "redis"},
+    {"REDIS_URL": "redis+sentinel://localhost,127.0.0.1/pages"},
+    {"REDIS_URL": "redis://[::1]"},
+    {"KEY_SET_URL": "http://localhost/keys"},
+    {"KEY_SET_URL": "http://h/keys", "UNVERIFIED_TLS": "provider"},
+    {"KEY_SET_URL": None, "ISSUER": "http://h/", "UNVERIFIED_TLS": "provider"},
+    {"KEY_SET_URL": None},
+    # Nothing is fetched from an issuer where settings give the addresses.
+    {"ISSUER": "us"},
+    {"ISSUER": "http://auth.example.org"},
+]
+"""What stays on this machine, or is waived."""
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"REDIS_URL": "redis://10.0.0.1", "UNVERIFIED_TLS": "redis"},
-        {"REDIS_URL": "redis+sentinel://h/pages", "UNVERIFIED_TLS": "redis"},
-        {"REDIS_URL": "redis+sentinel://localhost,127.0.0.1/pages"},
-        {"REDIS_URL": "redis://127.1.2.3"},
-        {"REDIS_URL": "redis://[::1]"},
-        {"KEY_SET_URL": "http://localhost/keys"},
-        {"KEY_SET_URL": "http://h/keys", "UNVERIFIED_TLS": "provider"},
-        {"KEY_SET_URL": None, "ISSUER": "http://h/", "UNVERIFIED_TLS": "provider"},
-        {"KEY_SET_URL": None},
-        # Nothing is fetched from an issuer where settings give the addresses.
-        {"ISSUER": "us"},
-        {"ISSUER": "http://auth.example.org"},
-    ],
-    ids=str,
-)
-def test_what_stays_on_this_machine_or_is_waived_needs_no_tls(mapping, changed):
-    assert read_settings(environ(mapping, **changed)).faults == ()
+def test_settings_that_contradict_each_other(mapping):
+    for changed, expected in CONTRADICTIONS:
+        assert faulty(environ(mapping, **changed)) == expected.split(), changed
+    for changed in WITHOUT_TLS:
+        assert read_settings(environ(mapping, **changed)).faults == (), changed
 
 
 def test_plain_http_is_for_loopback_and_by_the_switch_alone(mapping):
-    base = "http://127.0.0.1:8000/fhir/v3"
-    read = Settings.from_environ(environ(mapping, BASE_URL=base, PLAIN_HTTP="loopback"))
-    assert read.base_url == base
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        base = {"BASE_URL": f"http://{host}:8000/fhir/v3"}
+        assert faulty(environ(mapping, **base)) == ["BASE_URL"]
+        read = Settings.from_environ(environ(mapping, **base, PLAIN_HTTP="loopback"))
+        assert read.base_url == base["BASE_URL"]
 
 
 # `encounters settings`
@@ -529,44 +415,9 @@ def test_origins_are_shown_and_secrets_hidden(settings, mapping):
     assert lines["ENCOUNTERS_OPERATIONS_BIND"] == ["not", "given"]
     assert "hunter2" not in text
     assert seal.read_text() not in text
-
-
-def test_faults_are_shown_at_once_and_values_are_not(settings, mapping):
-    bad = {"WORKERS": "hunter2", "REDIS_URL": "hunter2", "AUDIT": "stdout"}
-    status, text = settings(environ(mapping, **bad))
-    lines = text.splitlines()
-    assert status == 1
-    assert [line.split()[0] for line in lines if line.endswith("at fault")] == [
-        "ENCOUNTERS_REDIS_URL",
-        "ENCOUNTERS_WORKERS",
-    ]
-    assert [line.split()[0] for line in lines[-3:]] == [
-        "ENCOUNTERS_REDIS_URL",
-        "ENCOUNTERS_WORKERS",
-        "ENCOUNTERS_AUDIT_KEY",
-    ]
-    assert "hunter2" not in text
-
-
-def test_a_mistyped_name_gets_a_suggestion_and_is_no_fault(settings, mapping):
-    others = {"ENCOUNTERS_WORKER": "3", "ENCOUNTERS_PORT": "tcp://10.0.0.1:80"}
-    others["GUNICORN_CMD_ARGS"] = "--workers 9"
-    status, text = settings(environ(mapping) | others)
-    port, worker, gunicorn = text.splitlines()[-3:]
-    assert status == 0
-    assert "ENCOUNTERS_PORT" in port
-    assert "did you mean" not in port
-    assert worker.endswith("did you mean ENCOUNTERS_WORKERS?")
-    assert "GUNICORN_CMD_ARGS" in gunicorn
-
-
-def test_as_json_it_is_the_same(settings, mapping):
-    status, text = settings(environ(mapping, SEAL_KEYS=None, WORKERS="0"), "--json")
-    document = json.loads(text)
+    document = json.loads(settings(variables, "--json")[1])
     rows = {row["name"]: row for row in document["settings"]}
-    assert status == 1
-    assert set(document) == {"settings", "mapping", "faults", "left_alone"}
-    assert list(rows) == [setting.name for setting in SETTINGS]
+    assert list(rows) == list(lines)
     assert rows["ENCOUNTERS_REDIS_URL"] == {
         "name": "ENCOUNTERS_REDIS_URL",
         "from": "environment",
@@ -575,8 +426,23 @@ def test_as_json_it_is_the_same(settings, mapping):
         "fault": None,
     }
     assert rows["ENCOUNTERS_LEEWAY_SECONDS"]["value"] == "30"
-    assert rows["ENCOUNTERS_WORKERS"]["fault"] in document["faults"]
-    assert len(document["faults"]) == 2
+
+
+def test_faults_are_shown_at_once_and_values_are_not(settings, mapping):
+    bad = {"WORKERS": "hunter2", "REDIS_URL": "hunter2", "AUDIT": "stdout"}
+    # A mistyped name gets a suggestion, and is no fault.
+    others = {"ENCOUNTERS_WORKER": "3", "GUNICORN_CMD_ARGS": "--workers 9"}
+    status, text = settings(environ(mapping, **bad) | others)
+    assert status == 1
+    marked = [line.split()[0] for line in text.splitlines() if "at fault" in line]
+    assert marked == ["ENCOUNTERS_REDIS_URL", "ENCOUNTERS_WORKERS"]
+    assert "hunter2" not in text
+    assert "did you mean ENCOUNTERS_WORKERS?" in text
+    assert "GUNICORN_CMD_ARGS" in text
+    document = json.loads(settings({}, "--json")[1])
+    faulty = [fault.split()[0] for fault in document["faults"]]
+    assert faulty == [*marked, "ENCOUNTERS_AUDIT_KEY"]
+    assert set(document) == {"settings", "mapping", "faults", "left_alone"}
 
 
 def test_variables_of_the_mapping_are_named_and_never_shown(
@@ -585,28 +451,20 @@ def test_variables_of_the_mapping_are_named_and_never_shown(
     source = "{kind: http, url: {env: PAS_URL}, headers: {X: {env: PAS_KEY}}}"
     mapping.write_text(f"mapping: 1\nsource: {source}\nname: {{env: x, y: z}}\n")
     monkeypatch.delenv("PAS_KEY", raising=False)
-    variables = {**environ(mapping), "PAS_URL": "https://hunter2.example"}
-    status, text = settings(variables)
-    url, key, fault = text.splitlines()[-3:]
-    assert status == 1
-    assert url.split() == ["PAS_URL", "environment", "(hidden)"]
-    assert key.split() == ["PAS_KEY", "not", "given", "at", "fault"]
-    assert fault.startswith("PAS_KEY is missing")
-    assert "hunter2" not in text
     secret = mapping.with_name("key")
     secret.write_text("hunter2\n")
-    status, text = settings({"PAS_KEY_FILE": str(secret)})
-    assert (status, text.splitlines()[-1].split()[:2]) == (0, ["PAS_KEY", "file"])
-    assert "hunter2" not in text
-    status, text = settings({"PAS_KEY": "hunter2"})
-    assert (status, text.splitlines()[-1].split()[0]) == (1, "PAS_KEY")
-    assert "hunter2" not in text
-    monkeypatch.delenv("PAS_KEY")
-    secret.unlink()
-    status, text = settings({})
-    assert (status, text.splitlines()[-1].split()[0]) == (1, "PAS_KEY_FILE")
-    monkeypatch.delenv("PAS_KEY_FILE")
-    document = json.loads(settings(variables, "--json")[1])
+    every = {**environ(mapping), "PAS_URL": "https://hunter2.example"}
+    for variables, status, last in (
+        (every, 1, "PAS_KEY is"),
+        ({"PAS_KEY_FILE": str(secret)}, 0, "PAS_KEY file"),
+        ({"PAS_KEY": "hunter2"}, 1, "PAS_KEY and"),
+    ):
+        done, text = settings(variables)
+        assert done == status
+        assert " ".join(text.splitlines()[-1].split()[:2]) == last
+        assert "hunter2" not in text
+    assert "PAS_URL environment (hidden)" in " ".join(text.split())
+    document = json.loads(settings({}, "--json")[1])
     assert document["mapping"] == {"PAS_URL": True, "PAS_KEY": False}
 
 
@@ -638,44 +496,27 @@ def shipped(group: str, stage: str, etc: Path) -> dict[str, str]:
     return variables
 
 
-@pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.parametrize("stage", STAGES)
-def test_shipped_settings_are_complete_and_refuse_unaudited_responses(
-    group, stage, tmp_path
-):
-    variables = shipped(group, stage, tmp_path)
-    settings = Settings.from_environ(variables)
-    secrets = FROM_THE_SECRET_STORE[group]
-    assert not set(secrets) & set(variables)
-    mapping = load_mapping(settings.mapping, {**variables, **secrets})
-    assert mapping.name == f"Group {group.upper()}"
-    assert mapping.profile == f"group-{group}"
-    assert open_trail(settings, mapping="", site="") is not None
-    assert settings.audit_failure is AuditFailure.REFUSE
-    assert settings.audit_patients is AuditPatients.DIGEST
-
-
-def test_each_group_has_its_own_data_and_each_environment_its_provider(tmp_path):
-    settings = {
-        (group, stage): Settings.from_environ(shipped(group, stage, tmp_path))
-        for group in GROUPS
-        for stage in STAGES
-    }
-    own = [
-        "base_url",
-        "bind",
-        "operations_bind",
-        "mapping",
-        "redis_url",
-        "audit",
-        "audit_key",
-        "audit_chain_key",
-    ]
-    for name in own:
-        assert len({getattr(each, name) for each in settings.values()}) == 4, name
+def test_shipped_settings_are_complete_and_refuse_unaudited_responses(tmp_path):
+    read = {}
+    for group in GROUPS:
+        for stage in STAGES:
+            variables = shipped(group, stage, tmp_path)
+            settings = read[group, stage] = Settings.from_environ(variables)
+            secrets = FROM_THE_SECRET_STORE[group]
+            assert not set(secrets) & set(variables)
+            mapping = load_mapping(settings.mapping, {**variables, **secrets})
+            assert mapping.profile == f"group-{group}"
+            assert open_trail(settings, mapping="", site="") is not None
+            assert settings.audit_failure is AuditFailure.REFUSE
+            assert settings.audit_patients is AuditPatients.DIGEST
+    # Each has data of its own.
+    for name in (
+        *("base_url", "bind", "operations_bind", "mapping", "redis_url"),
+        *("audit", "audit_key", "audit_chain_key"),
+    ):
+        assert len({getattr(each, name) for each in read.values()}) == 4, name
     # Spec 1 and 5: authentication domain and audience are those of an environment.
     for name in ("issuer", "audience", "key_set_url"):
-        values = {key: getattr(each, name) for key, each in settings.items()}
-        for stage in STAGES:
-            assert values["a", stage] == values["b", stage]
+        values = {key: getattr(each, name) for key, each in read.items()}
         assert len(set(values.values())) == 2
+        assert all(values["a", stage] == values["b", stage] for stage in STAGES)

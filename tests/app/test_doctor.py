@@ -120,7 +120,9 @@ def of(settings: Settings, subject: str) -> list[tuple[Severity, str]]:
 
 
 def test_where_all_is_well_it_says_so(
-    deployed: Deployed, capsys: pytest.CaptureFixture[str]
+    deployed: Deployed,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     deployed()
     with published(behind=0):
@@ -133,13 +135,7 @@ def test_where_all_is_well_it_says_so(
     assert "error" not in text
     assert "warning" not in text
 
-
-def test_invalid_settings_are_reported_and_nothing_is_checked(
-    deployed: Deployed,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    deployed()
+    # Invalid settings are reported, and nothing is checked.
     monkeypatch.setenv("ENCOUNTERS_WORKERS", "0")
     assert main(["doctor"]) == 2
     printed = capsys.readouterr()
@@ -183,19 +179,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
 # Redis
 
 
-def test_redis_that_is_stopped(deployed: Deployed) -> None:
-    server = RedisServer()
-    server.start()
-    settings = deployed(REDIS_URL=server.url)
-    assert of(settings, "redis") == []
-    server.stop()
-    ((severity, text),) = of(settings, "redis")
-    assert severity is ERROR
-    assert "does not answer (ConnectionError)" in text
-    server.remove()
-
-
-def test_redis_that_would_lose_or_refuse_pages(
+def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(
     deployed: Deployed, own_redis: RedisServer
 ) -> None:
     settings = deployed(REDIS_URL=own_redis.url)
@@ -219,140 +203,88 @@ def test_redis_that_would_lose_or_refuse_pages(
         client.replicaof(HOST, "9")
         assert found() == (ERROR, "is a replica and stores no pages")
         client.replicaof("NO", "ONE")
-        client.config_set("requirepass", "hush")
-        assert found()[0] is ERROR
-        client.execute_command("AUTH", "hush")
-        client.config_set("requirepass", "")
-
-
-def test_sentinels_that_are_too_few_and_away(deployed: Deployed) -> None:
+    own_redis.stop()
+    severity, text = found()
+    assert severity is ERROR
+    assert "does not answer (ConnectionError)" in text
     first = free_ports(2)
     url = f"redis+sentinel://:canary@{HOST}:{first},{HOST}:{first + 1}/pages"
     few, away = of(deployed(REDIS_URL=url), "redis")
-    assert few[0] is WARNING
+    assert (few[0], away[0]) == (WARNING, ERROR)
     assert few[1].startswith("2 sentinels are named")
-    assert away[0] is ERROR
     assert "no sentinel answers" in away[1]
 
 
 # The identity provider
 
 
-@pytest.mark.parametrize(
-    ("behind", "severity"), [(0, None), (20, WARNING), (100, ERROR), (-100, ERROR)]
-)
-def test_a_clock_that_is_wrong(
-    deployed: Deployed, behind: float, severity: Severity | None
+def test_a_key_set_that_cannot_be_fetched_or_a_clock_that_is_wrong(
+    deployed: Deployed,
 ) -> None:
-    with published(behind=behind):
-        found = of(deployed(), "key set")
-    assert [each for each, _ in found] == ([severity] if severity else [])
-    assert all("its clock is" in text for _, text in found)
-
-
-def test_a_key_set_that_cannot_be_fetched(deployed: Deployed) -> None:
+    settings = deployed()
+    for behind, expected in ((0, []), (20, [WARNING]), (100, [ERROR]), (-100, [ERROR])):
+        with published(behind=behind):
+            found = of(settings, "key set")
+        assert [severity for severity, _ in found] == expected
+        assert all("its clock is" in text for _, text in found)
     with responses.RequestsMock() as mock:
         mock.get(KEY_SET_URL, status=500)
-        ((severity, text),) = of(deployed(), "key set")
+        ((severity, text),) = of(settings, "key set")
     assert severity is ERROR
     assert "(status 500)" in text
 
 
-@pytest.mark.parametrize(
-    ("status", "answer", "expected"),
-    [
-        (200, {"active": False}, None),
-        (200, {"active": True}, "accepts an invented token"),
-        (401, {}, "refuses the service (status 401)"),
-        (500, {}, "does not answer (status 500)"),
-    ],
-)
-def test_introspection(
-    deployed: Deployed, status: int, answer: dict[str, object], expected: str | None
-) -> None:
+def test_introspection(deployed: Deployed) -> None:
     url = f"http://{HOST}:9/introspect"
     settings = deployed(
         INTROSPECTION_URL=url,
         INTROSPECTION_CLIENT_ID="us",
         INTROSPECTION_CLIENT_SECRET="hush",
     )
-    with responses.RequestsMock() as mock:
-        mock.post(url, json=answer, status=status)
-        found = of(settings, "introspection")
-    assert [text.split(":")[0] for _, text in found] == [expected] * bool(expected)
-    assert all(severity is ERROR for severity, _ in found)
+    for status, answer, expected in (
+        (200, {"active": False}, []),
+        (200, {"active": True}, ["accepts an invented token"]),
+        (401, {}, ["refuses the service (status 401)"]),
+        (500, {}, ["does not answer (status 500)"]),
+    ):
+        with responses.RequestsMock() as mock:
+            mock.post(url, json=answer, status=status)
+            found = of(settings, "introspection")
+        assert [text.split(":")[0] for _, text in found] == expected
+        assert all(severity is ERROR for severity, _ in found)
 
 
-@pytest.mark.parametrize(
-    ("endpoints", "errors"),
-    [
-        (("authorization_endpoint", "token_endpoint"), 0),
-        (("token_endpoint",), 1),
-        ((), 2),
-    ],
-)
-def test_where_people_log_in(
-    deployed: Deployed, endpoints: tuple[str, ...], errors: int
-) -> None:
+def test_what_the_metadata_of_the_provider_names(deployed: Deployed) -> None:
     issuer = f"http://{HOST}:9"
-    settings = deployed(
-        ISSUER=issuer, EXPLORER_BIND=f"{HOST}:1", EXPLORER_CLIENT_ID="explorer"
-    )
-    with responses.RequestsMock() as mock:
-        metadata = {"issuer": issuer, **dict.fromkeys(endpoints, f"{issuer}/x")}
-        mock.get(f"{issuer}/.well-known/openid-configuration", json=metadata)
-        severities = [severity for severity, _ in of(settings, "explorer")]
-    assert severities == [ERROR] * errors
+    url = f"{issuer}/.well-known/openid-configuration"
+    explorer = {"EXPLORER_BIND": f"{HOST}:1", "EXPLORER_CLIENT_ID": "explorer"}
+    settings = deployed(KEY_SET_URL="", ISSUER=issuer, **explorer)
+    for metadata, errors in (
+        ({"authorization_endpoint": "x", "token_endpoint": "x"}, 0),
+        ({"token_endpoint": "x"}, 1),
+        ({}, 2),
+    ):
+        with published(behind=0) as mock:
+            named = {name: f"{issuer}/{path}" for name, path in metadata.items()}
+            named |= {"issuer": issuer, "jwks_uri": KEY_SET_URL}
+            mock.get(url, json=named)
+            assert [each for each, _ in of(settings, "explorer")] == [ERROR] * errors
+            assert of(settings, "key set") == []
+            mock.upsert(responses.GET, url, status=404)
+            assert [severity for severity, _ in of(settings, "key set")] == [ERROR]
 
 
 # Mapping and sources
 
 
-def test_a_column_that_does_not_exist(deployed: Deployed) -> None:
-    (severity, text), *_ = of(deployed(("s.visit,", "s.visit AS venue,")), "source")
-    assert severity is ERROR
-    assert "visit" in text
-
-
-def test_a_mapping_that_is_refused(deployed: Deployed) -> None:
-    settings = deployed(("profile: full", "profile: ful"))
-    ((severity, text),) = of(settings, "mapping")
-    assert severity is ERROR
-    assert "'ful' is not a profile" in text
-
-
-def test_a_source_without_verified_tls(deployed: Deployed) -> None:
-    pas = "postgresql://us:hunter2@127.0.0.1:9/pas?hostaddr=0.0.0.0"
-    for allowed, severity in (("", ERROR), ("database", WARNING)):
-        found = of(deployed(pas=pas, UNVERIFIED_TLS=allowed), "source")
-        (exposed,) = [each for each, text in found if "TLS" in text]
-        assert exposed is severity
-    assert "hunter2" not in str(found)
-
-
-def test_a_key_set_that_the_metadata_names(deployed: Deployed) -> None:
-    issuer = f"http://{HOST}:9"
-    settings = deployed(KEY_SET_URL="", ISSUER=issuer)
-    with published() as mock:
-        metadata = f"{issuer}/.well-known/openid-configuration"
-        mock.get(metadata, json={"issuer": issuer, "jwks_uri": KEY_SET_URL})
-        assert of(settings, "key set") == []
-        mock.upsert(responses.GET, metadata, status=404)
-        ((severity, _),) = of(settings, "key set")
+def test_a_mapping_that_is_refused_or_does_not_fit(deployed: Deployed) -> None:
+    for edit, subject, word in (
+        (("s.visit,", "s.visit AS venue,"), "source", "visit"),
+        (("profile: full", "profile: ful"), "mapping", "'ful' is not a profile"),
+    ):
+        (severity, text), *_ = of(deployed(edit), subject)
         assert severity is ERROR
-
-
-def test_a_file_of_the_mapping_that_all_may_read(
-    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = deployed()
-    secret = tmp_path / "url"
-    secret.write_text(f"sqlite:///{tmp_path / 'pas.db'}")
-    monkeypatch.delenv("PAS_URL")
-    monkeypatch.setenv("PAS_URL_FILE", str(secret))
-    for mode, expected in ((0o400, []), (0o644, [WARNING])):
-        secret.chmod(mode)
-        assert [severity for severity, _ in of(settings, "mapping")] == expected
+        assert word in text
 
 
 @pytest.fixture(scope="module")
@@ -367,15 +299,13 @@ def pas(new_postgresql: NewDatabase) -> str:
     return plain
 
 
-def test_an_account_of_a_database_that_may_write(deployed: Deployed, pas: str) -> None:
+def test_an_account_that_may_write_or_has_too_few_connections(
+    deployed: Deployed, pas: str
+) -> None:
     ((severity, text),) = of(deployed(pas=pas, WORKERS="1"), "source")
     assert severity is ERROR
     assert "the account of the source may change tables" in text
-
-
-def test_an_account_with_too_few_connections(deployed: Deployed, pas: str) -> None:
     reader = pas.replace("postgres:@", "doctored:@")
-    assert reader != pas
     assert of(deployed(pas=reader, WORKERS="1"), "source") == []
     ((severity, text),) = of(deployed(pas=reader, WORKERS="2"), "source")
     assert severity is ERROR
@@ -389,7 +319,7 @@ def test_an_account_with_too_few_connections(deployed: Deployed, pas: str) -> No
 def test_files_that_all_may_read_or_nobody_can_write(
     deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret, audit = tmp_path / "seal_keys", tmp_path / "audit.jsonl"
+    secret, audit = tmp_path / "secret", tmp_path / "audit.jsonl"
     secret.write_text("A" * 43 + "=")
     secret.chmod(0o644)
     audit.symlink_to(tmp_path / "gone" / "audit.jsonl")
@@ -402,61 +332,60 @@ def test_files_that_all_may_read_or_nobody_can_write(
     assert "ENCOUNTERS_PLAIN_HTTP" in plain[1]
     assert "ENCOUNTERS_SEAL_KEYS_FILE" in readable[1]
     assert plain[0] is readable[0] is WARNING
+    # Those of the mapping too.
+    secret.write_text(f"sqlite:///{tmp_path / 'pas.db'}")
+    monkeypatch.delenv("PAS_URL")
+    monkeypatch.setenv("PAS_URL_FILE", str(secret))
+    assert [severity for severity, _ in of(settings, "mapping")] == [WARNING]
+    secret.chmod(0o400)
+    assert of(settings, "mapping") == []
 
 
-@pytest.mark.parametrize(
-    ("status", "severity"),
-    [(200, OK), (400, NOTE), (403, ERROR), (404, ERROR), (502, ERROR)],
-)
-def test_the_public_address(
-    deployed: Deployed, status: int, severity: Severity
-) -> None:
-    with responses.RequestsMock() as mock:
-        mock.get(f"{BASE_URL}/metadata", status=status)
-        answer, _certificate = findings_of(deployed(), "public address")
-    assert answer.severity is severity
+def test_a_source_without_verified_tls(deployed: Deployed) -> None:
+    pas = "postgresql://us:hunter2@127.0.0.1:9/pas?hostaddr=0.0.0.0"
+    for allowed, severity in (("", ERROR), ("database", WARNING)):
+        found = of(deployed(pas=pas, UNVERIFIED_TLS=allowed), "source")
+        (exposed,) = [each for each, text in found if "TLS" in text]
+        assert exposed is severity
+    assert "hunter2" not in str(found)
 
 
-def test_no_proxy_is_trusted(deployed: Deployed) -> None:
+def test_the_public_address(deployed: Deployed) -> None:
+    settings = deployed()
+    for status, severity in ((200, OK), (400, NOTE), (403, ERROR), (502, ERROR)):
+        with responses.RequestsMock() as mock:
+            mock.get(f"{BASE_URL}/metadata", status=status)
+            answer, _certificate = findings_of(settings, "public address")
+        assert answer.severity is severity
     ((severity, text),) = of(deployed(TRUSTED_PROXIES=""), "settings")
     assert severity is ERROR
     assert "403" in text
 
 
-@contextmanager
-def ready(status: int, body: bytes) -> Iterator[str]:
-    """Answer requests on a port, and yield its address."""
+def test_the_operations_port(deployed: Deployed) -> None:
+    sent: list[tuple[int, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(status)
+            self.send_response(sent[-1][0])
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(sent[-1][1])
 
         def log_message(self, *_: object) -> None:
             """Write nothing."""
 
     with ThreadingHTTPServer((HOST, 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"{HOST}:{server.server_port}"
+        settings = deployed(OPERATIONS_BIND=f"{HOST}:{server.server_port}")
+        for status, answer, expected in (
+            (200, b'{"parts": {"source": {"problems": []}}}', []),
+            (503, b'{"parts": {"source": {"problems": ["x"]}}}', ["source: x"]),
+            (501, b"?", ["something else answers (status 501)"]),
+        ):
+            sent.append((status, answer))
+            found = of(settings, "operations port")
+            assert found == [(ERROR, text) for text in expected]
         server.shutdown()
-
-
-@pytest.mark.parametrize(
-    ("status", "parts", "expected"),
-    [
-        (200, {"source": {"problems": []}}, []),
-        (503, {"source": {"problems": ["a column"]}}, ["source: a column"]),
-        (501, None, ["something else answers (status 501)"]),
-    ],
-)
-def test_the_operations_port(
-    deployed: Deployed, status: int, parts: object, expected: list[str]
-) -> None:
-    body = json.dumps({"parts": parts}).encode() if parts else b"?"
-    with ready(status, body) as address:
-        found = of(deployed(OPERATIONS_BIND=address), "operations port")
-    assert found == [(ERROR, text) for text in expected]
 
 
 def test_a_certificate_is_reported_by_its_days(tmp_path: Path) -> None:

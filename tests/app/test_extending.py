@@ -3,11 +3,9 @@
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from marshmallow import Schema
 
 from adapters.contract import (
     ParameterCapability,
@@ -21,7 +19,6 @@ from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParamete
 from adapters.testing.harness import ask, ids_of
 from adapters.testing.hospital import EDGES, PARIS
 from app.fhir.capability import capability_statement
-from app.fhir.resources import compiled, resource_schemas, value_field
 from app.offer import Offer, compute_offer
 from app.openapi import openapi
 from app.search.parser import context_of, parse_search
@@ -86,25 +83,3 @@ def test_metadata_and_openapi_describe_a_new_parameter(offer: Offer) -> None:
     )
     assert parameter["description"] == "The hospital of the stay."
     assert "pattern" in parameter["schema"]
-
-
-def test_a_new_element_is_written_by_its_line() -> None:
-    schema = resource_schemas(Constants())[ResourceType.ORGANIZATION]
-    more = Schema.from_dict({**schema.fields, "alias": value_field("alias")})()
-    record = SimpleNamespace(
-        id="o-1",
-        active=None,
-        identifiers=(),
-        name="CHU",
-        telecoms=(),
-        addresses=(),
-        part_of=None,
-        last_updated=None,
-        alias=["Hôpital"],
-    )
-    assert compiled(more)(record) == {
-        "resourceType": "Organization",
-        "id": "o-1",
-        "name": "CHU",
-        "alias": ["Hôpital"],
-    }

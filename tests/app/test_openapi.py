@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +14,7 @@ from urllib.parse import parse_qsl
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
 from jsonschema import Draft4Validator
 from openapi_spec_validator import validate
 from schemathesis import Case, GenerationMode
@@ -32,53 +34,40 @@ UNIT = "service-provider._extension"
 STATUS = "http://hl7.org/fhir/encounter-status"
 
 GOOD: Sequence[tuple[str, Params]] = [
-    ("Encounter", {"_id": "1,2,6"}),
     ("Encounter", {"_id": ",".join("123456789") + ",10"}),
     ("Encounter", {"patient": f"Patient/4,2,{BASE_URL}/Patient/3"}),
     ("Encounter", {"patient": "Group/4,urn:uuid:1,https://else.example/Patient/1"}),
     ("Encounter", [("date", "ge2024-01-01"), ("date", "lt2025")]),
-    ("Encounter", {"date": "2024-05-01T10:00"}),
     ("Encounter", {"date": "ge2024-05-01T10:00:00+02:00"}),
     ("Encounter", {"date": "lt2024-05-01T10:00:00.123Z,2024-05"}),
     ("Encounter", {"identifier": r"V1,urn:x|V2,urn:x|,|V\,3"}),
     ("Encounter", {"status": f"planned,{STATUS}|finished,{STATUS}|"}),
     ("Encounter", {"class": "EMER,IMP"}),
     ("Encounter", {UNIT: f"{UNIT_URL}|0123,{UNIT_URL}|0124"}),
-    ("Encounter", {"_elements": "status,period", "_pretty": "true"}),
     ("Encounter", {"_format": "application/fhir+json", "_sort": "-_lastUpdated"}),
     ("Patient", {"name:contains": "art", "family": "martin,durand"}),
     ("Patient", [("name", "jean"), ("name", "martin")]),
-    ("Patient", [("birthdate", "ge1980"), ("birthdate", "lt1990-06-02")]),
     ("Patient", {"gender": "female,other", "identifier": "urn:x|1,2"}),
-    ("Organization", {"name:exact": "CHU", "_count": "100"}),
 ]
 
 BAD: Sequence[tuple[str, Params]] = [
     ("Encounter", {"_id": ",".join(map(str, range(11)))}),
-    ("Encounter", {"_id": "1,"}),
     ("Encounter", {"_id": "a/b"}),
     ("Encounter", [("date", "2024")] * 11),
     ("Encounter", {"patient": "Patient/4/5"}),
-    ("Encounter", {"patient": "patient/4"}),
-    ("Encounter", {"patient": "4,"}),
     ("Encounter", {"date": "2024-13"}),
     ("Encounter", {"date": "2024-05-01T10"}),
-    ("Encounter", {"date": "2024-05-01T10:00 01:00"}),
     ("Encounter", {"date": "sa2024"}),
     ("Encounter", {"status": "arrived"}),
-    ("Encounter", {"status": "planned,"}),
     ("Encounter", {"status": "a|b|planned"}),
     ("Encounter", {"class": "emer"}),
     ("Encounter", {UNIT: "0123"}),
-    ("Encounter", {"_elements": "status,"}),
     ("Encounter", {"_elements": "start"}),
     ("Encounter", {"_count": "101"}),
     ("Encounter", {"_sort": "date,_id"}),
     ("Encounter", {"status:not": "planned"}),
-    ("Encounter", {"length": "3"}),
     ("Patient", {"birthdate": "1980-01-01T10:00"}),
     ("Patient", {"gender": "M"}),
-    ("Patient", {"gender:exact": "male"}),
 ]
 
 
@@ -123,29 +112,28 @@ def _values(schemas: Mapping[str, Any], params: Params) -> dict[str, Any]:
     return values_by_name
 
 
-@pytest.mark.parametrize(
-    ("kind", "params", "accepted"),
-    [*((*row, True) for row in GOOD), *((*row, False) for row in BAD)],
-)
 def test_what_the_service_accepts_is_described_and_nothing_else(
-    kind: str, params: Params, accepted: bool, served: Served
+    served: Served,
 ) -> None:
-    status = served.post(f"{kind}/_search", params).status_code
-    assert status in ((200,) if accepted else (400, 412))
-    assert is_described(described("full"), kind, params) == accepted
+    description = described("full")
+    for searches, accepted in ((GOOD, True), (BAD, False)):
+        for kind, params in searches:
+            status = served.post(f"{kind}/_search", params).status_code
+            assert status in ((200,) if accepted else (400, 412)), params
+            assert is_described(description, kind, params) == accepted, params
 
 
-@pytest.mark.parametrize("group", ["group-a", "group-b"])
-def test_groups_take_one_date(group: str, groups: Mapping[str, Served]) -> None:
+def test_groups_take_one_date(groups: Mapping[str, Served]) -> None:
     """Decision 3."""
-    for params, accepted in (
-        ({"date": "ge2024-05"}, True),
-        ({"date": "2024,2025"}, False),
-        ([("date", "ge2024"), ("date", "lt2025")], False),
-    ):
-        answer = groups[group].post("Encounter/_search", params)
-        assert (answer.status_code == 200) == accepted
-        assert is_described(described(group), "Encounter", params) == accepted
+    for group, served in groups.items():
+        for params, accepted in (
+            ({"date": "ge2024-05"}, True),
+            ({"date": "2024,2025"}, False),
+            ([("date", "ge2024"), ("date", "lt2025")], False),
+        ):
+            answer = served.post("Encounter/_search", params)
+            assert (answer.status_code == 200) == accepted
+            assert is_described(described(group), "Encounter", params) == accepted
 
 
 def test_a_source_that_compares_less_is_described_so() -> None:
@@ -234,43 +222,42 @@ def test_patterns_are_those_of_every_language() -> None:
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 """How many requests each operation gets in each mode (`make fuzz` sets it)."""
 
+generated = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def try_generated(
+    strategy: SearchStrategy[Case], check: Callable[[Case], None]
+) -> None:
+    """Check as many generated requests as `EXAMPLES` says."""
+
+    @generated
+    @given(strategy)
+    def request(case: Case) -> None:
+        check(case)
+
+    request()
+
+
 REFUSALS = {200, 304, 400, 401, 404, 405, 406, 410, 412, 413, 415, 422}
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
-@pytest.mark.parametrize(
-    ("profile", "path", "method"),
-    [
-        (profile, path, method)
-        for profile in PROFILES
-        for path, methods in described(profile)["paths"].items()
-        for method in methods
-    ],
-)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_every_answer_is_one_that_is_described(
-    profile: str,
-    path: str,
-    method: str,
-    mode: GenerationMode,
-    served: Served,
-    groups: Mapping[str, Served],
+    profile: str, mode: GenerationMode, served: Served, groups: Mapping[str, Served]
 ) -> None:
     """Requests generated from the description, valid and invalid ones."""
     service = served if profile == "full" else groups[profile]
     description = described(profile)
-    known = description["paths"][path][method]["responses"]
-    operation = schemathesis.openapi.from_dict(description)[path][method]
     invalid = mode is GenerationMode.NEGATIVE
 
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(operation.as_strategy(generation_mode=mode))
-    def request(case: Case) -> None:
+    def check(case: Case, known: Mapping[str, Any]) -> None:
         answer = send(service, case, with_its_headers=False)
         # An invalid path or method is another operation's.
         assert invalid or str(answer.status_code) in known
@@ -280,7 +267,12 @@ def test_every_answer_is_one_that_is_described(
             again = send(service, case, with_its_headers=True)
             assert again.status_code in REFUSALS
 
-    request()
+    for path, methods in description["paths"].items():
+        for method, described_operation in methods.items():
+            operation = schemathesis.openapi.from_dict(description)[path][method]
+            strategy = operation.as_strategy(generation_mode=mode)
+            known = described_operation["responses"]
+            try_generated(strategy, partial(check, known=known))
 
 
 def send(service: Served, case: Case, *, with_its_headers: bool) -> Any:

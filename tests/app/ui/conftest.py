@@ -1,9 +1,10 @@
 """Fixtures for the explorer: a service, its explorer, and a browser without a network."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,7 +13,7 @@ import responses
 from flask import Flask
 from werkzeug.test import Client, TestResponse
 
-from adapters.testing.hospital import EDGES
+from adapters.testing.hospital import EDGES, Hospital
 from app.ui.explorer import create_explorer
 from tests.app import provider
 from tests.redis_server import RedisServer
@@ -109,11 +110,23 @@ class Browser:
         }
         self.provider.upsert(responses.POST, TOKEN, json=body)
 
-    def search(self, kind: str = "Encounter", **form: Any) -> TestResponse:
-        """Search and open the page that it leads to."""
+    def place(self, kind: str = "Encounter", tab: str = "table", **form: Any) -> str:
+        """Search and return the address of a tab of the result."""
         response = self.post(f"/search/{kind}", **form)
         assert response.status_code == 303, response.text
-        return self.get(response.headers["Location"])
+        return response.headers["Location"].replace("tab=table", f"tab={tab}")
+
+    def search(self, kind: str = "Encounter", **form: Any) -> str:
+        """Search and return the page that it leads to."""
+        return self.get(self.place(kind, **form)).text
+
+    def steal(self, cookie: str) -> None:
+        """Use the session of somebody."""
+        self.http.set_cookie("__Host-explorer", cookie, domain=urlsplit(URL).hostname)
+
+    def is_logged_in(self) -> bool:
+        """Whether a page is shown instead of the login."""
+        return self.get("/search/Encounter").status_code == 200
 
 
 @pytest.fixture
@@ -156,3 +169,19 @@ def camille(visitor: Browser) -> Browser:
     """Return the browser of a person who has logged in."""
     assert visitor.log_in().status_code == 303
     return visitor
+
+
+@pytest.fixture
+def explore(
+    tmp_path: Path,
+    redis_server: RedisServer,
+    identity_provider: responses.RequestsMock,
+) -> Callable[..., Browser]:
+    """Return a function that serves a hospital with other settings, and opens a browser."""
+
+    def made(hospital: Hospital = EDGES, **settings: str) -> Browser:
+        chosen = {**SETTINGS, **settings}
+        served = serve(hospital, tmp_path, redis_server.url, **chosen)
+        return Browser(create_explorer(served.app), identity_provider)
+
+    return made

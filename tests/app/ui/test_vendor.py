@@ -32,33 +32,24 @@ def files(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_table_has_every_file_and_its_hash(folder: str) -> None:
-    table = versions(folder)["files"]
-    beside = {"VERSIONS.json", *(f"{name}.gz" for name in table)}
-    assert files(ROOT / folder) - beside == set(table)
-    for name, row in table.items():
+def test_files_versions_and_licences_are_those_of_the_table(folder: str) -> None:
+    table = versions(folder)
+    beside = {"VERSIONS.json", *(f"{name}.gz" for name in table["files"])}
+    assert files(ROOT / folder) - beside == set(table["files"])
+    for name, row in table["files"].items():
         content = (ROOT / folder / name).read_bytes()
         assert hashlib.sha256(content).hexdigest() == row["sha256"], name
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_versions_are_those_of_the_lock(folder: str) -> None:
-    text = (SOURCE / "package-lock.json").read_text("utf-8")
-    lock = json.loads(text)["packages"]
-    for name, package in versions(folder)["packages"].items():
-        assert package["version"] == lock[f"node_modules/{name}"]["version"], name
+    lock = (SOURCE / "package-lock.json").read_text("utf-8")
     # Whoever installs has a registry of their own.
-    assert '"resolved"' not in text
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_licences_are_allowed_and_their_texts_are_there(folder: str) -> None:
+    assert '"resolved"' not in lock
     texts = (ROOT / folder / "LICENSES.txt").read_text("utf-8")
-    packages = versions(folder)["packages"]
-    assert packages
-    for name, package in packages.items():
+    assert table["packages"]
+    for name, package in table["packages"].items():
+        version = package["version"]
+        locked = json.loads(lock)["packages"][f"node_modules/{name}"]
+        assert version == locked["version"], name
         assert package["licence"] in ALLOWED, name
-        heading = f"^{re.escape(name)} {re.escape(package['version'])}$"
+        heading = f"^{re.escape(name)} {re.escape(version)}$"
         assert re.search(heading, texts, re.MULTILINE), name
 
 
@@ -70,16 +61,11 @@ def test_compressed_files_hold_the_same() -> None:
         assert gzip.decompress(Path(f"{file}.gz").read_bytes()) == file.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("names", "limit"), [(EXPLORER, 40_000), (WORKBENCH, 220_000)], ids=str
-)
-def test_pages_stay_light(names: tuple[str, ...], limit: int) -> None:
+def test_pages_stay_light() -> None:
     # 60 and 250 kB less what is for the pages' own scripts and styles.
-    sizes = [(ROOT / SERVED / f"{name}.gz").stat().st_size for name in names]
-    assert sum(sizes) < limit
-
-
-def test_nothing_is_loaded_from_a_data_address() -> None:
+    for names, limit in ((EXPLORER, 40_000), (WORKBENCH, 220_000)):
+        sizes = [(ROOT / SERVED / f"{name}.gz").stat().st_size for name in names]
+        assert sum(sizes) < limit
     assert b"data:" not in (ROOT / SERVED / "pico.css").read_bytes()
 
 
