@@ -262,7 +262,8 @@ def test_a_finding_that_counts_ten_times_as_many_is_back(
     before: str, is_back: bool
 ) -> None:
     entry = KnownFinding("t.c", f"{before} rows are odd", "so", Mark("f", 9, 3))
-    odd = finding("20 of 50,000 rows are odd")
+    text = "20 of 50,000 rows are odd"
+    odd = Finding("f", 1, 1, text, "Encounter.status", "t.c")
     (one,) = settle([odd], [entry], is_complete=True)
     assert (one.severity is odd.severity) is is_back
     assert (entry.says in one.text) is is_back
