@@ -4,6 +4,7 @@ The fixtures are imported by `tests/conftest.py`. Each process of a test run has
 server, so that runs side by side never meet.
 """
 
+import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -65,6 +66,11 @@ def postgresql() -> Iterator["PostgresServer"]:
             connection.execute("SELECT pg_reload_conf()")
         yield server
     finally:
+        # At once: a shutdown that writes the data first can take longer than the tests.
+        process = server.get_postmaster_info().process
+        assert process is not None
+        process.send_signal(signal.SIGQUIT)
+        process.wait()
         server.cleanup()
 
 
