@@ -27,6 +27,7 @@ from werkzeug.sansio.http import is_resource_modified
 from adapters.contract import ResourceType, RowFault, SourceDataError
 from app import PATH
 from app.auth import require
+from app.crypto import is_well_formed
 from app.errors import (
     BadRequestError,
     BadValueError,
@@ -42,7 +43,7 @@ from app.fhir.summary import WHOLE, cut
 from app.middleware import CONTENT_TYPE, requester
 from app.observability import count_row_fault
 from app.openapi import openapi
-from app.paging import Direction, PageLink, ResultPage, is_well_formed
+from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
     ID_FORM,
     PRESENTATION,

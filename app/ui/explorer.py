@@ -36,10 +36,11 @@ from adapters.inspection import find_row
 from adapters.mapping.problems import MappingError
 from app.cli.check import MappingFile
 from app.cli.trial import Line, TriedRow, leaves, written
+from app.crypto import derived_key
 from app.errors import ServiceError
 from app.middleware import log_failure, outcome_for, register_transport, requester
 from app.offer import ResourceOffer
-from app.paging import StoredSearch, derived_key
+from app.paging import StoredSearch
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import parse_search
