@@ -24,7 +24,8 @@ from adapters.mapping.model import (
 from adapters.mapping.yaml import KeyPath
 from adapters.parameters import SEARCH_PARAMETERS
 
-FHIR_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
+LONGEST_ID = 64
+FHIR_ID = re.compile(rf"[A-Za-z0-9\-.]{{1,{LONGEST_ID}}}")
 """STU3 datatypes, id."""
 
 
