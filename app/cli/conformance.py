@@ -67,29 +67,6 @@ BUSY = frozenset({422, 429, 502, 503, 504})
 NOTHING = "zqxjv"
 """A value that no resource has."""
 
-VALUES: Mapping[str, str] = {
-    "_id": "[[`null`, id]]",
-    "_lastUpdated": "[[meta.lastUpdated, meta.lastUpdated]]",
-    "Encounter?patient": "[[`null`, subject.reference]]",
-    "Encounter?date": "[[period.start, period.end]]",
-    "Encounter?identifier": "identifier[].[system, value]",
-    "Encounter?status": "[[`null`, status]]",
-    "Encounter?class": "[[class.system, class.code]]",
-    "Encounter?service-provider._extension": (
-        "serviceProvider.extension[].[url, valueString]"
-    ),
-    "Patient?name": "name[].[family, given, text][][]",
-    "Patient?family": "name[].family",
-    "Patient?given": "name[].given[]",
-    "Patient?birthdate": "[[birthDate, birthDate]]",
-    "Patient?gender": "[[`null`, gender]]",
-    "Patient?identifier": "identifier[].[system, value]",
-    "Organization?name": "[name]",
-    "Organization?identifier": "identifier[].[system, value]",
-}
-"""Where resources show what parameters compare (JMESPath): texts, tokens as [system, code],
-dates as [start, end]."""
-
 _SORTED = {"date": "period.start", "_lastUpdated": "meta.lastUpdated"}
 _REFERENCES = "[subject, serviceProvider, managingOrganization][].reference"
 _INVALID = "entry[].resource.issue[] | [?code == 'exception']"
@@ -241,7 +218,6 @@ class Filter:
 
     row: SearchParameter
     offered: OfferedParameter
-    path: str
     zone: tzinfo
     sample: Sequence[Json]
 
@@ -275,7 +251,7 @@ class Filter:
 
     def _values(self, resource: Json) -> list[Any]:
         """Return what a resource shows: texts, or pairs whose needed part is there."""
-        values = [v for v in jmespath.search(self.path, resource) or () if v]
+        values = [v for v in jmespath.search(self.row.shown, resource) or () if v]
         if self.offered.capability.period:
             # A bound that is unknown is the earliest or the latest day.
             return values
@@ -364,8 +340,7 @@ class Prover:
         offer, kind = self.offer, self.offer.resource_type
         for name, offered in offer.parameters.items():
             subject, row = f"{kind}?{name}", SEARCH_PARAMETERS[kind][name]
-            path = VALUES.get(subject) or VALUES[name]
-            parameter = Filter(row, offered, path, self.zone, self.sample)
+            parameter = Filter(row, offered, self.zone, self.sample)
             for variant in parameter.variants:
                 trials = partial(parameter.trials, variant)
                 yield _claim(f"{subject}{variant}", partial(self._filter, trials))

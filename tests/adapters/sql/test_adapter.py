@@ -212,7 +212,7 @@ def test_a_parameter_is_answered_by_its_row_of_the_table(
     slot: str,
     criterion: Criterion,
 ) -> None:
-    row = SearchParameter("fictional", type_, (slot,), "Of a test.")
+    row = SearchParameter("fictional", type_, (slot,), "Of a test.", "Test", "id")
     rows = {**SEARCH_PARAMETERS[kind], "fictional": row}
     monkeypatch.setitem(SEARCH_PARAMETERS, kind, rows)
     adapter = opened(PEOPLE, PEOPLE_ROWS)
