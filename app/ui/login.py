@@ -127,7 +127,7 @@ class Login:
     def _client(self) -> OAuth2Session:
         settings = self._settings
         secret = settings.explorer_client_secret
-        session: OAuth2Session = OAuth2Session(
+        session = OAuth2Session(
             settings.explorer_client_id,
             secret,
             scope=settings.explorer_scope,
