@@ -26,6 +26,8 @@ class SearchParameter:
     """A search parameter: how FHIR defines it, and the slots that it is compared with.
 
     A row matches if one of `slots` does; `names.family` is a slot of the items of a list.
+    `title` is what forms call it. `shown` is where a resource shows what is compared
+    (JMESPath): texts, tokens as [system, code], dates as [start, end].
     `definition` is the STU3 canonical address, None for a parameter of this service.
 
     Of a token, `codes` is the closed list of a parameter that has one, `system` the system
@@ -38,6 +40,8 @@ class SearchParameter:
     type: ParameterType
     slots: tuple[str, ...]
     documentation: str
+    title: str
+    shown: str
     definition: str | None = None
     codes: tuple[str, ...] = ()
     system: str | None = None
@@ -57,6 +61,8 @@ _ID = SearchParameter(
     ParameterType.TOKEN,
     ("id",),
     "Ids, comma-separated.",
+    "Id",
+    "[[`null`, id]]",
     _STU3 + "Resource-id",
 )
 
@@ -66,15 +72,28 @@ _LAST_UPDATED = SearchParameter(
     ParameterType.DATE,
     ("last_updated",),
     "When the resource last changed.",
+    "Last changed",
+    "[[meta.lastUpdated, meta.lastUpdated]]",
     _STU3 + "Resource-lastUpdated",
 )
 
 
 def _string(
-    name: str, slots: tuple[str, ...], documentation: str, definition: str
+    name: str,
+    slots: tuple[str, ...],
+    documentation: str,
+    title: str,
+    shown: str,
+    definition: str,
 ) -> SearchParameter:
     return SearchParameter(
-        name, ParameterType.STRING, slots, documentation, _STU3 + definition
+        name,
+        ParameterType.STRING,
+        slots,
+        documentation,
+        title,
+        shown,
+        _STU3 + definition,
     )
 
 
@@ -86,6 +105,8 @@ _ENCOUNTER = (
         ParameterType.REFERENCE,
         ("patient_id",),
         "The patient: Patient/<id>, <id> or the absolute address.",
+        "Patient",
+        "[[`null`, subject.reference]]",
         _STU3 + "clinical-patient",
         target=ResourceType.PATIENT,
     ),
@@ -94,6 +115,8 @@ _ENCOUNTER = (
         ParameterType.DATE,
         ("start",),
         "When the stay began.",
+        "Start of the stay",
+        "[[period.start, period.end]]",
         _STU3 + "clinical-date",
     ),
     SearchParameter(
@@ -101,6 +124,8 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("visit_number",),
         "The visit number, whole and exact.",
+        "Number (visit number, IPP …)",
+        "identifier[].[system, value]",
         _STU3 + "clinical-identifier",
         system_slot="visit_number_system",
     ),
@@ -109,6 +134,8 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("status",),
         "planned, in-progress or finished.",
+        "Status",
+        "[[`null`, status]]",
         _STU3 + "Encounter-status",
         codes=("planned", "in-progress", "finished"),
         system="http://hl7.org/fhir/encounter-status",
@@ -118,6 +145,8 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("class",),
         "EMER, IMP, PRENC, AMB, REC or UNK.",
+        "Class",
+        "[[class.system, class.code]]",
         _STU3 + "Encounter-class",
         codes=("EMER", "IMP", "PRENC", "AMB", "REC", "UNK"),
     ),
@@ -126,6 +155,8 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("functional_unit",),
         "The functional unit: <extension url>|<code>, whole and exact.",
+        "Ward (functional unit)",
+        "serviceProvider.extension[].[url, valueString]",
         extension=True,
     ),
 )
@@ -136,18 +167,24 @@ _PATIENT = (
         "name",
         ("names.family", "names.given", "names.text"),
         "Any part of a name: the start of a word.",
+        "Name",
+        "name[].[family, given, text][][]",
         "Patient-name",
     ),
     _string(
         "family",
         ("names.family",),
         "A family name: the start of a word.",
+        "Family name",
+        "name[].family",
         "individual-family",
     ),
     _string(
         "given",
         ("names.given",),
         "A given name: the start of a word.",
+        "Given name",
+        "name[].given[]",
         "individual-given",
     ),
     SearchParameter(
@@ -155,6 +192,8 @@ _PATIENT = (
         ParameterType.DATE,
         ("birth_date",),
         "The day of birth.",
+        "Birth date",
+        "[[birthDate, birthDate]]",
         _STU3 + "individual-birthdate",
     ),
     SearchParameter(
@@ -162,6 +201,8 @@ _PATIENT = (
         ParameterType.TOKEN,
         ("gender",),
         "male, female, other or unknown.",
+        "Gender",
+        "[[`null`, gender]]",
         _STU3 + "individual-gender",
         codes=("male", "female", "other", "unknown"),
         system="http://hl7.org/fhir/administrative-gender",
@@ -171,6 +212,8 @@ _PATIENT = (
         ParameterType.TOKEN,
         ("identifiers.value",),
         "An identifier (IPP, INS), whole and exact.",
+        "Number (visit number, IPP …)",
+        "identifier[].[system, value]",
         _STU3 + "Patient-identifier",
         system_slot="identifiers.system",
     ),
@@ -178,12 +221,21 @@ _PATIENT = (
 _ORGANIZATION = (
     _ID,
     _LAST_UPDATED,
-    _string("name", ("name",), "The name: the start of a word.", "Organization-name"),
+    _string(
+        "name",
+        ("name",),
+        "The name: the start of a word.",
+        "Name",
+        "[name]",
+        "Organization-name",
+    ),
     SearchParameter(
         "identifier",
         ParameterType.TOKEN,
         ("identifiers.value",),
         "An identifier, whole and exact.",
+        "Number (visit number, IPP …)",
+        "identifier[].[system, value]",
         _STU3 + "Organization-identifier",
         system_slot="identifiers.system",
     ),

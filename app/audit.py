@@ -1,7 +1,7 @@
 """The audit trail: one AuditEvent for each response, written before the response leaves.
 
-Views leave on `flask.g` what was requested and what they return (`app.views`); the rest is
-read from the request and its response. Values that a client sent are written as keyed
+What was requested and what is returned comes from `app.stages.facts`; the rest is read
+from the request and its response. Values that a client sent are written as keyed
 digests, and the names of unknown parameters not at all. Events go to stdout or to a file
 that several processes append to; logrotate may rename the file, without a signal to
 anybody.
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from flask import Response, g, request
+from flask import Response, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
@@ -50,7 +50,7 @@ from app.fhir.resources import Element
 from app.middleware import error_response, requesting_address
 from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
-from app.stages import REASON, Stage, enter, request_id
+from app.stages import REASON, Stage, enter, facts, request_id
 
 MOST_VALUES = 100
 """How many values of a request get a digest each; the rest of a list shares one."""
@@ -117,27 +117,23 @@ class _Requested(NamedTuple):
         return value
 
 
-class _Returned(NamedTuple):
-    """The rows of a response, and the id of their Bundle."""
-
-    rows: Iterable[Record | RowFault]
-    bundle: str | None = None
-
-    def references(self) -> tuple[dict[str, list[str]], list[str]]:
-        """Return each patient with the ids of its encounters, and other references."""
-        patients: dict[str, list[str]] = {}
-        others: list[str] = []
-        for record in self.rows:
-            if isinstance(record, RowFault):
-                continue
-            if isinstance(record, PatientRecord):
-                patients[f"Patient/{record.id}"] = []
-            elif isinstance(record, EncounterRecord):
-                ids = patients.setdefault(f"Patient/{record.patient_id}", [])
-                ids.append(record.id)
-            else:
-                others.append(f"Organization/{record.id}")
-        return patients, others
+def _references(
+    rows: Iterable[Record | RowFault],
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return each patient with the ids of its encounters, and other references."""
+    patients: dict[str, list[str]] = {}
+    others: list[str] = []
+    for record in rows:
+        if isinstance(record, RowFault):
+            continue
+        if isinstance(record, PatientRecord):
+            patients[f"Patient/{record.id}"] = []
+        elif isinstance(record, EncounterRecord):
+            ids = patients.setdefault(f"Patient/{record.patient_id}", [])
+            ids.append(record.id)
+        else:
+            others.append(f"Organization/{record.id}")
+    return patients, others
 
 
 class Trail:
@@ -195,23 +191,21 @@ class Trail:
 
     def _described(self, status: int) -> AuditedResponse:
         kind, view = _endpoint()
-        returned = _Returned(())
-        if status < HTTPStatus.BAD_REQUEST and "shown" in g:
-            returned = _Returned(*g.shown)
-        patients, others = returned.references()
+        known = facts()
+        is_returned = status < HTTPStatus.BAD_REQUEST
+        patients, others = _references(known.rows if is_returned else ())
         type_ = "Encounter" if any(patients.values()) else "Patient"
         if not self._clear:
             digest = self._digests.remembered
             patients = {digest(name): ids for name, ids in patients.items()}
         address = requesting_address(self._proxies) if self._addresses else None
-        client = g.get("client")
         return AuditedResponse(
             recorded=datetime.now(UTC).isoformat(timespec="milliseconds"),
             status=status,
             request_id=request_id() or "",
             interaction=_INTERACTIONS.get(view),
             resource_type=kind,
-            client=None if client is None else client.id,
+            client=known.client,
             address=None if address is None else str(address),
             key=self._digests.fingerprint,
             parameters=tuple(self._parameters(kind or "")),
@@ -219,16 +213,16 @@ class Trail:
             returned=type_ if patients else None,
             patients={name: ",".join(ids) for name, ids in patients.items()},
             others=others,
-            bundle=returned.bundle,
+            bundle=known.bundle if is_returned else None,
         )
 
     def _parameters(self, kind: str) -> Iterator[tuple[str, str]]:
         """Yield the names of parameters with digests of their values."""
-        parts = [_Requested(kind, g.get("pairs", ()))]
+        parts = [_Requested(kind, facts().parameters)]
         if id := (request.view_args or {}).get("id"):
             parts.append(_Requested(kind, (("_id", id),)))
-        if walked := g.get("walked"):
-            parts.append(_Requested(walked.resource_type, walked.parameters))
+        if page_of := facts().page_of:
+            parts.append(_Requested(*page_of))
         left = MOST_VALUES
         for part in parts:
             for name, text in part.pairs:

@@ -582,7 +582,8 @@ def read_settings(environ: Mapping[str, str]) -> Reading:
     entries = tuple(_entry(setting, environ) for setting in SETTINGS)
     values = {e.setting.field: e.value for e in entries if not e.fault}
     faults = (e.fault for e in entries if e.fault)
-    return Reading(entries, values, (*faults, *_conflicts(values)))
+    conflicts = _conflicts(Settings(**_HARMLESS | values))
+    return Reading(entries, values, (*faults, *conflicts))
 
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
@@ -617,41 +618,50 @@ def _read(setting: Setting, origin: Origin, text: str) -> Entry:
         return Entry(setting, origin, fault=fault)
 
 
-def _conflicts(values: Values) -> Iterator[str]:
-    """Yield the faults of settings with one another; invalid ones are not in `values`."""
+# An https address of this machine is also a harmless name, key or secret.
+_HARMLESS: Values = dict.fromkeys((s.field for s in SETTINGS), "https://localhost") | {
+    "audit": AUDIT_OFF,
+    "page_idle_minutes": 1,
+    "page_life_minutes": 1440,
+    "plain_http": PlainHttp.LOOPBACK,
+    "unverified_tls": frozenset(Link),
+    "operations_bind": None,
+    "explorer_bind": None,
+    "tracing": False,
+}
+"""What an invalid setting counts as, so that it conflicts with no other."""
 
-    def is_set(name: str) -> bool:
-        return values.get(name, "invalid") is not None
 
-    if values.get("audit", AUDIT_OFF) != AUDIT_OFF and not is_set("audit_key"):
+def _conflicts(settings: Settings) -> Iterator[str]:
+    """Yield the faults of settings with one another."""
+    if settings.audit != AUDIT_OFF and settings.audit_key is None:
         yield f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT requires it."
-    if values.get("page_idle_minutes", 0) > values.get("page_life_minutes", 1440):
+    if settings.page_idle_minutes > settings.page_life_minutes:
         yield f"{PREFIX}PAGE_IDLE_MINUTES is longer than {PREFIX}PAGE_LIFE_MINUTES."
-    yield from _provider_conflicts(values)
-    yield from _service_conflicts(values)
-    yield from _exposed(values)
+    yield from _provider_conflicts(settings)
+    yield from _service_conflicts(settings)
+    yield from _explorer_conflicts(settings)
+    yield from _exposed(settings)
 
 
-def _provider_conflicts(values: Values) -> Iterator[str]:
-    account = "introspection_client_id", "introspection_client_secret"
-    introspects = values.get("introspection_url") or values.get(account[0])
-    for name in account if introspects else ():
-        if values.get(name, "invalid") is None:
-            yield f"{PREFIX}{name.upper()} is missing: introspection requires it."
-    if _reads_metadata(values) and not _is_web_url(values["issuer"]):
+def _provider_conflicts(settings: Settings) -> Iterator[str]:
+    client_id = settings.introspection_client_id
+    if client_id is None and settings.introspection_url:
+        yield f"{PREFIX}INTROSPECTION_CLIENT_ID is missing: introspection requires it."
+    introspects = client_id or settings.introspection_url
+    if introspects and settings.introspection_client_secret is None:
+        yield f"{PREFIX}INTROSPECTION_CLIENT_SECRET is missing: introspection requires it."
+    if _reads_metadata(settings) and not _is_web_url(settings.issuer):
         yield (
             f"{PREFIX}KEY_SET_URL is missing: {PREFIX}ISSUER is not an https address, so "
             "it has no metadata that could name it."
         )
 
 
-def _reads_metadata(values: Values) -> bool:
+def _reads_metadata(settings: Settings) -> bool:
     """Return whether the metadata of the issuer has to name an address."""
-    if values.get("issuer") is None or values.get("introspection_url", "invalid"):
-        return False
-    return not values.get("key_set_url", "invalid") or bool(
-        values.get("introspection_client_id")
-    )
+    is_named = settings.key_set_url and not settings.introspection_client_id
+    return not (settings.introspection_url or is_named)
 
 
 def _is_web_url(text: str) -> bool:
@@ -661,38 +671,42 @@ def _is_web_url(text: str) -> bool:
         return False
 
 
-def _service_conflicts(values: Values) -> Iterator[str]:
-    names = "bind", "operations_bind", "explorer_bind"
-    binds = {name: _port(values[name]) for name in names if values.get(name)}
-    for name, port in binds.items():
-        if list(binds.values()).index(port) < list(binds).index(name):
-            yield f"{PREFIX}{name.upper()} requires another port than the others."
-    yield from _explorer_conflicts(values)
-    if values.get("tracing") and find_spec("opentelemetry.sdk") is None:
+def _service_conflicts(settings: Settings) -> Iterator[str]:
+    port = _port(settings.bind)
+    operations = _port(settings.operations_bind)
+    if operations == port:
+        yield f"{PREFIX}OPERATIONS_BIND requires another port than the others."
+    if settings.explorer_bind and _port(settings.explorer_bind) in {port, operations}:
+        yield f"{PREFIX}EXPLORER_BIND requires another port than the others."
+    if settings.tracing and find_spec("opentelemetry.sdk") is None:
         yield (
             f"{PREFIX}TRACING requires the extra 'tracing', which is not installed: "
             "see docs/operators.md."
         )
-    refuses = values.get("plain_http") is PlainHttp.REFUSE
-    if refuses and values.get("base_url", "").startswith("http://"):
+    refuses = settings.plain_http is PlainHttp.REFUSE
+    if refuses and settings.base_url.startswith("http://"):
         yield f"{PREFIX}BASE_URL is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."
 
 
-def _explorer_conflicts(values: Values) -> Iterator[str]:
+def _port(bind: str | None) -> str | None:
+    """Return the port, or the whole address of a socket."""
+    return bind if bind is None or bind.startswith("unix:") else bind.split(":")[-1]
+
+
+def _explorer_conflicts(settings: Settings) -> Iterator[str]:
     """Yield what the explorer lacks; without a provider it is for this machine alone."""
-    bind = values.get("explorer_bind")
+    bind, url = settings.explorer_bind, settings.explorer_url
     if not bind:
         return
     is_local = is_loopback(bind.rpartition(":")[0].strip("[]"))
-    url = values.get("explorer_url", "")
     if url is None and not is_local:
         yield f"{PREFIX}EXPLORER_URL is missing: {PREFIX}EXPLORER_BIND requires it."
     if url and (urlsplit(url).path.strip("/") or "?" in url):
         yield f"{PREFIX}EXPLORER_URL is an address without a path."
     if url and is_plain(url):
         yield f"{PREFIX}EXPLORER_URL is plain HTTP: use https://."
-    if values.get("explorer_client_id", "") is not None:
-        if not _is_web_url(values.get("issuer", "https://x")):
+    if settings.explorer_client_id is not None:
+        if not _is_web_url(settings.issuer):
             yield (
                 f"{PREFIX}EXPLORER_CLIENT_ID requires an {PREFIX}ISSUER that is an https "
                 "address: its metadata names where people log in."
@@ -704,19 +718,16 @@ def _explorer_conflicts(values: Values) -> Iterator[str]:
         )
 
 
-def _exposed(values: Values) -> Iterator[str]:
+def _exposed(settings: Settings) -> Iterator[str]:
     """Yield the addresses that cross a network without the TLS that they require."""
-    # Nothing is known of an invalid list.
-    allowed = values.get("unverified_tls", frozenset(Link))
-    url = values.get("redis_url")
-    if url and is_exposed(url) and Link.REDIS not in allowed:
+    if is_exposed(settings.redis_url) and Link.REDIS not in settings.unverified_tls:
         yield _without_tls("redis_url", "rediss://", Link.REDIS)
     names = ["key_set_url", "introspection_url"]
-    if _reads_metadata(values) and _is_web_url(values["issuer"]):
+    if _reads_metadata(settings) and _is_web_url(settings.issuer):
         names.append("issuer")
-    for name in names:
-        url = values.get(name)
-        if url and is_plain(url) and Link.PROVIDER not in allowed:
+    for name in names if Link.PROVIDER not in settings.unverified_tls else ():
+        url = getattr(settings, name)
+        if url and is_plain(url):
             yield _without_tls(name, "https://", Link.PROVIDER)
 
 
@@ -725,7 +736,3 @@ def _without_tls(name: str, scheme: str, link: Link) -> str:
         f"{PREFIX}{name.upper()} leads to another machine without TLS: use {scheme}, or "
         f"set {PREFIX}UNVERIFIED_TLS={link}."
     )
-
-
-def _port(bind: str) -> str:
-    return bind if bind.startswith("unix:") else bind.rpartition(":")[2]

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from threading import Lock, local
 from typing import Any, Self, TypeAlias
@@ -29,6 +28,7 @@ from joserfc.util import base64_to_int
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
+from adapters.http.session import isolated
 from adapters.instrumentation import Kind, observe
 from app.config import Settings
 from app.errors import UnavailableError
@@ -98,11 +98,7 @@ class Provider:
     def _session(self) -> requests.Session:
         session: requests.Session | None = getattr(self._threads, "session", None)
         if session is None:
-            session = self._threads.session = requests.Session()
-            # Neither a proxy nor a .netrc from the environment of the process counts.
-            session.trust_env = False
-            session.verify = os.environ.get("SSL_CERT_FILE") or True
-            session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+            session = self._threads.session = isolated(requests.Session())
             session.headers["Accept"] = "application/json"
             # A compressed response could grow beyond the limit.
             session.headers["Accept-Encoding"] = "identity"

@@ -32,7 +32,7 @@ from app.errors import (
     answer_for_status,
 )
 from app.fhir.outcome import Issue, outcome_body
-from app.stages import Stage, enter
+from app.stages import Stage, enter, facts
 
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
 
@@ -171,7 +171,7 @@ def error_response(error: Exception) -> Response:
     answer = outcome_for(error)
     issue = Issue("error", answer.code, answer.text, answer.location)
     # A request that is refused before its parameters are read has none.
-    is_pretty = ("_pretty", "true") in g.get("pairs", ())
+    is_pretty = ("_pretty", "true") in facts().parameters
     option = orjson.OPT_INDENT_2 if is_pretty else 0
     body = orjson.dumps(outcome_body((issue,)), option=option)
     return Response(body, answer.status, answer.headers, content_type=CONTENT_TYPE)

@@ -1,8 +1,7 @@
 """Search sessions: a search, its total, and its pages linked by cursors (spec 4.3).
 
 `SearchSessions` begins a search and continues it; links depend on the rows of a page, not
-on numbers (decision 10). `PageStore` holds the pages in Redis: signed ids, encryption,
-stored format, commands.
+on numbers (decision 10). `PageStore` holds the pages in Redis: stored format, commands.
 
 Redis holds the question and the positions, never an answer (decisions 11 and 12). The
 question is stored as the client sent it and parsed again for each page; a position is
@@ -18,28 +17,20 @@ deployment is upgraded, workers of two releases share one Redis, so a release wr
 what the release before it can read (docs/decisions/rolling-upgrades.md).
 """
 
-import base64
-import hmac
 import logging
-import os
-import re
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
 import orjson
 import redis
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from adapters.contract import (
     Adapter,
@@ -50,6 +41,13 @@ from adapters.contract import (
     ResourceType,
 )
 from adapters.instrumentation import Kind, observe
+from app.crypto import (
+    ID_LENGTH,
+    DecryptionError,
+    Encryption,
+    Signatures,
+    derived_key,
+)
 from app.errors import (
     BadRequestError,
     BadValueError,
@@ -70,14 +68,7 @@ WRITTEN = 1
 READ = frozenset({1})
 """The formats that it reads: a coming one is read before any release writes it."""
 
-CURSOR_LENGTH = 32
-
 _PAGE = b"page"
-_RANDOM_BYTES = 10
-_TIME_BYTES = 4
-_DIGEST_BYTES = 6
-_NONCE_BYTES = 12
-_SIGNED_ID = re.compile(rf"[a-z2-7]{{{CURSOR_LENGTH}}}", re.ASCII)
 
 # One script: a page is never stored without its expiry, nor a link without its page.
 _STORE_PAGE = """
@@ -190,7 +181,7 @@ class PageStore:
             )
             if not isinstance(fields, list):
                 raise redis.InvalidResponse
-            cursors = [str(field[:CURSOR_LENGTH], "ascii") for field in fields]
+            cursors = [str(field[:ID_LENGTH], "ascii") for field in fields]
             return tuple(
                 PageLink(target.direction, target.index, cursor)
                 for target, cursor in zip(targets, cursors, strict=True)
@@ -231,7 +222,7 @@ class PageStore:
     ) -> StoredPage:
         for field, value in links.items():
             if value.startswith(link.cursor.encode()):
-                values = self._decrypt(page.id, field, value[CURSOR_LENGTH:])
+                values = self._decrypt(page.id, field, value[ID_LENGTH:])
                 target_id, start = values[0], _unpack_start(values[1])
                 # Else somebody has exchanged the links of a page in Redis.
                 if (start.direction, start.index) == (link.direction, link.index):
@@ -414,85 +405,6 @@ def _targets(start: Start, page: Page, offer: ResourceOffer) -> Iterator[Start]:
 
 def _key(page_id: str) -> str:
     return f"page:{page_id}"
-
-
-def derived_key(key: str, purpose: bytes) -> bytes:
-    """Return a key for one purpose, derived from a key of the settings."""
-    return blake2b(key.encode(), digest_size=32, person=purpose).digest()
-
-
-class Signatures:
-    """Issues and verifies ids and cursors; the first of `keys` signs, all of them verify.
-
-    An id is random bytes, the time of issue and a short keyed digest of both and of what
-    the id belongs to: it reveals nothing, always has the same length and cannot be forged.
-    """
-
-    def __init__(self, keys: Sequence[str], clock: Callable[[], float]) -> None:
-        self._keys = tuple(derived_key(key, b"signature") for key in keys)
-        self._clock = clock
-
-    def issue(self, *belonging: str) -> str:
-        """Return a new id of 32 characters a-z and 2-7 that belongs to these."""
-        issued = int(self._clock()).to_bytes(_TIME_BYTES)
-        body = secrets.token_bytes(_RANDOM_BYTES) + issued
-        digest = _signature(self._keys[0], body, belonging)
-        return base64.b32encode(body + digest).decode().lower()
-
-    def is_valid(self, id: str, *belonging: str) -> bool:
-        """Whether the id was issued here, for these."""
-        raw = base64.b32decode(id.upper())
-        body, digest = raw[:-_DIGEST_BYTES], raw[-_DIGEST_BYTES:]
-        return any(
-            hmac.compare_digest(_signature(key, body, belonging), digest)
-            for key in self._keys
-        )
-
-
-def is_well_formed(id: str) -> bool:
-    """Whether the text has the length and the alphabet of a signed id."""
-    return _SIGNED_ID.fullmatch(id) is not None
-
-
-def _signature(key: bytes, body: bytes, belonging: Sequence[str]) -> bytes:
-    parts = [part.encode() for part in belonging]
-    text = b"".join(len(part).to_bytes(4) + part for part in parts)
-    return blake2b(body + text, key=key, digest_size=_DIGEST_BYTES).digest()
-
-
-class DecryptionError(ValueError):
-    """The content belongs elsewhere, was changed, or its key left the settings."""
-
-
-class Encryption:
-    """Encrypts a field of a page; the first of `keys` encrypts, all of them decrypt.
-
-    AES-256-GCM (NIST SP 800-38D), with a key per page: random nonces under a single key
-    would be too few in the end.
-    """
-
-    def __init__(self, keys: Sequence[str]) -> None:
-        self._keys = tuple(derived_key(key, b"encryption") for key in keys)
-
-    def encrypt(self, page_id: str, field: bytes, raw: bytes) -> bytes:
-        """Return `raw`, encrypted for this field of this page."""
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + _cipher(self._keys[0], page_id).encrypt(nonce, raw, field)
-
-    def decrypt(self, page_id: str, field: bytes, content: bytes) -> bytes:
-        """Return what was encrypted for this field of this page. Raises DecryptionError."""
-        nonce, text = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
-        for key in self._keys:
-            # ValueError: too short to hold a nonce.
-            with suppress(InvalidTag, ValueError):
-                return _cipher(key, page_id).decrypt(nonce, text, field)
-        raise DecryptionError
-
-
-# A page and each of its links are encrypted one after the other.
-@lru_cache
-def _cipher(key: bytes, page_id: str) -> AESGCM:
-    return AESGCM(blake2b(page_id.encode(), key=key, digest_size=32).digest())
 
 
 def _pack_page(page: StoredPage) -> bytes:

@@ -10,9 +10,10 @@ from adapters.mapping.model import SourceMapping
 from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
 from app.config import Settings
+from app.crypto import derived_key
 from app.fhir.resources import Writer, compiled, resource_schemas
 from app.offer import Offer, compute_offer
-from app.paging import PageStore, SearchSessions, derived_key
+from app.paging import PageStore, SearchSessions
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import Context, context_of

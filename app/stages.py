@@ -1,4 +1,4 @@
-"""The request under way: its id, the stages that its time is spent on, its access line.
+"""The request under way: its id, its stages, what is known of it, its access line.
 
 `enter(Stage.SOURCE)` ends the stage before; the access line, a histogram and the span of
 the request report the time of each.
@@ -7,13 +7,16 @@ the request report the time of each.
 import logging
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import perf_counter
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, request
+
+from adapters.contract import Record, ResourceType, RowFault
+from app.search.parser import Parameters
 
 REQUEST_ID_HEADER = "X-Request-Id"
 
@@ -51,10 +54,26 @@ _NO_SECONDS = dict.fromkeys(Stage, 0.0)
 
 
 @dataclass(slots=True)
+class Facts:
+    """What the views know of a request, for its access line, audit event and error.
+
+    `parameters` are as they came; `page_of` is the search of a page; `rows` and `bundle`,
+    the id of their Bundle, are what is returned if nothing fails.
+    """
+
+    client: str | None = None
+    parameters: Parameters = ()
+    page_of: tuple[ResourceType, Parameters] | None = None
+    rows: Sequence[Record | RowFault] = ()
+    bundle: str | None = None
+
+
+@dataclass(slots=True)
 class _Request:
     """A request: its id, the seconds of each stage, and the stage it is in since when."""
 
     id: str
+    facts: Facts = field(default_factory=Facts)
     seconds: dict[Stage, float] = field(default_factory=_NO_SECONDS.copy)
     stage: Stage = Stage.PARSE
     since: float = field(default_factory=perf_counter)
@@ -77,6 +96,12 @@ def request_id() -> str | None:
     """Return the id of the request of this context, None outside of one."""
     current = _current.get()
     return None if current is None else current.id
+
+
+def facts() -> Facts:
+    """Return what is known of the request of this context, nothing outside of one."""
+    current = _current.get()
+    return Facts() if current is None else current.facts
 
 
 def enter(stage: Stage) -> None:
@@ -103,7 +128,6 @@ def register_request_log(app: Flask) -> None:
     """Give every request an id and every answer that id and one access line.
 
     To be registered before everything else, so that the id is there for all of it.
-    A view that knows its client leaves it in `flask.g.client`; the line names its id.
     """
     app.before_request(_begin)
     app.after_request(_end)
@@ -125,7 +149,6 @@ def _end(response: Response) -> Response:
 
 
 def _access_data(response: Response) -> dict[str, object]:
-    client = g.get("client")
     seconds = stage_seconds()
     return {
         "method": request.method if request.method in METHODS else "other",
@@ -133,5 +156,5 @@ def _access_data(response: Response) -> dict[str, object]:
         "status": response.status_code,
         "duration_ms": round(sum(seconds.values()) * 1000, 1),
         **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
-        "client": None if client is None else client.id,
+        "client": facts().client,
     }

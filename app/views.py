@@ -1,8 +1,7 @@
 """The requests of the interface: search, page, read, and what the deployment offers.
 
-A view shows its stages in order: parse, source, redis, map, write. For the audit trail it
-leaves on `flask.g` the parameters as they came (`pairs`), the search of a page (`walked`),
-and the rows that are returned with the id of their Bundle (`shown`).
+A view shows its stages in order: parse, source, redis, map, write. What the access line
+and the audit event need of the request it leaves in `facts`.
 """
 
 import logging
@@ -17,7 +16,7 @@ from typing import Concatenate, ParamSpec
 from uuid import NAMESPACE_URL, uuid5
 
 import orjson
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import NotImplemented as TransferCodingError
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_accept_header, parse_options_header
@@ -26,7 +25,8 @@ from werkzeug.sansio.http import is_resource_modified
 
 from adapters.contract import ResourceType, RowFault, SourceDataError
 from app import PATH
-from app.auth import require
+from app.auth import Client, require
+from app.crypto import is_well_formed
 from app.errors import (
     BadRequestError,
     BadValueError,
@@ -42,7 +42,7 @@ from app.fhir.summary import WHOLE, cut
 from app.middleware import CONTENT_TYPE, requester
 from app.observability import count_row_fault
 from app.openapi import openapi
-from app.paging import Direction, PageLink, ResultPage, is_well_formed
+from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
     ID_FORM,
     PRESENTATION,
@@ -56,7 +56,7 @@ from app.search.parser import (
     read_summary,
 )
 from app.service import EXTENSION, Service
-from app.stages import PERSON, Stage, enter
+from app.stages import PERSON, Stage, enter, facts
 
 READ_SCOPES: Mapping[ResourceType, str] = {
     ResourceType.ENCOUNTER: "ENCOUNTER_READ",
@@ -134,9 +134,9 @@ def register_views(app: Flask) -> None:
 
 
 def authenticated(
-    view: Callable[Concatenate[Service, _P], Response],
+    view: Callable[Concatenate[Service, Client, _P], Response],
 ) -> Callable[_P, Response]:
-    """Run a view only for a client with a valid token, which becomes `g.client`.
+    """Run a view only for a client with a valid token.
 
     The rate limit counts each request once: for its client if the token was verified
     before, else, before anything is verified, for the address that it comes from.
@@ -148,16 +148,17 @@ def authenticated(
         header = request.headers.get("Authorization")
         client = service.authenticator.recall(header)
         if client is not None:
-            g.client = client
+            facts().client = client.id
             service.throttle.count_client(client.id)
         else:
             address = requester(service.settings.trusted_proxies)
             service.throttle.count_address(address)
-            g.client = service.authenticator.authenticate(header)
+            client = service.authenticator.authenticate(header)
         if person := request.environ.get(PERSON):
             # Pages belong to the person, and the audit trail names them.
-            g.client = replace(g.client, id=f"{g.client.id}/{person}")
-        return view(service, *args, **kwargs)
+            client = replace(client, id=f"{client.id}/{person}")
+        facts().client = client.id
+        return view(service, client, *args, **kwargs)
 
     return wrapped
 
@@ -174,15 +175,15 @@ def authenticated_unless_open(
     def wrapped() -> Response:
         service: Service = current_app.extensions[EXTENSION]
         is_open = service.settings.open_metadata
-        return view(service) if is_open else authenticated(view)()
+        return view(service) if is_open else authenticated(lambda s, _: view(s))()
 
     return wrapped
 
 
 @authenticated
-def search(service: Service, kind: ResourceType) -> Response:
+def search(service: Service, client: Client, kind: ResourceType) -> Response:
     """Answer a new search, in either form (spec 4.1, decision 1)."""
-    require(g.client, SEARCH_SCOPES[kind])
+    require(client, SEARCH_SCOPES[kind])
     offer = service.offer.resources.get(kind)
     if offer is None or not offer.searchable:
         raise UnknownResourceError(f"{kind} is not searched here.")
@@ -191,7 +192,8 @@ def search(service: Service, kind: ResourceType) -> Response:
     single = dict(parameters)
     _check_format(single)
     enter(Stage.SOURCE)
-    result = service.sessions.begin(query, parameters, g.client.id, lenient=lenient)
+    result = service.sessions.begin(query, parameters, client.id, lenient=lenient)
+    facts().rows, facts().bundle = result.page.rows, result.id
     enter(Stage.MAP)
     bundle = _searchset(service, result)
     enter(Stage.WRITE)
@@ -199,29 +201,32 @@ def search(service: Service, kind: ResourceType) -> Response:
 
 
 @authenticated
-def page(service: Service) -> Response:
+def page(service: Service, client: Client) -> Response:
     """Answer the page `_id`, or the page that its link leads to (decisions 10 and 14)."""
     # Before any lookup: which of them is known only once the page is (decision 32).
-    require(g.client, *dict.fromkeys(SEARCH_SCOPES.values()))
+    require(client, *dict.fromkeys(SEARCH_SCOPES.values()))
     single = _single_values(_PAGE, _PAGE if service.offer.paging else _WITHOUT_PAGING)
     link = _link(single)
-    stored = service.sessions.store.load(single["_id"], g.client.id, link)
-    g.walked = stored.search
-    require(g.client, SEARCH_SCOPES[stored.search.resource_type])
+    stored = service.sessions.store.load(single["_id"], client.id, link)
+    facts().page_of = stored.search.resource_type, stored.search.parameters
+    require(client, SEARCH_SCOPES[stored.search.resource_type])
     enter(Stage.PARSE)
     query = service.sessions.parse(stored.search)
     enter(Stage.SOURCE)
     result = service.sessions.resume(stored, query)
+    facts().rows, facts().bundle = result.page.rows, result.id
     enter(Stage.MAP)
-    bundle = _searchset(service, result, [n for n, _ in g.pairs if n not in single])
+    bundle = _searchset(
+        service, result, [n for n in dict(facts().parameters) if n not in single]
+    )
     enter(Stage.WRITE)
     return Response(_json(bundle, single), content_type=CONTENT_TYPE)
 
 
 @authenticated
-def read(service: Service, kind: ResourceType, id: str) -> Response:
+def read(service: Service, client: Client, kind: ResourceType, id: str) -> Response:
     """Answer a read, or 304 where nothing has changed (spec 4.2, decision 19)."""
-    require(g.client, READ_SCOPES[kind])
+    require(client, READ_SCOPES[kind])
     single = _single_values(PRESENTATION)
     presentation = read_presentation(single, kind)
     if kind not in service.offer.resources:
@@ -235,7 +240,7 @@ def read(service: Service, kind: ResourceType, id: str) -> Response:
         if error.fault is not None:
             count_row_fault(kind, error.fault)
         raise
-    g.shown = (record,), None
+    facts().rows = (record,)
     enter(Stage.MAP)
     resource = service.writers[kind](record)
     if presentation != WHOLE:
@@ -290,7 +295,7 @@ def _parameters() -> Parameters:
     (RFC 9112, 6.1).
     """
     query = request.query_string
-    g.pairs = parameters = decode_form(query) if query else []
+    facts().parameters = parameters = decode_form(query) if query else []
     if request.method != "POST":
         if request.content_length or "Transfer-Encoding" in request.headers:
             raise BadRequestError(
@@ -307,7 +312,7 @@ def _parameters() -> Parameters:
         raise RequestEntityTooLarge
     if body or request.mimetype:
         _check_form()
-    g.pairs = parameters = [*parameters, *decode_form(body)]
+    facts().parameters = parameters = [*parameters, *decode_form(body)]
     return parameters
 
 
@@ -427,7 +432,6 @@ def _searchset(
     `ignored` names parameters of this request, besides those of the search.
     """
     rows, base_url = result.page.rows, service.settings.base_url
-    g.shown = rows, result.id
     kind = result.search.query.resource_type
     write = service.writers[kind]
     resources = [write(row) for row in rows if not isinstance(row, RowFault)]

@@ -7,11 +7,9 @@ text of the source.
 
 import base64
 import math
-import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from http.cookiejar import DefaultCookiePolicy
 from threading import Lock, local
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -31,6 +29,7 @@ from adapters.contract import (
     SourceTimedOutError,
     SourceUnavailableError,
 )
+from adapters.http.session import isolated
 from adapters.instrumentation import Kind, observe
 from adapters.mapping.model import (
     Basic,
@@ -195,11 +194,8 @@ class Client:
     def _session(self) -> requests.Session:
         session: requests.Session | None = getattr(self._local, "session", None)
         if session is None:
-            session = self._local.session = requests.Session()
-            session.trust_env = False
-            session.verify = os.environ.get("SSL_CERT_FILE") or True
+            session = self._local.session = isolated(requests.Session())
             session.headers["Accept"] = "application/json"
-            session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
             self._sessions.add(session)
         return session
 

@@ -39,13 +39,12 @@ from adapters.mapping.model import (
     Step,
     TimeRule,
 )
-from adapters.mapping.slots import SLOTS, UNSERVED, Kind, Slot, field_of
+from adapters.mapping.slots import LONGEST_ID, SLOTS, UNSERVED, Kind, Slot, field_of
 from adapters.mapping.times import directives, in_format, to_local
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-_MAX_ID = 64
 _UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -181,7 +180,7 @@ class _Filter(NamedTuple):
         elif isinstance(criterion, TokenCriterion):
             codes = [token.code for token in criterion.values if token.code]
         if self._row.is_id or isinstance(criterion, ReferenceCriterion):
-            codes = self._field.own(code for code in codes if len(code) <= _MAX_ID)
+            codes = self._field.own(code for code in codes if len(code) <= LONGEST_ID)
         return [each for code in codes for each in self._source_codes(code)]
 
     def _source_codes(self, code: str) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
 from adapters.mapping.schema import Fault, constant_fault
-from adapters.mapping.slots import REFERS, UNSERVED, Kind, Slot
+from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, Kind, Slot
 from adapters.mapping.times import directives, ends_in_a_z, has_clock, sorts_as_text
 from adapters.mapping.yaml import KeyPath
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
@@ -618,8 +618,6 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
 
 # ----------------------------------------------------------------------------- several
 
-_LONGEST_ID = 64
-
 
 def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse the keys of databases for an HTTP API, and its keys for a database."""
@@ -704,8 +702,8 @@ def _reference_fault(doc: Document, site: Site) -> str:
         twice = f"'{named}' holds {target} more than once: name the prefix with source:"
         return twice if named else several
     whole = doc.prefix_of(site) + site.options.get("value", "")
-    text = f"'{whole}' is longer than an id may be: {_LONGEST_ID} characters"
-    return text if len(whole) > _LONGEST_ID else ""
+    text = f"'{whole}' is longer than an id may be: {LONGEST_ID} characters"
+    return text if len(whole) > LONGEST_ID else ""
 
 
 # ------------------------------------------------------------------------------- rules

@@ -7,7 +7,7 @@ a row here, a line in the FHIR schema, and its test.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,7 +24,8 @@ from adapters.mapping.model import (
 from adapters.mapping.yaml import KeyPath
 from adapters.parameters import SEARCH_PARAMETERS
 
-FHIR_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
+LONGEST_ID = 64
+FHIR_ID = re.compile(rf"[A-Za-z0-9\-.]{{1,{LONGEST_ID}}}")
 """STU3 datatypes, id."""
 
 
@@ -52,13 +53,19 @@ class Kind(StrEnum):
 
 
 class Slot(NamedTuple):
-    """A place that one value goes to; `record` is its field in the record."""
+    """A place that one value goes to; `record` is its field in the record.
+
+    A `personal` one tells whose row it is: `preview --redact` masks it for patients and
+    stays. `also` is an element that it makes besides its own where it has a value.
+    """
 
     name: str
     element: str
     kind: Kind
     record: str
     codes: tuple[str, ...] = ()
+    personal: bool = False
+    also: str = ""
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -81,9 +88,17 @@ class ListSlot(NamedTuple):
 
 
 def _slot(
-    name: str, element: str, kind: Kind, codes: str = "", record: str = ""
+    name: str,
+    element: str,
+    kind: Kind,
+    codes: str = "",
+    record: str = "",
+    *,
+    personal: bool = False,
+    also: str = "",
 ) -> Slot:
-    return Slot(name, element, kind, record or name, tuple(codes.split()))
+    takes = tuple(codes.split())
+    return Slot(name, element, kind, record or name, takes, personal, also)
 
 
 STATUSES = "planned in-progress finished"
@@ -93,27 +108,29 @@ GENDERS = "male female other unknown"
 
 SLOTS: Mapping[ResourceType, tuple[Slot, ...]] = {
     ResourceType.ENCOUNTER: (
-        _slot("id", "id", Kind.ID),
-        _slot("visit_number", "identifier.value", Kind.EXACT),
+        _slot("id", "id", Kind.ID, personal=True),
+        _slot("visit_number", "identifier.value", Kind.EXACT, personal=True),
         _slot("visit_number_system", "identifier.system", Kind.SYSTEM),
-        _slot("patient_id", "subject", Kind.ID),
+        _slot("patient_id", "subject", Kind.ID, personal=True),
         _slot("status", "status", Kind.CODE, f"{STATUSES} {HIDDEN} {REMOVED}"),
         _slot("class", "class", Kind.CODE, CLASSES, "class_code"),
         _slot("start", "period.start", Kind.TIME),
         _slot("end", "period.end", Kind.TIME),
         _slot("functional_unit", "serviceProvider.extension", Kind.EXACT),
-        _slot("organization_id", "serviceProvider", Kind.ID),
+        _slot(
+            "organization_id", "serviceProvider", Kind.ID, also="identifier.assigner"
+        ),
         _slot("last_updated", "meta.lastUpdated", Kind.TIME),
     ),
     ResourceType.PATIENT: (
-        _slot("id", "id", Kind.ID),
+        _slot("id", "id", Kind.ID, personal=True),
         _slot("active", "active", Kind.FLAG),
         _slot("gender", "gender", Kind.CODE, GENDERS),
-        _slot("birth_date", "birthDate", Kind.DATE),
+        _slot("birth_date", "birthDate", Kind.DATE, personal=True),
         _slot("deceased", "deceasedBoolean", Kind.FLAG),
-        _slot("deceased_at", "deceasedDateTime", Kind.TIME),
+        _slot("deceased_at", "deceasedDateTime", Kind.TIME, personal=True),
         _slot("organization_id", "managingOrganization", Kind.ID),
-        _slot("replaced_by", "link.other", Kind.ID),
+        _slot("replaced_by", "link.other", Kind.ID, personal=True, also="active"),
         _slot("last_updated", "meta.lastUpdated", Kind.TIME),
     ),
     ResourceType.ORGANIZATION: (
@@ -139,7 +156,7 @@ IDENTIFIERS = ListSlot(
     (
         _slot("type", "type", Kind.EXACT),
         _slot("system", "system", Kind.SYSTEM),
-        _slot("value", "value", Kind.EXACT),
+        _slot("value", "value", Kind.EXACT, personal=True),
         _slot("use", "use", Kind.CODE, "usual official temp secondary"),
         _slot("assigner", "assigner", Kind.ID, record="assigner_id"),
     ),
@@ -156,10 +173,10 @@ NAMES = ListSlot(
             Kind.CODE,
             "usual official temp nickname anonymous old maiden",
         ),
-        _slot("family", "family", Kind.TEXT),
-        _slot("given", "given", Kind.PARTS),
+        _slot("family", "family", Kind.TEXT, personal=True),
+        _slot("given", "given", Kind.PARTS, personal=True),
         _slot("prefix", "prefix", Kind.TEXT),
-        _slot("text", "text", Kind.TEXT),
+        _slot("text", "text", Kind.TEXT, personal=True),
     ),
     content=("family", "given", "text"),
 )
@@ -168,20 +185,20 @@ TELECOMS = ListSlot(
     "telecom",
     (
         _slot("system", "system", Kind.CODE, "phone fax email pager url sms other"),
-        _slot("value", "value", Kind.TEXT),
+        _slot("value", "value", Kind.TEXT, personal=True),
         _slot("use", "use", Kind.CODE, "home work temp old mobile"),
     ),
     content=("value",),
     required=("value", "system"),
 )
-LINES = _slot("lines", "line", Kind.TEXT)
+LINES = _slot("lines", "line", Kind.TEXT, personal=True)
 ADDRESSES = ListSlot(
     "addresses",
     "address",
     (
         _slot("use", "use", Kind.CODE, "home work temp old"),
-        _slot("city", "city", Kind.TEXT),
-        _slot("postal_code", "postalCode", Kind.TEXT),
+        _slot("city", "city", Kind.TEXT, personal=True),
+        _slot("postal_code", "postalCode", Kind.TEXT, personal=True),
         _slot("country", "country", Kind.TEXT),
     ),
     content=("lines", "city", "postal_code", "country"),
@@ -246,6 +263,14 @@ KNOWN_IDENTIFIERS: Mapping[str, KnownIdentifier] = MappingProxyType(
 # ------------------------------------------------------------ names of FHIR elements
 
 SECTIONS: Mapping[str, ResourceType] = {kind.lower(): kind for kind in ResourceType}
+
+
+def named_slots(kind: ResourceType) -> Iterator[tuple[str, Slot]]:
+    """Yield every slot with its name in faults (`start`, `names.family`)."""
+    yield from ((slot.name, slot) for slot in SLOTS[kind])
+    for listed in LISTS[kind]:
+        for slot in (*listed.slots, LINES):
+            yield f"{listed.name}.{slot.name}", slot
 
 
 def element(path: KeyPath) -> str:

@@ -38,7 +38,7 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
 )
-from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED
+from adapters.mapping.slots import LINES, LISTS, LONGEST_ID, SLOTS, UNSERVED
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
 from adapters.sql.columns import (
@@ -105,9 +105,6 @@ CACHED_STATEMENTS = 300
 # Written out: to some databases a bound number is no order.
 _FIRST: Expression = sa.literal_column("0")
 _LAST: Expression = sa.literal_column("1")
-
-LONGEST_ID = 64
-"""In characters: the longest id that FHIR allows."""
 
 LONGEST_PATTERN = 4000
 """In bytes: the longest pattern that every database accepts in a LIKE (Oracle)."""

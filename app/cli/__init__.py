@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -62,19 +61,15 @@ def _refuse(error: Exception | str) -> int:
     return 2
 
 
-def _run_tool(module: str, options: dict[str, Any], function: str = "run") -> int:
-    """Run a tool; `module` is below `app.cli`, or below `app` with a dot before it."""
+def _run_tool(module: str, function: str = "run", **options: Any) -> int:
+    """Run the tool of a module below `app`, such as `cli.check`."""
     from adapters.contract import AdapterError
     from adapters.mapping.problems import MappingError
     from app.cli.check import CANNOT_RUN, CannotRunError
 
     try:
-        tool = (
-            import_module(module, "app")
-            if module[0] == "."
-            else import_module(f"app.cli.{module}")
-        )
-        status: int = getattr(tool, function)(SimpleNamespace(**options))
+        tool = getattr(import_module(f"app.{module}"), function)
+        status: int = tool(**options)
     except (CannotRunError, MappingError) as error:
         click.echo(error, err=True)
         return CANNOT_RUN
@@ -89,7 +84,9 @@ def _run_tool(module: str, options: dict[str, Any], function: str = "run") -> in
     return status
 
 
-_json = click.option("--json", is_flag=True, help="Print JSON, for machines.")
+_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, for machines."
+)
 
 
 # The service
@@ -111,7 +108,7 @@ def serve_command() -> NoReturn:
 @_json
 def settings_command(**options: Any) -> int:
     """Print every setting and its origin, without secrets."""
-    return _run_tool("settings", options)
+    return _run_tool("cli.settings", **options)
 
 
 @cli.command("doctor", epilog=_STATUSES)
@@ -141,13 +138,15 @@ def settings_command(**options: Any) -> int:
     help="With --conformance: the directory of the report. Default: this one.",
 )
 @_json
-def doctor_command(**options: Any) -> int:
+def doctor_command(
+    seconds: float, conformance: bool, as_json: bool, **options: Any
+) -> int:
     """Check everything that the service depends on, and print what to do."""
-    if not options["conformance"]:
-        return _run_tool("doctor", options)
+    if not conformance:
+        return _run_tool("cli.doctor", seconds=seconds, as_json=as_json)
     if options["token_file"] is None:
         raise click.UsageError("--conformance requires --token-file.")
-    return _run_tool("conformance", options)
+    return _run_tool("cli.conformance", as_json=as_json, **options)
 
 
 @cli.command("openapi", epilog=_STATUSES)
@@ -157,7 +156,7 @@ def openapi_command(**options: Any) -> int:
     ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL name the deployment, ENCOUNTERS_TOKEN_URL
     its token address. The command needs no database and no token.
     """
-    return _run_tool("openapi", options)
+    return _run_tool("cli.openapi", **options)
 
 
 @cli.command("kit", epilog=_STATUSES)
@@ -169,7 +168,7 @@ def kit_command(**options: Any) -> int:
 
     It reads the same settings as `encounters openapi`. No file contains a secret.
     """
-    return _run_tool("kit", options)
+    return _run_tool("cli.kit", **options)
 
 
 # The audit trail
@@ -180,9 +179,13 @@ def audit() -> None:
     """Read the audit events of this deployment."""
 
 
-_audit_files = click.argument("file", nargs=-1, type=_PATH)
+_audit_files = click.argument("files", nargs=-1, metavar="[FILE]...", type=_PATH)
 _audit_keys = click.option(
-    "--key", multiple=True, type=_PATH, help="The file of an earlier key. Repeatable."
+    "--key",
+    "keys",
+    multiple=True,
+    type=_PATH,
+    help="The file of an earlier key. Repeatable.",
 )
 _day = click.DateTime(["%Y-%m-%d"])
 
@@ -193,7 +196,9 @@ _day = click.DateTime(["%Y-%m-%d"])
 @click.option("--from", "start", type=_day, help="The first day (UTC).")
 @click.option("--to", "end", type=_day, help="The last day (UTC).")
 @_audit_keys
-@click.option("--csv", is_flag=True, help="Print CSV, with every id and address.")
+@click.option(
+    "--csv", "as_csv", is_flag=True, help="Print CSV, with every id and address."
+)
 @_json
 def audit_who(**options: Any) -> int:
     """Print who saw which data of PATIENT, such as Patient/42.
@@ -201,9 +206,9 @@ def audit_who(**options: Any) -> int:
     Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
     ENCOUNTERS_AUDIT_KEY is the key of the digests.
     """
-    if options["csv"] and options["json"]:
+    if options["as_csv"] and options["as_json"]:
         raise click.UsageError("--csv and --json exclude each other.")
-    return _run_tool("audit", options, "who")
+    return _run_tool("cli.audit", "who", **options)
 
 
 @audit.command("verify", epilog=_STATUSES)
@@ -221,7 +226,7 @@ def audit_verify(**options: Any) -> int:
     Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
     ENCOUNTERS_AUDIT_CHAIN_KEY is the key of the chain. Without it no chain is written.
     """
-    return _run_tool("audit", options, "verify")
+    return _run_tool("cli.audit", "verify", **options)
 
 
 # The demo
@@ -340,7 +345,7 @@ def mapping() -> None:
 
 
 _file = click.argument("file", type=_PATH)
-_files = click.argument("file", nargs=-1, required=True, type=_PATH)
+_files = click.argument("files", nargs=-1, metavar="FILE...", required=True, type=_PATH)
 
 
 @mapping.command("check", epilog=_STATUSES)
@@ -354,7 +359,7 @@ _files = click.argument("file", nargs=-1, required=True, type=_PATH)
 @_json
 def mapping_check(**options: Any) -> int:
     """Report everything that is wrong with mapping files."""
-    return _run_tool("check", options)
+    return _run_tool("cli.check", **options)
 
 
 @mapping.command("explain", epilog=_STATUSES)
@@ -372,7 +377,7 @@ def mapping_explain(**options: Any) -> int:
 
     SEARCH is a search such as 'Encounter?patient=42&date=ge2024'.
     """
-    return _run_tool("explain", options)
+    return _run_tool("cli.explain", **options)
 
 
 @mapping.command("test", epilog=_STATUSES)
@@ -381,7 +386,7 @@ def mapping_explain(**options: Any) -> int:
 @_json
 def mapping_test(**options: Any) -> int:
     """Run the tests next to mapping files."""
-    return _run_tool("mapping_tests", options)
+    return _run_tool("cli.mapping_tests", **options)
 
 
 @mapping.command("preview", epilog=_STATUSES)
@@ -405,7 +410,7 @@ def mapping_preview(**options: Any) -> int:
     """Print what a row becomes, and the origin of each value."""
     if bool(options["row"]) == options["live"]:
         raise click.UsageError("One of --row and --live is required.")
-    return _run_tool("preview", options)
+    return _run_tool("cli.preview", **options)
 
 
 @mapping.command("grants", epilog=_STATUSES)
@@ -428,7 +433,7 @@ def mapping_grants(**options: Any) -> int:
 
     They allow it to read the tables that the mapping names, and nothing else.
     """
-    return _run_tool("grants", options)
+    return _run_tool("cli.grants", **options)
 
 
 _live = click.option(
@@ -436,8 +441,8 @@ _live = click.option(
 )
 
 
-def _require_live(options: dict[str, Any]) -> None:
-    if not options["live"]:
+def _require_live(live: bool) -> None:
+    if not live:
         raise click.UsageError("--live is required: every stay is read.")
 
 
@@ -449,15 +454,15 @@ def _require_live(options: dict[str, Any]) -> None:
 @_live
 @click.option("--ids", is_flag=True, help="Print the id of each stay that differs.")
 @_json
-def mapping_diff(**options: Any) -> int:
+def mapping_diff(live: bool, **options: Any) -> int:
     """Print what a mapping change does to the stays of the hospital.
 
     Reads all stays with OLD and with NEW, and counts those that appear, disappear, become
     valid or invalid, move to another patient or change an element, by source code and
     month of start.
     """
-    _require_live(options)
-    return _run_tool("diff", options)
+    _require_live(live)
+    return _run_tool("cli.diff", **options)
 
 
 @mapping.command(
@@ -468,20 +473,26 @@ def mapping_diff(**options: Any) -> int:
 @click.option(
     "--out", type=_PATH, required=True, metavar="HTML", help="The page to write."
 )
-@click.option("--json", type=_PATH, metavar="JSON", help="Write the figures as well.")
+@click.option(
+    "--json",
+    "figures",
+    type=_PATH,
+    metavar="JSON",
+    help="Write the figures as well.",
+)
 @click.option(
     "--previous",
     type=_PATH,
     metavar="JSON",
     help="The figures of an earlier report, to compare with.",
 )
-def mapping_report(**options: Any) -> int:
+def mapping_report(live: bool, **options: Any) -> int:
     """Write a report on the data quality of the hospital, as one HTML page.
 
     Reads all stays. The page has rounded counts, and nothing else of a row.
     """
-    _require_live(options)
-    return _run_tool("report", options)
+    _require_live(live)
+    return _run_tool("cli.report", **options)
 
 
 @mapping.command("schema", epilog=_STATUSES)
@@ -490,7 +501,7 @@ def mapping_report(**options: Any) -> int:
 )
 def mapping_schema(**options: Any) -> int:
     """Print the JSON Schema of mapping files, for editors."""
-    return _run_tool("schema", options)
+    return _run_tool("cli.schema", **options)
 
 
 class _ListOptions(click.Command):
@@ -543,7 +554,7 @@ def mapping_new(**options: Any) -> int:
     numbers and addresses of people. Declared keys come first, then words in names. Every
     guess and every open question is marked '# ?'.
     """
-    return _run_tool("new", options)
+    return _run_tool("cli.new", **options)
 
 
 @cli.command("workbench", cls=_ListOptions, epilog=_STATUSES)
@@ -569,4 +580,4 @@ def workbench_command(**options: Any) -> int:
 
     The page is for this machine only. It edits FILE, and adds tests beside it.
     """
-    return _run_tool(".ui.workbench", options)
+    return _run_tool("ui.workbench", **options)

@@ -6,13 +6,12 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
-from datetime import timedelta
+from datetime import datetime, timedelta
 from glob import escape
 from http import HTTPStatus
 from pathlib import Path
-from types import SimpleNamespace
 
 import orjson
 
@@ -107,25 +106,34 @@ def _names_patient(event: AuditedResponse, names: set[str]) -> bool:
     return succeeded and any(value in names for _, value in event.parameters)
 
 
-def who(options: SimpleNamespace) -> int:
+def who(
+    *,
+    patient: str,
+    files: Sequence[Path],
+    start: datetime | None,
+    end: datetime | None,
+    keys: Sequence[Path],
+    as_csv: bool,
+    as_json: bool,
+) -> int:
     """Print who saw which data of a patient."""
-    path, _, id = options.patient.rpartition("/")
-    if not id or path.rpartition("/")[2] not in {"", "Patient"}:
+    kind, _, id = patient.rpartition("/")
+    if not id or kind.rpartition("/")[2] not in {"", "Patient"}:
         raise CannotRunError("PATIENT is a reference such as Patient/42")
-    patient = f"Patient/{id}"
+    reference = f"Patient/{id}"
     search = _Search(
-        patient,
-        _keys("audit_key", options.key),
-        f"{options.start:%Y-%m-%d}" if options.start else "",
-        f"{options.end + timedelta(days=1):%Y-%m-%d}" if options.end else "~",
+        reference,
+        _keys("audit_key", keys),
+        f"{start:%Y-%m-%d}" if start else "",
+        f"{end + timedelta(days=1):%Y-%m-%d}" if end else "~",
     )
     rows: list[Disclosure] = []
-    for path in _paths(options.file):
+    for path in _paths(files):
         rows += search.disclosures(_lines(path))
     rows.sort(key=lambda row: row.time)
-    if options.json:
-        print_json({"patient": patient, "disclosures": [asdict(row) for row in rows]})
-    elif options.csv:
+    if as_json:
+        print_json({"patient": reference, "disclosures": [asdict(row) for row in rows]})
+    elif as_csv:
         writer = csv.writer(sys.stdout)
         writer.writerows([[f.name for f in fields(Disclosure)], *map(astuple, rows)])
     else:
@@ -154,19 +162,21 @@ def _summary(references: list[str]) -> str:
     return " ".join(references) or "no resource"
 
 
-def verify(options: SimpleNamespace) -> int:
+def verify(
+    *, files: Sequence[Path], keys: Sequence[Path], earlier: Path | None, as_json: bool
+) -> int:
     """Report missing and changed events."""
-    verification = Verification(_keys("audit_chain_key", options.key))
+    verification = Verification(_keys("audit_chain_key", keys))
     faults: list[Fault] = []
-    for path in _paths(options.file):
+    for path in _paths(files):
         faults += verification.read(path.name, _lines(path))
     if not verification.events:
         raise CannotRunError("the files have no audit events")
     faults += verification.faults()
-    if options.earlier:
-        faults += verification.cut_off(_earlier_heads(options.earlier))
+    if earlier:
+        faults += verification.cut_off(_earlier_heads(earlier))
     heads = list(verification.heads())
-    if options.json:
+    if as_json:
         print_json(
             {
                 "events": verification.events,
@@ -216,7 +226,7 @@ def _keys(name: str, files: Iterable[Path]) -> list[str]:
     return keys
 
 
-def _paths(files: tuple[Path, ...]) -> list[Path]:
+def _paths(files: Sequence[Path]) -> list[Path]:
     """Return the files to read: by default that of the settings and its rotated ones."""
     target = read_settings(os.environ).values.get("audit", AUDIT_OFF)
     if not files and target not in {AUDIT_OFF, AUDIT_STDOUT}:

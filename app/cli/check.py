@@ -15,7 +15,6 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -222,15 +221,15 @@ def _section_paths(root: Table) -> Iterator[KeyPath]:
             yield (key,)
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, files: Sequence[Path], live: bool, verbose: bool, as_json: bool) -> int:
     """Check each file and print the findings, and what searches cost."""
-    checked = [check_file(file, is_live=options.live) for file in options.file]
+    checked = [check_file(file, is_live=live) for file in files]
     results = [result for of_file, _ in checked for result in of_file]
     unavailable = [error for _, error in checked if error]
     findings = [each for each in results if isinstance(each, Finding)]
     costs = [each for each in results if isinstance(each, Measurement)]
     is_wrong = any(finding.is_wrong for finding in findings)
-    if options.json:
+    if as_json:
         print_json(
             {
                 "findings": [asdict(finding) for finding in findings],
@@ -238,9 +237,9 @@ def run(options: SimpleNamespace) -> int:
             }
         )
     else:
-        shown = map(str, findings) if options.verbose else _brief(findings)
-        names = ", ".join(map(str, options.file))
-        state = f"{names}: {_summary(findings)}" if is_wrong and options.live else ""
+        shown = map(str, findings) if verbose else _brief(findings)
+        names = ", ".join(map(str, files))
+        state = f"{names}: {_summary(findings)}" if is_wrong and live else ""
         if not (is_wrong or unavailable):
             state = f"{names}: nothing to mend"
         for line in (*shown, *_table(costs, findings), *filter(None, [state])):

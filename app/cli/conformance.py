@@ -22,7 +22,6 @@ from importlib.metadata import version
 from itertools import chain, islice, pairwise
 from operator import eq, ge, le
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import jmespath
@@ -32,6 +31,7 @@ import requests
 from adapters import open_adapter
 from adapters.contract import AdapterError, Prefix, ResourceType
 from adapters.folding import fold
+from adapters.http.session import isolated
 from adapters.inspection import Check, Finding, Outcome, Severity, run_in_turn
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
@@ -47,7 +47,7 @@ from app.cli.check import (
     show_progress,
     write_text,
 )
-from app.cli.doctor import new_session, print_outcomes
+from app.cli.doctor import print_outcomes
 from app.config import read_settings
 from app.fhir.capability import capability_statement
 from app.offer import Offer, OfferedParameter, ResourceOffer, compute_offer
@@ -66,29 +66,6 @@ BUSY = frozenset({422, 429, 502, 503, 504})
 
 NOTHING = "zqxjv"
 """A value that no resource has."""
-
-VALUES: Mapping[str, str] = {
-    "_id": "[[`null`, id]]",
-    "_lastUpdated": "[[meta.lastUpdated, meta.lastUpdated]]",
-    "Encounter?patient": "[[`null`, subject.reference]]",
-    "Encounter?date": "[[period.start, period.end]]",
-    "Encounter?identifier": "identifier[].[system, value]",
-    "Encounter?status": "[[`null`, status]]",
-    "Encounter?class": "[[class.system, class.code]]",
-    "Encounter?service-provider._extension": (
-        "serviceProvider.extension[].[url, valueString]"
-    ),
-    "Patient?name": "name[].[family, given, text][][]",
-    "Patient?family": "name[].family",
-    "Patient?given": "name[].given[]",
-    "Patient?birthdate": "[[birthDate, birthDate]]",
-    "Patient?gender": "[[`null`, gender]]",
-    "Patient?identifier": "identifier[].[system, value]",
-    "Organization?name": "[name]",
-    "Organization?identifier": "identifier[].[system, value]",
-}
-"""Where resources show what parameters compare (JMESPath): texts, tokens as [system, code],
-dates as [start, end]."""
 
 _SORTED = {"date": "period.start", "_lastUpdated": "meta.lastUpdated"}
 _REFERENCES = "[subject, serviceProvider, managingOrganization][].reference"
@@ -170,7 +147,7 @@ class Client:
 
     def __init__(self, base_url: str, token: str, certificate: Path | None) -> None:
         self.base_url = base_url
-        self._session = new_session()
+        self._session = isolated(requests.Session())
         self._session.cert = str(certificate) if certificate else None
         self._session.headers["Authorization"] = f"Bearer {token}"
 
@@ -241,7 +218,6 @@ class Filter:
 
     row: SearchParameter
     offered: OfferedParameter
-    path: str
     zone: tzinfo
     sample: Sequence[Json]
 
@@ -275,7 +251,7 @@ class Filter:
 
     def _values(self, resource: Json) -> list[Any]:
         """Return what a resource shows: texts, or pairs whose needed part is there."""
-        values = [v for v in jmespath.search(self.path, resource) or () if v]
+        values = [v for v in jmespath.search(self.row.shown, resource) or () if v]
         if self.offered.capability.period:
             # A bound that is unknown is the earliest or the latest day.
             return values
@@ -364,8 +340,7 @@ class Prover:
         offer, kind = self.offer, self.offer.resource_type
         for name, offered in offer.parameters.items():
             subject, row = f"{kind}?{name}", SEARCH_PARAMETERS[kind][name]
-            path = VALUES.get(subject) or VALUES[name]
-            parameter = Filter(row, offered, path, self.zone, self.sample)
+            parameter = Filter(row, offered, self.zone, self.sample)
             for variant in parameter.variants:
                 trials = partial(parameter.trials, variant)
                 yield _claim(f"{subject}{variant}", partial(self._filter, trials))
@@ -531,14 +506,14 @@ def _read(client: Client, kind: str, sample: Sequence[Json]) -> Iterator[Finding
 # The report
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, token_file: Path, certificate: Path | None, out: Path, as_json: bool) -> int:
     """Try all claims and write the report as JSON and as a page."""
     values = read_settings(os.environ).values
     if not (values.get("mapping") and values.get("base_url")):
         raise CannotRunError("Set ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL.")
     base_url = str(values["base_url"])
     try:
-        token = options.token_file.read_text("utf-8").strip()
+        token = token_file.read_text("utf-8").strip()
         mapping = load_mapping(values["mapping"], os.environ)
         with closing(open_adapter(mapping)) as adapter:
             offer = compute_offer(profile_of(mapping), adapter.capabilities)
@@ -547,7 +522,7 @@ def run(options: SimpleNamespace) -> int:
         raise CannotRunError(str(error)) from error
     now = datetime.now(UTC)
     statement = capability_statement(offer, base_url, mapping.name, now.date())
-    client = Client(base_url, token, options.certificate)
+    client = Client(base_url, token, certificate)
     try:
         # As JSON has it.
         document = orjson.loads(orjson.dumps(statement))
@@ -565,11 +540,11 @@ def run(options: SimpleNamespace) -> int:
         "claims": [_as_json(outcome) for outcome in outcomes],
     }
     text = json.dumps(report, ensure_ascii=False, indent=2)
-    write_text(options.out / "conformance.json", f"{text}\n")
+    write_text(out / "conformance.json", f"{text}\n")
     page = html_page("conformance.html", report=report, verdicts=Verdict)
-    write_text(options.out / "conformance.html", page)
+    write_text(out / "conformance.html", page)
     verdicts = Counter(verdict_of(outcome.findings) for outcome in outcomes)
-    if options.json:
+    if as_json:
         print_json(report)
     else:
         print_outcomes(filter(_is_unproved, outcomes))

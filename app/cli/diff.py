@@ -14,7 +14,6 @@ from decimal import Decimal
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import EncounterRecord, ResourceType, RowFault
@@ -293,21 +292,21 @@ class _Codes:
 # What is printed
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, old: Path, new: Path, ids: bool, as_json: bool) -> int:
     """Print what changes, and return 1 if anything does."""
-    with reading(options.old, options.new) as ((old, before), (new, after)):
-        comparison = Comparison(old, new)
+    files = (old, new)
+    with reading(*files) as ((old_file, before), (new_file, after)):
+        comparison = Comparison(old_file, new_file)
         differing = comparison.run(before, after)
-        if options.ids and options.json:
+        if ids and as_json:
             _stream_json(differing)
         for id, changes in differing:
-            if options.ids:
+            if ids:
                 print(id, "; ".join(map(str, changes)), sep="\t")
-    files = (options.old, options.new)
-    if options.json:
+    if as_json:
         document = json.dumps(_as_json(comparison, files), ensure_ascii=False, indent=2)
         # The list of stays stands before, where there is one.
-        print(document[1:] if options.ids else document)
+        print(document[1:] if ids else document)
     else:
         print(*_as_text(comparison, files), sep="\n")
     return FINDINGS if comparison.differing or comparison.constants else FINE

@@ -18,7 +18,6 @@ from contextlib import closing
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -29,6 +28,7 @@ from redis.sentinel import MasterNotFoundError
 from adapters import open_source
 from adapters.contract import AdapterError
 from adapters.encryption import WITHOUT_TLS, exposed_sources, is_plain
+from adapters.http.session import isolated
 from adapters.inspection import Check, Finding, Outcome, Severity, run_at_once
 from adapters.mapping.document import read_layers, variables_in
 from adapters.mapping.load import load_mapping
@@ -76,14 +76,14 @@ _warning = partial(Finding.about, severity=Severity.WARNING)
 _error = partial(Finding.about, severity=Severity.ERROR)
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, seconds: float, as_json: bool) -> int:
     """Run all checks and print their findings."""
     try:
         settings = Settings.from_environ(os.environ)
     except SettingsError as error:
         raise CannotRunError(f"{error}\nNothing was checked.") from error
-    outcomes = run_at_once(checks_of(settings), options.seconds)
-    if options.json:
+    outcomes = run_at_once(checks_of(settings), seconds)
+    if as_json:
         print_json({"checks": [_as_json(outcome) for outcome in outcomes]})
     else:
         print_outcomes(outcomes)
@@ -181,17 +181,9 @@ def _writable(path: Path, name: str, least: int) -> Finding:
     return _warning(text, remedy) if free < least else _fine(text)
 
 
-def new_session() -> requests.Session:
-    """Return a session as the service has it: no proxy and no .netrc of the environment."""
-    session = requests.Session()
-    session.trust_env = False
-    session.verify = os.environ.get("SSL_CERT_FILE") or True
-    return session
-
-
 def _request(method: str, url: str, **options: Any) -> requests.Response:
     options = {"timeout": TIMEOUT_SECONDS, "allow_redirects": False, **options}
-    with new_session() as session:
+    with isolated(requests.Session()) as session:
         return session.request(method, url, **options)
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from types import SimpleNamespace
+from pathlib import Path
 
 from adapters.contract import ParameterCapability, Prefix, ResourceType
 from adapters.mapping.load import load_mapping
@@ -29,13 +29,13 @@ class Row:
         )
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, file: Path, search: str | None, values: bool, as_json: bool) -> int:
     """Print the table of parameters, or what one search would send."""
-    with searching(load_mapping(options.file, os.environ)) as searches:
-        if options.search is not None:
-            return _show_search(searches, options)
+    with searching(load_mapping(file, os.environ)) as searches:
+        if search is not None:
+            return _show_search(searches, search, values=values, as_json=as_json)
         rows = [*_rows(searches)]
-    if options.json:
+    if as_json:
         print_json({"parameters": [asdict(row) for row in rows]})
     else:
         print(*rows, sep="\n")
@@ -76,14 +76,16 @@ def _extent(
     return extent
 
 
-def _show_search(searches: Searches, options: SimpleNamespace) -> int:
+def _show_search(
+    searches: Searches, search: str, *, values: bool, as_json: bool
+) -> int:
     try:
-        query = searches.query(*parsed_search(options.search))
-        text, refused = searches.sent(query, values=options.values), False
+        query = searches.query(*parsed_search(search))
+        text, refused = searches.sent(query, values=values), False
     except RefusedError as error:
         text, refused = str(error), True
-    if options.json:
-        print_json({"search": options.search, "refused": refused, "text": text})
+    if as_json:
+        print_json({"search": search, "refused": refused, "text": text})
     else:
         print(f"refused: {text}" if refused else text)
     return FINDINGS if refused else FINE

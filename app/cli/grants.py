@@ -2,18 +2,18 @@
 
 import os
 from itertools import chain
-from types import SimpleNamespace
+from pathlib import Path
 
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from app.cli.check import FINE, CannotRunError, print_json
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, file: Path, account: str, schema: str, as_json: bool) -> int:
     """Print the GRANTs of each source, with its name where there are several."""
-    mapping = load_mapping(options.file, os.environ)
-    sources = _grants(mapping, options.account, options.schema)
-    if options.json:
+    mapping = load_mapping(file, os.environ)
+    sources = _grants(mapping, account, schema)
+    if as_json:
         print_json({"sources": sources})
         return FINE
     for name, statements in sources.items():

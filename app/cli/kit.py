@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 from adapters.contract import ResourceType
@@ -66,12 +66,12 @@ class Request:
         return self.path if self.path.startswith("{{") else f"{{{{base}}}}/{self.path}"
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, out: Path) -> int:
     """Write the kit of the deployment that the environment configures."""
     files = kit(configured(os.environ))
     for name, text in files.items():
-        write_text(options.out / name, text)
-    print(f"{options.out}: {len(files)} files")
+        write_text(out / name, text)
+    print(f"{out}: {len(files)} files")
     return FINE
 
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
@@ -166,16 +165,16 @@ class Result:
         }
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, files: Sequence[Path], complete: bool, as_json: bool) -> int:
     """Run the tests beside each file and print their results."""
-    results = [try_file(file) for file in options.file]
-    severity = Severity.ERROR if options.complete else Severity.NOTE
-    if options.json:
+    results = [try_file(file) for file in files]
+    severity = Severity.ERROR if complete else Severity.NOTE
+    if as_json:
         print_json({"mappings": [result.as_json(severity) for result in results]})
     else:
         for result in results:
             print(*result.as_text(severity), sep="\n")
-    wrong = any(r.faults or r.failed or (options.complete and r.gaps) for r in results)
+    wrong = any(r.faults or r.failed or (complete and r.gaps) for r in results)
     return FINDINGS if wrong else FINE
 
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from typing import Any
 
 from adapters import open_adapter
 from adapters.contract import AdapterError, ResourceType
@@ -46,11 +47,12 @@ _QUERY_SECONDS = 10.0
 _MOST_SCHEMAS = 30
 
 
-def run(options: SimpleNamespace, next_step: str = "") -> int:
+def run(*, next_step: str = "", **values: Any) -> int:
     """Read the structure of the source, write a first mapping, and say what is open.
 
     `next_step` is what a caller does with the file; without it the commands are named.
     """
+    options = SimpleNamespace(**values)
     if options.out is not None and options.out.exists():
         text = f"{options.out} exists already: name another file with --out"
         raise CannotRunError(text)
@@ -90,7 +92,7 @@ def _write(options: SimpleNamespace, text: str, warnings: list[str]) -> None:
         except OSError as error:
             message = f"{options.out} cannot be written: {error.strerror}"
             raise CannotRunError(message) from error
-    if options.json:
+    if options.as_json:
         parts = [(number, line.partition(MARK)) for number, line in marked_lines(text)]
         questions = [
             {"line": number, "text": question.strip(), "of": before.strip()}

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from adapters import open_adapter
@@ -40,7 +39,7 @@ class Deployment:
         return openapi(self.offer, self.base_url, self.title, self.token_url)
 
 
-def run(options: SimpleNamespace) -> int:  # noqa: ARG001 - each command has options
+def run() -> int:
     """Print the description of the deployment that the environment configures."""
     print_json(configured(os.environ).description())
     return FINE

@@ -7,7 +7,6 @@ every line. The row itself is mapped as it is, so its faults stay.
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import orjson
 
@@ -31,15 +30,27 @@ _USAGE = (
 )
 
 
-def run(options: SimpleNamespace) -> int:
+def run(
+    *,
+    file: Path,
+    row: Path | None,
+    live: bool,
+    id: str | None,
+    of: str,
+    source: str,
+    redact: bool,
+    as_json: bool,
+) -> int:
     """Preview one row and return the exit status: 1 for a row that is a fault."""
-    kind = SECTIONS[options.of]
-    if options.live is not bool(options.id) or (options.live and options.source):
+    if live is not bool(id) or (live and source):
         raise CannotRunError(_USAGE)
-    file = MappingFile.open(options.file, os.environ if options.live else None)
-    row = (_live if options.live else _written)(file, kind, options)
-    tried = TriedRow.of(file, row, redacted=options.redact)
-    if options.json:
+    mapping = MappingFile.open(file, os.environ if live else None)
+    kind = SECTIONS[of]
+    found = (
+        _written(mapping, kind, row, source) if row else _live(mapping, kind, id or "")
+    )
+    tried = TriedRow.of(mapping, found, redacted=redact)
+    if as_json:
         print_json(tried.as_json())
     else:
         print(*_as_text(tried), sep="\n")
@@ -47,11 +58,11 @@ def run(options: SimpleNamespace) -> int:
 
 
 def _written(
-    file: MappingFile, kind: ResourceType, options: SimpleNamespace
+    file: MappingFile, kind: ResourceType, path: Path, source: str
 ) -> SourceRow:
     """Return the row that a file holds."""
-    root, refused = parse_file(Path(options.row))
-    section, problems = file.section(kind, options.source), [*refused]
+    root, refused = parse_file(path)
+    section, problems = file.section(kind, source), [*refused]
     cells = {k: v for k, v in root.entries.items() if k != "given_items"}
     written = Table(root.mark, cells, root.keys)
     items = root.entries.get("given_items")
@@ -61,16 +72,16 @@ def _written(
     return row
 
 
-def _live(file: MappingFile, kind: ResourceType, options: SimpleNamespace) -> SourceRow:
+def _live(file: MappingFile, kind: ResourceType, id: str) -> SourceRow:
     """Return the row that the source holds."""
     sections = file.sections(kind) or (file.section(kind),)
     try:
-        return find_row(file.mapping, kind, options.id)
+        return find_row(file.mapping, kind, id)
     except (NotFoundError, GoneError) as error:
         prefixes = sorted({s.fields["id"].prefix for s in sections})
-        is_of_none = not options.id.startswith(tuple(prefixes))
+        is_of_none = not id.startswith(tuple(prefixes))
         why = f": its ids begin with {' or '.join(prefixes)}" if is_of_none else ""
-        raise CannotRunError(f"the source has no such {options.of}{why}") from error
+        raise CannotRunError(f"the source has no such {kind.lower()}{why}") from error
 
 
 def _as_text(tried: TriedRow) -> Iterator[str]:

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
@@ -167,31 +166,29 @@ def _count_codes(place: Place, counts: Counter[str], page: Iterable[Row]) -> Non
 # What is written
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, file: Path, out: Path, figures: Path | None, previous: Path | None) -> int:
     """Read all stays and write the report."""
-    previous = _previous(options.previous) if options.previous else None
+    earlier = _previous(previous) if previous else None
     now = datetime.now(UTC)
     tally = Tally(now)
-    with reading(options.file) as ((file, every),):
+    with reading(file) as ((read, every),):
         for stays in every:
             tally.read(stays)
     document: dict[str, Any] = {
         "format": FORMAT,
-        "hospital": file.mapping.name,
-        "mapping": options.file.name,
+        "hospital": read.mapping.name,
+        "mapping": file.name,
         "version": version("encounters"),
         "created": now.isoformat(timespec="minutes"),
         "rounded_to": STEP,
         "tables": tally.tables,
     }
-    write_text(options.out, page(document, previous))
-    if options.json:
-        write_text(
-            options.json, json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-        )
-    figures = document["tables"]["figures"].items()
-    shown = ", ".join(f"{name} {_text(count)}" for name, count in figures)
-    print(f"{options.out}: {shown}")
+    write_text(out, page(document, earlier))
+    if figures:
+        write_text(figures, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    counts = document["tables"]["figures"].items()
+    shown = ", ".join(f"{name} {_text(count)}" for name, count in counts)
+    print(f"{out}: {shown}")
     return FINE
 
 

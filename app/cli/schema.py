@@ -7,7 +7,6 @@ stands here as the description that an editor shows.
 import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
-from types import SimpleNamespace
 
 from adapters.mapping.schema import Node, mapping_schema, profile_schema
 from adapters.mapping.slots import SECTIONS
@@ -44,9 +43,9 @@ The last are the names of the definitions that have the keys, "" for the whole.
 _OF_PROFILES = (("## Profiles", "", ""),)
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, profile: bool) -> int:
     """Print the schema of mapping files, or of profiles."""
-    print_json(schema_of_profiles() if options.profile else schema_of_mappings())
+    print_json(schema_of_profiles() if profile else schema_of_mappings())
     return FINE
 
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from types import SimpleNamespace
 
 from adapters.mapping.document import (
     VariableError,
@@ -23,14 +22,14 @@ from app.config import PREFIX, SETTINGS, Entry, Origin, read_settings
 _HIDDEN, _AT_FAULT = "(hidden)", "at fault"
 
 
-def run(options: SimpleNamespace) -> int:
+def run(*, as_json: bool) -> int:
     """Print every setting and every fault."""
     reading = read_settings(os.environ)
     variables = _mapping_variables(reading.values.get("mapping"))
     missing = dict(_variable_faults(variables))
     faults = [*reading.faults, *missing.values()]
     unknown = dict(_unknown_names(os.environ))
-    if options.json:
+    if as_json:
         print_json(
             {
                 "settings": [_as_json(entry) for entry in reading.entries],

@@ -30,7 +30,7 @@ from adapters.mapping.model import FieldMapping, Mark, SourceMapping
 from adapters.mapping.problems import one_of
 from adapters.mapping.profile import profile_of
 from adapters.mapping.row_mapper import RowMapper
-from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, element
+from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, element, named_slots
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.cli.check import CannotRunError, MappingFile
@@ -47,15 +47,10 @@ BASE_URL = "https://encounters.example/fhir/v3"
 """Stands for the address of the deployment, which a mapping file does not say."""
 
 _PERSONAL = frozenset(
-    {
-        *("Encounter.id", "Encounter.visit_number", "Encounter.patient_id"),
-        *("Patient.id", "Patient.replaced_by"),
-        *("Patient.birth_date", "Patient.deceased_at"),
-        *("Patient.identifiers.value", "Patient.telecoms.value"),
-        *("Patient.names.family", "Patient.names.given", "Patient.names.text"),
-        *("Patient.addresses.lines", "Patient.addresses.city"),
-        "Patient.addresses.postal_code",
-    }
+    f"{kind}.{name}"
+    for kind in (ResourceType.ENCOUNTER, ResourceType.PATIENT)
+    for name, slot in named_slots(kind)
+    if slot.personal
 )
 """The slots that tell whose row it is. Times of a stay, codes and units are shown."""
 
@@ -77,8 +72,10 @@ _FIXED: Mapping[str, str] = {
 """Elements that no field makes, and what does."""
 
 _ALSO: Mapping[str, str] = {
-    "Encounter.identifier.assigner": "organization_id",
-    "Patient.active": "replaced_by",
+    f"{kind}.{slot.also}": slot.name
+    for kind in ResourceType
+    for slot in SLOTS[kind]
+    if slot.also
 }
 """Elements that a field makes besides its own where it has a value."""
 

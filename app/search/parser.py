@@ -31,7 +31,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.mapping.model import Constants
-from adapters.mapping.slots import SLOTS, Kind
+from adapters.mapping.slots import FHIR_ID, SLOTS, Kind
 from adapters.parameters import (
     RESULT_PARAMETERS,
     SEARCH_PARAMETERS,
@@ -75,7 +75,6 @@ _LIMITED_BY_SPEC = ("_id", "date")
 _DAY_SLOTS = frozenset(
     slot.name for slots in SLOTS.values() for slot in slots if slot.kind is Kind.DATE
 )
-_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
 _TYPE = re.compile(r"[A-Z][A-Za-z]+")
 _DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")
 _COUNT = re.compile(r"([1-9][0-9]{0,8})[0-9]*+", re.ASCII)
@@ -335,7 +334,7 @@ def _split(name: str, text: str) -> Sequence[_Value]:
 
 def is_id(text: str) -> bool:
     """Whether the text can be the id of a resource (FHIR STU3, type `id`)."""
-    return _ID.fullmatch(text) is not None
+    return FHIR_ID.fullmatch(text) is not None
 
 
 def _read_id(value: _Value) -> Token:

@@ -34,12 +34,14 @@ from werkzeug.wrappers import Response as BaseResponse
 from adapters.contract import AdapterError, ResourceType
 from adapters.inspection import find_row
 from adapters.mapping.problems import MappingError
+from adapters.parameters import SEARCH_PARAMETERS
 from app.cli.check import MappingFile
 from app.cli.trial import Line, TriedRow, leaves, written
+from app.crypto import derived_key
 from app.errors import ServiceError
 from app.middleware import log_failure, outcome_for, register_transport, requester
 from app.offer import ResourceOffer
-from app.paging import StoredSearch, derived_key
+from app.paging import StoredSearch
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import parse_search
@@ -48,7 +50,7 @@ from app.snippets import snippets
 from app.stages import Stage, register_request_log, request_id
 from app.ui import POLICY, create_pages
 from app.ui.calls import Pairs, RefusedError, Reply, call
-from app.ui.forms import TITLES, filled, form_of, parameters_of
+from app.ui.forms import filled, form_of, parameters_of
 from app.ui.login import Login, LoginError
 from app.ui.results import (
     COLUMNS,
@@ -264,7 +266,8 @@ def _failure(error: Exception) -> dict[str, Any]:
     failure: dict[str, Any] = {"request_id": request_id()}
     if isinstance(error, RefusedError):
         status, text, failure["request_id"] = error.status, error.text, error.request_id
-        failure["field"] = TITLES.get(error.parameter, "")
+        rows = (table.get(error.parameter) for table in SEARCH_PARAMETERS.values())
+        failure["field"] = next((row.title for row in rows if row), "")
     elif isinstance(error, LoginError):
         return {**failure, "status": 403, "text": error, "advice": "Log in again."}
     else:

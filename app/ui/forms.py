@@ -16,23 +16,6 @@ from app.ui.results import in_words
 DATES = 2
 """How many bounds of a date the form has: a range."""
 
-TITLES: Mapping[str, str] = {
-    "_id": "Id",
-    "_lastUpdated": "Last changed",
-    "patient": "Patient",
-    "date": "Start of the stay",
-    "identifier": "Number (visit number, IPP …)",
-    "status": "Status",
-    "class": "Class",
-    "service-provider._extension": "Ward (functional unit)",
-    "name": "Name",
-    "family": "Family name",
-    "given": "Given name",
-    "birthdate": "Birth date",
-    "gender": "Gender",
-}
-"""The search parameters in the form, and their labels."""
-
 _PREFIXES: Mapping[Prefix, str] = {
     Prefix.GE: "from",
     Prefix.LE: "until",
@@ -145,8 +128,8 @@ def filled(kind: ResourceType, parameters: Parameters) -> MultiDict[str, str]:
 
 def _field(row: SearchParameter, offered: OfferedParameter) -> Field:
     name, able = row.name, offered.capability
-    title, single = TITLES.get(name, name), offered.values == 1
-    text = Field(name, title, row.documentation, single, inputs=(name,))
+    single = offered.values == 1
+    text = Field(name, row.title, row.documentation, single, inputs=(name,))
     if row.codes:
         return replace(text, codes={c: in_words(name, c) for c in row.codes})
     if row.type is ParameterType.DATE:

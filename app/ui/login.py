@@ -6,7 +6,6 @@ person's own: the service checks it on each call.
 """
 
 import logging
-import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from authlib.integrations.requests_client import OAuth2Session
 from joserfc import jwt
 from joserfc.errors import JoseError
 
+from adapters.http.session import isolated
 from app.auth import BadTokenError, signed_claims
 from app.config import Settings
 from app.errors import UnavailableError
@@ -135,10 +135,7 @@ class Login:
             code_challenge_method="S256",
             token_endpoint_auth_method="client_secret_basic" if secret else "none",
         )
-        # Neither a proxy nor a .netrc from the environment of the process counts.
-        session.trust_env = False
-        session.verify = os.environ.get("SSL_CERT_FILE") or True
-        return session
+        return isolated(session)
 
     def _address(self, name: str) -> str:
         try:

@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from adapters.mapping.paths import at, path_of
+from adapters.mapping.slots import FHIR_ID
 from app.fhir.resources import CLASS_LABELS
 
 Resource = Mapping[str, Any]
 
-_REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9.-]{1,64}")
+_REFERENCE = re.compile(rf"(?:Encounter|Patient|Organization)/{FHIR_ID.pattern}")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell."""
 

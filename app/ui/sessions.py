@@ -19,8 +19,8 @@ import redis
 from flask import request
 from werkzeug.wrappers import Response
 
+from app.crypto import DecryptionError, Encryption
 from app.errors import UnavailableError
-from app.paging import DecryptionError, Encryption
 from app.redis_client import REDIS_ERRORS
 
 LOGIN_SECONDS = 600

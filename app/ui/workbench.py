@@ -21,7 +21,6 @@ from hashlib import blake2b
 from pathlib import Path
 from textwrap import indent
 from time import monotonic
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import orjson
@@ -168,41 +167,40 @@ def digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def run(options: SimpleNamespace) -> int:
-    """Serve the workbench until it is stopped."""
-    path: Path = options.file
-    if options.source and not path.exists():
-        _write_new(path, options)
-    if options.source and "://" in options.source:
-        # The file names the variable: no password is written into it.
-        os.environ.setdefault(VARIABLE, options.source)
-    if not path.is_file():
-        raise CannotRunError(
-            f"{path}: there is no such file (--from URL writes a first one)"
+def run(
+    *, file: Path, source: str | None, port: int, browser: bool, **tables: Any
+) -> int:
+    """Serve the workbench until it is stopped; `tables` are those of `mapping new`."""
+    if source and not file.exists():
+        next_step = "answer them in the workbench, whose address follows"
+        write_first(
+            source=source, out=file, as_json=False, next_step=next_step, **tables
         )
-    bench = Workbench(path.absolute(), os.environ)
+        if not file.exists():
+            raise CannotRunError(f"{file}: no first mapping could be written")
+    if source and "://" in source:
+        # The file names the variable: no password is written into it.
+        os.environ.setdefault(VARIABLE, source)
+    if not file.is_file():
+        raise CannotRunError(
+            f"{file}: there is no such file (--from URL writes a first one)"
+        )
+    bench = Workbench(file.absolute(), os.environ)
     # Its lines would hold searches, and so ids of patients.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server(HOST, options.port, create_workbench(bench), threaded=True)
+    server = make_server(HOST, port, create_workbench(bench), threaded=True)
     address = f"http://{HOST}:{server.port}/?token={bench.token}"
     print(
-        f"{path}: open {address}\nThe address works once. Ctrl-C ends the workbench.",
+        f"{file}: open {address}\nThe address works once. Ctrl-C ends the workbench.",
         flush=True,
     )
-    if options.browser:
+    if browser:
         webbrowser.open(address)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         print()
     return FINE
-
-
-def _write_new(path: Path, options: SimpleNamespace) -> None:
-    first = SimpleNamespace(**{**vars(options), "out": path, "json": False})
-    write_first(first, "answer them in the workbench, whose address follows")
-    if not path.exists():
-        raise CannotRunError(f"{path}: no first mapping could be written")
 
 
 blueprint = Blueprint("workbench", __name__)

@@ -5,10 +5,9 @@ import json
 import logging
 import subprocess
 import sys
-from typing import NamedTuple
 
 import pytest
-from flask import Flask, g
+from flask import Flask
 
 from app.errors import BadValueError
 from app.logging import (
@@ -16,13 +15,9 @@ from app.logging import (
     logging_config,
 )
 from app.middleware import register_errors
-from app.stages import register_request_log, request_id
+from app.stages import facts, register_request_log, request_id
 
 CANARY = "Canari"
-
-
-class Caller(NamedTuple):
-    id: str
 
 
 @pytest.fixture
@@ -33,7 +28,7 @@ def app():
 
     @app.get("/fhir/v3/Patient/<id>")
     def patient(id: str) -> str:
-        g.client = Caller("client-1")
+        facts().client = "client-1"
         logging.getLogger("app.views").warning("seen")
         return str(request_id())
 

@@ -40,7 +40,9 @@ def with_more_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ward = Slot("ward", "location.display", Kind.EXACT, "functional_unit")
     others = tuple(s for s in SLOTS[stays] if s.record != ward.record)
     monkeypatch.setitem(SLOTS, stays, (*others, ward))
-    row = SearchParameter("ward", ParameterType.TOKEN, ("ward",), "The ward.")
+    row = SearchParameter(
+        "ward", ParameterType.TOKEN, ("ward",), "The ward.", "Ward", "id"
+    )
     parameters = SEARCH_PARAMETERS[stays]
     monkeypatch.setitem(parameters, "ward", row)
     _forget()

@@ -195,7 +195,7 @@ def test_a_parameter_is_answered_by_its_row_of_the_table(
 ) -> None:
     opened(PEOPLE, PEOPLE_ROWS)
     for kind, type_, slot, criterion in ROWS:
-        row = SearchParameter("made-up", type_, (slot,), "Of a test.")
+        row = SearchParameter("made-up", type_, (slot,), "Of a test.", "Test", "id")
         rows = {**SEARCH_PARAMETERS[kind], "made-up": row}
         with monkeypatch.context() as patched:
             patched.setitem(SEARCH_PARAMETERS, kind, rows)

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -387,11 +386,11 @@ def test_names_of_any_form_are_quoted_whole(
 def test_a_caller_says_what_to_do_next(
     url: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    options = {"source": url, "out": tmp_path / "new.yaml", "json": False}
+    options = {"source": url, "out": tmp_path / "new.yaml", "as_json": False}
     tables: dict[str, tuple[str, ...]] = dict.fromkeys(
         ("stay", "patient", "organization", "schema"), ()
     )
-    run(SimpleNamespace(**options, **tables), "open the page")
+    run(next_step="open the page", **options, **tables)
     error = capsys.readouterr().err
     assert "next: open the page\n" in error
     assert "mapping check" not in error

@@ -21,12 +21,11 @@ import app.paging as stored_format
 from adapters.contract import Group, Position, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
+from app.crypto import DecryptionError, Encryption
 from app.paging import (
     READ,
     WRITTEN,
-    DecryptionError,
     Direction,
-    Encryption,
     PageLink,
     PageStore,
     Start,
