@@ -10,7 +10,7 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.catalog import CodeCount, Holds
 from app.cli.check import MARK
 from app.cli.evidence import Field, Part
-from app.cli.names import code_of
+from app.cli.names import all_of, code_of, no_yes
 from app.cli.tables import Column, Rows
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
@@ -146,6 +146,10 @@ def _code_table(field: Field) -> Iterator[str]:
 
 def _guess(field: Field, count: CodeCount) -> str:
     """Return the code that the words of a code or of its label stand for, if any."""
+    codes = no_yes(each.code for each in field.codes)
+    if field.slot.kind is Kind.FLAG and field.column and codes and not count.label:
+        is_deleted = "deleted" in all_of(field.column.words)
+        return "true" if (count.code == codes[1]) is not is_deleted else "false"
     return code_of(field.slot.name, count.label or count.code)
 
 

@@ -14,7 +14,7 @@ from adapters.mapping.slots import LINES, LISTS, REFERS, SLOTS, STATUSES, Kind, 
 from adapters.mapping.values import as_text
 from adapters.sql.catalog import DAYS, MOMENTS, CodeCount, Holds
 from adapters.sql.engine import Database
-from app.cli.names import all_of, code_of, fit, without_time
+from app.cli.names import OF_ROW, all_of, code_of, fit, no_yes, without_time
 from app.cli.tables import PATIENT, TEXTS, TIMES, Column, Rows, Structure, best
 
 _TYPES = {
@@ -30,6 +30,7 @@ _WORDS = {
     "visit_number": "~stay number, =stay, =number, ~stay code, =code, =name",
     "patient_id": "patient",
     "functional_unit": "~unit",
+    "active": "active, =deleted",
     "organization_id": "~hospital",
     "last_updated": "changed",
     "gender": "sex",
@@ -66,7 +67,7 @@ _ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
 _OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
 _OF_PATIENT = {"value": "identifiers, ~patient number, =number, ~patient code"}
 _OF_HOSPITAL = {"value": "hospital identifiers, identifiers, hospital code, =code"}
-_PHONE, _EMAIL = {"system": ("phone", "")}, {"system": ("email", "")}
+_PHONE, _FAX, _EMAIL = ({"system": (of, "")} for of in ("phone", "fax", "email"))
 _SYSTEM = {"system": ("https://example.org/identifiers", "the system of these numbers")}
 _PI = {"type": ("PI", "PI, RRI, INS-NIR, …"), **_SYSTEM}
 _VALUE = {"value"}
@@ -75,10 +76,11 @@ _ITEMS = (
     ItemEvidence("names", "", {"given"}, _NAME),
     ItemEvidence("addresses", None, {"lines", "city", "postal_code"}, _ADDRESS),
     ItemEvidence("addresses", "", {"city"}, _ADDRESS),
-    ItemEvidence("telecoms", None, _VALUE, {"value": "phone number, phone"}, _PHONE),
+    ItemEvidence("telecoms", None, _VALUE, {"value": "phone"}, _PHONE),
+    ItemEvidence("telecoms", None, _VALUE, {"value": "fax"}, _FAX),
     ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
-    ItemEvidence("telecoms", "", _VALUE, {"value": "phone number, phone"}, _PHONE),
+    ItemEvidence("telecoms", "", _VALUE, {"value": "phone"}, _PHONE),
     ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
     ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, _HOSPITAL),
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
@@ -91,8 +93,8 @@ _TIME_QUESTIONS = {
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 """An end that is not between these days stands for none."""
 
-_ROW_TIMES = frozenset({"audit", "changed", "planned", "birth"})
-"""What the names of times mean that are of the row itself, or only planned."""
+_OTHER_TIMES = OF_ROW | {"planned", "birth"}
+"""What the names of times mean that are no start and no end."""
 
 _FEWEST = 5
 """A code that fewer rows have is not written: it may be about one person."""
@@ -178,7 +180,10 @@ class Evidence:
                     keys = {c.holds for c in rows.columns if c.name == rows.id}
                     fitting = [column for column in fitting if column.holds in keys]
                 plain = [column for column in fitting if not column.join]
-                plain.sort(key=lambda column: not column.refers)
+                is_day = slot.kind is Kind.DATE
+                plain.sort(
+                    key=lambda c: (is_day and c.holds not in TIMES, not c.refers)
+                )
                 names = [column.name for column in plain[:_MOST_CANDIDATES]]
                 table = _table_name(rows, slot) if slot.takes else ""
                 fields[slot.name] = Field(slot, candidates=names, table=table)
@@ -202,7 +207,7 @@ class Evidence:
             if leading:
                 return best(own, patterns.removeprefix("~"))
         # When a row was written is no start.
-        others = _ROW_TIMES if slot.name in ("start", "end") else frozenset()
+        others = _OTHER_TIMES if slot.name in ("start", "end") else frozenset()
         plain = [c for c in fitting if not (c.is_key or all_of(c.words) & others)]
         named = [(self._holds(slot, c), c) for c in plain if fit(c.words, patterns)]
         most = max((rank for rank, _ in named), default=0)
@@ -227,18 +232,34 @@ class Evidence:
         if slot.name == "visit_number":
             shares = values.variety(column.table, column.source.name) >= _DIFFERENT
             return is_filled if shares else -1
-        if slot.kind is Kind.FLAG and column.holds is not Holds.FLAG:
-            rows = [count.rows for count in self._counts(column)]
-            return (is_filled and (len(rows) != 1 or rows[0] < _FEWEST)) or -1
+        if slot.kind is Kind.FLAG:
+            rows, is_flag = self._counts(column), column.holds is Holds.FLAG
+            is_deleted, codes = (
+                "deleted" in all_of(column.words),
+                no_yes(c.code for c in rows),
+            )
+            if not is_filled or is_deleted and (is_flag or len(rows) != len(codes)):
+                return -1
+            # A flag that is the same in all rows says less than any other mark.
+            is_used = len(rows) != 1 or rows[0].rows < _FEWEST
+            return is_used or -(not is_flag)
         if slot.kind is not Kind.CODE:
-            return is_filled + (slot.name == "functional_unit" and bool(column.join))
+            own = column.labels or column
+            is_declared = (own.source.name,) in {
+                k.columns for k in own.table.foreign_keys
+            }
+            is_unit = slot.name == "functional_unit"
+            return is_filled + is_unit * (bool(column.join) + is_declared)
         counts = self._counts(column)
         said = [(code_of(slot.name, c.label or c.code), c.rows) for c in counts]
         is_one = [rows >= _MANY for _, rows in said] == [True]
         if is_one and (not column.join or counts[0].label):
             return -1
-        # A column that says no more than what is cancelled is no status.
+        # A column that says no more than what is cancelled is no status; nor is one whose
+        # values cannot be counted.
         if not is_filled or {code for code, _ in said} == {HIDDEN}:
+            return -1
+        if not said and values.is_filled((column.labels or column).table):
             return -1
         known = sum(rows for code, rows in said if code)
         return 1 + (known > sum(rows for _, rows in said) - known)
@@ -262,11 +283,13 @@ class Evidence:
     def _field(self, rows: Rows, slot: Slot, column: Column, note: str) -> Field:
         codes, rare, table = list[CodeCount](), 0, ""
         notes, absent = [note, column.note], list[str]()
-        if slot.takes and not (slot.kind is Kind.FLAG and column.holds is Holds.FLAG):
+        if slot.takes:
             table, (codes, rare) = _table_name(rows, slot), self._codes(rows, column)
-            if column.labels and any(code.label for code in codes):
-                column = column.labels
             notes += ["one value in all rows"] if len(codes) + rare == 1 else []
+            if slot.kind is Kind.FLAG and column.holds is Holds.FLAG:
+                table, codes, rare = "", [], 0
+            elif column.labels and any(code.label for code in codes):
+                column = column.labels
         if slot.kind in (Kind.TIME, Kind.DATE) and column.holds in TIMES:
             values, name = self.structure.values, column.source.name
             far = values.times_outside(column.table, name, _FIRST, _LAST)

@@ -6,7 +6,7 @@ All of it is a guess: `encounters mapping new` marks what it takes from here.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from adapters.labels import CANCELLED, LABELS, meanings, stem_meanings
@@ -18,7 +18,7 @@ Words = tuple[frozenset[str], ...]
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
-stay: estanci internam atendim inpatient hospitali
+stay: estanci internam atendim inpatient hospitali admission adm
 patient: patient pat pid malade pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
 hospital: site clinic cliniq
@@ -26,24 +26,24 @@ unit: unit ward depart dept location servic uf pavillon station abteil repart un
 unit: careunit
 class: inout class type kind categ art typ tipo genre regime
 status: status state statut etat zustand stato estado situac
-start: start begin began admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
+start: start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
 start: checked hospitaliz von desde
 end: end endtime ended stop disch exit sortie fin entlass ende dimiss uscita alta salida egres
-end: saida bis
+end: saida bis dis
 cancelled: cancel annul storn anulad
 planned: plan expect prev sched appoint book onset geplant erwart previst agend
-audit: creat crea cree cria insert added regist erstell angelegt erfasst delet void
+audit: creat crea cree cria insert added regist erstell angelegt erfasst
 changed: chang updat modif write maj geand geaend ander aender aggiorn actualiz atualiz
 deleted: delet void remov supprim geloscht geloescht elimin borrad apagad
 year: year annee jahr anno ano
 month: month mois monat mese mes
 day: day jour giorno dia
-birth: birth dateofbirth dob born naiss ne geburt geboren nascit nacim nascim
+birth: birth dateofbirth dob bdate born naiss ne geburt geboren nascit nacim nascim
 death: death dateofdeath dead deceas dod died deces deced verstorb gestorb todes fallec defunc
 death: falec obito
 sex: sex gender sexe geschlecht sesso sexo genero
-family: family surname last lastname lname nachname familienname cognom apellid sobrenom apelid
-given: given first firstname fname forename prenom vorname
+family: family surname sname lastname lname nachname familienname cognom apellid sobrenom apelid
+given: given firstname fname forename prenom vorname
 prefix: title civilit prefix salut anrede titel titolo tratam
 name: name nom nome nomb bezeich label libell denomin raison ragione razon razao
 number: number no num nr numer numme ref
@@ -51,7 +51,8 @@ identifiers: identifier identifian identifica kennung ipp mrn npi finess matricu
 code: code codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone tel telef telep mobil cell landline movil celul
+phone: phone tel tele telefo telep mobil cell landline movil celul
+fax: fax telefax
 email: mail email courriel correo
 lines: str street address addr line ligne rue adress strass indiriz direcc endere
 city: city town commun ville ort stadt comun citta ciudad municip cidad localid localit
@@ -72,6 +73,14 @@ _NOISE = frozenset(
     }
 )
 """Words that tell what a type or a key tells."""
+
+OF_ROW = frozenset({"audit", "changed", "deleted"})
+"""What names mean that are of the row itself."""
+
+_NO_YES = [
+    pair.split("/") for pair in "0/1 N/Y n/y F/T f/t N/J N/O N/S false/true".split()
+]
+"""Codes that mean no and yes."""
 
 _SAID = {"birth", "death"}
 """What a prefix of all columns of a table still says of each."""
@@ -108,13 +117,23 @@ def code_of(slot: str, text: str) -> str:
     return HIDDEN if first == CANCELLED else first
 
 
+def no_yes(codes: Iterable[str]) -> Sequence[str]:
+    """Return the codes that mean no and yes where these are all that there are."""
+    every = {*codes}
+    return next((pair for pair in _NO_YES if every and every <= {*pair}), ())
+
+
 def words_of(name: str, prefix: str = "") -> list[str]:
     """Return the words of a name, without accents and those that say nothing."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)
     words = [word.lower() for word in words]
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
-    return [word for word in words if word not in _NOISE]
+    # The last visit is no family name.
+    joined = re.sub(
+        r"\b(?:(last|first) name|name (last|first))\b", r"\1\2name", " ".join(words)
+    )
+    return [word for word in joined.split() if word not in _NOISE]
 
 
 def without_time(name: str) -> str:
@@ -150,7 +169,9 @@ def fit(words: Words, patterns: str) -> tuple[int, int] | None:
     no other word, after `~` none that means something else.
     """
     meanings = all_of(words)
-    if "other" in meanings:
+    # What is about the row itself fits only where that is asked.
+    asked = {*re.findall(r"\w+", patterns)}
+    if "other" in meanings or meanings & OF_ROW - asked:
         return None
     for place, pattern in enumerate(patterns.split(", ")):
         wanted = {*pattern.lstrip("=~").split()}

@@ -15,7 +15,16 @@ from adapters.contract import ResourceType
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn
 from app.cli.check import CannotRunError
-from app.cli.names import Words, all_of, fit, meanings_of, prefix_of, words_of
+from app.cli.names import (
+    OF_ROW,
+    Words,
+    all_of,
+    fit,
+    meanings_of,
+    no_yes,
+    prefix_of,
+    words_of,
+)
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
@@ -232,7 +241,7 @@ class Structure:
         for column in self.columns[table.name]:
             refers = self.names[column.refers.table.name] if column.refers else ()
             meanings = all_of((*column.words, *refers))
-            if not meanings & {"other", "audit", "changed"}:
+            if not meanings & {"other", *OF_ROW}:
                 is_time = column.holds in TIMES
                 every |= meanings if is_time else meanings - {"start", "end"}
         return frozenset(every)
@@ -497,7 +506,7 @@ class RowsReader:
         """Whether a table holds more of the same persons, and whether an address of theirs."""
         meanings, contents = all_of(own.words), self.structure.contents(table)
         about = meanings | all_of(self.structure.names[table.name])
-        row = {"other", "audit", "changed"}
+        row = {"other", *OF_ROW}
         is_other = about & {*row, "hospital"}
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
@@ -525,25 +534,40 @@ class RowsReader:
         columns = self.structure.columns[table.name]
         start = f"FROM {table.written} {alias}"
         rows = Rows(kind, table, words, columns, id, note, start)
-        marks = [c for c in columns if len(c.words) == 1 and c.words[0] & _GONE]
-        said = {column.name: self._is_not(column) for column in marks}
+        marks = [c for c in columns if len(c.words) == 1]
+        gone = [c for c in marks if c.words[0] & _GONE]
+        # Of patients a code of it says who is active.
+        is_slot = kind is not STAY and table in self._own_tables
+        said = {
+            c.name: self._is_not(c) for c in gone if not (is_slot and c.holds in TEXTS)
+        }
+        if kind is STAY:
+            marks = [c for c in marks if "active" in c.words[0]]
+            said |= {c.name: self._is_not(c) for c in marks}
         where = " AND ".join(filter(None, said.values()))
-        names = [c.name for c in marks if not said[c.name] and c.holds not in TIMES]
+        names = [c.name for c in gone if not (said.get(c.name) or c.holds in TIMES)]
         left = [f"{n}: deleted rows? Leave them out by a WHERE" for n in names]
         are = [f"only rows where {where}: are the others deleted?"] if where else []
         where = f"WHERE {where}" if where else ""
         return replace(rows, where=where, questions=[*are, *left])
 
     def _is_not(self, mark: Column) -> str:
-        """Return the condition that a mark of a row is not set, "" where none is known."""
+        """Return the condition that a row is not marked as deleted, "" where none is known."""
+        is_active = "active" in mark.words[0]
+        counts = self.structure.values.codes(mark.table, mark.source.name) or ()
+        codes = no_yes(count.code for count in counts)
+        # Where few rows are active it may say that a stay goes on.
+        if is_active and not (len(counts) == len(codes) and counts[0].code == codes[1]):
+            return ""
         if mark.holds is Holds.FLAG:
             is_known = self.structure.catalogue.dialect in _TRUE_DIALECTS
-            return f"{mark.select} IS NOT TRUE" if is_known else ""
-        codes = self.structure.values.codes(mark.table, mark.source.name) or ()
-        quote = "'" if mark.holds is Holds.TEXT else ""
-        if mark.holds not in TEXTS or not codes or {c.code for c in codes} - {"0", "1"}:
+            is_not = "FALSE" if is_active else "TRUE"
+            return f"{mark.select} IS NOT {is_not}" if is_known else ""
+        if mark.holds not in TEXTS or not codes:
             return ""
-        return f"COALESCE({mark.select}, {quote}0{quote}) <> {quote}1{quote}"
+        quote = "'" if mark.holds is Holds.TEXT else ""
+        kept, left = reversed(codes) if is_active else codes
+        return f"COALESCE({mark.select}, {quote}{kept}{quote}) <> {quote}{left}{quote}"
 
 
 def alias_of(table: Table) -> str:
