@@ -341,6 +341,11 @@ class Contents:
         shares = [n / every for every, n in self._rows(select) if every]
         return next(iter(shares), 1.0)
 
+    def filled(self, table: Table, column: str) -> int:
+        """Return how many rows have a value in a column."""
+        select = sa.select(sa.func.count(sa.column(column))).select_from(_table(table))
+        return next((number for (number,) in self._rows(select)), 0)
+
     def times_outside(
         self, table: Table, column: str, first: datetime, last: datetime
     ) -> tuple[str, ...]:

@@ -93,8 +93,11 @@ _TIME_QUESTIONS = {
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 """An end that is not between these days stands for none."""
 
-_OTHER_TIMES = OF_ROW | {"planned", "birth"}
-"""What the names of times mean that are no start and no end."""
+_NEVER = {
+    **dict.fromkeys(("start", "end"), OF_ROW | {"planned", "birth"}),
+    **{"birth_date": OF_ROW | {"planned", "death"}, "deceased_at": OF_ROW | {"birth"}},
+}
+"""By slot what the name of its column does not mean."""
 
 _FEWEST = 5
 """A code that fewer rows have is not written: it may be about one person."""
@@ -163,7 +166,9 @@ class Evidence:
         columns, fields = [*rows.columns], dict[str, Field]()
         is_filled = self.structure.is_filled
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
-            fitting = [c for c in columns if c.holds in _TYPES[slot.kind]]
+            types, never = _TYPES[slot.kind], _NEVER.get(slot.name, frozenset())
+            fitting = [c for c in columns if c.holds in types]
+            fitting = [c for c in fitting if not all_of(c.words) & never]
             column, note = self._column(rows, slot, fitting)
             is_date = column and column.holds in TIMES and is_filled(column)
             if slot.name == "birth_date" and not is_date:
@@ -199,16 +204,15 @@ class Evidence:
             return next((c for c in fitting if c.name == rows.id), None), rows.id_note
         patterns = _WORDS.get(slot.name, slot.name)
         if slot.name in REFERS:
-            fitting = [column for column in fitting if not column.join]
             leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
+            leading = [c for c in leading if not c.join or slot.name in all_of(c.words)]
+            fitting = [c for c in fitting if not c.join]
             own = [c for c in leading if "other" not in all_of(c.words)]
             if len(own) == 1 and own[0].refers:
                 return own[0], own[0].refers.note
             if leading:
                 return best(own, patterns.removeprefix("~"))
-        # When a row was written is no start.
-        others = _OTHER_TIMES if slot.name in ("start", "end") else frozenset()
-        plain = [c for c in fitting if not (c.is_key or all_of(c.words) & others)]
+        plain = [c for c in fitting if not c.is_key]
         named = [(self._holds(slot, c), c) for c in plain if fit(c.words, patterns)]
         most = max((rank for rank, _ in named), default=0)
         column, note = best(
@@ -220,7 +224,23 @@ class Evidence:
             return column, "; ".join(filter(None, notes))
         if slot.name == "visit_number":
             return self._key(rows), _NO_NUMBER
-        return _by_type(slot, plain)
+        return self._by_type(slot, plain)
+
+    def _by_type(
+        self, slot: Slot, plain: Sequence[Column]
+    ) -> tuple[Column | None, str]:
+        """Return the time that may be a start, or the only one that may be an end or birth."""
+        if slot.name == "start":
+            plain = [c for c in plain if "end" not in all_of(c.words)]
+            plain.sort(
+                key=lambda c: -self.structure.values.filled(c.table, c.source.name)
+            )
+            return (plain[0], "by its type: most rows have it") if plain else (None, "")
+        if slot.name == "birth_date":
+            plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
+        is_clear = slot.name in ("birth_date", "end") and len(plain) == 1
+        note = "by its type: no other time is left"
+        return (plain[0], note) if is_clear else (None, "")
 
     def _key(self, rows: Rows) -> Column | None:
         keys = (c for c in rows.columns if c.name == rows.id and c.holds in TEXTS)
@@ -238,7 +258,7 @@ class Evidence:
                 "deleted" in all_of(column.words),
                 no_yes(c.code for c in rows),
             )
-            if not is_filled or is_deleted and (is_flag or len(rows) != len(codes)):
+            if not is_filled or (is_deleted and (is_flag or len(rows) != len(codes))):
                 return -1
             # A flag that is the same in all rows says less than any other mark.
             is_used = len(rows) != 1 or rows[0].rows < _FEWEST
@@ -350,15 +370,19 @@ class Evidence:
         holds = {times.column.holds for times in (start, end) if times.column}
         # Only PostgreSQL compares `:now` with an instant (mappings/README.md).
         is_comparable = Holds.INSTANT not in holds or self._dialect == "postgresql"
-        if not (start.column and end.column and is_comparable):
+        is_known = end.column or not end.candidates
+        if not (start.column and is_known and is_comparable):
             return status
-        begin, finish = start.column.select, end.column.select
+        if not (end.column or self.structure.values.is_filled(start.column.table)):
+            return status
         now = ":today" if Holds.DATE in holds else ":now"
-        select = f"CASE WHEN {begin} > {now} THEN 'planned' WHEN {finish} <= {now}"
-        select += " THEN 'finished' ELSE 'in-progress' END"
+        select = f"CASE WHEN {start.column.select} > {now} THEN 'planned'"
+        if end.column:
+            select += f" WHEN {end.column.select} <= {now} THEN 'finished'"
+        select += f" ELSE '{'in-progress' if end.column else 'finished'}' END"
         column = replace(start.column, select=select, renamed="derived_status")
         codes = [CodeCount(code, 0) for code in STATUSES.split()]
-        note = "no column holds it: derived from start and end"
+        note = f"no column holds it: derived from start{' and end' * bool(end.column)}"
         return replace(status, column=column, codes=codes, note=note)
 
     @property
@@ -420,14 +444,6 @@ class Evidence:
 
 def _table_name(rows: Rows, slot: Slot) -> str:
     return re.sub(r"\W", "_", f"{slot.name}_{rows.table.name}")
-
-
-def _by_type(slot: Slot, times: Sequence[Column]) -> tuple[Column | None, str]:
-    """Return the first time that may be a start, or the only one that may be an end."""
-    if slot.name == "start":
-        times = [column for column in times if "end" not in all_of(column.words)][:1]
-    is_clear = slot.name in ("start", "end") and len(times) == 1
-    return (times[0], "by its type: no other time is left") if is_clear else (None, "")
 
 
 def only_hospital(

@@ -78,7 +78,8 @@ OF_ROW = frozenset({"audit", "changed", "deleted"})
 """What names mean that are of the row itself."""
 
 _NO_YES = [
-    pair.split("/") for pair in "0/1 N/Y n/y F/T f/t N/J N/O N/S false/true".split()
+    *map(tuple, ("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS")),
+    ("false", "true"),
 ]
 """Codes that mean no and yes."""
 

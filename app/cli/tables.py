@@ -228,7 +228,7 @@ class Structure:
                     words = all_of(self.names[back.table.name])
                     variety = self.values.variety
                     if (
-                        not words & _TABLES[PATIENT][1]
+                        not words & {*_TABLES[PATIENT][1], "replaced_by"}
                         or variety(back.table, back.name) < 1
                     ):
                         continue
@@ -431,6 +431,7 @@ class RowsReader:
             if other in self._own_tables:
                 continue
             joined = self._joined(own, reference, f"{alias_of(other)}{number}")
+            columns += self._merged(table, reference, joined)
             is_person, is_address = self._adds(other, own)
             if kind is not STAY and is_person:
                 columns += joined
@@ -473,6 +474,16 @@ class RowsReader:
             column = replace(column, select=select, renamed=_renamed(other.bare, name))
             joined.append(replace(column, join=join, note=note))
         return joined
+
+    def _merged(
+        self, table: Table, by: Reference, joined: Iterable[Column]
+    ) -> Iterator[Column]:
+        """Yield what a table of merges says of a patient: who replaces them."""
+        for column in joined:
+            to, words = column.refers, self.structure.names[by.table.name]
+            is_other = to and to.table == table and column.source.name != by.column
+            if is_other and "replaced_by" in all_of((*words, *column.words)):
+                yield replace(column, words=(frozenset({"replaced_by"}),))
 
     def _label(
         self, rows: Rows, own: Column, to: Reference, joined: Iterable[Column]
