@@ -471,7 +471,10 @@ def _line_of(mark: Mark, words: str) -> Mark:
     return mark
 
 
-_EXAMPLE_SYSTEM = "an identifier of examples (urn:oid:1.2.250.1.999…, example.org): write the hospital's"
+_EXAMPLE_SYSTEM = (
+    "an identifier of examples (urn:oid:1.2.250.1.999…, example.org): "
+    "write the hospital's"
+)
 
 
 def marked_lines(text: str) -> Iterator[tuple[int, str]]:
