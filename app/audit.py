@@ -50,7 +50,7 @@ from app.fhir.resources import Element
 from app.middleware import error_response, requesting_address
 from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
-from app.stages import REASON, Stage, enter, facts, request_id
+from app.stages import REASON, Facts, Stage, enter, facts, request_id
 
 MOST_VALUES = 100
 """How many values of a request get a digest each; the rest of a list shares one."""
@@ -208,7 +208,7 @@ class Trail:
             client=known.client,
             address=None if address is None else str(address),
             key=self._digests.fingerprint,
-            parameters=tuple(self._parameters(kind or "")),
+            parameters=tuple(self._parameters(kind or "", known)),
             reason=request.environ.get(REASON),
             returned=type_ if patients else None,
             patients={name: ",".join(ids) for name, ids in patients.items()},
@@ -216,21 +216,21 @@ class Trail:
             bundle=known.bundle if is_returned else None,
         )
 
-    def _parameters(self, kind: str) -> Iterator[tuple[str, str]]:
+    def _parameters(self, kind: str, known: Facts) -> Iterator[tuple[str, str]]:
         """Yield the names of parameters with digests of their values."""
-        parts = [_Requested(kind, facts().parameters)]
+        parts = [_Requested(kind, known.parameters)]
         if id := (request.view_args or {}).get("id"):
             parts.append(_Requested(kind, (("_id", id),)))
-        if page_of := facts().page_of:
-            parts.append(_Requested(*page_of))
+        if known.page_of:
+            parts.append(_Requested(*known.page_of))
         left = MOST_VALUES
         for part in parts:
             for name, text in part.pairs:
                 values = _COMMA.split(text, maxsplit=left) if left else [text]
                 left = max(0, left - len(values))
-                known = _known(name)
+                named = _known(name)
                 for value in values:
-                    yield known, self._digests.of(part.meaning(known, value))
+                    yield named, self._digests.of(part.meaning(named, value))
 
 
 def _endpoint() -> tuple[str | None, str]:

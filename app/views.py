@@ -193,7 +193,8 @@ def search(service: Service, client: Client, kind: ResourceType) -> Response:
     _check_format(single)
     enter(Stage.SOURCE)
     result = service.sessions.begin(query, parameters, client.id, lenient=lenient)
-    facts().rows, facts().bundle = result.page.rows, result.id
+    known = facts()
+    known.rows, known.bundle = result.page.rows, result.id
     enter(Stage.MAP)
     bundle = _searchset(service, result)
     enter(Stage.WRITE)
@@ -208,17 +209,17 @@ def page(service: Service, client: Client) -> Response:
     single = _single_values(_PAGE, _PAGE if service.offer.paging else _WITHOUT_PAGING)
     link = _link(single)
     stored = service.sessions.store.load(single["_id"], client.id, link)
-    facts().page_of = stored.search.resource_type, stored.search.parameters
+    known = facts()
+    known.page_of = stored.search.resource_type, stored.search.parameters
     require(client, SEARCH_SCOPES[stored.search.resource_type])
     enter(Stage.PARSE)
     query = service.sessions.parse(stored.search)
     enter(Stage.SOURCE)
     result = service.sessions.resume(stored, query)
-    facts().rows, facts().bundle = result.page.rows, result.id
+    known.rows, known.bundle = result.page.rows, result.id
     enter(Stage.MAP)
-    bundle = _searchset(
-        service, result, [n for n in dict(facts().parameters) if n not in single]
-    )
+    ignored = [name for name in dict(known.parameters) if name not in single]
+    bundle = _searchset(service, result, ignored)
     enter(Stage.WRITE)
     return Response(_json(bundle, single), content_type=CONTENT_TYPE)
 

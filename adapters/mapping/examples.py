@@ -1,4 +1,4 @@
-"""Identifiers of examples in mapping files: they are nobody's, and no client may get them."""
+"""Identifiers of examples in mapping files: no client may get them."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -560,7 +560,7 @@ def unserved_rows_are_filtered(doc: Document) -> Iterator[Fault]:
         if listed and targets & {*UNSERVED} and not listed.get("fixed"):
             text = (
                 "hidden and removed stays must be left out by the source itself: "
-                "say what to send under fixed"
+                "write what to send under fixed"
             )
             yield Fault((*section.path, "list"), text, at_key=True)
 
@@ -698,7 +698,7 @@ def _reference_fault(doc: Document, site: Site) -> str:
         known = dict.fromkeys(str(section.source_path[-1]) for section in everywhere)
         return one_of(named or "", known, f"a source of {target}")
     if len(sections) > 1:
-        several = f"several sources hold {target}: say which one with source:"
+        several = f"several sources hold {target}: name it with source:"
         twice = f"'{named}' holds {target} more than once: name the prefix with source:"
         return twice if named else several
     whole = doc.prefix_of(site) + site.options.get("value", "")

@@ -30,7 +30,7 @@ LONGEST_CHECK_SECONDS = 600
 STOPPED = 130
 """The exit status after Ctrl-C: 128 and the number of the signal, as shells have it."""
 
-_STATUSES = "Exit status: 0 fine, 1 something was found, 2 it could not run."
+_STATUSES = "Exit status: 0 fine, 1 findings or failures, 2 it could not run."
 _PATH = click.Path(path_type=Path)
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

@@ -472,8 +472,8 @@ def _line_of(mark: Mark, words: str) -> Mark:
 
 
 _EXAMPLE_SYSTEM = (
-    "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are nobody's: put the"
-    " hospital's"
+    "an identifier of examples (urn:oid:1.2.250.1.999…, example.org): "
+    "write the hospital's"
 )
 
 

@@ -328,6 +328,9 @@ class Evidence:
 
     def _codes(self, rows: Rows, column: Column) -> tuple[list[CodeCount], int]:
         """Return the codes of a column that may be written, and how many others it has."""
+        key = (column.labels or column).refers
+        if key and self.structure.is_of_persons(key.table):
+            return [], 0
         counts = self._counts(column)
         is_table = column.labels and not any(count.label for count in counts)
         is_of_person = rows.kind is PATIENT and not column.labels

@@ -61,7 +61,9 @@ country: country pays land. paese pais
 replaced_by: merg replac link surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
 part_of: parent partof part.
-other: other autre guard mother father kin referr provid physic doctor profes employ insur user
+other: other autre guard mother father kin referr insur
+other: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
+person: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
 other: room bed lit chambre zimmer bett camera letto habitac cama quarto
 log: log histor archiv
 other: origin reason reaso motif previous nation marital vital billing payment expire caus

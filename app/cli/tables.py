@@ -184,8 +184,15 @@ class Structure:
         is_filled, table = self.values.is_filled, column.table
         return is_filled(table, column.source.name) or not is_filled(table)
 
+    def is_of_persons(self, table: Table) -> bool:
+        """Whether the rows of a table are about persons: a draft quotes nothing of them."""
+        about = all_of(self.names[table.name]) | self.contents(table)
+        return bool(about & {"person", "birth", "given", "family"})
+
     def is_vocabulary(self, table: Table, of: Table) -> bool:
-        """Whether many columns of another table lead to a table."""
+        """Whether many columns of another table lead to a table of words."""
+        if self.is_of_persons(table):
+            return False
         leading = [c for c in self.columns[of.name] if c.refers]
         return sum(c.refers.table == table for c in leading if c.refers) > _MOST_KEYS
 
@@ -212,9 +219,12 @@ class Structure:
             # The status that most tables have is that of a row.
             if name in self._common and "status" in all_of(words):
                 words = (*words, frozenset({"other"}))
-            leads_to = declared.get(name) or self._guess(table, column, prefix)
             select = f"{alias_of(table)}.{column.written}"
-            yield Column(table, column, select, words, leads_to)
+            own = Column(table, column, select, words, declared.get(name))
+            # What most tables have and none fills is the framework's own.
+            if not own.refers and (name not in self._common or self.is_filled(own)):
+                own = replace(own, refers=self._guess(table, column, prefix))
+            yield own
 
     def links(self, table: Table) -> Iterator[tuple[Column, Reference]]:
         """Yield the columns of a table by which one row of another can be joined."""
@@ -264,9 +274,14 @@ class Structure:
             (_singular(w[n:]), key) for n in range(_MOST_WORDS) for w, key in names
         ]
         by_name: dict[str, list[Reference]] = {}
+        # What the keys of many tables are called names none of them.
+        columns = Counter(key.column.lower() for key in single)
+        common = {name for name, number in columns.items() if number > _MOST_KEYS}
         for name, key in (*every, *((key.column.lower(), key) for key in single)):
             by_name.setdefault(name, []).append(key)
-        return {name: of for name, of in by_name.items() if name not in ("", "id")}
+        for name in ("", "id", *common):
+            by_name.pop(name, None)
+        return by_name
 
     def _guess(
         self, table: Table, column: TableColumn, prefix: str
@@ -496,7 +511,8 @@ class RowsReader:
         is_vocabulary = self.structure.is_vocabulary(to.table, rows.table)
         if is_vocabulary and rows.kind is STAY and all_of(words) <= {"stay"}:
             words = (*words, frozenset({"class"}))
-        if not all_of(words) & _CODED or "other" in all_of(words):
+        is_open = not all_of(words) & _CODED or "other" in all_of(words)
+        if is_open or self.structure.is_of_persons(to.table):
             return own
         texts = [
             c for c in joined if c.holds is Holds.TEXT and c.source.name != to.column

@@ -227,7 +227,7 @@ class TriedRow:
             if not traced.cells or (traced.is_included and has_value):
                 continue
             condition = traced.item.only_if if traced.item else None
-            reason = "stands for no value" if traced.is_filled else ""
+            reason = "counts as no value" if traced.is_filled else ""
             if condition and not traced.counts:
                 reason = f"the item is left out: only_if {condition.column}"
             elif has_value:

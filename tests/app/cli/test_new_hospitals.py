@@ -462,3 +462,43 @@ def test_marks_of_rows_and_columns_that_hold_nothing(
 )
 def test_words_of_codes_in_six_languages(slot: str, text: str, code: str) -> None:
     assert code_of(slot, text) == code
+
+
+STAFF = """
+CREATE TABLE practitioner (name VARCHAR(40) PRIMARY KEY, first_name VARCHAR(20), remarks TEXT);
+CREATE TABLE patient (name VARCHAR(40) PRIMARY KEY, first_name VARCHAR(20),
+  last_name VARCHAR(20), birth_date DATE, remarks TEXT);
+CREATE TABLE remark (name VARCHAR(40) PRIMARY KEY, company_name VARCHAR(20), remarks TEXT);
+CREATE TABLE admission (name VARCHAR(40) PRIMARY KEY, patient VARCHAR(40), admitted TIMESTAMP,
+  admission_practitioner VARCHAR(40), practitioner VARCHAR(40), other_practitioner VARCHAR(40),
+  admission_type VARCHAR(9), remarks TEXT)
+"""
+
+
+def test_nothing_of_people_is_written(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    doctor = {n: f"Dr Canary {n % 3}" for n in range(60)}
+    url = filled(
+        new_url(kind),
+        STAFF,
+        practitioner=[
+            {"name": f"Dr Canary {n}", "first_name": "Kim"} for n in range(3)
+        ],
+        patient=[
+            {"name": f"P{n}", "first_name": f"Canary {n}", "last_name": "Canary"}
+            | {"birth_date": "1950-01-01"}
+            for n in range(60)
+        ],
+        remark=[{"name": "R1", "company_name": "x"}],
+        admission=[
+            {"name": f"A{n}", "patient": f"P{n}", "admitted": "2024-01-02 08:00:00"}
+            | {"admission_practitioner": doctor[n], "practitioner": doctor[n]}
+            | {"other_practitioner": doctor[59 - n], "admission_type": "IN"}
+            for n in range(60)
+        ],
+    )
+    text = written(url, tmp_path)
+    assert "Canary" not in text
+    assert "{from: first_name}" in text, "the key of every table is called name"
+    assert "remark" not in text.partition("organization:")[2]
