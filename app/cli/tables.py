@@ -145,7 +145,7 @@ def best(
         return None, ""
     ranked.sort(key=lambda each: each[1].source.name.lower() != namesake)
     (place, _), column = ranked[0]
-    others = [c.name for rank, c in ranked[1:4] if rank[0] == place]
+    others = [c.name for rank, c in ranked[1:7] if rank[0] == place]
     if column.source.name.lower() == namesake and not others:
         return column, ""
     return column, f"by its name{', or ' if others else ''}{', '.join(others)}"

@@ -502,3 +502,101 @@ def test_nothing_of_people_is_written(
     assert "Canary" not in text
     assert "{from: first_name}" in text, "the key of every table is called name"
     assert "remark" not in text.partition("organization:")[2]
+
+
+MERGES = """
+CREATE TABLE XA_WARD (WRD_ID_A VARCHAR(3) PRIMARY KEY, WRD_NAME VARCHAR(20));
+CREATE TABLE XA_DISEASE (DIS_ID INTEGER PRIMARY KEY, DIS_DESC VARCHAR(20));
+CREATE TABLE XA_PATIENT (PAT_ID INTEGER PRIMARY KEY, PAT_FNAME VARCHAR(9), PAT_SNAME VARCHAR(9),
+  PAT_ANNIV DATE, PAT_SEX VARCHAR(1), PAT_TELE VARCHAR(9), PAT_MOBILE VARCHAR(9),
+  PAT_FAX VARCHAR(9), PAT_LAST_MODIFIED_BY VARCHAR(9), PAT_ACTIVE BOOLEAN, PAT_DELETED VARCHAR(1));
+CREATE TABLE XA_PATIENTMERGE (PTM_ID INTEGER PRIMARY KEY,
+  PTM_OLD INTEGER UNIQUE REFERENCES XA_PATIENT (PAT_ID),
+  PTM_MERGED INTEGER REFERENCES XA_PATIENT (PAT_ID));
+CREATE TABLE XA_ADMISSION (ADM_ID INTEGER PRIMARY KEY,
+  ADM_PAT_ID INTEGER REFERENCES XA_PATIENT (PAT_ID), ADM_SERVICE VARCHAR(9),
+  ADM_WRD_ID_A VARCHAR(3) REFERENCES XA_WARD (WRD_ID_A), ADM_TYPE INTEGER,
+  ADM_DIS_1 INTEGER REFERENCES XA_DISEASE (DIS_ID),
+  ADM_DIS_2 INTEGER REFERENCES XA_DISEASE (DIS_ID),
+  ADM_DIS_3 INTEGER REFERENCES XA_DISEASE (DIS_ID), ADM_DATE_ADM DATETIME, ADM_DATE_DIS DATETIME,
+  ADM_DELETED VARCHAR(1));
+CREATE TABLE XA_OPD (OPD_ID INTEGER PRIMARY KEY, OPD_PAT_ID INTEGER REFERENCES XA_PATIENT (PAT_ID),
+  OPD_DATE DATETIME, OPD_CREATED_DATE DATETIME, OPD_ACTIVE BOOLEAN);
+CREATE TABLE XA_IPT (AN INTEGER PRIMARY KEY, HN INTEGER REFERENCES XA_PATIENT (PAT_ID),
+  XDATE DATETIME, YDATE DATETIME, IPT_ACTIVE BOOLEAN)
+"""
+
+
+def test_abbreviations_merges_and_marks_that_most_rows_have(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    numbers, day = range(1, 101), "2024-01-01 00:00:00"
+    url = filled(
+        new_url("sqlite"),
+        MERGES,
+        XA_WARD=[{"WRD_ID_A": "M", "WRD_NAME": "Medicine"}],
+        XA_DISEASE=[{"DIS_ID": n, "DIS_DESC": f"Disease {n}"} for n in numbers],
+        XA_PATIENT=[
+            {"PAT_ID": n, "PAT_FNAME": "a", "PAT_SNAME": "b", "PAT_ANNIV": "1980-01-01"}
+            | {"PAT_SEX": "FM"[n % 2], "PAT_TELE": "01", "PAT_MOBILE": "06"}
+            | {"PAT_FAX": "02", "PAT_LAST_MODIFIED_BY": "x", "PAT_ACTIVE": True}
+            | {"PAT_DELETED": "NY"[n % 10 == 0]}
+            for n in numbers
+        ],
+        XA_PATIENTMERGE=[{"PTM_ID": 1, "PTM_OLD": 10, "PTM_MERGED": 11}],
+        XA_ADMISSION=[
+            {"ADM_ID": n, "ADM_PAT_ID": n, "ADM_SERVICE": "x", "ADM_WRD_ID_A": "M"}
+            | {"ADM_TYPE": n, "ADM_DIS_1": n, "ADM_DIS_2": n, "ADM_DIS_3": n}
+            | {"ADM_DATE_ADM": day, "ADM_DATE_DIS": None, "ADM_DELETED": "NY"[n < 9]}
+            for n in numbers
+        ],
+        XA_OPD=[
+            {"OPD_ID": n, "OPD_PAT_ID": n, "OPD_DATE": day, "OPD_CREATED_DATE": day}
+            | {"OPD_ACTIVE": n > 8}
+            for n in numbers
+        ],
+        XA_IPT=[
+            {"AN": n, "HN": n, "XDATE": None if n % 3 else day, "YDATE": day}
+            | {"IPT_ACTIVE": n < 9}
+            for n in numbers
+        ],
+    )
+    tables = ("XA_ADMISSION", "XA_OPD", "XA_IPT")
+    text = written(url, tmp_path, *(part for t in tables for part in ("--stay", t)))
+    file = yaml.safe_load(text)
+    admissions, visits, others = file["encounter"]["sources"]
+    # Rows that are marked as deleted, or not as active, are left out with a question.
+    assert "WHERE COALESCE(x.ADM_DELETED, 'N') <> 'Y'" in admissions["rows"]
+    assert "WHERE x.OPD_ACTIVE IS NOT FALSE" in visits["rows"]
+    assert text.count("# ? only rows where") == 2
+    # Where few rows are active the stay may go on.
+    assert "WHERE" not in others["rows"]
+    fields = admissions["fields"]
+    assert fields["start"] == {"from": "ADM_DATE_ADM"}
+    assert fields["end"] == {"from": "ADM_DATE_DIS"}
+    # A declared key of units comes before a name.
+    assert fields["functional_unit"] == {"from": "ADM_WRD_ID_A"}
+    # What has too many values is no code.
+    assert "class" not in fields
+    # Without an end a stay that has begun is over; of two times most rows have the start.
+    assert "THEN 'planned' ELSE 'finished' END" in visits["rows"]
+    assert others["fields"]["start"] == {"from": "YDATE"}
+    assert others["fields"]["end"] == {"from": "XDATE"}
+    patients = file["patient"]
+    fields = patients["fields"]
+    assert fields["active"]["from"] == "PAT_DELETED"
+    assert file["codes"]["active_XA_PATIENT"]["table"] == {"N": True, "Y": False}
+    assert fields["birth_date"] == {"from": "PAT_ANNIV"}
+    assert fields["names"] == [
+        {"family": {"from": "PAT_SNAME"}, "given": {"from": "PAT_FNAME"}}
+    ]
+    assert [one["system"] for one in fields["telecoms"]] == ["phone", "fax"]
+    # A second number is named, not dropped.
+    assert re.search(r"PAT_TELE}  # \? .*PAT_MOBILE", text)
+    assert fields["replaced_by"] == {"from": "xa_patientmerge_ptm_merged"}
+    assert "ON x3.PTM_OLD = x.PAT_ID" in re.sub(r"x\d+", "x3", patients["rows"])
+    guesses = ("active", "birth_date", "replaced_by", "start", "end", "functional_unit")
+    for name in guesses:
+        lines = re.findall(rf"^ +{name}: {{from.*$", text, re.MULTILINE)
+        assert lines
+        assert all("# ? " in line for line in lines)
