@@ -15,7 +15,16 @@ from adapters.mapping.values import as_text
 from adapters.sql.catalog import DAYS, MOMENTS, CodeCount, Holds
 from adapters.sql.engine import Database
 from app.cli.names import OF_ROW, all_of, code_of, fit, no_yes, without_time
-from app.cli.tables import PATIENT, TEXTS, TIMES, Column, Rows, Structure, best
+from app.cli.tables import (
+    ORGANIZATION,
+    PATIENT,
+    TEXTS,
+    TIMES,
+    Column,
+    Rows,
+    Structure,
+    best,
+)
 
 _TYPES = {
     **dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS),
@@ -61,7 +70,6 @@ class ItemEvidence(NamedTuple):
     kind: ResourceType | None = None
 
 
-_HOSPITAL = ResourceType.ORGANIZATION
 _NAME = {"family": "family, name", "given": "given, =name", "prefix": "prefix"}
 _ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
 _OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
@@ -82,7 +90,7 @@ _ITEMS = (
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
     ItemEvidence("telecoms", "", _VALUE, {"value": "phone"}, _PHONE),
     ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
-    ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, _HOSPITAL),
+    ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, ORGANIZATION),
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
 
@@ -90,8 +98,8 @@ _TIME_QUESTIONS = {
     Holds.DATE: "at which time of day?",
     Holds.LOCAL_TIME: "by whose clock?",
 }
+# An end that is not between these days stands for none.
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
-"""An end that is not between these days stands for none."""
 
 _NEVER = {
     **dict.fromkeys(("start", "end"), OF_ROW | {"planned", "birth"}),
@@ -99,21 +107,12 @@ _NEVER = {
 }
 """By slot what the name of its column does not mean."""
 
-_FEWEST = 5
-"""A code that fewer rows have is not written: it may be about one person."""
-
-_MOST_PATIENT_CODES = 12
-"""In a table of persons a column with more different values may hold names."""
-
-_MOST_CANDIDATES = 6
-
-_DIFFERENT = 0.5
-"""Of stays so many numbers are different: those of one visit may share it."""
-
 _NO_NUMBER = "no column holds another number: this is the key"
-
-_MANY = 100
-"""In so many rows a code has more than one value."""
+_MOST_CANDIDATES = 6
+_FEWEST = 5  # A code that fewer rows have is not written: it may be about one person.
+_MOST_PATIENT_CODES = 12  # In a table of persons more different values may be names.
+_DIFFERENT = 0.5  # Of stays so many numbers differ: those of one visit may share it.
+_MANY = 100  # In so many rows a code has more than one value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,38 +162,35 @@ class Evidence:
         }
 
     def _fields(self, rows: Rows) -> Sequence[Field]:
-        columns, fields = [*rows.columns], dict[str, Field]()
-        is_filled = self.structure.is_filled
+        columns, fields, id = [*rows.columns], dict[str, Field](), self.hospital
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
             types, never = _TYPES[slot.kind], _NEVER.get(slot.name, frozenset())
             fitting = [c for c in columns if c.holds in types]
             fitting = [c for c in fitting if not all_of(c.words) & never]
             column, note = self._column(rows, slot, fitting)
-            is_date = column and column.holds in TIMES and is_filled(column)
-            if slot.name == "birth_date" and not is_date:
-                column, note = self._birth(rows) or (column, note)
-            is_led, id = column is not None and column.refers, self.hospital
+            is_led = column is not None and column.refers
             if slot.name == "organization_id" and id and not is_led:
                 fields[slot.name] = Field(slot, None, "the only hospital", id)
             elif column is not None:
                 fields[slot.name] = self._field(rows, slot, column, note)
                 columns = [each for each in columns if each != column]
             else:
-                # What a key leads to says most.
-                if REFERS.get(slot.name) is rows.kind:
-                    keys = {c.holds for c in rows.columns if c.name == rows.id}
-                    fitting = [column for column in fitting if column.holds in keys]
-                plain = [column for column in fitting if not column.join]
-                is_day = slot.kind is Kind.DATE
-                plain.sort(
-                    key=lambda c: (is_day and c.holds not in TIMES, not c.refers)
-                )
-                names = [column.name for column in plain[:_MOST_CANDIDATES]]
-                table = _table_name(rows, slot) if slot.takes else ""
-                fields[slot.name] = Field(slot, candidates=names, table=table)
+                fields[slot.name] = self._open(rows, slot, fitting)
         if "status" in fields and fields["status"].column is None:
             fields["status"] = self._derived(**fields)
         return [replace(f, note=f.note or rows.doubt) for f in fields.values()]
+
+    def _open(self, rows: Rows, slot: Slot, fitting: Sequence[Column]) -> Field:
+        """Return a slot with the columns that may fill it, those that say most first."""
+        plain, keys = [column for column in fitting if not column.join], TEXTS
+        if REFERS.get(slot.name) is rows.kind:
+            keys = frozenset(c.holds for c in rows.columns if c.name == rows.id)
+            plain = [column for column in plain if column.holds in keys]
+        is_day = slot.kind is Kind.DATE
+        plain.sort(key=lambda c: (is_day and c.holds not in TIMES, not c.refers))
+        names = [column.name for column in plain[:_MOST_CANDIDATES]]
+        table = _table_name(rows, slot) if slot.takes else ""
+        return Field(slot, candidates=names, table=table)
 
     def _column(
         self, rows: Rows, slot: Slot, fitting: Sequence[Column]
@@ -213,11 +209,13 @@ class Evidence:
             if leading:
                 return best(own, patterns.removeprefix("~"))
         plain = [c for c in fitting if not c.is_key]
-        named = [(self._holds(slot, c), c) for c in plain if fit(c.words, patterns)]
-        most = max((rank for rank, _ in named), default=0)
-        column, note = best(
-            [c for n, c in named if n == most >= 0], patterns, slot.name
-        )
+        ranks = [(self._holds(slot, c), c) for c in plain if fit(c.words, patterns)]
+        most = max((rank for rank, _ in ranks), default=0)
+        named = [column for rank, column in ranks if rank == most >= 0]
+        column, note = best(named, patterns, slot.name)
+        days = [c for c in (column,) if c and c.holds in TIMES]
+        if slot.name == "birth_date" and not any(map(self.structure.is_filled, days)):
+            column, note = self._birth(rows) or (column, note)
         if column is not None:
             notes = [note or "by its name" * (slot.name in REFERS)]
             notes += [] if self.structure.is_filled(column) else ["empty in all rows"]
@@ -232,15 +230,15 @@ class Evidence:
         """Return the time that may be a start, or the only one that may be an end or birth."""
         if slot.name == "start":
             plain = [c for c in plain if "end" not in all_of(c.words)]
-            plain.sort(
-                key=lambda c: -self.structure.values.filled(c.table, c.source.name)
+            filled = self.structure.values.filled
+            most = max(
+                plain, key=lambda c: filled(c.table, c.source.name), default=None
             )
-            return (plain[0], "by its type: most rows have it") if plain else (None, "")
+            return most, "by its type: most rows have it"
         if slot.name == "birth_date":
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
         is_clear = slot.name in ("birth_date", "end") and len(plain) == 1
-        note = "by its type: no other time is left"
-        return (plain[0], note) if is_clear else (None, "")
+        return (plain[0] if is_clear else None), "by its type: no other time is left"
 
     def _key(self, rows: Rows) -> Column | None:
         keys = (c for c in rows.columns if c.name == rows.id and c.holds in TEXTS)
@@ -253,18 +251,9 @@ class Evidence:
             shares = values.variety(column.table, column.source.name) >= _DIFFERENT
             return is_filled if shares else -1
         if slot.kind is Kind.FLAG:
-            rows, is_flag = self._counts(column), column.holds is Holds.FLAG
-            is_deleted, codes = (
-                "deleted" in all_of(column.words),
-                no_yes(c.code for c in rows),
-            )
-            if not is_filled or (is_deleted and (is_flag or len(rows) != len(codes))):
-                return -1
-            # A flag that is the same in all rows says less than any other mark.
-            is_used = len(rows) != 1 or rows[0].rows < _FEWEST
-            return is_used or -(not is_flag)
+            return self._marks(column) if is_filled else -1
+        own = column.labels or column
         if slot.kind is not Kind.CODE:
-            own = column.labels or column
             is_declared = (own.source.name,) in {
                 k.columns for k in own.table.foreign_keys
             }
@@ -273,16 +262,23 @@ class Evidence:
         counts = self._counts(column)
         said = [(code_of(slot.name, c.label or c.code), c.rows) for c in counts]
         is_one = [rows >= _MANY for _, rows in said] == [True]
-        if is_one and (not column.join or counts[0].label):
-            return -1
-        # A column that says no more than what is cancelled is no status; nor is one whose
-        # values cannot be counted.
-        if not is_filled or {code for code, _ in said} == {HIDDEN}:
-            return -1
-        if not said and values.is_filled((column.labels or column).table):
+        is_none = is_one and (not column.join or bool(counts[0].label))
+        # What says no more than what is cancelled, or cannot be counted, is no code.
+        is_none |= {code for code, _ in said} == {HIDDEN}
+        if is_none or not is_filled or (not said and values.is_filled(own.table)):
             return -1
         known = sum(rows for code, rows in said if code)
         return 1 + (known > sum(rows for _, rows in said) - known)
+
+    def _marks(self, column: Column) -> int:
+        """Return how well a column says yes and no: a text of deleted rows says no."""
+        counts, is_flag = self._counts(column), column.holds is Holds.FLAG
+        is_clear = not is_flag and no_yes(count.code for count in counts)
+        if "deleted" in all_of(column.words) and not is_clear:
+            return -1
+        # A flag that is the same in all rows says less than any other mark.
+        is_used = len(counts) != 1 or counts[0].rows < _FEWEST
+        return is_used or -(not is_flag)
 
     def _counts(self, column: Column) -> Sequence[CodeCount]:
         """Return the codes of a column; of a vocabulary those keys that are in use."""
@@ -346,9 +342,8 @@ class Evidence:
         form, of = MOMENTS.get(self._dialect), (column.join, without_time(column.name))
         clocks = (c for c in rows.columns if c.holds is Holds.CLOCK)
         clock = next((c for c in clocks if (c.join, without_time(c.name)) == of), None)
-        if not (
-            form and clock and slot.kind is Kind.TIME and column.holds is Holds.DATE
-        ):
+        is_day = slot.kind is Kind.TIME and column.holds is Holds.DATE
+        if not (form and clock and is_day):
             return column
         time = "23:59" if slot.name == "end" else "00:00"
         select = form.format(column.select, f"COALESCE({clock.select}, '{time}')")
@@ -356,10 +351,8 @@ class Evidence:
 
     def _birth(self, rows: Rows) -> tuple[Column, str] | None:
         """Return a day of birth from columns with its year, month and day, if any."""
-        form, numbers = (
-            DAYS.get(self._dialect),
-            [c for c in rows.columns if c.holds in TEXTS],
-        )
+        form = DAYS.get(self._dialect)
+        numbers = [column for column in rows.columns if column.holds in TEXTS]
         words = ("birth year", "birth month", "birth day, ~birth")
         parts = [column for column, _ in (best(numbers, w) for w in words) if column]
         if not form or len(parts) < len(words):
@@ -373,16 +366,16 @@ class Evidence:
         holds = {times.column.holds for times in (start, end) if times.column}
         # Only PostgreSQL compares `:now` with an instant (mappings/README.md).
         is_comparable = Holds.INSTANT not in holds or self._dialect == "postgresql"
-        is_known = end.column or not end.candidates
-        if not (start.column and is_known and is_comparable):
+        if not start.column or not is_comparable:
             return status
-        if not (end.column or self.structure.values.is_filled(start.column.table)):
-            return status
-        now = ":today" if Holds.DATE in holds else ":now"
+        now, last = ":today" if Holds.DATE in holds else ":now", "'finished'"
         select = f"CASE WHEN {start.column.select} > {now} THEN 'planned'"
         if end.column:
-            select += f" WHEN {end.column.select} <= {now} THEN 'finished'"
-        select += f" ELSE '{'in-progress' if end.column else 'finished'}' END"
+            select += f" WHEN {end.column.select} <= {now} THEN {last}"
+            last = "'in-progress'"
+        elif end.candidates or not self.structure.values.is_filled(start.column.table):
+            return status
+        select += f" ELSE {last} END"
         column = replace(start.column, select=select, renamed="derived_status")
         codes = [CodeCount(code, 0) for code in STATUSES.split()]
         note = f"no column holds it: derived from start{' and end' * bool(end.column)}"
@@ -419,10 +412,8 @@ class Evidence:
         return items
 
     def _is_used(self, part: Part | None) -> bool:
-        columns = (
-            [field.column for field in part.fields if field.column] if part else []
-        )
-        return any(map(self.structure.is_filled, columns))
+        columns = [field.column for field in part.fields] if part else []
+        return any(map(self.structure.is_filled, filter(None, columns)))
 
     def _item(
         self, evidence: ItemEvidence, rows: Rows, slots: Mapping[str, Slot]
@@ -453,7 +444,7 @@ def only_hospital(
     database: Database, sections: Mapping[ResourceType, Sequence[Rows]]
 ) -> tuple[str, str]:
     """Return id and name of the hospital where the database has one, else ""."""
-    for rows in sections.get(_HOSPITAL, ()):
+    for rows in sections.get(ORGANIZATION, ()):
         texts = [column for column in rows.columns if column.holds is Holds.TEXT]
         id = next((c for c in rows.columns if c.name == rows.id), None)
         name = best(texts, _WORDS["name"])[0] or id

@@ -68,25 +68,17 @@ other: room bed lit chambre zimmer bett camera letto habitac cama quarto
 log: log histor archiv
 other: origin reason reaso motif previous nation marital vital billing payment expire caus
 """
-_NOISE = frozenset(
-    {
-        *("date", "time", "datetime", "dt", "ts", "datum", "zeit", "data", "fecha"),
-        *("hora", "heure", "le", "id", "key", "utc"),
-    }
-)
-"""Words that tell what a type or a key tells."""
+# Words that tell what a type or a key tells.
+_TIMES = "date time datetime dt ts datum zeit data fecha hora heure"
+_NOISE = {*_TIMES.split(), "le", "id", "key", "utc"}
 
-OF_ROW = frozenset({"audit", "changed", "deleted"})
-"""What names mean that are of the row itself."""
+OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
 
-_NO_YES = [
-    *map(tuple, ("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS")),
-    ("false", "true"),
-]
-"""Codes that mean no and yes."""
+# Codes that mean no and yes, or begin with them.
+_NO_YES = [*("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"), ("false", "true")]
 
-_SAID = {"birth", "death"}
-"""What a prefix of all columns of a table still says of each."""
+_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) name|name (last|first))\b")
+_SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
 _HINTS = {
     "class": """
@@ -123,19 +115,20 @@ def code_of(slot: str, text: str) -> str:
 def no_yes(codes: Iterable[str]) -> Sequence[str]:
     """Return the codes that mean no and yes where these are all that there are."""
     every = {*codes}
-    return next((pair for pair in _NO_YES if every and every <= {*pair}), ())
+    return next((pair for pair in _NO_YES if every and every <= {*pair}), "")
 
 
 def words_of(name: str, prefix: str = "") -> list[str]:
     """Return the words of a name, without accents and those that say nothing."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)
-    words = [word.lower() for word in words]
-    words = words[1:] if words[:1] == [prefix] and words[1:] else words
-    # The last visit is no family name.
-    joined = re.sub(
-        r"\b(?:(last|first) name|name (last|first))\b", r"\1\2name", " ".join(words)
+    words = (
+        words[1:]
+        if [word.lower() for word in words[:1]] == [prefix] and words[1:]
+        else words
     )
+    # The last visit is no family name.
+    joined = _NAME_OF_PERSON.sub(r"\1\2name", " ".join(words).lower())
     return [word for word in joined.split() if word not in _NOISE]
 
 
@@ -173,8 +166,7 @@ def fit(words: Words, patterns: str) -> tuple[int, int] | None:
     """
     meanings = all_of(words)
     # What is about the row itself fits only where that is asked.
-    asked = {*re.findall(r"\w+", patterns)}
-    if "other" in meanings or meanings & OF_ROW - asked:
+    if meanings & {"other", *(of for of in OF_ROW if of not in patterns)}:
         return None
     for place, pattern in enumerate(patterns.split(", ")):
         wanted = {*pattern.lstrip("=~").split()}

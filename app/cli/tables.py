@@ -38,8 +38,7 @@ _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
 }
 """What the name of a table of each kind means, and the names of its columns."""
 
-_ENOUGH = 4
-"""The score of a table whose name means its kind and nothing else."""
+_ENOUGH = 4  # The score of a table whose name means its kind and nothing else.
 
 _WHOLE = 2
 """What it adds that the most tables lead to one, and takes away that it leads to another."""
@@ -55,14 +54,9 @@ _NAMES = "=name, {0} name, ~name"
 
 _ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
 
-_MOST_KEYS = 2
-"""A table that more columns of a row lead to says what something means."""
-
-_MOST_WORDS = 4
-"""How many words at the beginning of a table's name a column may leave out."""
-
-_GONE = {"deleted", "cancelled"}
-"""What the names of marks of rows mean that are not served."""
+_MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
+_MOST_WORDS = 4  # So many words of a table's name a column may leave out.
+_GONE = {"deleted", "cancelled"}  # Marks of rows that are not served.
 
 _TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
 """Databases in which a condition may say IS NOT TRUE."""
@@ -236,11 +230,8 @@ class Structure:
                 if not back.is_unique:
                     # Of a table of deaths the rows say that each has one.
                     words = all_of(self.names[back.table.name])
-                    variety = self.values.variety
-                    if (
-                        not words & {*_TABLES[PATIENT][1], "replaced_by"}
-                        or variety(back.table, back.name) < 1
-                    ):
+                    is_about = words & {*_TABLES[PATIENT][1], "replaced_by"}
+                    if not is_about or self.values.variety(back.table, back.name) < 1:
                         continue
                     note = f"no key of {back.table.name} keeps one from having two rows"
                 yield own[to.column], Reference(back.table, back.name, note)
@@ -364,9 +355,8 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
 def _named_table(catalogue: Catalogue, name: str) -> Table:
     if name in catalogue.by_name:
         return catalogue.by_name[name]
-    names = [
-        t for t in catalogue.tables if name.lower() in (t.name.lower(), t.bare.lower())
-    ]
+    low, every = name.lower(), catalogue.tables
+    names = [t for t in every if low in (t.name.lower(), t.bare.lower())]
     if len(names) != 1:
         near = did_you_mean(name, catalogue.by_name)
         text = near or f"; there are: {_listed([*catalogue.by_name])}"
@@ -463,10 +453,8 @@ class RowsReader:
         questions = [*(() if self.options[kind] else guess), *lost, *rows.questions]
         children = self._children(owners) if kind is PATIENT else ()
         rows = replace(rows, columns=columns, questions=questions, children=children)
-        doubt = (
-            "" if self._is_sure(kind, table, keys) else f"if {table.name} is the table"
-        )
-        return replace(rows, doubt=doubt)
+        is_sure = self._is_sure(kind, table, keys)
+        return replace(rows, doubt="" if is_sure else f"if {table.name} is the table")
 
     def _is_sure(
         self, kind: ResourceType, table: Table, keys: Sequence[Reference]
@@ -563,14 +551,13 @@ class RowsReader:
         rows = Rows(kind, table, words, columns, id, note, start)
         marks = [c for c in columns if len(c.words) == 1]
         gone = [c for c in marks if c.words[0] & _GONE]
-        # Of patients a code of it says who is active.
-        is_slot = kind is not STAY and table in self._own_tables
-        said = {
-            c.name: self._is_not(c) for c in gone if not (is_slot and c.holds in TEXTS)
-        }
         if kind is STAY:
-            marks = [c for c in marks if "active" in c.words[0]]
-            said |= {c.name: self._is_not(c) for c in marks}
+            read = [c for c in marks if c.words[0] & {"active", *_GONE}]
+        else:
+            # Of patients a code of it says who is active.
+            is_slot = table in self._own_tables
+            read = [c for c in gone if not (is_slot and c.holds in TEXTS)]
+        said = {column.name: self._is_not(column) for column in read}
         where = " AND ".join(filter(None, said.values()))
         names = [c.name for c in gone if not (said.get(c.name) or c.holds in TIMES)]
         left = [f"{n}: deleted rows? Leave them out by a WHERE" for n in names]
