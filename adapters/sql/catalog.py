@@ -109,21 +109,15 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue
 
     Raises SourceUnavailableError, and SourceDataError for a schema that is not there.
     """
-    return database.run(
-        lambda connection: _Reader(connection, database.dialect).catalogue(schemas)
-    )
+    return database.run(lambda c: _Reader(c, database.dialect).catalogue(schemas))
 
 
 def read_table(database: Database, name: str) -> Table | None:
     """Return the table of a name with or without a schema, None where it cannot be read."""
     *schemas, bare = parts_of(name)
-    schema = schemas[-1] if schemas else None
+    schema, dialect = schemas[-1] if schemas else None, database.dialect
     try:
-        tables = database.run(
-            lambda connection: _Reader(connection, database.dialect).tables(
-                schema, [bare]
-            )
-        )
+        tables = database.run(lambda c: _Reader(c, dialect).tables(schema, [bare]))
     except SourceDataError:
         return None
     return next(iter(tables), None)
@@ -162,11 +156,7 @@ class _Reader:
         self, schema: str | None, names: Sequence[str] | None
     ) -> Iterable[Table]:
         inspector = self._inspector
-        of: dict[str, Any] = {
-            "schema": schema,
-            "kind": ObjectKind.ANY,
-            "filter_names": names,
-        }
+        of: Any = {"schema": schema, "kind": ObjectKind.ANY, "filter_names": names}
         columns = inspector.get_multi_columns(**of)
         keys = inspector.get_multi_pk_constraint(**of)
         foreign = inspector.get_multi_foreign_keys(**of)
@@ -218,13 +208,10 @@ def _holds(type_: TypeEngine[Any], dialect: str) -> Holds:
         return Holds.FLAG
     if isinstance(type_, sa.DateTime):
         # A TIMESTAMP of MySQL and MariaDB is kept in UTC, whatever is shown.
-        is_instant = type_.timezone or (
-            dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
-        )
-        return Holds.INSTANT if is_instant else Holds.LOCAL_TIME
-    return next(
-        (holds for kind, holds in _HOLDS if isinstance(type_, kind)), Holds.OTHER
-    )
+        is_utc = dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
+        return Holds.INSTANT if type_.timezone or is_utc else Holds.LOCAL_TIME
+    held = (holds for kind, holds in _HOLDS if isinstance(type_, kind))
+    return next(held, Holds.OTHER)
 
 
 _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
@@ -242,11 +229,8 @@ def _primary_key(key: Any) -> tuple[str, ...]:
 
 def _foreign_key(key: Any) -> ForeignKey:
     schema, table = key["referred_schema"], key["referred_table"]
-    return ForeignKey(
-        tuple(key["constrained_columns"]),
-        f"{schema}.{table}" if schema else table,
-        tuple(key["referred_columns"]),
-    )
+    own, referred = tuple(key["constrained_columns"]), tuple(key["referred_columns"])
+    return ForeignKey(own, f"{schema}.{table}" if schema else table, referred)
 
 
 def _unique(
@@ -273,11 +257,8 @@ DAYS = {
 }
 """By dialect the day of a year, a month and a day."""
 
-MOST_CODES = 60
-"""A column with more different values holds no codes."""
-
-LONGEST_CODE = 40
-"""A column with a longer text holds no codes."""
+MOST_CODES = 60  # A column with more different values holds no codes,
+LONGEST_CODE = 40  # and none with a longer text.
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,14 +231,11 @@ class Evidence:
         if slot.name == "start":
             plain = [c for c in plain if "end" not in all_of(c.words)]
             filled = self.structure.values.filled
-            most = max(
-                plain, key=lambda c: filled(c.table, c.source.name), default=None
-            )
-            return most, "by its type: most rows have it"
-        if slot.name == "birth_date":
+            plain = sorted(plain, key=lambda c: -filled(c.table, c.source.name))[:1]
+        elif slot.name == "birth_date":
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
-        is_clear = slot.name in ("birth_date", "end") and len(plain) == 1
-        return (plain[0] if is_clear else None), "by its type: no other time is left"
+        is_clear = slot.name in ("start", "end", "birth_date") and len(plain) == 1
+        return (plain[0] if is_clear else None), "by its type"
 
     def _key(self, rows: Rows) -> Column | None:
         keys = (c for c in rows.columns if c.name == rows.id and c.holds in TEXTS)
@@ -254,9 +251,8 @@ class Evidence:
             return self._marks(column) if is_filled else -1
         own = column.labels or column
         if slot.kind is not Kind.CODE:
-            is_declared = (own.source.name,) in {
-                k.columns for k in own.table.foreign_keys
-            }
+            keys = [key.columns for key in own.table.foreign_keys]
+            is_declared = (own.source.name,) in keys
             is_unit = slot.name == "functional_unit"
             return is_filled + is_unit * (bool(column.join) + is_declared)
         counts = self._counts(column)

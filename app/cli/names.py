@@ -69,14 +69,12 @@ log: log histor archiv
 other: origin reason reaso motif previous nation marital vital billing payment expire caus
 """
 # Words that tell what a type or a key tells.
-_TIMES = "date time datetime dt ts datum zeit data fecha hora heure"
-_NOISE = {*_TIMES.split(), "le", "id", "key", "utc"}
+_TIMES = "datetime date time datum zeit data fecha hora heure"
+_NOISE = {*_TIMES.split(), "dt", "ts", "le", "id", "key", "utc"}
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
-
-# Codes that mean no and yes, or begin with them.
+# Codes that mean no and yes.
 _NO_YES = [*("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"), ("false", "true")]
-
 _NAME_OF_PERSON = re.compile(r"\b(?:(last|first) name|name (last|first))\b")
 _SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
@@ -121,22 +119,16 @@ def no_yes(codes: Iterable[str]) -> Sequence[str]:
 def words_of(name: str, prefix: str = "") -> list[str]:
     """Return the words of a name, without accents and those that say nothing."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)
-    words = (
-        words[1:]
-        if [word.lower() for word in words[:1]] == [prefix] and words[1:]
-        else words
-    )
+    words = [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)]
+    words = words[1:] if words[:1] == [prefix] and words[1:] else words
     # The last visit is no family name.
-    joined = _NAME_OF_PERSON.sub(r"\1\2name", " ".join(words).lower())
+    joined = _NAME_OF_PERSON.sub(r"\1\2name", " ".join(words))
     return [word for word in joined.split() if word not in _NOISE]
 
 
 def without_time(name: str) -> str:
     """Return a name without what says that it is of a day or a time of day."""
-    return re.sub(
-        r"datetime|date|time|datum|zeit|fecha|hora|data|heure|_", "", name.lower()
-    )
+    return re.sub(f"{_TIMES.replace(' ', '|')}|_", "", name.lower())
 
 
 def meanings_of(name: str, prefix: str = "") -> Words:

@@ -261,9 +261,7 @@ class Structure:
         keys = [(table, *key_of(table)) for table in self.catalogue.tables]
         single = [Reference(t, key) for t, key, question in keys if not question]
         names = [(words_of(key.table.bare), key) for key in single]
-        every = [
-            (_singular(w[n:]), key) for n in range(_MOST_WORDS) for w, key in names
-        ]
+        every = [(_singular(w[n:]), k) for n in range(_MOST_WORDS) for w, k in names]
         by_name: dict[str, list[Reference]] = {}
         # What the keys of many tables are called names none of them.
         columns = Counter(key.column.lower() for key in single)
