@@ -166,7 +166,7 @@ class _Reader:
         views = frozenset(inspector.get_view_names(schema))
         readable = self._readable(schema)
         for place, of_table in columns.items():
-            name = place[1]
+            name, key = place[1], keys.get(place)
             if readable is not None and name not in readable:
                 continue
             yield Table(
@@ -176,7 +176,7 @@ class _Reader:
                 schema=schema,
                 columns=tuple(self._column(column) for column in of_table),
                 is_view=name in views,
-                primary_key=_primary_key(keys.get(place)),
+                primary_key=tuple(key["constrained_columns"] if key else ()),
                 foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
                 unique=_unique(indexes.get(place, ()), unique.get(place, ())),
             )
@@ -221,10 +221,6 @@ _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
     (sa.Date, Holds.DATE),
     (sa.Time, Holds.CLOCK),
 )
-
-
-def _primary_key(key: Any) -> tuple[str, ...]:
-    return tuple(key["constrained_columns"]) if key else ()
 
 
 def _foreign_key(key: Any) -> ForeignKey:
@@ -385,6 +381,16 @@ def code_counts(
     if len(counts) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
         return None
     return _sorted(counts)
+
+
+# Codes that mean no and yes.
+_NO_YES = [*("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"), ("false", "true")]
+
+
+def no_yes(counts: Iterable[CodeCount]) -> Sequence[str]:
+    """Return the codes that mean no and yes where these are all that there are."""
+    codes = {count.code for count in counts}
+    return next((pair for pair in _NO_YES if codes and codes <= {*pair}), "")
 
 
 def _sorted(counts: Iterable[CodeCount]) -> tuple[CodeCount, ...]:

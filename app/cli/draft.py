@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from adapters.contract import ResourceType
 from adapters.mapping.slots import LINES, Kind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from adapters.sql.catalog import CodeCount, Holds
+from adapters.sql.catalog import CodeCount, Holds, no_yes
 from app.cli.check import MARK
 from app.cli.evidence import Field, Part
-from app.cli.names import all_of, code_of, no_yes
+from app.cli.names import all_of, code_of
 from app.cli.tables import Column, Rows
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
@@ -129,15 +129,14 @@ def _code_table(field: Field) -> Iterator[str]:
         return
     words = {word.lower(): word for word in field.slot.takes}
     yield f"{field.table}:  {MARK}what does each code of {field.column.name} mean?"
-    is_filled = any(c.code.lower() in words or _guess(field, c) for c in field.codes)
-    yield "  table:" if is_filled else "  table: {}"
-    for count in field.codes:
+    said = [words.get(c.code.lower()) or _guess(field, c) for c in field.codes]
+    yield "  table:" if any(said) else "  table: {}"
+    for count, word in zip(field.codes, said, strict=True):
         code, rows = _text(count.code), f"{count.rows} rows"
         about = f"{' '.join(count.label.split())}; {rows}" if count.label else rows
-        word = words.get(count.code.lower())
-        if word or (guess := _guess(field, count)):
-            mark = "  # " if word else f"  {MARK}"
-            yield f"    {code}: {word or guess}{f'{mark}{about}' if count.rows else ''}"
+        if word:
+            mark = "  # " if count.code.lower() in words else f"  {MARK}"
+            yield f"    {code}: {word}{f'{mark}{about}' if count.rows else ''}"
         else:
             yield f"    {MARK}{code}:  # {about}; {', '.join(words.values())}"
     if field.rare:
@@ -146,10 +145,10 @@ def _code_table(field: Field) -> Iterator[str]:
 
 def _guess(field: Field, count: CodeCount) -> str:
     """Return the code that the words of a code or of its label stand for, if any."""
-    codes = no_yes(each.code for each in field.codes)
-    if field.slot.kind is Kind.FLAG and field.column and codes and not count.label:
+    codes = no_yes(field.codes)
+    if field.slot.kind is Kind.FLAG and field.column and codes:
         is_deleted = "deleted" in all_of(field.column.words)
-        return "true" if (count.code == codes[1]) is not is_deleted else "false"
+        return str((count.code == codes[1]) is not is_deleted).lower()
     return code_of(field.slot.name, count.label or count.code)
 
 

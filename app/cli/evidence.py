@@ -12,9 +12,9 @@ from adapters.contract import ResourceType
 from adapters.mapping.model import HIDDEN
 from adapters.mapping.slots import LINES, LISTS, REFERS, SLOTS, STATUSES, Kind, Slot
 from adapters.mapping.values import as_text
-from adapters.sql.catalog import DAYS, MOMENTS, CodeCount, Holds
+from adapters.sql.catalog import DAYS, MOMENTS, CodeCount, Holds, no_yes
 from adapters.sql.engine import Database
-from app.cli.names import OF_ROW, all_of, code_of, fit, no_yes, without_time
+from app.cli.names import OF_ROW, all_of, code_of, fit, without_time
 from app.cli.tables import (
     ORGANIZATION,
     PATIENT,
@@ -94,10 +94,7 @@ _ITEMS = (
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
 
-_TIME_QUESTIONS = {
-    Holds.DATE: "at which time of day?",
-    Holds.LOCAL_TIME: "by whose clock?",
-}
+_ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 
@@ -135,10 +132,7 @@ class Field:
 
 
 class Part(NamedTuple):
-    """Rows with the fields that they fill: of a section with its lists, or of their items.
-
-    An item of the section's own columns has no rows.
-    """
+    """Fields and lists of a section, or of an item: that has no rows if they are the section's."""
 
     rows: Rows | None
     fields: Sequence[Field]
@@ -269,7 +263,7 @@ class Evidence:
     def _marks(self, column: Column) -> int:
         """Return how well a column says yes and no: a text of deleted rows says no."""
         counts, is_flag = self._counts(column), column.holds is Holds.FLAG
-        is_clear = not is_flag and no_yes(count.code for count in counts)
+        is_clear = not is_flag and no_yes(counts)
         if "deleted" in all_of(column.words) and not is_clear:
             return -1
         # A flag that is the same in all rows says less than any other mark.
@@ -314,7 +308,7 @@ class Evidence:
                 none = "0" if self.database.dialect.zero_date else f"'{zero}'"
                 column = replace(column, select=f"NULLIF({column.select}, {none})")
         if slot.kind is Kind.TIME:
-            notes.append(_TIME_QUESTIONS.get(column.holds, ""))
+            notes.append(_ASKED.get(column.holds, ""))
         note = "; ".join(filter(None, dict.fromkeys(notes)))
         return Field(slot, column, note, "", (), table, codes, rare, absent)
 

@@ -6,7 +6,7 @@ All of it is a guess: `encounters mapping new` marks what it takes from here.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 
 from adapters.labels import CANCELLED, LABELS, meanings, stem_meanings
@@ -22,14 +22,12 @@ stay: estanci internam atendim inpatient hospitali admission adm
 patient: patient pat pid malade pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
 hospital: site clinic cliniq
-unit: unit ward depart dept location servic uf pavillon station abteil repart unidad enfermar
-unit: careunit
+unit: unit ward depart dept locat servic uf pavil station abteil repart unidad enfermar careunit
 class: inout class type kind categ art typ tipo genre regime
 status: status state statut etat zustand stato estado situac
 start: start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
 start: checked hospitaliz von desde
-end: end endtime ended stop disch exit sortie fin entlass ende dimiss uscita alta salida egres
-end: saida bis dis
+end: end endtime stop dis disch exit sorti fin entlass ende dimis uscit alta salid saida bis egres
 cancelled: cancel annul storn anulad
 planned: plan expect prev sched appoint book onset geplant erwart previst agend
 audit: creat crea cree cria insert added regist erstell angelegt erfasst
@@ -61,20 +59,17 @@ country: country pays land. paese pais
 replaced_by: merg replac link surviv fusion zusammen sostit unific
 active: active aktiv attiv activ ativ enabled
 part_of: parent partof part.
-other: other autre guard mother father kin referr insur
 other: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
 person: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
-other: room bed lit chambre zimmer bett camera letto habitac cama quarto
+other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
-other: origin reason reaso motif previous nation marital vital billing payment expire caus
+other: origin reaso motif previous nation marital vital billing payment expire caus kin referr insur
 """
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date time datum zeit data fecha hora heure"
 _NOISE = {*_TIMES.split(), "dt", "ts", "le", "id", "key", "utc"}
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
-# Codes that mean no and yes.
-_NO_YES = [*("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"), ("false", "true")]
 _NAME_OF_PERSON = re.compile(r"\b(?:(last|first) name|name (last|first))\b")
 _SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
@@ -108,12 +103,6 @@ def code_of(slot: str, text: str) -> str:
     meant = all_of(tuple(meanings(word, stems) for word in words_of(text)))
     first = next((code for code in stem_meanings(stems) if code in meant), "")
     return HIDDEN if first == CANCELLED else first
-
-
-def no_yes(codes: Iterable[str]) -> Sequence[str]:
-    """Return the codes that mean no and yes where these are all that there are."""
-    every = {*codes}
-    return next((pair for pair in _NO_YES if every and every <= {*pair}), "")
 
 
 def words_of(name: str, prefix: str = "") -> list[str]:

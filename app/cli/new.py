@@ -1,10 +1,9 @@
 """`encounters mapping new`: a first mapping file from the structure of a source.
 
 Of a database it reads the catalogue: tables, columns, types, keys (`app.cli.tables`). Of a
-FHIR R4 server it reads the CapabilityStatement (`app.cli.fhir`). Declared foreign keys come
-first, then the words in names (`app.cli.names`). A line without the mark `# ?` follows from
-the structure: a declared key, a column with the name of its slot. Every guess, every row that
-is left out, every id prefix and every open slot has the mark.
+FHIR R4 server it reads the CapabilityStatement (`app.cli.fhir`). A line without the mark `# ?`
+follows from the structure: a declared key, a column with the name of its slot. Every guess,
+every row that is left out, every id prefix and every open slot has the mark.
 """
 
 import json
@@ -75,10 +74,8 @@ def run(*, next_step: str = "", **values: Any) -> int:
     lines.append(f"{options.out or 'the file'}: {questions} questions are marked '# ?'")
     if options.out is not None:
         address = f" put the address of the source into {variable}," if variable else ""
-        commands = (
-            f"answer them,{address} and run encounters mapping check {options.out},"
-            " then the same with --live"
-        )
+        check = f"encounters mapping check {options.out}, then the same with --live"
+        commands = f"answer them,{address} and run {check}"
         lines.append(f"next: {next_step or commands}")
     print("\n".join(lines), file=sys.stderr)
     return FINE if has_patients and not problems else FINDINGS
@@ -110,9 +107,8 @@ def _address(source: str) -> tuple[str, str]:
         return source, VARIABLE
     variable = source.removeprefix("env:")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
-        raise CannotRunError(
-            "--from env:NAME needs the name of an environment variable"
-        )
+        text = "--from env:NAME needs the name of an environment variable"
+        raise CannotRunError(text)
     url = os.environ.get(variable, "")
     if not url:
         raise CannotRunError(f"the environment variable {variable} is not set")

@@ -13,18 +13,9 @@ from typing import NamedTuple
 
 from adapters.contract import ResourceType
 from adapters.mapping.problems import did_you_mean
-from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn
+from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn, no_yes
 from app.cli.check import CannotRunError
-from app.cli.names import (
-    OF_ROW,
-    Words,
-    all_of,
-    fit,
-    meanings_of,
-    no_yes,
-    prefix_of,
-    words_of,
-)
+from app.cli.names import OF_ROW, Words, all_of, fit, meanings_of, prefix_of, words_of
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
@@ -39,9 +30,9 @@ _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
 """What the name of a table of each kind means, and the names of its columns."""
 
 _ENOUGH = 4  # The score of a table whose name means its kind and nothing else.
-
-_WHOLE = 2
-"""What it adds that the most tables lead to one, and takes away that it leads to another."""
+_WHOLE = (
+    2  # It adds that the most tables lead to one; that it leads to another takes away.
+)
 
 _NEUTRAL = frozenset({"patient", "hospital", "start", "end", "audit", "day"})
 """What the name of a table may mean beside its kind: "encounter_type" holds no stays."""
@@ -57,7 +48,6 @@ _ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
 _MOST_WORDS = 4  # So many words of a table's name a column may leave out.
 _GONE = {"deleted", "cancelled"}  # Marks of rows that are not served.
-
 _TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
 """Databases in which a condition may say IS NOT TRUE."""
 
@@ -128,10 +118,7 @@ class Column:
 def best(
     columns: Iterable[Column], patterns: str, namesake: str = ""
 ) -> tuple[Column | None, str]:
-    """Return the column whose name fits best, and what is open about the choice.
-
-    A namesake is better than any other, and no guess where it is the only one that fits.
-    """
+    """Return the column whose name fits best, and what is open: of an only namesake nothing."""
     ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
     # Of a day and a time with equal names the time says more.
     ranked.sort(key=lambda each: (*each[0], each[1].holds is Holds.DATE))
@@ -316,11 +303,7 @@ def key_of(table: Table) -> tuple[str, str]:
 
 
 def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[Table]:
-    """Return the tables that may be of a kind, the best first.
-
-    Their name counts, what their columns mean, and keys of the tables that are chosen
-    already, a declared one more than a guess.
-    """
+    """Return the tables that may be of a kind, the best first: by names, columns and keys."""
     (role, wanted), scores = _TABLES[kind], dict[str, float]()
     chosen = [table for tables in of.values() for table in tables]
     columns = (column for table in chosen for column in structure.columns[table.name])
@@ -567,7 +550,7 @@ class RowsReader:
         """Return the condition that a row is not marked as deleted, "" where none is known."""
         is_active = "active" in mark.words[0]
         counts = self.structure.values.codes(mark.table, mark.source.name) or ()
-        codes = no_yes(count.code for count in counts)
+        codes = no_yes(counts)
         # Where few rows are active it may say that a stay goes on.
         if is_active and not (len(counts) == len(codes) and counts[0].code == codes[1]):
             return ""
