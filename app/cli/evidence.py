@@ -15,16 +15,7 @@ from adapters.mapping.values import as_text
 from adapters.sql.catalog import DAYS, MOMENTS, CodeCount, Holds, no_yes
 from adapters.sql.engine import Database
 from app.cli.names import OF_ROW, all_of, code_of, fit, without_time
-from app.cli.tables import (
-    ORGANIZATION,
-    PATIENT,
-    TEXTS,
-    TIMES,
-    Column,
-    Rows,
-    Structure,
-    best,
-)
+from app.cli.tables import PATIENT, TEXTS, TIMES, Column, Found, Rows, Structure, best
 
 _TYPES = {
     **dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS),
@@ -70,6 +61,7 @@ class ItemEvidence(NamedTuple):
     kind: ResourceType | None = None
 
 
+_HOSPITAL = ResourceType.ORGANIZATION
 _NAME = {"family": "family, name", "given": "given, =name", "prefix": "prefix"}
 _ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
 _OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
@@ -90,7 +82,7 @@ _ITEMS = (
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
     ItemEvidence("telecoms", "", _VALUE, {"value": "phone"}, _PHONE),
     ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
-    ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, ORGANIZATION),
+    ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, _HOSPITAL),
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
 
@@ -186,9 +178,7 @@ class Evidence:
         table = _table_name(rows, slot) if slot.takes else ""
         return Field(slot, candidates=names, table=table)
 
-    def _column(
-        self, rows: Rows, slot: Slot, fitting: Sequence[Column]
-    ) -> tuple[Column | None, str]:
+    def _column(self, rows: Rows, slot: Slot, fitting: Sequence[Column]) -> Found:
         """Return the column of a slot and what is open about it, "" where it is declared."""
         if slot.name == "id":
             return next((c for c in fitting if c.name == rows.id), None), rows.id_note
@@ -218,9 +208,7 @@ class Evidence:
             return self._key(rows), _NO_NUMBER
         return self._by_type(slot, plain)
 
-    def _by_type(
-        self, slot: Slot, plain: Sequence[Column]
-    ) -> tuple[Column | None, str]:
+    def _by_type(self, slot: Slot, plain: Sequence[Column]) -> Found:
         """Return the time that may be a start, or the only one that may be an end or birth."""
         if slot.name == "start":
             plain = [c for c in plain if "end" not in all_of(c.words)]
@@ -434,7 +422,7 @@ def only_hospital(
     database: Database, sections: Mapping[ResourceType, Sequence[Rows]]
 ) -> tuple[str, str]:
     """Return id and name of the hospital where the database has one, else ""."""
-    for rows in sections.get(ORGANIZATION, ()):
+    for rows in sections.get(_HOSPITAL, ()):
         texts = [column for column in rows.columns if column.holds is Holds.TEXT]
         id = next((c for c in rows.columns if c.name == rows.id), None)
         name = best(texts, _WORDS["name"])[0] or id

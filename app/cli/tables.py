@@ -115,9 +115,11 @@ class Column:
         return bool(self.refers) or (self.source.name,) == self.table.primary_key
 
 
-def best(
-    columns: Iterable[Column], patterns: str, namesake: str = ""
-) -> tuple[Column | None, str]:
+Found = tuple[Column | None, str]
+"""The column that is chosen, if any, and what is open about the choice."""
+
+
+def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
     """Return the column whose name fits best, and what is open: of an only namesake nothing."""
     ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
     # Of a day and a time with equal names the time says more.
@@ -259,16 +261,14 @@ class Structure:
             by_name.pop(name, None)
         return by_name
 
-    def _guess(
-        self, table: Table, column: TableColumn, prefix: str
-    ) -> Reference | None:
-        words = words_of(column.name, prefix)
+    def _guess(self, table: Table, column: TableColumn, front: str) -> Reference | None:
+        words = words_of(column.name, front)
         is_number = any(fit(meanings_of(word), "number") for word in words)
         words = [word for word in words if not fit(meanings_of(word), "number")]
         ends = [_singular(words[skipped:]) for skipped in range(len(words))]
         # In French, Italian, Spanish and Portuguese the first word may be the table's.
         is_key = column.name.lower().endswith("id")
-        rest = all_of(meanings_of(column.name, prefix)[1:]) - _NEUTRAL
+        rest = all_of(meanings_of(column.name, front)[1:]) - _NEUTRAL
         starts = [_singular(words[:1])] if is_key and not rest else []
         for name in (*ends[:1], column.name.lower(), *ends[1:], *starts):
             keys = [key for key in self._keys.get(name, ()) if key.table != table]
@@ -405,7 +405,7 @@ class RowsReader:
             # Of several columns the one that says most.
             values = self.structure.values
             id = max(table.primary_key, key=lambda name: values.variety(table, name))
-        rows = self._without_deleted(kind, table, id, note)
+        rows = self._served(kind, table, id, note)
         stays = (self.structure.columns[stay.name] for stay in self._choices[STAY])
         keys = [column.refers for of in stays for column in of if column.refers]
         led = [key.column for key in keys if key.table == table]
@@ -434,16 +434,14 @@ class RowsReader:
         questions = [*(() if self.options[kind] else guess), *lost, *rows.questions]
         children = self._children(owners) if kind is PATIENT else ()
         rows = replace(rows, columns=columns, questions=questions, children=children)
-        is_sure = self._is_sure(kind, table, keys)
-        return replace(rows, doubt="" if is_sure else f"if {table.name} is the table")
+        is_led = any(key.table == table and not key.note for key in keys)
+        doubt = "" if self._is_sure(kind, is_led) else f"if {table.name} is the table"
+        return replace(rows, doubt=doubt)
 
-    def _is_sure(
-        self, kind: ResourceType, table: Table, keys: Sequence[Reference]
-    ) -> bool:
+    def _is_sure(self, kind: ResourceType, is_led: bool) -> bool:
         """Whether no other table may be meant: of others than stays a declared key says it."""
         if kind is STAY and not self.options[kind]:
             return len(best_tables(self.structure, kind, {})) == 1
-        is_led = any(key.table == table and not key.note for key in keys)
         return bool(self.options[kind]) or is_led
 
     def _joined(self, own: Column, reference: Reference, alias: str) -> list[Column]:
@@ -459,15 +457,13 @@ class RowsReader:
             joined.append(replace(column, join=join, note=note))
         return joined
 
-    def _merged(
-        self, table: Table, by: Reference, joined: Iterable[Column]
-    ) -> Iterator[Column]:
-        """Yield what a table of merges says of a patient: who replaces them."""
-        for column in joined:
-            to, words = column.refers, self.structure.names[by.table.name]
-            is_other = to and to.table == table and column.source.name != by.column
-            if is_other and "replaced_by" in all_of((*words, *column.words)):
-                yield replace(column, words=(frozenset({"replaced_by"}),))
+    def _merged(self, of: Table, by: Reference, joined: list[Column]) -> list[Column]:
+        """Return what a table of merges says of a patient: who replaces them."""
+        words, said = self.structure.names[by.table.name], frozenset({"replaced_by"})
+        keys = [c for c in joined if c.refers and c.refers.table == of]
+        keys = [c for c in keys if c.source.name != by.column]
+        keys = [c for c in keys if said & all_of((*words, *c.words))]
+        return [replace(column, words=(said,)) for column in keys]
 
     def _label(
         self, rows: Rows, own: Column, to: Reference, joined: Iterable[Column]
@@ -518,13 +514,11 @@ class RowsReader:
             keys = [c for c in columns if c.refers and c.refers.table in owners]
             if keys and table not in (*owners, *self._own_tables) and not table.is_view:
                 note = keys[0].refers.note if keys[0].refers else ""
-                rows = self._without_deleted(PATIENT, table, keys[0].name, note)
+                rows = self._served(PATIENT, table, keys[0].name, note)
                 children.append(rows)
         return children
 
-    def _without_deleted(
-        self, kind: ResourceType, table: Table, id: str, note: str
-    ) -> Rows:
+    def _served(self, kind: ResourceType, table: Table, id: str, note: str) -> Rows:
         """Return the rows of a table, without those that are marked as deleted."""
         alias, words = alias_of(table), self.structure.names[table.name]
         columns = self.structure.columns[table.name]
@@ -532,12 +526,11 @@ class RowsReader:
         rows = Rows(kind, table, words, columns, id, note, start)
         marks = [c for c in columns if len(c.words) == 1]
         gone = [c for c in marks if c.words[0] & _GONE]
-        if kind is STAY:
-            read = [c for c in marks if c.words[0] & {"active", *_GONE}]
-        else:
+        read = [c for c in marks if c.words[0] & {"active", *_GONE}]
+        if kind is not STAY:
             # Of patients a code of it says who is active.
-            is_slot = table in self._own_tables
-            read = [c for c in gone if not (is_slot and c.holds in TEXTS)]
+            codes = {"deleted"} if table in self._own_tables else {""}
+            read = [c for c in gone if not (c.words[0] & codes and c.holds in TEXTS)]
         said = {column.name: self._is_not(column) for column in read}
         where = " AND ".join(filter(None, said.values()))
         names = [c.name for c in gone if not (said.get(c.name) or c.holds in TIMES)]
