@@ -89,13 +89,11 @@ _ITEMS = (
 _ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
-
+# By slot what the name of its column does not mean.
 _NEVER = {
     **dict.fromkeys(("start", "end"), OF_ROW | {"planned", "birth"}),
     **{"birth_date": OF_ROW | {"planned", "death"}, "deceased_at": OF_ROW | {"birth"}},
 }
-"""By slot what the name of its column does not mean."""
-
 _NO_NUMBER = "no column holds another number: this is the key"
 _MOST_CANDIDATES = 6
 _FEWEST = 5  # A code that fewer rows have is not written: it may be about one person.

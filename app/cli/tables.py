@@ -115,8 +115,7 @@ class Column:
         return bool(self.refers) or (self.source.name,) == self.table.primary_key
 
 
-Found = tuple[Column | None, str]
-"""The column that is chosen, if any, and what is open about the choice."""
+Found = tuple[Column | None, str]  # With what is open about the choice.
 
 
 def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
@@ -299,9 +298,6 @@ def key_of(table: Table) -> tuple[str, str]:
     return names[0], "no key is declared: is this column different in each row?"
 
 
-# The choice of tables
-
-
 def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[Table]:
     """Return the tables that may be of a kind, the best first: by names, columns and keys."""
     (role, wanted), scores = _TABLES[kind], dict[str, float]()
@@ -349,9 +345,6 @@ def _listed(names: Sequence[str]) -> str:
     """Return names in one text, the first sixty where there are more."""
     more = f" and {len(names) - 60} more" if len(names) > 60 else ""
     return ", ".join(names[:60]) + more
-
-
-# What is read of them
 
 
 @dataclass(frozen=True)
