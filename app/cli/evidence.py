@@ -186,8 +186,10 @@ class Evidence:
             leading = [c for c in leading if not c.join or slot.name in all_of(c.words)]
             fitting = [c for c in fitting if not c.join]
             own = [c for c in leading if "other" not in all_of(c.words)]
-            if len(own) == 1 and own[0].refers:
-                return own[0], own[0].refers.note
+            if len(own) == 1 and (to := own[0].refers):
+                ids = (own[0].source.name, rows.id) if slot.name == "patient_id" else ()
+                counts = {self.structure.values.filled(rows.table, id) for id in ids}
+                return own[0], to.note or "empty in some rows" * (len(counts) > 1)
             if leading:
                 return best(own, patterns.removeprefix("~"))
         plain = [c for c in fitting if not c.is_key]

@@ -551,8 +551,8 @@ def test_abbreviations_merges_and_marks_that_most_rows_have(
             for n in numbers
         ],
         XA_OPD=[
-            {"OPD_ID": n, "OPD_PAT_ID": n, "OPD_DATE": day, "OPD_CREATED_DATE": day}
-            | {"OPD_ACTIVE": n > 8}
+            {"OPD_ID": n, "OPD_PAT_ID": n if n > 9 else None, "OPD_DATE": day}
+            | {"OPD_CREATED_DATE": day, "OPD_ACTIVE": n > 8}
             for n in numbers
         ],
         XA_IPT=[
@@ -578,6 +578,9 @@ def test_abbreviations_merges_and_marks_that_most_rows_have(
     assert fields["functional_unit"] == {"from": "ADM_WRD_ID_A"}
     # What has too many values is no code.
     assert "class" not in fields
+    # A key of patients that some rows lack is a question.
+    assert "{from: ADM_PAT_ID}\n" in text
+    assert "{from: OPD_PAT_ID}  # ? " in text
     # Without an end a stay that has begun is over; of two times most rows have the start.
     assert "THEN 'planned' ELSE 'finished' END" in visits["rows"]
     assert others["fields"]["start"] == {"from": "YDATE"}
