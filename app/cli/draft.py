@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from adapters.contract import ResourceType
+from adapters.inspection import rows_that
 from adapters.mapping.slots import LINES, Kind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.catalog import CodeCount, Holds, no_yes
@@ -132,7 +133,7 @@ def _code_table(field: Field) -> Iterator[str]:
     said = [words.get(c.code.lower()) or _guess(field, c) for c in field.codes]
     yield "  table:" if any(said) else "  table: {}"
     for count, word in zip(field.codes, said, strict=True):
-        code, rows = _text(count.code), f"{count.rows} rows"
+        code, rows = _text(count.code), rows_that(count.rows)
         about = f"{' '.join(count.label.split())}; {rows}" if count.label else rows
         if word:
             mark = "  # " if count.code.lower() in words else f"  {MARK}"
