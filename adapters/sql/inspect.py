@@ -57,8 +57,8 @@ from adapters.mapping.model import (
     SourceMapping,
     TimeRule,
 )
+from adapters.mapping.slots import REFERS, Place, places_of
 from adapters.mapping.slots import Kind as SlotKind
-from adapters.mapping.slots import Place, places_of
 from adapters.mapping.times import sorts_as_text
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.adapter import Section, UnfitError, open_section
@@ -181,8 +181,8 @@ class Inspection:
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
         yield "ids", self._repeated_ids
+        yield "references", self._references
         if self.kind is ResourceType.ENCOUNTER:
-            yield "patients", self._patients
             yield "merged patients", self._merged_patients
             yield "circles of merges", self._circles_of_merges
 
@@ -502,24 +502,41 @@ class Inspection:
                     )
                     yield Finding.at(mark, text, self.kind, severity=Severity.WARNING)
 
-    def _patients(self) -> Findings:
-        """Report stays whose patient the patients do not have."""
-        place = self.place("patient_id")
-        has_patients = ResourceType.PATIENT in self.mapping.resources
-        if not has_patients or not place.field.columns:
-            return
-        patients = open_section(self.database, self.mapping, ResourceType.PATIENT)
-        key = self.section.columns.key(place.field)
-        of_patients = in_rows(key.column, patients.columns, patients.id, ALWAYS)
-        stays, others = (
-            self.count(self.section.columns, all_of([self.served, condition]))
-            for condition in (key.present, of_patients)
-        )
-        if lost := stays - others:
-            text = (
-                f"{lost:,} of {stays:,} stays refer to a patient whom the patients lack"
+    def _references(self) -> Findings:
+        """Report references to resources that their section does not have."""
+        for place in self.places:
+            field, kind = place.field, REFERS.get(place.slot.rpartition(".")[2])
+            section = self.mapping.beside.get((kind, field.prefix)) if kind else None
+            if kind is None or section is None or field.codes or field.strip:
+                continue
+            of_kind = replace(self.mapping, resources={kind: section})
+            target = open_section(self.database, of_kind, kind)
+            text = f"the section {kind.lower()} does not have"
+            if field.constant is not None:
+                of_id = target.filters.of_id(f"{field.prefix}{field.constant}")
+                if not self.count(target.columns, of_id):
+                    text = f"refers to '{field.constant}', which {text}"
+                    yield self.at(place, text, Severity.WARNING)
+                continue
+            columns = self.columns_of(place)
+            key = columns.key(field)
+            among = in_rows(key.column, target.columns, target.id, ALWAYS)
+            rows, others = (
+                self.count(columns, all_of([self._counts(place), condition]))
+                for condition in (key.present, all_of([key.present, among]))
             )
-            yield self.at(place, text, Severity.WARNING)
+            if lost := rows - others:
+                text = f"{lost:,} of {rows_that(rows, 'refer')} to what {text}"
+                yield self.at(place, text, Severity.WARNING)
+
+    def _counts(self, place: Place) -> Condition:
+        """Return what the rows meet in which a field counts."""
+        columns, condition = self.columns_of(place), place.only_if
+        served = ALWAYS if place.rows else self.served
+        if condition is None:
+            return served
+        column = columns.column(condition.column)
+        return all_of([served, columns.among(column, sorted(condition.values))])
 
     def _merged_patients(self) -> Findings:
         """Report how many stays are of a patient who was replaced by another."""
@@ -567,13 +584,8 @@ class Inspection:
         """Count the codes in rows that are served, and in items that count."""
         columns = self.columns_of(place)
         (name,) = place.field.columns
-        parts = []
-        if not place.rows and place.field.slot != "status":
-            parts.append(self.served)
-        if place.only_if is not None:
-            column = columns.column(place.only_if.column)
-            parts.append(columns.among(column, sorted(place.only_if.values)))
-        statement = columns.count_by(columns.column(name), all_of(parts), 2 * MOST)
+        of_place = ALWAYS if place.slot == "status" else self._counts(place)
+        statement = columns.count_by(columns.column(name), of_place, 2 * MOST)
         values = [tuple(row) for row in self.database.fetch(statement)]
         self.reported |= {(name, rule) for rule in RULES_OF_CODES}
         counts = counted(place, self.column(place), values)
