@@ -6,6 +6,7 @@ patients. Labels are compared with words, and never quoted.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,10 @@ from adapters.inspection import (
     Severity,
     contradicted,
     has_offset,
+    plain_text,
+    rows_that,
 )
+from adapters.labels import marks
 from adapters.mapping.model import TimeRule
 from adapters.mapping.slots import Kind, Place, places_of
 from adapters.mapping.times import to_instant
@@ -31,13 +35,15 @@ from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
 from adapters.sql.joins import arguments_behind, comparisons
 from adapters.sql.merges import MOST
-from adapters.sql.query import Columns
+from adapters.sql.query import Columns, in_rows
 
 _CLEARLY = 0.9
 _SAME, _NEAR = timedelta(minutes=1), timedelta(days=2)
 _HOUR = timedelta(hours=1)
 _CLOCKS = (Holds.LOCAL_TIME, Holds.INSTANT)
 _CLOCK = re.compile(r"\d[ T](?!00:00(?![:.]*0*[1-9]))\d\d:\d\d")
+_NO, _YES = {"", "0", "n", "no", "f", "false"}, {"1", "y", "yes", "t", "true"}
+_YES |= {*"josvx"}
 _PLANNED = re.compile("plan|expec|prev|sched|appoi|book|erwart|agend", re.IGNORECASE)
 
 
@@ -106,26 +112,66 @@ class Doubts:
         return self._database.fetch(self._database.dialect.first(select, rows))
 
     @cached_property
-    def _beside(self) -> Sequence[tuple[Origin, Sequence[tuple[Any, Any]]]]:
-        """The times of the table of the id, mapped or not: records with their values."""
-        origin = self._of.origin(place := self._of.place("id"))
+    def _of_id(self) -> tuple[Origin, Table, Columns] | None:
+        """The table of the id: the column of the id, and its columns as they are."""
+        origin = self._of.origin(self._of.place("id"))
         table = read_table(self._database, origin.table) if origin else None
         if origin is None or table is None:
+            return None
+        rows = f"SELECT * FROM {table.written}"
+        try:
+            described = self._database.columns(rows)
+        except SourceDataError:
+            # The account may read a view of it alone.
+            return None
+        return origin, table, Columns(self._database.dialect, rows, described)
+
+    def marks(self) -> Findings:
+        """Report served rows that a column of their table marks, which the file does not name.
+
+        More rows are served than marked: else `active` stands for who is still there.
+        """
+        fields = (place.field for place in self._of.places)
+        named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
+        origin, table, columns = self._of_id or (None, None, None)
+        for column in table.columns if table else ():
+            meant = marks(column.name) & {"deleted", "cancelled", "active"}
+            is_named = re.search(rf"\b{re.escape(column.name)}\b", named, re.IGNORECASE)
+            if not (origin and columns and meant) or is_named:
+                continue
+            id, own = columns.column(origin.column), self._section
+            served = in_rows(id, own.columns, own.id, self._of.served)
+            flag = columns.column(column.name)
+            values = self._database.fetch(columns.count_by(flag, served, 3))
+            rows = {plain_text(value).lower(): number for value, number in values}
+            of = [[v for v in rows if v in words] for words in (_NO, _YES)]
+            if [*map(len, of)] != [1, 1] or len(values) > 2:
+                continue
+            (no,), (yes,) = of
+            gone, stay = (no, yes) if meant == {"active"} else (yes, no)
+            if rows[gone] <= rows[stay]:
+                text = (
+                    f"{rows[gone]:,} of {rows_that(sum(rows.values()))} that clients see have"
+                    f" '{gone}' in {column.name}, which the file does not name: are they"
+                    " cancelled or deleted?"
+                )
+                yield replace(
+                    self._of.finding(text, Severity.WARNING),
+                    source=f"{table.name}.{column.name}" if table else "",
+                )
+
+    @cached_property
+    def _beside(self) -> Sequence[tuple[Origin, Sequence[tuple[Any, Any]]]]:
+        """The times of the table of the id, mapped or not: records with their values."""
+        if self._of_id is None:
             return ()
+        (origin, table, columns), place = self._of_id, self._of.place("id")
         every = [row for row in self._of.sample if not isinstance(row, RowFault)]
         every = every[:: max(1, len(every) // SAMPLE)]
         records = {each.id.removeprefix(place.field.prefix): each for each in every}
         names = [column.name for column in table.columns if column.holds in _CLOCKS]
-        rows = f"SELECT * FROM {table.written}"
-        try:
-            described = self._database.columns(rows)
-            columns = Columns(self._database.dialect, rows, described)
-            among = columns.among(columns.column(origin.column), records)
-            select = columns.select([origin.column, *names], among)
-            cells = self._database.fetch(select)
-        except SourceDataError:
-            # The account may read a view of it alone.
-            return ()
+        among = columns.among(columns.column(origin.column), records)
+        cells = self._database.fetch(columns.select([origin.column, *names], among))
         # Of several rows of an id the SELECT chooses one.
         if len(cells) > len(records):
             return ()
@@ -223,7 +269,7 @@ class Doubts:
     def _days(self, place: Place, rule: TimeRule) -> Findings:
         """Report a day whose time of day stands in a column beside, or behind it."""
         name, origin = place.field.columns[0], self._of.origin(place)
-        if rule.at is None or len(place.field.columns) > 1:
+        if (rule.at is None and origin) or len(place.field.columns) > 1:
             return
         if origin and (table := read_table(self._database, origin.table)):
             stem, is_date, _ = origin.column.lower().rpartition("date")
@@ -234,7 +280,8 @@ class Doubts:
                 yield self._of.at(place, text, Severity.WARNING)
             return
         shown = self._section.columns.select([name], self._of.served, limit=SAMPLE)
-        if any(_has_clock(value) for (value,) in self._database.fetch(shown)):
+        values = [value for (value,) in self._database.fetch(shown) if value]
+        if any(map(_has_clock, values)) or (rule.at is None and len(values) < ENOUGH):
             return
         for column, tables in arguments_behind(self._rows, name):
             source = self._database.dialect.bound(tables, rule.zone)

@@ -65,7 +65,12 @@ from adapters.sql.adapter import Section, UnfitError, open_section
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
-from adapters.sql.joins import arguments_of, from_of, tables_of
+from adapters.sql.joins import (
+    arguments_of,
+    from_of,
+    tables_of,
+    with_outer_joins,
+)
 from adapters.sql.query import (
     ALWAYS,
     Columns,
@@ -100,6 +105,7 @@ def checks(
     for subject, check in (
         *inspection.checks(),
         ("labels of codes", doubts.labels),
+        ("marks", doubts.marks),
         ("times beside", doubts.times),
         *([("merges", doubts.merges)] if section.merges else ()),
         ("searches", measuring.results),
@@ -332,14 +338,31 @@ class Inspection:
         out, chooses = every - selected, _CHOOSES.search(self._outermost)
         named = [table.rpartition(".")[2] for table in tables_of(rows).values()]
         is_view = origin.table.rpartition(".")[2] not in named
-        if out > 0 and not (chooses or is_view):
+        lost = self._lost_by_joins(selected) if chooses or is_view else out
+        if lost > 0:
             text = (
-                f"{out:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
+                f"{lost:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
             )
             yield self.at(place, text, Severity.WARNING)
         elif self.kind is ResourceType.ENCOUNTER and out >= 0:
             yield from self._unseen(origin, every, selected)
+
+    def _lost_by_joins(self, selected: int) -> int:
+        """Return how many rows more there are where no JOIN leaves rows out."""
+        rows = with_outer_joins(self.section.mapping.rows)
+        if rows == self.section.mapping.rows:
+            return 0
+        try:
+            described = self.database.columns(rows)
+            zone = self.mapping.source.zone
+            columns = Columns(self.database.dialect, rows, described, zone=zone)
+            every = self.count(
+                columns, columns.column(self.section.id.name).is_not_null
+            )
+        except SourceDataError:
+            return 0
+        return every - selected
 
     def _unseen(self, origin: Origin, every: int, selected: int) -> Findings:
         """Report how many stays of a table clients see, if none are cancelled or many gone."""

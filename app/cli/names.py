@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from adapters.labels import CANCELLED, LABELS, meanings, stem_meanings
+from adapters.labels import CANCELLED, LABELS, MARKS, meanings, stem_meanings
 from adapters.mapping.model import HIDDEN
 
 Words = tuple[frozenset[str], ...]
@@ -30,11 +30,7 @@ start: start begin began admit admis arriv entree debut aufnahm beginn ingres in
 start: checked hospitaliz von desde
 end: end endtime ended stop disch exit sortie fin entlass ende dimiss uscita alta salida egres
 end: saida bis
-cancelled: cancel annul storn anulad
 planned: plan expect prev sched appoint book onset geplant erwart previst agend
-audit: creat crea cree cria insert added regist erstell angelegt erfasst delet void
-changed: chang updat modif write maj geand geaend ander aender aggiorn actualiz atualiz
-deleted: delet void remov supprim geloscht geloescht elimin borrad apagad
 year: year annee jahr anno ano
 month: month mois monat mese mes
 day: day jour giorno dia
@@ -58,13 +54,13 @@ city: city town commun ville ort stadt comun citta ciudad municip cidad localid 
 postal_code: postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg replac link surviv fusion zusammen sostit unific
-active: active aktiv attiv activ ativ enabled
 part_of: parent partof part.
 other: other autre guard mother father kin referr provid physic doctor profes employ insur user
 other: room bed lit chambre zimmer bett camera letto habitac cama quarto
 log: log histor archiv
 other: origin reason reaso motif previous nation marital vital billing payment expire caus
 """
+_STEMS += MARKS
 _NOISE = frozenset(
     {
         *("date", "time", "datetime", "dt", "ts", "datum", "zeit", "data", "fecha"),
