@@ -13,7 +13,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from adapters.contract import ResourceType, RowFault, SourceDataError
+from adapters.contract import (
+    EncounterRecord,
+    ResourceType,
+    RowFault,
+    SortKey,
+    SourceDataError,
+)
 from adapters.inspection import (
     ENOUGH,
     FEW,
@@ -26,16 +32,17 @@ from adapters.inspection import (
     rows_that,
 )
 from adapters.labels import marks
-from adapters.mapping.model import TimeRule
+from adapters.mapping.model import ResourceMapping, TimeRule
 from adapters.mapping.slots import Kind, Place, places_of
 from adapters.mapping.times import to_instant
 from adapters.mapping.values import text_or_none
+from adapters.sql.adapter import open_section
 from adapters.sql.catalog import Holds, Table, read_table
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
 from adapters.sql.joins import arguments_behind, comparisons
 from adapters.sql.merges import MOST
-from adapters.sql.query import Columns, in_rows
+from adapters.sql.query import Columns, all_of, in_rows
 
 _CLEARLY = 0.9
 _SAME, _NEAR = timedelta(minutes=1), timedelta(days=2)
@@ -159,6 +166,71 @@ class Doubts:
                     self._of.finding(text, Severity.WARNING),
                     source=f"{table.name}.{column.name}" if table else "",
                 )
+
+    def numbers(self) -> Findings:
+        """Report visit numbers that stays of other patients have in a table before this one.
+
+        Stays of one patient may share theirs: one visit in two tables.
+        """
+        own = self._section.mapping
+        stays = {
+            stay.visit_number: stay
+            for stay in self._of.sample
+            if isinstance(stay, EncounterRecord) and stay.visit_number
+        }
+        for section in self._of.mapping.beside.values():
+            if section is own:
+                return
+            if not _number_alike(own, section):
+                continue
+            alone = replace(self._of.mapping, resources={own.resource_type: section})
+            other = open_section(self._database, alone, own.resource_type)
+            number, patient = (
+                section.fields[n] for n in ("visit_number", "patient_id")
+            )
+            among = other.columns.equal(number, [*stays][: 2 * SAMPLE])
+            names = [number.columns[0], patient.columns[0]]
+            select = other.columns.select(names, all_of([other.filters.served, among]))
+            patients: dict[str | None, set[str]] = {}
+            for value, of in self._database.fetch(select):
+                id = f"{patient.prefix}{text_or_none(of)}"
+                patients.setdefault(text_or_none(value), set()).add(id)
+            shared = [stay for each, stay in stays.items() if each in patients]
+            mixed = sum(s.patient_id not in patients[s.visit_number] for s in shared)
+            if mixed >= max(ENOUGH, len(shared) / 2):
+                text = (
+                    f"{mixed:,} of {len(stays):,} stays share theirs with stays of other"
+                    f" patients of {section.fields['id'].prefix}: give each source its own"
+                    " visit_number_system"
+                )
+                place = self._of.place("visit_number")
+                yield self._of.at(place, text, Severity.WARNING)
+
+    def changes(self) -> Findings:
+        """Report rows without a last change where another audit time of the table is filled."""
+        fields, lost = self._section.mapping.fields, list[tuple[int, int, Origin]]()
+        for origin, pairs in self._beside:
+            meant = marks(origin.column)
+            if meant & {"audit", "changed"} and "deleted" not in meant:
+                count = sum(v is not None and not one.last_updated for one, v in pairs)
+                lost.append((count, len(pairs), origin))
+        count, rows, origin = max(lost, default=(0, 0, Origin("", "")))
+        if count < ENOUGH:
+            return
+        text = f"{count:,} of {rows_that(rows, 'have')} none, but {origin} is filled"
+        if "last_updated" in fields:
+            place = self._of.place("last_updated")
+            own = self._of.origin(place)
+            name = own.column if own else place.field.filter_column
+            remedy = f"in the SELECT: COALESCE({name}, {origin.column})"
+            yield self._of.at(place, text, Severity.WARNING, remedy)
+        elif any(
+            SortKey.LAST_UPDATED in each.sorts
+            for each in self._of.mapping.beside.values()
+            if each.resource_type is self._of.kind
+        ):
+            text = f"'_lastUpdated' is offered, and this source has no last_updated: {text}"
+            yield self._of.finding(text, Severity.WARNING)
 
     @cached_property
     def _beside(self) -> Sequence[tuple[Origin, Sequence[tuple[Any, Any]]]]:
@@ -330,6 +402,22 @@ class Doubts:
             name = merges.survivor.column.name
             column = str(self._of.origins_of(section.rows).get(name, name))
             yield Finding.of_field(place, column, text, severity)
+
+
+def _number_alike(one: ResourceMapping, other: ResourceMapping) -> bool:
+    """Tell whether two sections number stays in one system of one hospital."""
+    fields = [each.fields for each in (one, other)]
+    names = ("visit_number_system", "organization_id")
+    first, second = (
+        [each[name].constant if name in each else "" for name in names]
+        for each in fields
+    )
+    are_columns = all(
+        each.get(name) and each[name].columns
+        for each in fields
+        for name in ("visit_number", "patient_id")
+    )
+    return are_columns and None not in first and first == second
 
 
 def _moment(value: object, rule: TimeRule) -> datetime | None:

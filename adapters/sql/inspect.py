@@ -30,6 +30,7 @@ from adapters.inspection import (
     MOST,
     RULES_OF_CODES,
     SAMPLE,
+    ZONE,
     Check,
     Counted,
     Finding,
@@ -107,6 +108,8 @@ def checks(
         ("labels of codes", doubts.labels),
         ("marks", doubts.marks),
         ("times beside", doubts.times),
+        ("last changes", doubts.changes),
+        ("visit numbers", doubts.numbers),
         *([("merges", doubts.merges)] if section.merges else ()),
         ("searches", measuring.results),
     ):
@@ -524,6 +527,27 @@ class Inspection:
                         f" with ('{kinds[Kind.INSTANT]}'): one of them is hours off"
                     )
                     yield Finding.at(mark, text, self.kind, severity=Severity.WARNING)
+        yield from self._unlike_zones()
+
+    def _unlike_zones(self) -> Findings:
+        """Report a start and an end of one table and type that are read in two zones.
+
+        Last changes may be written in another zone than what people type.
+        """
+        places = [p for p in self.places if p.slot in ("start", "end") and p.field.time]
+        origins = [self.origin(place) for place in places]
+        if len(places) < 2 or None in origins:
+            return
+        kinds = {
+            self.section.columns.column(p.field.filter_column).kind for p in places
+        }
+        tables = {origin.table for origin in origins if origin}
+        rules = [place.field.time for place in places if place.field.time]
+        zones = [rule.zone.key for rule in rules]
+        is_one = len(tables) == len(kinds) == len({rule.format for rule in rules}) == 1
+        if is_one and len({*zones}) > 1 and Kind.INSTANT not in kinds:
+            text = f"read in {zones[1]}, but {origins[0]} in {zones[0]}: {ZONE}"
+            yield self.at(places[1], text, Severity.WARNING)
 
     def _references(self) -> Findings:
         """Report references to resources that their section does not have."""
