@@ -6,7 +6,6 @@ patients. Labels are compared with words, and never quoted.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,6 @@ import sqlalchemy as sa
 
 from adapters.contract import (
     EncounterRecord,
-    ResourceType,
     RowFault,
     SortKey,
     SourceDataError,
@@ -33,16 +31,15 @@ from adapters.inspection import (
 )
 from adapters.labels import marks
 from adapters.mapping.model import ResourceMapping, TimeRule
-from adapters.mapping.slots import Kind, Place, places_of
+from adapters.mapping.slots import Kind, Place
 from adapters.mapping.times import to_instant
 from adapters.mapping.values import text_or_none
-from adapters.sql.adapter import open_section
 from adapters.sql.catalog import Holds, Table, read_table
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
 from adapters.sql.joins import arguments_behind, comparisons
 from adapters.sql.merges import MOST
-from adapters.sql.query import Columns, all_of, in_rows
+from adapters.sql.query import ALWAYS, Columns, all_of, in_rows
 
 _CLEARLY = 0.9
 _SAME, _NEAR = timedelta(minutes=1), timedelta(days=2)
@@ -128,87 +125,82 @@ class Doubts:
         rows = f"SELECT * FROM {table.written}"
         try:
             described = self._database.columns(rows)
+            columns = Columns(self._database.dialect, rows, described)
+            self._database.fetch(columns.select([origin.column], ALWAYS, limit=1))
         except SourceDataError:
             # The account may read a view of it alone.
             return None
-        return origin, table, Columns(self._database.dialect, rows, described)
+        return origin, table, columns
 
     def marks(self) -> Findings:
         """Report served rows that a column of their table marks, which the file does not name.
 
         More rows are served than marked: else `active` stands for who is still there.
         """
+        if self._of_id is None:
+            return
+        (origin, table, columns), own = self._of_id, self._section
         fields = (place.field for place in self._of.places)
         named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
-        origin, table, columns = self._of_id or (None, None, None)
-        for column in table.columns if table else ():
-            meant = marks(column.name) & {"deleted", "cancelled", "active"}
-            is_named = re.search(rf"\b{re.escape(column.name)}\b", named, re.IGNORECASE)
-            if not (origin and columns and meant) or is_named:
+        key = columns.column(origin.column)
+        served = in_rows(key, own.columns, own.id, self._of.served)
+        for name in table.by_name:
+            meant = marks(name) & {"deleted", "cancelled", "active"}
+            if not meant or re.search(rf"\b{re.escape(name)}\b", named, re.IGNORECASE):
                 continue
-            id, own = columns.column(origin.column), self._section
-            served = in_rows(id, own.columns, own.id, self._of.served)
-            flag = columns.column(column.name)
-            values = self._database.fetch(columns.count_by(flag, served, 3))
+            counts = columns.count_by(columns.column(name), served, 3)
+            values = self._database.fetch(counts)
             rows = {plain_text(value).lower(): number for value, number in values}
-            of = [[v for v in rows if v in words] for words in (_NO, _YES)]
-            if [*map(len, of)] != [1, 1] or len(values) > 2:
+            no, yes = (next(iter(rows.keys() & each), None) for each in (_NO, _YES))
+            if len(values) != 2 or no is None or yes is None:
                 continue
-            (no,), (yes,) = of
-            gone, stay = (no, yes) if meant == {"active"} else (yes, no)
-            if rows[gone] <= rows[stay]:
+            gone, others = (no, yes) if meant == {"active"} else (yes, no)
+            if rows[gone] <= rows[others]:
                 text = (
                     f"{rows[gone]:,} of {rows_that(sum(rows.values()))} that clients see have"
-                    f" '{gone}' in {column.name}, which the file does not name: are they"
-                    " cancelled or deleted?"
+                    f" '{gone}' in {name}, which the file does not name: are they cancelled"
+                    " or deleted?"
                 )
-                yield replace(
-                    self._of.finding(text, Severity.WARNING),
-                    source=f"{table.name}.{column.name}" if table else "",
+                of, source = (
+                    (own.mapping.mark, text, self._of.kind),
+                    Origin(table.name, name),
                 )
+                yield Finding.at(*of, str(source), Severity.WARNING)
 
     def numbers(self) -> Findings:
         """Report visit numbers that stays of other patients have in a table before this one.
 
         Stays of one patient may share theirs: one visit in two tables.
         """
-        own = self._section.mapping
-        stays = {
-            stay.visit_number: stay
-            for stay in self._of.sample
-            if isinstance(stay, EncounterRecord) and stay.visit_number
-        }
+        own, sample = self._section.mapping, self._of.sample
+        stays = {s.visit_number: s for s in sample if isinstance(s, EncounterRecord)}
         for section in self._of.mapping.beside.values():
             if section is own:
                 return
-            if not _number_alike(own, section):
+            if not (system := _numbers_of(own)) or system != _numbers_of(section):
                 continue
-            alone = replace(self._of.mapping, resources={own.resource_type: section})
-            other = open_section(self._database, alone, own.resource_type)
-            number, patient = (
-                section.fields[n] for n in ("visit_number", "patient_id")
-            )
-            among = other.columns.equal(number, [*stays][: 2 * SAMPLE])
+            other, fields = self._of.opened(section), section.fields
+            number, patient = fields["visit_number"], fields["patient_id"]
+            among = other.columns.equal(number, filter(None, stays))
             names = [number.columns[0], patient.columns[0]]
             select = other.columns.select(names, all_of([other.filters.served, among]))
-            patients: dict[str | None, set[str]] = {}
-            for value, of in self._database.fetch(select):
-                id = f"{patient.prefix}{text_or_none(of)}"
-                patients.setdefault(text_or_none(value), set()).add(id)
-            shared = [stay for each, stay in stays.items() if each in patients]
-            mixed = sum(s.patient_id not in patients[s.visit_number] for s in shared)
+            pairs = {
+                (text_or_none(value), f"{patient.prefix}{text_or_none(of)}")
+                for value, of in self._database.fetch(select)
+            }
+            shared = {number for number, _ in pairs} & stays.keys()
+            mixed = sum((each, stays[each].patient_id) not in pairs for each in shared)
             if mixed >= max(ENOUGH, len(shared) / 2):
                 text = (
-                    f"{mixed:,} of {len(stays):,} stays share theirs with stays of other"
-                    f" patients of {section.fields['id'].prefix}: give each source its own"
-                    " visit_number_system"
+                    f"{mixed:,} of {len(stays):,} stays share theirs with other patients of"
+                    f" {fields['id'].prefix}: give each source its own visit_number_system"
                 )
                 place = self._of.place("visit_number")
                 yield self._of.at(place, text, Severity.WARNING)
 
     def changes(self) -> Findings:
         """Report rows without a last change where another audit time of the table is filled."""
-        fields, lost = self._section.mapping.fields, list[tuple[int, int, Origin]]()
+        lost, kind = list[tuple[int, int, Origin]](), self._of.kind
         for origin, pairs in self._beside:
             meant = marks(origin.column)
             if meant & {"audit", "changed"} and "deleted" not in meant:
@@ -218,17 +210,14 @@ class Doubts:
         if count < ENOUGH:
             return
         text = f"{count:,} of {rows_that(rows, 'have')} none, but {origin} is filled"
-        if "last_updated" in fields:
+        if "last_updated" in self._section.mapping.fields:
             place = self._of.place("last_updated")
-            own = self._of.origin(place)
-            name = own.column if own else place.field.filter_column
+            name = (self._of.origin(place) or origin).column
             remedy = f"in the SELECT: COALESCE({name}, {origin.column})"
             yield self._of.at(place, text, Severity.WARNING, remedy)
-        elif any(
-            SortKey.LAST_UPDATED in each.sorts
-            for each in self._of.mapping.beside.values()
-            if each.resource_type is self._of.kind
-        ):
+            return
+        of = (s for s in self._of.mapping.beside.values() if s.resource_type is kind)
+        if any(SortKey.LAST_UPDATED in each.sorts for each in of):
             text = f"'_lastUpdated' is offered, and this source has no last_updated: {text}"
             yield self._of.finding(text, Severity.WARNING)
 
@@ -392,32 +381,27 @@ class Doubts:
         known = [(a, b) for a, b in pairs if newest.get(a) or newest.get(b)]
         late = sum(newest.get(a, "") > newest.get(b, "") for a, b in known)
         if late >= max(FEW, _CLEARLY * len(known)):
-            section = self._of.mapping.resources[ResourceType.PATIENT]
-            place = next(p for p in places_of(section) if p.slot == "replaced_by")
             text = (
                 f"of {len(known):,} merges with stays, the patient who was replaced has the"
                 f" newest stay in {late:,}: are both patients the wrong way round?"
             )
             severity = Severity.NOTE if field.follows_merges else Severity.WARNING
-            name = merges.survivor.column.name
-            column = str(self._of.origins_of(section.rows).get(name, name))
-            yield Finding.of_field(place, column, text, severity)
+            yield self._of.at_survivor(text, severity)
 
 
-def _number_alike(one: ResourceMapping, other: ResourceMapping) -> bool:
-    """Tell whether two sections number stays in one system of one hospital."""
-    fields = [each.fields for each in (one, other)]
-    names = ("visit_number_system", "organization_id")
-    first, second = (
-        [each[name].constant if name in each else "" for name in names]
-        for each in fields
+def _numbers_of(section: ResourceMapping) -> tuple[str, ...]:
+    """Return system and hospital of the visit numbers, nothing where rows say them."""
+    read, said = (
+        [section.fields.get(name) for name in names]
+        for names in (
+            ("visit_number", "patient_id"),
+            ("visit_number_system", "organization_id"),
+        )
     )
-    are_columns = all(
-        each.get(name) and each[name].columns
-        for each in fields
-        for name in ("visit_number", "patient_id")
-    )
-    return are_columns and None not in first and first == second
+    values = [each.constant if each else "" for each in said]
+    are_columns = all(each and each.columns for each in read)
+    known = tuple(value for value in values if value is not None)
+    return known if are_columns and len(known) == len(values) else ()
 
 
 def _moment(value: object, rule: TimeRule) -> datetime | None:

@@ -55,6 +55,7 @@ from adapters.mapping.model import (
     HIDDEN,
     REMOVED,
     FieldMapping,
+    ResourceMapping,
     SourceMapping,
     TimeRule,
 )
@@ -303,6 +304,20 @@ class Inspection:
         column = self.column(place)
         return Finding.of_field(place, column, text, severity, *details)
 
+    def at_survivor(self, text: str, severity: Severity) -> Finding:
+        """Return the finding of who replaced a patient."""
+        patients = self.mapping.resources[ResourceType.PATIENT]
+        place = next(p for p in places_of(patients) if p.slot == "replaced_by")
+        names = place.field.columns
+        column = ", ".join(str(self.origins_of(patients.rows).get(n, n)) for n in names)
+        return Finding.of_field(place, column, text, severity)
+
+    def opened(self, section: ResourceMapping) -> Section:
+        """Return another section of the same source, with its columns."""
+        kind = section.resource_type
+        alone = replace(self.mapping, resources={kind: section})
+        return open_section(self.database, alone, kind)
+
     def finding(self, text: str, severity: Severity, topic: str = "") -> Finding:
         """Return a finding of the section as a whole."""
         mark = self.section.mapping.mark
@@ -360,12 +375,10 @@ class Inspection:
             described = self.database.columns(rows)
             zone = self.mapping.source.zone
             columns = Columns(self.database.dialect, rows, described, zone=zone)
-            every = self.count(
-                columns, columns.column(self.section.id.name).is_not_null
-            )
+            id = columns.column(self.section.id.name)
+            return self.count(columns, id.is_not_null) - selected
         except SourceDataError:
             return 0
-        return every - selected
 
     def _unseen(self, origin: Origin, every: int, selected: int) -> Findings:
         """Report how many stays of a table clients see, if none are cancelled or many gone."""
@@ -534,20 +547,22 @@ class Inspection:
 
         Last changes may be written in another zone than what people type.
         """
-        places = [p for p in self.places if p.slot in ("start", "end") and p.field.time]
-        origins = [self.origin(place) for place in places]
-        if len(places) < 2 or None in origins:
-            return
-        kinds = {
-            self.section.columns.column(p.field.filter_column).kind for p in places
-        }
-        tables = {origin.table for origin in origins if origin}
-        rules = [place.field.time for place in places if place.field.time]
-        zones = [rule.zone.key for rule in rules]
-        is_one = len(tables) == len(kinds) == len({rule.format for rule in rules}) == 1
-        if is_one and len({*zones}) > 1 and Kind.INSTANT not in kinds:
-            text = f"read in {zones[1]}, but {origins[0]} in {zones[0]}: {ZONE}"
-            yield self.at(places[1], text, Severity.WARNING)
+        alike, zones = (
+            set[tuple[str, Kind, str | None]](),
+            list[tuple[str, str, Place]](),
+        )
+        for place in (each for each in self.places if each.slot in ("start", "end")):
+            rule, origin = place.field.time, self.origin(place)
+            if rule and origin:
+                kind = self.section.columns.column(place.field.filter_column).kind
+                alike.add((origin.table, kind, rule.format))
+                zones += [(rule.zone.key, str(origin), place)] * (
+                    kind is not Kind.INSTANT
+                )
+        if len(zones) == 2 and len(alike) == 1 and zones[0][0] != zones[1][0]:
+            (other, column, _), (zone, _, place) = zones
+            text = f"read in {zone}, but {column} in {other}: {ZONE}"
+            yield self.at(place, text, Severity.WARNING)
 
     def _references(self) -> Findings:
         """Report references to resources that their section does not have."""
@@ -556,8 +571,7 @@ class Inspection:
             section = self.mapping.beside.get((kind, field.prefix)) if kind else None
             if kind is None or section is None or field.codes or field.strip:
                 continue
-            of_kind = replace(self.mapping, resources={kind: section})
-            target = open_section(self.database, of_kind, kind)
+            target = self.opened(section)
             text = f"the section {kind.lower()} does not have"
             if field.constant is not None:
                 of_id = target.filters.of_id(f"{field.prefix}{field.constant}")
@@ -606,15 +620,11 @@ class Inspection:
         merges = self.section.merges
         if merges is None or not (lost := merges.without_survivor(self.database)):
             return
-        patients = self.mapping.resources[ResourceType.PATIENT]
-        place = next(p for p in places_of(patients) if p.slot == "replaced_by")
-        name = merges.survivor.column.name
-        column = str(self.origins_of(patients.rows).get(name, name))
         text = (
             f"{rows_that(lost, 'lead')} into a circle of merges, where no patient is"
             " the last: their stays keep their own patient"
         )
-        yield Finding.of_field(place, column, text, Severity.WARNING)
+        yield self.at_survivor(text, Severity.WARNING)
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""
@@ -651,8 +661,8 @@ class Inspection:
             column = columns.column(place.field.filter_column)
             if column.kind not in _MAY_END_IN_BLANKS:
                 continue
-            served = ALWAYS if place.rows else self.served
-            if rows := self.count(columns, all_of([served, column.ends_in_blanks])):
+            blanks = all_of([self._counts(place), column.ends_in_blanks])
+            if rows := self.count(columns, blanks):
                 text = (
                     f"{rows_that(rows, 'end')} in blanks, which the database counts:"
                     " searches do not find them. RTRIM the column in the SELECT"
