@@ -1029,12 +1029,13 @@ def _one_status(stays: Sequence[EncounterRecord], now: datetime) -> str:
 
     Ends that are optional are missing in old stays too.
     """
-    states, dated = {stay.status for stay in stays}, [s for s in stays if s.start]
-    past = sum(s.start < now - timedelta(days=1) for s in dated if s.start)
+    states = {stay.status for stay in stays}
+    dated = [(stay.start, stay.end) for stay in stays if stay.start]
+    past = sum(start < now - timedelta(days=1) for start, _ in dated)
     if states == {"planned"} and past >= max(ENOUGH, len(dated) / 2):
         return f"all stays are planned, {past:,} of {len(dated):,} with a start in the past"
-    ended = sorted(s.start for s in dated if s.end and s.start)
-    without = [s.start for s in dated if not s.end and s.start]
+    ended = sorted(start for start, end in dated if end)
+    without = [start for start, end in dated if not end]
     if states != {"finished"} or not ended or len(without) < ENOUGH:
         return ""
     recent = sum(start > ended[len(ended) * 3 // 4] for start in without)

@@ -172,8 +172,11 @@ class Doubts:
 
         Stays of one patient may share theirs: one visit in two tables.
         """
-        own, sample = self._section.mapping, self._of.sample
-        stays = {s.visit_number: s for s in sample if isinstance(s, EncounterRecord)}
+        own = self._section.mapping
+        every = [s for s in self._of.sample if isinstance(s, EncounterRecord)]
+        # No database refuses so many values.
+        every = [s for s in every if s.visit_number][:: 1 + len(every) // SAMPLE]
+        stays = {stay.visit_number or "": stay for stay in every}
         for section in self._of.mapping.beside.values():
             if section is own:
                 return
@@ -181,11 +184,11 @@ class Doubts:
                 continue
             other, fields = self._of.opened(section), section.fields
             number, patient = fields["visit_number"], fields["patient_id"]
-            among = other.columns.equal(number, filter(None, stays))
+            among = other.columns.equal(number, stays)
             names = [number.columns[0], patient.columns[0]]
             select = other.columns.select(names, all_of([other.filters.served, among]))
             pairs = {
-                (text_or_none(value), f"{patient.prefix}{text_or_none(of)}")
+                (text_or_none(value) or "", f"{patient.prefix}{text_or_none(of)}")
                 for value, of in self._database.fetch(select)
             }
             shared = {number for number, _ in pairs} & stays.keys()
@@ -389,19 +392,14 @@ class Doubts:
             yield self._of.at_survivor(text, severity)
 
 
-def _numbers_of(section: ResourceMapping) -> tuple[str, ...]:
+def _numbers_of(section: ResourceMapping) -> tuple[str | None, ...]:
     """Return system and hospital of the visit numbers, nothing where rows say them."""
-    read, said = (
-        [section.fields.get(name) for name in names]
-        for names in (
-            ("visit_number", "patient_id"),
-            ("visit_number_system", "organization_id"),
-        )
-    )
-    values = [each.constant if each else "" for each in said]
+    systems = map(section.fields.get, ("visit_number_system", "organization_id"))
+    said = [each for each in systems if each]
+    read = map(section.fields.get, ("visit_number", "patient_id"))
+    is_constant = not any(each.columns for each in said)
     are_columns = all(each and each.columns for each in read)
-    known = tuple(value for value in values if value is not None)
-    return known if are_columns and len(known) == len(values) else ()
+    return tuple(s.constant for s in said) if is_constant and are_columns else ()
 
 
 def _moment(value: object, rule: TimeRule) -> datetime | None:
