@@ -963,12 +963,16 @@ def doubtful_times(
         for text in filter(None, doubts):
             topic = "columns with doubtful times"
             yield Finding.of_field(place, column, text, Severity.WARNING, "", topic)
+    if text := _one_status(stays, now):
+        place = next(each for each in places_of(section) if each.slot == "status")
+        column = ", ".join(columns.get(name, name) for name in place.field.columns)
+        yield Finding.of_field(place, column, text, Severity.WARNING)
 
 
 _JUST = timedelta(minutes=15)
 """A hospital changes some row so often."""
 
-_ZONE = "is the time zone of the column right (time_zone:)?"
+ZONE = "is the time zone of the column right (time_zone:)?"
 
 
 def _days_of_utc(times: Collection[datetime], rule: TimeRule) -> str:
@@ -980,7 +984,7 @@ def _days_of_utc(times: Collection[datetime], rule: TimeRule) -> str:
         for zone in (rule.zone, UTC)
     )
     text = f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone.key}"
-    return f"{text}: {_ZONE}" if is_utc_day and not is_day else ""
+    return f"{text}: {ZONE}" if is_utc_day and not is_day else ""
 
 
 def _ahead(times: Collection[datetime], now: datetime) -> str:
@@ -989,7 +993,7 @@ def _ahead(times: Collection[datetime], now: datetime) -> str:
     text = (
         f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
     )
-    return f"{text} Or {_ZONE}" if number else ""
+    return f"{text} Or {ZONE}" if number else ""
 
 
 def _behind(changes: Collection[datetime], rule: TimeRule, now: datetime) -> str:
@@ -1002,7 +1006,7 @@ def _behind(changes: Collection[datetime], rule: TimeRule, now: datetime) -> str
     is_just = offset and timedelta() <= now - newest - offset < _JUST
     if not is_just or sum(newest - each < offset for each in changes) < ENOUGH:
         return ""
-    return f"the newest change is {offset} ago, as far as the zone is from UTC: {_ZONE}"
+    return f"the newest change is {offset} ago, as far as the zone is from UTC: {ZONE}"
 
 
 def _ends_and_states(
@@ -1020,6 +1024,25 @@ def _ends_and_states(
         yield f"{text}: does another column hold it?"
 
 
+def _one_status(stays: Sequence[EncounterRecord], now: datetime) -> str:
+    """Return the doubt about a status that all stays have, whatever their times say.
+
+    Ends that are optional are missing in old stays too.
+    """
+    states = {stay.status for stay in stays}
+    dated = [(stay.start, stay.end) for stay in stays if stay.start]
+    past = sum(start < now - timedelta(days=1) for start, _ in dated)
+    if states == {"planned"} and past >= max(ENOUGH, len(dated) / 2):
+        return f"all stays are planned, {past:,} of {len(dated):,} with a start in the past"
+    ended = sorted(start for start, end in dated if end)
+    without = [start for start, end in dated if not end]
+    if states != {"finished"} or not ended or len(without) < ENOUGH:
+        return ""
+    recent = sum(start > ended[len(ended) * 3 // 4] for start in without)
+    text = f"all stays are finished, but {recent:,} of the newest have no end"
+    return f"{text}: are they in progress?" if recent >= 0.75 * len(without) else ""
+
+
 def _changed_early(begun: Collection[EncounterRecord], rule: TimeRule) -> str:
     """Return the doubt about stays that were changed before they began, by less than a zone.
 
@@ -1033,7 +1056,7 @@ def _changed_early(begun: Collection[EncounterRecord], rule: TimeRule) -> str:
     )
     text += " than a zone is from UTC"
     least = max(ENOUGH, _SHARE * len(pairs), len(early) / 2)
-    return f"{text}: {_ZONE}" if near >= least else ""
+    return f"{text}: {ZONE}" if near >= least else ""
 
 
 def _offset(moment: datetime, rule: TimeRule) -> timedelta:

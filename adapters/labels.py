@@ -43,6 +43,15 @@ LABELS: Mapping[str, str] = MappingProxyType(
 )
 """By slot what words of labels mean, a line for each meaning; of several, the first counts."""
 
+MARKS = """
+cancelled: cancel annul storn anulad
+audit: creat crea cree cria insert added regist erstell angelegt erfasst
+changed: chang updat modif write maj geand geaend ander aender aggiorn actualiz atualiz
+deleted: delet void remov supprim geloscht geloescht elimin borrad apagad
+active: active aktiv attiv activ ativ enabled
+"""
+"""What words of the names of columns mean that mark rows, or their changes."""
+
 _TURNS = {
     *("no", "not", "non", "sans", "hors", "kein", "nicht", "senza", "sin", "sem", "ex"),
     *("pre", "post", "before", "after", "avant", "apres"),
@@ -63,6 +72,12 @@ def meanings(word: str, stems: str) -> frozenset[str]:
     return frozenset(
         meaning for meaning, listed in _lines(stems) if _has(word, listed.split())
     )
+
+
+def marks(column: str) -> frozenset[str]:
+    """Return what a column marks by its name: rows that are deleted, active, …"""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column)
+    return frozenset[str]().union(*(meanings(each.lower(), MARKS) for each in words))
 
 
 def stem_meanings(stems: str) -> Sequence[str]:

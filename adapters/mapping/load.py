@@ -324,6 +324,7 @@ class _Builder:
             resources={},
             codes=self.codes,
             parts=(),
+            beside={},
             known=tuple(
                 self.built(model.KnownFinding, ("known", n), f) for n, f in known
             ),
@@ -331,7 +332,8 @@ class _Builder:
         if len(sources) > 1 or any(section.is_entry for section in sections):
             return replace(whole, parts=tuple(self.parts(whole, sources, sections)))
         resources = {section.kind: built for section, built in sections.items()}
-        return replace(whole, resources=MappingProxyType(resources))
+        beside = {(kind, ""): section for kind, section in resources.items()}
+        return replace(whole, resources=MappingProxyType(resources), beside=beside)
 
     def source(self, path: KeyPath) -> model.SourceConfig:
         source, is_own = self.doc.sources[path], self.doc.is_own
@@ -398,16 +400,21 @@ class _Builder:
         """
         for section, mapping in sections.items():
             source = section.source_path
+            beside = {
+                (each.kind, each.prefix): built
+                for each, built in sections.items()
+                if each.source_path == source
+            }
             resources = {section.kind: mapping}
             if section.kind is ResourceType.ENCOUNTER:
                 prefix = mapping.fields["patient_id"].prefix
-                for each in self.doc.sections_of(ResourceType.PATIENT):
-                    if (each.source_path, each.prefix) == (source, prefix):
-                        resources[each.kind] = sections[each]
+                if patients := beside.get((ResourceType.PATIENT, prefix)):
+                    resources[ResourceType.PATIENT] = patients
+            own = replace(whole, source=sources[source], resources=resources)
             yield model.PartMapping(
                 name=str(source[-1]) if len(source) > 1 else section.prefix,
                 kind=section.kind,
-                mapping=replace(whole, source=sources[source], resources=resources),
+                mapping=replace(own, beside=beside),
                 lacks=section.lacks,
                 systems=mapping.systems,
             )

@@ -559,8 +559,9 @@ class SourceMapping:
     """A whole mapping file, checked.
 
     Where it has several sources, or one resource type from several, `parts` holds them
-    in the order of the file, `resources` nothing, and `source` is the first. `read` reads
-    the files beside it.
+    in the order of the file, `resources` nothing, and `source` is the first. `beside` are
+    the sections of the same source by the prefix of their ids, which checks read. `read`
+    reads the files beside it.
     """
 
     file: str
@@ -575,6 +576,9 @@ class SourceMapping:
     date_reading: DateReading = DateReading.START
     parts: tuple["PartMapping", ...] = ()
     known: tuple[KnownFinding, ...] = ()
+    beside: Mapping[tuple[ResourceType, str], ResourceMapping] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     read: Reader = field(default=from_disk, compare=False, repr=False)
 
     @property

@@ -12,7 +12,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from adapters.contract import ResourceType, RowFault, SourceDataError
+from adapters.contract import (
+    EncounterRecord,
+    RowFault,
+    SortKey,
+    SourceDataError,
+)
 from adapters.inspection import (
     ENOUGH,
     FEW,
@@ -21,9 +26,12 @@ from adapters.inspection import (
     Severity,
     contradicted,
     has_offset,
+    plain_text,
+    rows_that,
 )
-from adapters.mapping.model import TimeRule
-from adapters.mapping.slots import Kind, Place, places_of
+from adapters.labels import marks
+from adapters.mapping.model import ResourceMapping, TimeRule
+from adapters.mapping.slots import Kind, Place
 from adapters.mapping.times import to_instant
 from adapters.mapping.values import text_or_none
 from adapters.sql.catalog import Holds, Table, read_table
@@ -31,13 +39,15 @@ from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
 from adapters.sql.joins import arguments_behind, comparisons
 from adapters.sql.merges import MOST
-from adapters.sql.query import Columns
+from adapters.sql.query import ALWAYS, Columns, all_of, in_rows
 
 _CLEARLY = 0.9
 _SAME, _NEAR = timedelta(minutes=1), timedelta(days=2)
 _HOUR = timedelta(hours=1)
 _CLOCKS = (Holds.LOCAL_TIME, Holds.INSTANT)
 _CLOCK = re.compile(r"\d[ T](?!00:00(?![:.]*0*[1-9]))\d\d:\d\d")
+_NO, _YES = {"", "0", "n", "no", "f", "false"}, {"1", "y", "yes", "t", "true"}
+_YES |= {*"josvx"}
 _PLANNED = re.compile("plan|expec|prev|sched|appoi|book|erwart|agend", re.IGNORECASE)
 
 
@@ -106,26 +116,126 @@ class Doubts:
         return self._database.fetch(self._database.dialect.first(select, rows))
 
     @cached_property
-    def _beside(self) -> Sequence[tuple[Origin, Sequence[tuple[Any, Any]]]]:
-        """The times of the table of the id, mapped or not: records with their values."""
-        origin = self._of.origin(place := self._of.place("id"))
+    def _of_id(self) -> tuple[Origin, Table, Columns] | None:
+        """The table of the id: the column of the id, and its columns as they are."""
+        origin = self._of.origin(self._of.place("id"))
         table = read_table(self._database, origin.table) if origin else None
         if origin is None or table is None:
-            return ()
-        every = [row for row in self._of.sample if not isinstance(row, RowFault)]
-        every = every[:: max(1, len(every) // SAMPLE)]
-        records = {each.id.removeprefix(place.field.prefix): each for each in every}
-        names = [column.name for column in table.columns if column.holds in _CLOCKS]
+            return None
         rows = f"SELECT * FROM {table.written}"
         try:
             described = self._database.columns(rows)
             columns = Columns(self._database.dialect, rows, described)
-            among = columns.among(columns.column(origin.column), records)
-            select = columns.select([origin.column, *names], among)
-            cells = self._database.fetch(select)
+            self._database.fetch(columns.select([origin.column], ALWAYS, limit=1))
         except SourceDataError:
             # The account may read a view of it alone.
+            return None
+        return origin, table, columns
+
+    def marks(self) -> Findings:
+        """Report served rows that a column of their table marks, which the file does not name.
+
+        More rows are served than marked: else `active` stands for who is still there.
+        """
+        if self._of_id is None:
+            return
+        (origin, table, columns), own = self._of_id, self._section
+        fields = (place.field for place in self._of.places)
+        named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
+        key = columns.column(origin.column)
+        served = in_rows(key, own.columns, own.id, self._of.served)
+        for name in table.by_name:
+            meant = marks(name) & {"deleted", "cancelled", "active"}
+            if not meant or re.search(rf"\b{re.escape(name)}\b", named, re.IGNORECASE):
+                continue
+            counts = columns.count_by(columns.column(name), served, 3)
+            values = self._database.fetch(counts)
+            rows = {plain_text(value).lower(): number for value, number in values}
+            no, yes = (next(iter(rows.keys() & each), None) for each in (_NO, _YES))
+            if len(values) != 2 or no is None or yes is None:
+                continue
+            gone, others = (no, yes) if meant == {"active"} else (yes, no)
+            if rows[gone] <= rows[others]:
+                text = (
+                    f"{rows[gone]:,} of {rows_that(sum(rows.values()))} that clients see have"
+                    f" '{gone}' in {name}, which the file does not name: are they cancelled"
+                    " or deleted?"
+                )
+                of, source = (
+                    (own.mapping.mark, text, self._of.kind),
+                    Origin(table.name, name),
+                )
+                yield Finding.at(*of, str(source), Severity.WARNING)
+
+    def numbers(self) -> Findings:
+        """Report visit numbers that stays of other patients have in a table before this one.
+
+        Stays of one patient may share theirs: one visit in two tables.
+        """
+        own = self._section.mapping
+        every = [s for s in self._of.sample if isinstance(s, EncounterRecord)]
+        # No database refuses so many values.
+        every = [s for s in every if s.visit_number][:: 1 + len(every) // SAMPLE]
+        stays = {stay.visit_number or "": stay for stay in every}
+        for section in self._of.mapping.beside.values():
+            if section is own:
+                return
+            if not (system := _numbers_of(own)) or system != _numbers_of(section):
+                continue
+            other, fields = self._of.opened(section), section.fields
+            number, patient = fields["visit_number"], fields["patient_id"]
+            among = other.columns.equal(number, stays)
+            names = [number.columns[0], patient.columns[0]]
+            select = other.columns.select(names, all_of([other.filters.served, among]))
+            pairs = {
+                (text_or_none(value) or "", f"{patient.prefix}{text_or_none(of)}")
+                for value, of in self._database.fetch(select)
+            }
+            shared = {number for number, _ in pairs} & stays.keys()
+            mixed = sum((each, stays[each].patient_id) not in pairs for each in shared)
+            if mixed >= max(ENOUGH, len(shared) / 2):
+                text = (
+                    f"{mixed:,} of {len(stays):,} stays share theirs with other patients of"
+                    f" {fields['id'].prefix}: give each source its own visit_number_system"
+                )
+                place = self._of.place("visit_number")
+                yield self._of.at(place, text, Severity.WARNING)
+
+    def changes(self) -> Findings:
+        """Report rows without a last change where another audit time of the table is filled."""
+        lost, kind = list[tuple[int, int, Origin]](), self._of.kind
+        for origin, pairs in self._beside:
+            meant = marks(origin.column)
+            if meant & {"audit", "changed"} and "deleted" not in meant:
+                count = sum(v is not None and not one.last_updated for one, v in pairs)
+                lost.append((count, len(pairs), origin))
+        count, rows, origin = max(lost, default=(0, 0, Origin("", "")))
+        if count < ENOUGH:
+            return
+        text = f"{count:,} of {rows_that(rows, 'have')} none, but {origin} is filled"
+        if "last_updated" in self._section.mapping.fields:
+            place = self._of.place("last_updated")
+            name = (self._of.origin(place) or origin).column
+            remedy = f"in the SELECT: COALESCE({name}, {origin.column})"
+            yield self._of.at(place, text, Severity.WARNING, remedy)
+            return
+        of = (s for s in self._of.mapping.beside.values() if s.resource_type is kind)
+        if any(SortKey.LAST_UPDATED in each.sorts for each in of):
+            text = f"'_lastUpdated' is offered, and this source has no last_updated: {text}"
+            yield self._of.finding(text, Severity.WARNING)
+
+    @cached_property
+    def _beside(self) -> Sequence[tuple[Origin, Sequence[tuple[Any, Any]]]]:
+        """The times of the table of the id, mapped or not: records with their values."""
+        if self._of_id is None:
             return ()
+        (origin, table, columns), place = self._of_id, self._of.place("id")
+        every = [row for row in self._of.sample if not isinstance(row, RowFault)]
+        every = every[:: max(1, len(every) // SAMPLE)]
+        records = {each.id.removeprefix(place.field.prefix): each for each in every}
+        names = [column.name for column in table.columns if column.holds in _CLOCKS]
+        among = columns.among(columns.column(origin.column), records)
+        cells = self._database.fetch(columns.select([origin.column, *names], among))
         # Of several rows of an id the SELECT chooses one.
         if len(cells) > len(records):
             return ()
@@ -223,7 +333,7 @@ class Doubts:
     def _days(self, place: Place, rule: TimeRule) -> Findings:
         """Report a day whose time of day stands in a column beside, or behind it."""
         name, origin = place.field.columns[0], self._of.origin(place)
-        if rule.at is None or len(place.field.columns) > 1:
+        if (rule.at is None and origin) or len(place.field.columns) > 1:
             return
         if origin and (table := read_table(self._database, origin.table)):
             stem, is_date, _ = origin.column.lower().rpartition("date")
@@ -234,7 +344,8 @@ class Doubts:
                 yield self._of.at(place, text, Severity.WARNING)
             return
         shown = self._section.columns.select([name], self._of.served, limit=SAMPLE)
-        if any(_has_clock(value) for (value,) in self._database.fetch(shown)):
+        values = [value for (value,) in self._database.fetch(shown) if value]
+        if any(map(_has_clock, values)) or (rule.at is None and len(values) < ENOUGH):
             return
         for column, tables in arguments_behind(self._rows, name):
             source = self._database.dialect.bound(tables, rule.zone)
@@ -243,7 +354,9 @@ class Doubts:
                 rows = self._first(select, SAMPLE)
             except SourceDataError:
                 continue
-            if number := sum(_has_clock(value) for (value,) in rows):
+            number = sum(_has_clock(value) for (value,) in rows)
+            # Fewer may be those of a condition, as in CASE WHEN.
+            if number and number >= len(rows) / 10:
                 text = (
                     f"the SELECT keeps the day of {column} alone, which has a time of day in"
                     f" {number:,} of {len(rows):,} rows: select it as it is, without at:"
@@ -273,16 +386,22 @@ class Doubts:
         known = [(a, b) for a, b in pairs if newest.get(a) or newest.get(b)]
         late = sum(newest.get(a, "") > newest.get(b, "") for a, b in known)
         if late >= max(FEW, _CLEARLY * len(known)):
-            section = self._of.mapping.resources[ResourceType.PATIENT]
-            place = next(p for p in places_of(section) if p.slot == "replaced_by")
             text = (
                 f"of {len(known):,} merges with stays, the patient who was replaced has the"
                 f" newest stay in {late:,}: are both patients the wrong way round?"
             )
             severity = Severity.NOTE if field.follows_merges else Severity.WARNING
-            name = merges.survivor.column.name
-            column = str(self._of.origins_of(section.rows).get(name, name))
-            yield Finding.of_field(place, column, text, severity)
+            yield self._of.at_survivor(text, severity)
+
+
+def _numbers_of(section: ResourceMapping) -> tuple[str | None, ...]:
+    """Return system and hospital of the visit numbers, nothing where rows say them."""
+    systems = map(section.fields.get, ("visit_number_system", "organization_id"))
+    said = [each for each in systems if each]
+    read = map(section.fields.get, ("visit_number", "patient_id"))
+    is_constant = not any(each.columns for each in said)
+    are_columns = all(each and each.columns for each in read)
+    return tuple(s.constant for s in said) if is_constant and are_columns else ()
 
 
 def _moment(value: object, rule: TimeRule) -> datetime | None:

@@ -30,6 +30,7 @@ from adapters.inspection import (
     MOST,
     RULES_OF_CODES,
     SAMPLE,
+    ZONE,
     Check,
     Counted,
     Finding,
@@ -54,18 +55,24 @@ from adapters.mapping.model import (
     HIDDEN,
     REMOVED,
     FieldMapping,
+    ResourceMapping,
     SourceMapping,
     TimeRule,
 )
+from adapters.mapping.slots import REFERS, Place, places_of
 from adapters.mapping.slots import Kind as SlotKind
-from adapters.mapping.slots import Place, places_of
 from adapters.mapping.times import sorts_as_text
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.adapter import Section, UnfitError, open_section
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
-from adapters.sql.joins import arguments_of, from_of, tables_of
+from adapters.sql.joins import (
+    arguments_of,
+    from_of,
+    tables_of,
+    with_outer_joins,
+)
 from adapters.sql.query import (
     ALWAYS,
     Columns,
@@ -100,7 +107,10 @@ def checks(
     for subject, check in (
         *inspection.checks(),
         ("labels of codes", doubts.labels),
+        ("marks", doubts.marks),
         ("times beside", doubts.times),
+        ("last changes", doubts.changes),
+        ("visit numbers", doubts.numbers),
         *([("merges", doubts.merges)] if section.merges else ()),
         ("searches", measuring.results),
     ):
@@ -181,8 +191,8 @@ class Inspection:
         yield "rows", self._invalid_rows
         yield "far days", self._far_days
         yield "ids", self._repeated_ids
+        yield "references", self._references
         if self.kind is ResourceType.ENCOUNTER:
-            yield "patients", self._patients
             yield "merged patients", self._merged_patients
             yield "circles of merges", self._circles_of_merges
 
@@ -294,6 +304,20 @@ class Inspection:
         column = self.column(place)
         return Finding.of_field(place, column, text, severity, *details)
 
+    def at_survivor(self, text: str, severity: Severity) -> Finding:
+        """Return the finding of who replaced a patient."""
+        patients = self.mapping.resources[ResourceType.PATIENT]
+        place = next(p for p in places_of(patients) if p.slot == "replaced_by")
+        names = place.field.columns
+        column = ", ".join(str(self.origins_of(patients.rows).get(n, n)) for n in names)
+        return Finding.of_field(place, column, text, severity)
+
+    def opened(self, section: ResourceMapping) -> Section:
+        """Return another section of the same source, with its columns."""
+        kind = section.resource_type
+        alone = replace(self.mapping, resources={kind: section})
+        return open_section(self.database, alone, kind)
+
     def finding(self, text: str, severity: Severity, topic: str = "") -> Finding:
         """Return a finding of the section as a whole."""
         mark = self.section.mapping.mark
@@ -332,14 +356,29 @@ class Inspection:
         out, chooses = every - selected, _CHOOSES.search(self._outermost)
         named = [table.rpartition(".")[2] for table in tables_of(rows).values()]
         is_view = origin.table.rpartition(".")[2] not in named
-        if out > 0 and not (chooses or is_view):
+        lost = self._lost_by_joins(selected) if chooses or is_view else out
+        if lost > 0:
             text = (
-                f"{out:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
+                f"{lost:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
             )
             yield self.at(place, text, Severity.WARNING)
         elif self.kind is ResourceType.ENCOUNTER and out >= 0:
             yield from self._unseen(origin, every, selected)
+
+    def _lost_by_joins(self, selected: int) -> int:
+        """Return how many rows more there are where no JOIN leaves rows out."""
+        rows = with_outer_joins(self.section.mapping.rows)
+        if rows == self.section.mapping.rows:
+            return 0
+        try:
+            described = self.database.columns(rows)
+            zone = self.mapping.source.zone
+            columns = Columns(self.database.dialect, rows, described, zone=zone)
+            id = columns.column(self.section.id.name)
+            return self.count(columns, id.is_not_null) - selected
+        except SourceDataError:
+            return 0
 
     def _unseen(self, origin: Origin, every: int, selected: int) -> Findings:
         """Report how many stays of a table clients see, if none are cancelled or many gone."""
@@ -501,25 +540,64 @@ class Inspection:
                         f" with ('{kinds[Kind.INSTANT]}'): one of them is hours off"
                     )
                     yield Finding.at(mark, text, self.kind, severity=Severity.WARNING)
+        yield from self._unlike_zones()
 
-    def _patients(self) -> Findings:
-        """Report stays whose patient the patients do not have."""
-        place = self.place("patient_id")
-        has_patients = ResourceType.PATIENT in self.mapping.resources
-        if not has_patients or not place.field.columns:
-            return
-        patients = open_section(self.database, self.mapping, ResourceType.PATIENT)
-        key = self.section.columns.key(place.field)
-        of_patients = in_rows(key.column, patients.columns, patients.id, ALWAYS)
-        stays, others = (
-            self.count(self.section.columns, all_of([self.served, condition]))
-            for condition in (key.present, of_patients)
+    def _unlike_zones(self) -> Findings:
+        """Report a start and an end of one table and type that are read in two zones.
+
+        Last changes may be written in another zone than what people type.
+        """
+        alike, zones = (
+            set[tuple[str, Kind, str | None]](),
+            list[tuple[str, str, Place]](),
         )
-        if lost := stays - others:
-            text = (
-                f"{lost:,} of {stays:,} stays refer to a patient whom the patients lack"
-            )
+        for place in (each for each in self.places if each.slot in ("start", "end")):
+            rule, origin = place.field.time, self.origin(place)
+            if rule and origin:
+                kind = self.section.columns.column(place.field.filter_column).kind
+                alike.add((origin.table, kind, rule.format))
+                zones += [(rule.zone.key, str(origin), place)] * (
+                    kind is not Kind.INSTANT
+                )
+        if len(zones) == 2 and len(alike) == 1 and zones[0][0] != zones[1][0]:
+            (other, column, _), (zone, _, place) = zones
+            text = f"read in {zone}, but {column} in {other}: {ZONE}"
             yield self.at(place, text, Severity.WARNING)
+
+    def _references(self) -> Findings:
+        """Report references to resources that their section does not have."""
+        for place in self.places:
+            field, kind = place.field, REFERS.get(place.slot.rpartition(".")[2])
+            section = self.mapping.beside.get((kind, field.prefix)) if kind else None
+            if kind is None or section is None or field.codes or field.strip:
+                continue
+            target = self.opened(section)
+            text = f"the section {kind.lower()} does not have"
+            if field.constant is not None:
+                of_id = target.filters.of_id(f"{field.prefix}{field.constant}")
+                if not self.count(target.columns, of_id):
+                    text = f"refers to '{field.constant}', which {text}"
+                    yield self.at(place, text, Severity.WARNING)
+                continue
+            columns = self.columns_of(place)
+            key = columns.key(field)
+            among = in_rows(key.column, target.columns, target.id, ALWAYS)
+            rows, others = (
+                self.count(columns, all_of([self._counts(place), condition]))
+                for condition in (key.present, all_of([key.present, among]))
+            )
+            if lost := rows - others:
+                text = f"{lost:,} of {rows_that(rows, 'refer')} to what {text}"
+                yield self.at(place, text, Severity.WARNING)
+
+    def _counts(self, place: Place) -> Condition:
+        """Return what the rows meet in which a field counts."""
+        columns, condition = self.columns_of(place), place.only_if
+        served = ALWAYS if place.rows else self.served
+        if condition is None:
+            return served
+        column = columns.column(condition.column)
+        return all_of([served, columns.among(column, sorted(condition.values))])
 
     def _merged_patients(self) -> Findings:
         """Report how many stays are of a patient who was replaced by another."""
@@ -542,15 +620,11 @@ class Inspection:
         merges = self.section.merges
         if merges is None or not (lost := merges.without_survivor(self.database)):
             return
-        patients = self.mapping.resources[ResourceType.PATIENT]
-        place = next(p for p in places_of(patients) if p.slot == "replaced_by")
-        name = merges.survivor.column.name
-        column = str(self.origins_of(patients.rows).get(name, name))
         text = (
             f"{rows_that(lost, 'lead')} into a circle of merges, where no patient is"
             " the last: their stays keep their own patient"
         )
-        yield Finding.of_field(place, column, text, Severity.WARNING)
+        yield self.at_survivor(text, Severity.WARNING)
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""
@@ -567,13 +641,8 @@ class Inspection:
         """Count the codes in rows that are served, and in items that count."""
         columns = self.columns_of(place)
         (name,) = place.field.columns
-        parts = []
-        if not place.rows and place.field.slot != "status":
-            parts.append(self.served)
-        if place.only_if is not None:
-            column = columns.column(place.only_if.column)
-            parts.append(columns.among(column, sorted(place.only_if.values)))
-        statement = columns.count_by(columns.column(name), all_of(parts), 2 * MOST)
+        of_place = ALWAYS if place.slot == "status" else self._counts(place)
+        statement = columns.count_by(columns.column(name), of_place, 2 * MOST)
         values = [tuple(row) for row in self.database.fetch(statement)]
         self.reported |= {(name, rule) for rule in RULES_OF_CODES}
         counts = counted(place, self.column(place), values)
@@ -592,8 +661,8 @@ class Inspection:
             column = columns.column(place.field.filter_column)
             if column.kind not in _MAY_END_IN_BLANKS:
                 continue
-            served = ALWAYS if place.rows else self.served
-            if rows := self.count(columns, all_of([served, column.ends_in_blanks])):
+            blanks = all_of([self._counts(place), column.ends_in_blanks])
+            if rows := self.count(columns, blanks):
                 text = (
                     f"{rows_that(rows, 'end')} in blanks, which the database counts:"
                     " searches do not find them. RTRIM the column in the SELECT"

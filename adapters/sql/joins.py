@@ -6,6 +6,7 @@ SELECT of one table; the rest of SQL is not.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from adapters.sql.dialects.base import Origin
@@ -16,6 +17,13 @@ _TABLE = re.compile(
 )
 _COLUMN = r"(?:(\w+)\.)?([A-Za-z_]\w*)"
 _EQUAL = re.compile(rf"(?<![\w.]){_COLUMN}\s*=\s*{_COLUMN}\b(?!\s*[.(])")
+_JOINS = re.compile(
+    r"(?:\b(?P<kind>INNER|OUTER|LEFT|RIGHT|FULL|CROSS|NATURAL)\s+)?\b(?P<join>JOIN)\b"
+    r"|\b(?:WHERE|GROUP|HAVING|ORDER|UNION|LIMIT)\b|\Z",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(r"['<>:]|=\s*[-\d]|\b(?:IS|IN|EXISTS)\b", re.IGNORECASE)
+"""What in a join chooses rows by more than a column of each table."""
 _WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.IGNORECASE)
 _UNREAD = re.compile(r"'[^']*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -94,6 +102,17 @@ def _owner(visible: Sequence[_Table], alias: str | None) -> _Table | None:
     depth = max((len(each.scope) for each in visible), default=0)
     innermost = [each for each in visible if len(each.scope) == depth]
     return innermost[0] if len(innermost) == 1 else None
+
+
+def with_outer_joins(rows: str) -> str:
+    """Return a SELECT with LEFT JOIN for each JOIN that compares columns alone."""
+    text = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
+    ends = [each for each in _JOINS.finditer(text) if not _scope(text, each.start())]
+    for match, after in reversed([*pairwise(ends)]):
+        is_inner = match["join"] and (match["kind"] or "INNER").upper() == "INNER"
+        if is_inner and not _CHOICE.search(rows, match.end(), after.start()):
+            rows = f"{rows[: match.start()]}LEFT JOIN{rows[match.end() :]}"
+    return rows
 
 
 def between(rows: str, one: str, other: str) -> Iterator[Origin]:

@@ -56,6 +56,8 @@ FAR = 50
 SLOW = 1000.0
 """A search is slow that takes more milliseconds than this, twice."""
 
+FAST, SMALL = 20.0, 10_000
+"""A slow search is a note in so few milliseconds, or of a computed column in so few rows."""
 
 _NONE = "no index begins with"
 
@@ -83,8 +85,10 @@ class Measuring:
         for parameter in self._section.mapping.parameters:
             slots = SEARCH_PARAMETERS[self._kind][parameter].slots
             places = [p for p in self._of.places if p.slot in slots and p.field.columns]
-            criterion = self._criterion(parameter)
-            if criterion is None or not places:
+            if not places:
+                # A constant costs nothing.
+                continue
+            if (criterion := self._criterion(parameter)) is None:
                 text = (
                     f"'{parameter}' is not measured: no row of the sample has a value"
                 )
@@ -204,13 +208,16 @@ class Measuring:
     def _keep_slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
-        severity = self._severity
+        is_computed = self._of.origin(place) is None
+        rows, severity = cost.read or SMALL, self._severity
+        if rows < SMALL if is_computed else cost.milliseconds <= FAST:
+            severity = Severity.NOTE
         read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(each, StringCriterion) for each in query.criteria):
             text += ". A column of folded texts, named by search:, makes it faster"
             severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
-        elif self._of.origin(place) is None:
+        elif is_computed:
             text += ": the SELECT computes the column, of which no table has an index"
         self._keep(word, place, text, severity)
 

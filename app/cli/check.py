@@ -48,7 +48,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import load_profile, profile_of
-from adapters.mapping.slots import SECTIONS
+from adapters.mapping.slots import REFERS, SECTIONS, places_of
 from adapters.mapping.slots import element as element_of
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
 
@@ -385,6 +385,7 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
         yield from _clocks(mapping)
         yield from _contradictions(mapping)
         yield from _left_open(file, severity)
+        yield from _dangling(mapping) if is_live else ()
     except ProfileGivenError as error:
         for finding in findings_of(error):
             yield replace(finding, severity=Severity.NOTE)
@@ -457,6 +458,19 @@ def _contradictions(mapping: SourceMapping) -> Iterator[Finding]:
             )
             column, place = ", ".join(changed.columns), f"{element}.meta.lastUpdated"
             yield Finding.at(changed.mark, text, place, column, Severity.WARNING)
+
+
+def _dangling(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield the first reference to each type of resource that the file has no section for."""
+    sections = mapping.sections
+    lacking = {*ResourceType} - {section.resource_type for section in sections}
+    for one in (one for section in sections for one in places_of(section)):
+        kind = REFERS.get(one.slot.rpartition(".")[2])
+        if kind and kind in lacking:
+            lacking.remove(kind)
+            text = f"the file has no section '{kind.lower()}', to which this refers"
+            column = ", ".join(one.field.columns)
+            yield Finding.of_field(one, column, text, Severity.WARNING)
 
 
 _BOUND = re.compile(r"(?<![\w:]):(?:now|today)\b")

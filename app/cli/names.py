@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from adapters.labels import CANCELLED, LABELS, meanings, stem_meanings
+from adapters.labels import CANCELLED, LABELS, MARKS, meanings, stem_meanings
 from adapters.mapping.model import HIDDEN
 
 Words = tuple[frozenset[str], ...]
@@ -28,11 +28,7 @@ status: status state statut etat zustand stato estado situac
 start: start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
 start: checked hospitaliz von desde
 end: end endtime stop dis disch exit sorti fin entlass ende dimis uscit alta salid saida bis egres
-cancelled: cancel annul storn anulad
 planned: plan expect prev sched appoint book onset geplant erwart previst agend
-audit: creat crea cree cria insert added regist erstell angelegt erfasst
-changed: chang updat modif write maj geand geaend ander aender aggiorn actualiz atualiz
-deleted: delet void remov supprim geloscht geloescht elimin borrad apagad
 year: year annee jahr anno ano
 month: month mois monat mese mes
 day: day jour giorno dia
@@ -57,7 +53,6 @@ city: city town commun ville ort stadt comun citta ciudad municip cidad localid 
 postal_code: postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg replac link surviv fusion zusammen sostit unific
-active: active aktiv attiv activ ativ enabled
 part_of: parent partof part.
 other: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
 person: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
@@ -65,6 +60,7 @@ other: other autre guard mother father room bed lit chamb zimmer bett camera let
 log: log histor archiv
 other: origin reaso motif previous nation marital vital billing payment expire caus kin referr insur
 """
+_STEMS += MARKS
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date time datum zeit data fecha hora heure"
 _NOISE = {*_TIMES.split(), "dt", "ts", "le", "id", "key", "utc"}

@@ -2,7 +2,12 @@
 
 import pytest
 
-from adapters.sql.joins import arguments_behind, between, comparisons
+from adapters.sql.joins import (
+    arguments_behind,
+    between,
+    comparisons,
+    with_outer_joins,
+)
 
 OUTER = "SELECT s.id, {} AS x FROM stays s"
 
@@ -93,3 +98,31 @@ def test_the_columns_of_which_a_column_is_made(
 ) -> None:
     found = arguments_behind(rows, "day")
     assert [(column, tables.strip()) for column, tables in found] == arguments
+
+
+@pytest.mark.parametrize(
+    ("rows", "outer"),
+    [
+        ("s JOIN a ON a.x = s.x", "s LEFT JOIN a ON a.x = s.x"),
+        (
+            "s INNER JOIN a ON a.x = s.x WHERE s.y = 1",
+            "s LEFT JOIN a ON a.x = s.x WHERE s.y = 1",
+        ),
+        ("s LEFT JOIN a ON a.x = s.x", "s LEFT JOIN a ON a.x = s.x"),
+        ("s CROSS JOIN a", "s CROSS JOIN a"),
+        (
+            "s JOIN a ON a.x = s.x AND a.kind = 'N'",
+            "s JOIN a ON a.x = s.x AND a.kind = 'N'",
+        ),
+        (
+            "s JOIN a ON a.x = s.x AND a.gone = 0",
+            "s JOIN a ON a.x = s.x AND a.gone = 0",
+        ),
+        (
+            "s WHERE s.a IN (SELECT t.a FROM t JOIN a)",
+            "s WHERE s.a IN (SELECT t.a FROM t JOIN a)",
+        ),
+    ],
+)
+def test_a_join_of_columns_alone_may_keep_all_rows(rows: str, outer: str) -> None:
+    assert with_outer_joins(f"SELECT * FROM {rows}") == f"SELECT * FROM {outer}"

@@ -128,6 +128,7 @@ def test_what_only_resembles_a_defect_is_no_finding(
             fill(url, kind, right["sql"])
             found = checked(written(tmp_path, *right.get("changes", ())), capsys)
             assert severities(unhurried(found)) <= {"note"}, (name, found)
+            assert not any("not measured" in one["text"] for one in found), name
 
 
 @pytest.mark.parametrize(
