@@ -1,18 +1,23 @@
 """Instrumentation of outgoing calls: one context manager around each of them.
 
-`observe` starts a span (OpenTelemetry's API, which does nothing without an SDK) and reports
-the call to the recorder of the process, which keeps metrics. Neither gets an address, a
-statement, a value or a message: a call is named in fixed words.
+`observe` counts and times a call (prometheus_client) and starts a span (OpenTelemetry's API,
+which does nothing without an SDK). Neither gets an address, a statement, a value or a
+message: a call is named in fixed words.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import lru_cache
+from typing import TypeVar
 
 from opentelemetry import trace
+from prometheus_client import Counter, Gauge, Histogram
 
-from adapters.contract import GoneError, NotFoundError
+from adapters.contract import GoneError, NotFoundError, SourceUnavailableError
+
+Metric = TypeVar("Metric", Counter, Gauge, Histogram)
 
 
 class Kind(StrEnum):
@@ -26,27 +31,45 @@ class Kind(StrEnum):
     """A server, by its role."""
 
 
-class Recorder:
-    """Keeps metrics of calls; this one keeps none. Safe to share between threads."""
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The limits of all histograms, in seconds."""
 
-    def started(self, kind: Kind, name: str) -> None:
-        """Record that a call has started."""
+SOURCE_SECONDS = Histogram(
+    "encounters_source_seconds",
+    "How long calls to a source took, by source, call, and whether it answered.",
+    ("source", "call", "answered"),
+    buckets=BUCKETS,
+)
+SOURCE_CALLS = Gauge(
+    "encounters_source_calls",
+    "Calls to a source under way.",
+    ("source",),
+    multiprocess_mode="livesum",
+)
+SOURCE_CONNECTIONS = Gauge(
+    "encounters_source_connections",
+    "How many calls to a source, counts aside, there may be under way.",
+    ("source",),
+    multiprocess_mode="livesum",
+)
+SOURCE_HELD_BACK = Gauge(
+    "encounters_source_held_back",
+    "In how many processes the circuit breaker of a source is open.",
+    ("source",),
+    multiprocess_mode="livesum",
+)
+STORE_SECONDS = Histogram(
+    "encounters_store_seconds",
+    "Duration of calls to Redis, by step.",
+    ("step",),
+    buckets=BUCKETS,
+)
+STORE_ERRORS = Counter(
+    "encounters_store_errors",
+    "Calls to Redis that failed, by step.",
+    ("step",),
+)
 
-    def finished(
-        self,
-        kind: Kind,
-        name: str,
-        operation: str,
-        seconds: float,
-        error: BaseException | None,
-    ) -> None:
-        """Record how long a call took, and the error that it failed with, if any."""
-
-    def breaker_changed(self, source: str, *, is_open: bool) -> None:
-        """Record that the circuit breaker of a source has opened or closed."""
-
-
-_recorders = [Recorder()]
 _tracer = trace.get_tracer("encounters")
 _ATTRIBUTES = {
     Kind.SOURCE: ("encounters.source", "encounters.call"),
@@ -56,22 +79,19 @@ _ATTRIBUTES = {
 """The span attributes that hold the name of what is called and the operation."""
 
 
-def record_with(recorder: Recorder) -> None:
-    """Report all calls of this process to a recorder from now on."""
-    _recorders[0] = recorder
-
-
-def recorder() -> Recorder:
-    """Return the recorder of this process."""
-    return _recorders[0]
+@lru_cache(1024)
+def labelled(metric: Metric, *labels: str) -> Metric:
+    """Return a metric with these labels: `labels` checks them anew each time."""
+    return metric.labels(*labels)
 
 
 @contextmanager
 def observe(kind: Kind, name: str, operation: str) -> Iterator[trace.Span]:
     """Observe a call for as long as the block lasts; yields its span."""
     began = time.perf_counter()
-    recorder().started(kind, name)
     is_source = kind is Kind.SOURCE
+    if is_source:
+        labelled(SOURCE_CALLS, name).inc()
     span = _tracer.start_span(
         f"{operation} {name}",
         kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
@@ -92,4 +112,12 @@ def observe(kind: Kind, name: str, operation: str) -> Iterator[trace.Span]:
             raise
         finally:
             seconds = time.perf_counter() - began
-            recorder().finished(kind, name, operation, seconds, failure)
+            if is_source:
+                labelled(SOURCE_CALLS, name).dec()
+                is_away = isinstance(failure, SourceUnavailableError)
+                answered = "no" if is_away else "yes"
+                labelled(SOURCE_SECONDS, name, operation, answered).observe(seconds)
+            elif name == "redis":
+                labelled(STORE_SECONDS, operation).observe(seconds)
+                if failure is not None:
+                    labelled(STORE_ERRORS, operation).inc()

@@ -28,7 +28,7 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.inspection import Inspectable, with_values
-from adapters.instrumentation import Kind, observe, recorder
+from adapters.instrumentation import SOURCE_HELD_BACK, Kind, observe
 
 FAILURES = 5
 """After how many failures in a row the breaker of a source opens."""
@@ -182,7 +182,7 @@ class _StateLog(pybreaker.CircuitBreakerListener):
         level = logging.ERROR if is_open else logging.WARNING
         event = "breaker open" if is_open else "breaker closed"
         _log.log(level, event, extra={"data": {"source": self._source}})
-        recorder().breaker_changed(self._source, is_open=is_open)
+        SOURCE_HELD_BACK.labels(self._source).set(is_open)
 
 
 def _is_open() -> SourceUnavailableError:

@@ -29,9 +29,13 @@ def create_app(
     from app.audit import open_trail
     from app.config import Settings
     from app.middleware import register_errors, register_transport
-    from app.observability import open_tracing, register_metrics, register_tracing
+    from app.observability import (
+        open_tracing,
+        register_metrics,
+        register_request_log,
+        register_tracing,
+    )
     from app.service import EXTENSION, Service
-    from app.stages import register_request_log
     from app.tls import require_verified_tls
     from app.views import register_views
 

@@ -1,6 +1,6 @@
 """The audit trail: one AuditEvent for each response, written before the response leaves.
 
-What was requested and what is returned comes from `app.stages.facts`; the rest is read
+What was requested and what is returned comes from `app.observability.facts`; the rest is read
 from the request and its response. Values that a client sent are written as keyed
 digests, and the names of unknown parameters not at all. Events go to stdout or to a file
 that several processes append to; logrotate may rename the file, without a signal to
@@ -48,9 +48,17 @@ from app.fhir.audit_event import (
 )
 from app.fhir.resources import Element
 from app.middleware import error_response, requesting_address
-from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
+from app.observability import (
+    AUDIT_EVENTS,
+    AUDIT_FAILURES,
+    REASON,
+    Facts,
+    Stage,
+    enter,
+    facts,
+    request_id,
+)
 from app.search.parser import PRESENTATION, Parameters
-from app.stages import REASON, Facts, Stage, enter, facts, request_id
 
 MOST_VALUES = 100
 """How many values of a request get a digest each; the rest of a list shares one."""

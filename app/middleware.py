@@ -32,7 +32,7 @@ from app.errors import (
     answer_for_status,
 )
 from app.fhir.outcome import Issue, outcome_body
-from app.stages import Stage, enter, facts
+from app.observability import Stage, enter, facts
 
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
 

@@ -1,19 +1,26 @@
-"""What operators see of requests: metrics and spans.
+"""What operators see of a request: its id, its stages, its access line, metrics and spans.
 
+- `enter(Stage.SOURCE)` ends the stage before; the access line, a histogram and the span of
+  the request report the time of each.
 - Metrics (prometheus_client) have one name each, and nobody's data in any label. Every worker
   counts for itself; `PROMETHEUS_MULTIPROC_DIR` names the directory that they share, as the
-  library documents.
+  library documents. `adapters.instrumentation` has those of calls.
 - Spans (OpenTelemetry): one a request, and one for each call that `adapters.instrumentation`
   observes. Where the extra `tracing` is not installed or not switched on, they cost nothing. A span
   holds the template of a route, words of ours, numbers, the type of an error and the request
   id; never an address, a query, a statement, a value or a message.
 """
 
+import logging
 import os
 import re
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+import secrets
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 from flask import Flask, Response, g, request
 from opentelemetry import trace
@@ -21,17 +28,159 @@ from opentelemetry.context import attach, detach
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client import Counter, Gauge, Histogram
 
-from adapters.contract import ResourceType, RowFault, SourceUnavailableError
-from adapters.instrumentation import Kind, Recorder, record_with
+from adapters.contract import Record, ResourceType, RowFault
+from adapters.instrumentation import BUCKETS, SOURCE_CONNECTIONS, labelled
 from app.config import SettingsError
-from app.stages import METHODS, request_id, stage_seconds
+from app.search.parser import Parameters
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-Metric = TypeVar("Metric", Counter, Gauge, Histogram)
+REQUEST_ID_HEADER = "X-Request-Id"
 
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""The methods that are named; any other may hold anything."""
+
+PERSON, REASON, TIMES = "encounters.person", "encounters.reason", "encounters.times"
+"""What the explorer, in the same process, adds to the environ of a request.
+
+Who looks, why, and a dictionary for the milliseconds of each stage. No client can send
+them: every header is named HTTP_….
+"""
+
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+_access = logging.getLogger("app.access")
+
+
+class Stage(StrEnum):
+    """What a request spends its time on."""
+
+    PARSE = "parse"
+    """The token and the parameters; every request begins here."""
+    SOURCE = "source"
+    """The hospital system: calls to it, its rows read as records."""
+    REDIS = "redis"
+    """Pages stored and found again."""
+    MAP = "map"
+    """Records made into FHIR resources."""
+    WRITE = "write"
+    """The answer as bytes, its audit event, and what reports it."""
+
+
+_NO_SECONDS = dict.fromkeys(Stage, 0.0)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the views know of a request, for its access line, audit event and error.
+
+    `parameters` are as they came; `page_of` is the search of a page; `rows` and `bundle`,
+    the id of their Bundle, are what is returned if nothing fails.
+    """
+
+    client: str | None = None
+    parameters: Parameters = ()
+    page_of: tuple[ResourceType, Parameters] | None = None
+    rows: Sequence[Record | RowFault] = ()
+    bundle: str | None = None
+
+
+@dataclass(slots=True)
+class _Request:
+    """A request: its id, the seconds of each stage, and the stage it is in since when."""
+
+    id: str
+    facts: Facts = field(default_factory=Facts)
+    seconds: dict[Stage, float] = field(default_factory=_NO_SECONDS.copy)
+    stage: Stage = Stage.PARSE
+    since: float = field(default_factory=perf_counter)
+
+
+_current: ContextVar[_Request | None] = ContextVar("request", default=None)
+
+
+def begin_request(id: str) -> None:
+    """Begin a request in this context: its id is known, its time runs."""
+    _current.set(_Request(id))
+
+
+def end_request(_: BaseException | None = None) -> None:
+    """End the request of this context."""
+    _current.set(None)
+
+
+def request_id() -> str | None:
+    """Return the id of the request of this context, None outside of one."""
+    current = _current.get()
+    return None if current is None else current.id
+
+
+def facts() -> Facts:
+    """Return what is known of the request of this context, nothing outside of one."""
+    current = _current.get()
+    return Facts() if current is None else current.facts
+
+
+def enter(stage: Stage) -> None:
+    """Charge what follows to a stage; outside of a request nothing is charged."""
+    if (current := _current.get()) is not None:
+        now = perf_counter()
+        current.seconds[current.stage] += now - current.since
+        current.stage, current.since = stage, now
+
+
+def stage_seconds() -> Mapping[Stage, float]:
+    """Return the seconds of each stage of the request so far; empty outside of one.
+
+    Their sum is the whole time.
+    """
+    current = _current.get()
+    if current is None:
+        return {}
+    enter(current.stage)
+    return current.seconds
+
+
+def register_request_log(app: Flask) -> None:
+    """Give every request an id and every answer that id and one access line.
+
+    To be registered before everything else, so that the id is there for all of it.
+    """
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.teardown_request(end_request)
+
+
+def _begin() -> None:
+    sent = request.headers.get(REQUEST_ID_HEADER, "")
+    begin_request(sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16))
+
+
+def _end(response: Response) -> Response:
+    response.headers.add(REQUEST_ID_HEADER, request_id() or "")
+    if (times := request.environ.get(TIMES)) is not None:
+        times.update({name: took * 1000 for name, took in stage_seconds().items()})
+    if _access.isEnabledFor(logging.INFO):
+        _access.info("request", extra={"data": _access_data(response)})
+    return response
+
+
+def _access_data(response: Response) -> dict[str, object]:
+    seconds = stage_seconds()
+    return {
+        "method": request.method if request.method in METHODS else "other",
+        "route": request.url_rule.rule if request.url_rule else None,
+        "status": response.status_code,
+        "duration_ms": round(sum(seconds.values()) * 1000, 1),
+        **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
+        "client": facts().client,
+    }
+
+
+# Metrics
+
+
 # From the first quote to the last: a code may hold one.
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
 
@@ -44,48 +193,13 @@ REQUEST_SECONDS = Histogram(
     "encounters_request_seconds",
     "How long answers took, by route template and method.",
     ("route", "method"),
-    buckets=_SECONDS,
+    buckets=BUCKETS,
 )
 PHASE_SECONDS = Histogram(
     "encounters_phase_seconds",
     "How long each phase of a request took, where there was one, by route template.",
     ("route", "phase"),
-    buckets=_SECONDS,
-)
-SOURCE_SECONDS = Histogram(
-    "encounters_source_seconds",
-    "How long calls to a source took, by source, call, and whether it answered.",
-    ("source", "call", "answered"),
-    buckets=_SECONDS,
-)
-SOURCE_CALLS = Gauge(
-    "encounters_source_calls",
-    "Calls to a source under way.",
-    ("source",),
-    multiprocess_mode="livesum",
-)
-SOURCE_CONNECTIONS = Gauge(
-    "encounters_source_connections",
-    "How many calls to a source, counts aside, there may be under way.",
-    ("source",),
-    multiprocess_mode="livesum",
-)
-SOURCE_HELD_BACK = Gauge(
-    "encounters_source_held_back",
-    "In how many processes the circuit breaker of a source is open.",
-    ("source",),
-    multiprocess_mode="livesum",
-)
-STORE_SECONDS = Histogram(
-    "encounters_store_seconds",
-    "Duration of calls to Redis, by step.",
-    ("step",),
-    buckets=_SECONDS,
-)
-STORE_ERRORS = Counter(
-    "encounters_store_errors",
-    "Calls to Redis that failed, by step.",
-    ("step",),
+    buckets=BUCKETS,
 )
 ROW_FAULTS = Counter(
     "encounters_row_faults",
@@ -110,52 +224,13 @@ PART_READY = Gauge(
 )
 
 
-@lru_cache(1024)
-def _labelled(metric: Metric, *labels: str) -> Metric:
-    """Return a metric with these labels: `labels` checks them anew each time."""
-    return metric.labels(*labels)
-
-
-class Metrics(Recorder):
-    """Counts and times calls to sources and to Redis."""
-
-    def started(self, kind: Kind, name: str) -> None:
-        """Count a call to a source as in progress."""
-        if kind is Kind.SOURCE:
-            _labelled(SOURCE_CALLS, name).inc()
-
-    def finished(
-        self,
-        kind: Kind,
-        name: str,
-        operation: str,
-        seconds: float,
-        error: BaseException | None,
-    ) -> None:
-        """Count how long a call took, and whether it failed."""
-        if kind is Kind.SOURCE:
-            _labelled(SOURCE_CALLS, name).dec()
-            answered = not isinstance(error, SourceUnavailableError)
-            label = "yes" if answered else "no"
-            _labelled(SOURCE_SECONDS, name, operation, label).observe(seconds)
-        elif name == "redis":
-            _labelled(STORE_SECONDS, operation).observe(seconds)
-            if error is not None:
-                _labelled(STORE_ERRORS, operation).inc()
-
-    def breaker_changed(self, source: str, *, is_open: bool) -> None:
-        """Count a breaker that has opened or closed."""
-        SOURCE_HELD_BACK.labels(source).set(is_open)
-
-
 def register_metrics(app: Flask, connections: Mapping[str, int]) -> None:
-    """Count every request of `app`, and every call that is observed in this process.
+    """Count every request of `app`.
 
     `connections` is how many calls to each source there may be at once.
     """
     for source, count in connections.items():
         SOURCE_CONNECTIONS.labels(source).set(count)
-    record_with(Metrics())
     app.after_request(_count_request)
 
 
@@ -171,11 +246,11 @@ def _count_request(response: Response) -> Response:
     # A request without a route may have any method; a route allows few.
     method = request.method if rule else "any"
     seconds = stage_seconds()
-    _labelled(REQUESTS, route, method, f"{response.status_code // 100}xx").inc()
-    _labelled(REQUEST_SECONDS, route, method).observe(sum(seconds.values()))
+    labelled(REQUESTS, route, method, f"{response.status_code // 100}xx").inc()
+    labelled(REQUEST_SECONDS, route, method).observe(sum(seconds.values()))
     for name, took in seconds.items():
         if took:
-            _labelled(PHASE_SECONDS, route, name).observe(took)
+            labelled(PHASE_SECONDS, route, name).observe(took)
     return response
 
 

@@ -57,10 +57,10 @@ from app.errors import (
     UnknownResourceError,
 )
 from app.fhir.summary import Summary
+from app.observability import Stage, enter
 from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
 from app.search.parser import Context, Parameters, Search, parse_search
-from app.stages import Stage, enter
 
 WRITTEN = 1
 """The format that this release writes."""

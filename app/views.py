@@ -40,7 +40,7 @@ from app.fhir.outcome import Issue, outcome_body
 from app.fhir.resources import Element
 from app.fhir.summary import WHOLE, cut
 from app.middleware import CONTENT_TYPE, requester
-from app.observability import count_row_fault
+from app.observability import PERSON, Stage, count_row_fault, enter, facts
 from app.openapi import openapi
 from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
@@ -56,7 +56,6 @@ from app.search.parser import (
     read_summary,
 )
 from app.service import EXTENSION, Service
-from app.stages import PERSON, Stage, enter, facts
 
 READ_SCOPES: Mapping[ResourceType, str] = {
     ResourceType.ENCOUNTER: "ENCOUNTER_READ",

@@ -4,5 +4,22 @@ Of the threads of a worker, `ENCOUNTERS_THREADS` work on requests. `WAITING_PER_
 for each of them hold requests that wait, and `SPARE_THREADS` answer probes meanwhile.
 """
 
+import os
+import tempfile
+from pathlib import Path
+
 WAITING_PER_THREAD = 3
 SPARE_THREADS = 4
+
+
+def share_directory() -> Path:
+    """Create the directory that all processes of this run share, with one for metrics.
+
+    To be called before prometheus_client is imported, which reads its name once
+    (PROMETHEUS_MULTIPROC_DIR). Raises OSError.
+    """
+    shared = Path(tempfile.mkdtemp(prefix="encounters-"))
+    metrics = shared / "metrics"
+    metrics.mkdir()
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
+    return shared

@@ -8,31 +8,42 @@ end the start with status 2 before anything listens.
 
 import gc
 import os
+import shutil
 import sys
 from typing import Any
 
 from gunicorn.glogging import Logger
 
+from app.server import SPARE_THREADS, WAITING_PER_THREAD, share_directory
+
+try:
+    _shared = share_directory()
+except OSError as error:
+    print(f"No temporary directory can be created: {error.strerror}", file=sys.stderr)
+    sys.exit(2)
+
+# Only now: with these comes prometheus_client. Workers are forked with the code that they
+# need, and share its memory.
+from prometheus_client import multiprocess
+
+import app.audit
+import app.views  # noqa: F401
 from adapters import read_in
 from adapters.mapping.load import load_mapping
 from app.config import Settings, SettingsError
 from app.logging import configure_logs, logging_config
-from app.server import SPARE_THREADS, WAITING_PER_THREAD
 from app.server.reload import RefusedError, Reload, occupy_closed_streams
 
 try:
     occupy_closed_streams()
     _settings = Settings.from_environ(os.environ)
     configure_logs(_settings.log_level)
-    _reload = Reload(_settings)
+    _reload = Reload(_settings, _shared)
     _reload.start()
 except (SettingsError, RefusedError) as error:
+    shutil.rmtree(_shared, ignore_errors=True)
     print(error, file=sys.stderr)
     sys.exit(2)
-
-# Workers are forked with the code that they need: they share its memory.
-import app.audit
-import app.views  # noqa: F401 - once PROMETHEUS_MULTIPROC_DIR is set
 
 read_in(load_mapping(_reload.state.mapping, os.environ))
 
@@ -105,12 +116,9 @@ def on_reload(_arbiter: object) -> None:
 
 def child_exit(_arbiter: object, worker: Any) -> None:
     """Drop the gauges of a worker that has ended."""
-    # Not at the top: it reads PROMETHEUS_MULTIPROC_DIR once, when it is imported.
-    from prometheus_client import multiprocess
-
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 
 def on_exit(_arbiter: object) -> None:
     """Remove what only this run needed."""
-    _reload.remove_temporary()
+    shutil.rmtree(_shared, ignore_errors=True)

@@ -32,12 +32,13 @@ from prometheus_client import (
 )
 
 from adapters.contract import Adapter
+from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.registry import problems_of
 from app.audit import FileSink, audit_file
 from app.config import AuditFailure, Settings
 from app.errors import UnavailableError
 from app.jwks import KeySource
-from app.observability import PART_READY, SOURCE_HELD_BACK
+from app.observability import PART_READY
 from app.redis_client import REDIS_ERRORS, connect
 from app.server import WAITING_PER_THREAD
 from app.server.reload import StateDirectory

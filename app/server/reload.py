@@ -12,10 +12,8 @@ a source that hangs does not hold gunicorn's master for long.
 import logging
 import os
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -83,27 +81,20 @@ class StateDirectory:
 class Reload:
     """Runs the check for gunicorn's master, and reports its result.
 
-    Creates the directories that all processes of the service share, and names them in the
-    environment: ENCOUNTERS_STATE_DIRECTORY, and PROMETHEUS_MULTIPROC_DIR for metrics.
-    Raises SettingsError.
+    Creates the state directory, in `shared` where none is set, and names it in the
+    environment (ENCOUNTERS_STATE_DIRECTORY). Raises SettingsError.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, shared: Path) -> None:
         self._settings = settings
         try:
-            self._temporary = Path(tempfile.mkdtemp(prefix="encounters-"))
-            path = (
-                settings.state_directory or _of_systemd() or self._temporary / "state"
-            )
+            path = settings.state_directory or _of_systemd() or shared / "state"
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            metrics = self._temporary / "metrics"
-            metrics.mkdir()
         except OSError as error:
             fault = f"{PREFIX}STATE_DIRECTORY cannot be created ({error.strerror})."
             raise SettingsError((fault,)) from error
         self.state = StateDirectory(path)
         os.environ[f"{PREFIX}STATE_DIRECTORY"] = str(path)
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
 
     def start(self) -> None:
         """Check the mapping. Raises RefusedError where there is none to serve."""
@@ -112,7 +103,6 @@ class Reload:
         resource.setrlimit(resource.RLIMIT_CORE, (0, most))
         findings = self._run_check()
         if findings and not can_serve(self._settings, self.state):
-            self.remove_temporary()
             raise RefusedError(findings)
         self._report(findings)
         # From here on, what is forked serves the stored mapping.
@@ -128,10 +118,6 @@ class Reload:
             # Workers that are forked later know the secrets of files as they are now.
             with suppress(MappingError):
                 load_mapping(self.state.mapping, os.environ)
-
-    def remove_temporary(self) -> None:
-        """Remove the directory that ends with the service."""
-        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _run_check(self) -> str:
         """Return the findings, none for a mapping that passes."""

@@ -17,7 +17,7 @@ from flask import Flask, request
 from werkzeug.test import Client
 
 from app import PATH
-from app.stages import PERSON, REASON, REQUEST_ID_HEADER, TIMES, request_id
+from app.observability import PERSON, REASON, REQUEST_ID_HEADER, TIMES, request_id
 from app.ui.sessions import Session
 
 Pairs = Sequence[tuple[str, str]]

@@ -40,6 +40,7 @@ from app.cli.trial import Line, TriedRow, leaves, written
 from app.crypto import derived_key
 from app.errors import ServiceError
 from app.middleware import log_failure, outcome_for, register_transport, requester
+from app.observability import Stage, register_request_log, request_id
 from app.offer import ResourceOffer
 from app.paging import StoredSearch
 from app.rate_limit import Throttle
@@ -47,7 +48,6 @@ from app.redis_client import connect
 from app.search.parser import parse_search
 from app.service import EXTENSION, Service
 from app.snippets import snippets
-from app.stages import Stage, register_request_log, request_id
 from app.ui import POLICY, create_pages
 from app.ui.calls import Pairs, RefusedError, Reply, call
 from app.ui.forms import filled, form_of, parameters_of

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import Barrier, Event
 
 import pytest
+from prometheus_client import REGISTRY
 
 from adapters.contract import (
     AdapterError,
@@ -19,48 +19,29 @@ from adapters.contract import (
     SourceUnavailableError,
     TooCostlyError,
 )
-from adapters.instrumentation import Kind, Recorder, record_with, recorder
+from adapters.instrumentation import (
+    SOURCE_CALLS,
+    SOURCE_HELD_BACK,
+    SOURCE_SECONDS,
+    labelled,
+)
 from adapters.resilience import FAILURES, Breaker, Bulkhead
 
 PATIENCE = 60.0
 
 
-@dataclass
-class Recorded(Recorder):
-    """What is recorded of the source `pas`."""
-
-    under_way: int = 0
-    answered: list[bool] = field(default_factory=list)
-    breaker: list[bool] = field(default_factory=list)
-
-    def started(self, kind: Kind, name: str) -> None:
-        assert (kind, name) == (Kind.SOURCE, "pas")
-        self.under_way += 1
-
-    def finished(
-        self,
-        kind: Kind,
-        name: str,
-        operation: str,
-        seconds: float,
-        error: BaseException | None,
-    ) -> None:
-        assert (kind, name, operation) == (Kind.SOURCE, "pas", "read")
-        self.under_way -= 1
-        self.answered.append(not isinstance(error, SourceUnavailableError))
-
-    def breaker_changed(self, source: str, *, is_open: bool) -> None:
-        assert source == "pas"
-        self.breaker.append(is_open)
+@pytest.fixture(autouse=True)
+def no_metrics() -> None:
+    """Forget what was counted of sources before."""
+    for metric in (SOURCE_CALLS, SOURCE_SECONDS, SOURCE_HELD_BACK):
+        metric.clear()
+    labelled.cache_clear()
 
 
-@pytest.fixture
-def recorded() -> Iterator[Recorded]:
-    """Record what happens to the source."""
-    before, made = recorder(), Recorded()
-    record_with(made)
-    yield made
-    record_with(before)
+def counted(name: str, **labels: str) -> float | None:
+    """Return what a metric counts of the source `pas`, None for nothing."""
+    named = {"source": "pas", **labels}
+    return REGISTRY.get_sample_value(f"encounters_source_{name}", named)
 
 
 def failing(error: AdapterError) -> Callable[[], str]:
@@ -106,13 +87,16 @@ def under_way(run: Callable[[Callable[[], str]], str]) -> Iterator[None]:
 
 
 def test_after_failures_in_a_row_the_breaker_opens(
-    recorded: Recorded, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     breaker = Breaker("pas", pause=3600)
     fail(breaker, FAILURES)
     for _ in range(3):
         assert_open(breaker)
-    assert recorded == Recorded(0, [False] * FAILURES, [True])
+    assert counted("calls") == 0
+    assert counted("seconds_count", call="read", answered="no") == FAILURES
+    assert counted("seconds_count", call="read", answered="yes") is None
+    assert counted("held_back") == 1
     (line,) = caplog.records
     assert line.levelno == logging.ERROR
     assert line.data == {"source": "pas"}  # type: ignore[attr-defined]
@@ -133,16 +117,16 @@ def test_a_success_in_between_starts_the_row_again() -> None:
     ],
 )
 def test_whatever_a_source_answers_and_our_own_queue_are_no_failures(
-    recorded: Recorded, kind: type[AdapterError]
+    kind: type[AdapterError],
 ) -> None:
     breaker = Breaker("pas", pause=3600)
     for _ in range(3 * FAILURES):
         with pytest.raises(kind):
             breaker.run("read", failing(kind("x")))
-    assert recorded.breaker == []
+    assert counted("held_back") is None
 
 
-def test_a_full_queue_hides_no_failures(recorded: Recorded) -> None:
+def test_a_full_queue_hides_no_failures() -> None:
     breaker = Breaker("pas", pause=3600)
     for _ in range(FAILURES):
         fail(breaker, 1)
@@ -151,33 +135,31 @@ def test_a_full_queue_hides_no_failures(recorded: Recorded) -> None:
     assert_open(breaker)
 
 
-def test_a_full_queue_closes_no_open_breaker(recorded: Recorded) -> None:
+def test_a_full_queue_closes_no_open_breaker() -> None:
     breaker = Breaker("pas", pause=0)
     fail(breaker, FAILURES)
     with pytest.raises(SourceBusyError):
         breaker.run("read", failing(SourceBusyError("x")))
-    assert recorded.breaker == [True]
+    assert counted("held_back") == 1
 
 
-def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker(
-    recorded: Recorded,
-) -> None:
+def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker() -> None:
     breaker = Breaker("pas", pause=0)
     fail(breaker, FAILURES)
     with under_way(lambda call: breaker.run("read", call)):
         assert_open(breaker)
     assert breaker.run("read", lambda: "43") == "43"
-    assert recorded.breaker == [True, False]
+    assert counted("held_back") == 0
 
 
-def test_a_trial_that_fails_keeps_the_breaker_open(recorded: Recorded) -> None:
+def test_a_trial_that_fails_keeps_the_breaker_open() -> None:
     breaker = Breaker("pas", pause=0)
     fail(breaker, FAILURES + 3)
-    assert recorded.breaker == [True]
+    assert counted("held_back") == 1
     assert breaker.run("read", lambda: "42") == "42"
     fail(breaker, FAILURES - 1)
     assert breaker.run("read", lambda: "42") == "42"
-    assert recorded.breaker == [True, False]
+    assert counted("held_back") == 0
 
 
 def test_calls_of_a_closed_breaker_run_at_the_same_time() -> None:

@@ -21,8 +21,8 @@ from app import create_app, errors
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
 from app.middleware import CONTENT_TYPE, outcome_for, register_errors
+from app.observability import register_request_log
 from app.service import EXTENSION
-from app.stages import register_request_log
 from tests.app import provider
 from tests.app.answers import HOST, body, raw, refused
 from tests.app.conftest import Mapped

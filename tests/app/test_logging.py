@@ -15,7 +15,7 @@ from app.logging import (
     logging_config,
 )
 from app.middleware import register_errors
-from app.stages import facts, register_request_log, request_id
+from app.observability import facts, register_request_log, request_id
 
 CANARY = "Canari"
 

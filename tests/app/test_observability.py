@@ -15,8 +15,14 @@ from prometheus_client import REGISTRY
 
 from adapters.testing.hospital import CANARIES, EDGES
 from app.logging import RedactingFormatter
-from app.observability import register_tracing
-from app.stages import Stage, begin_request, end_request, enter, stage_seconds
+from app.observability import (
+    Stage,
+    begin_request,
+    end_request,
+    enter,
+    register_tracing,
+    stage_seconds,
+)
 from tests.canaries import canaries_in
 from tests.redis_server import RedisServer
 from tests.serving import Served, serve

@@ -12,7 +12,8 @@ import yaml
 from prometheus_client import Counter, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
-from app import observability as metrics
+from adapters import instrumentation
+from app import observability
 from tests.live import ROOT
 
 FOLDER = ROOT / "deploy" / "monitoring"
@@ -24,7 +25,11 @@ GENERATE = runpy.run_path(str(FOLDER / "generate.py"))
 ALERTS: list[dict[str, Any]] = yaml.safe_load(
     (FOLDER / "alerts.yaml").read_text("utf-8")
 )["groups"][0]["rules"]
-REGISTERED = [m for m in vars(metrics).values() if isinstance(m, MetricWrapperBase)]
+REGISTERED = [
+    m
+    for m in {**vars(instrumentation), **vars(observability)}.values()
+    if isinstance(m, MetricWrapperBase)
+]
 DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text("utf-8"))
 
 

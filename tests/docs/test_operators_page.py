@@ -16,6 +16,7 @@ from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 from sqlalchemy.engine import make_url
 
+from adapters import instrumentation
 from adapters.http.client import _CONNECT_SECONDS
 from adapters.mapping.model import Mark, SourceConfig
 from adapters.resilience import PAUSE_SECONDS
@@ -23,7 +24,7 @@ from adapters.sql.dialects import MODULES
 from adapters.sql.dialects.base import CONNECT_SECONDS
 from adapters.sql.engine import COUNTS, Database
 from app import auth as introspection
-from app import observability as metrics
+from app import observability
 from app.audit import TURN_SECONDS, Digests
 from app.cli import main
 from app.config import PREFIX, SETTINGS, Settings
@@ -243,7 +244,11 @@ def _shape(value: object) -> object:
 def test_metrics_of_the_table_are_those_of_the_code() -> None:
     rows = table(section(PAGE, "Probes"), "Metric")
     told = {row[0]: tuple(filter(None, row[2].split(", "))) for row in rows}
-    kept = [m for m in vars(metrics).values() if isinstance(m, MetricWrapperBase)]
+    kept = [
+        m
+        for m in {**vars(instrumentation), **vars(observability)}.values()
+        if isinstance(m, MetricWrapperBase)
+    ]
     assert told == {_name(each): each._labelnames for each in kept}
 
 

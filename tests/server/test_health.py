@@ -16,13 +16,13 @@ from werkzeug.test import Client
 
 from adapters import open_adapter
 from adapters.contract import Problem, SourceUnavailableError
+from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.mapping.load import load_mapping
 from adapters.testing.hospital import EDGES
 from app import create_app
 from app.audit import FileSink
 from app.jwks import KeySource
 from app.middleware import register_errors
-from app.observability import SOURCE_HELD_BACK
 from app.redis_client import connect
 from app.server import health
 from app.server.health import RequestLimit, Watch, Worker
