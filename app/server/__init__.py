@@ -12,6 +12,20 @@ WAITING_PER_THREAD = 3
 SPARE_THREADS = 4
 
 
+def occupy_closed_streams() -> None:
+    """Open the null device in place of standard streams that are closed.
+
+    Else a client's connection or a file of metrics would get their descriptors, and with
+    them the lines of the log. Read-only: an audit event that goes nowhere is an error.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # What is opened gets the lowest number that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
+
+
 def share_directory() -> Path:
     """Create the directory that all processes of this run share, with one for metrics.
 

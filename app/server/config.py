@@ -14,9 +14,15 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from app.server import SPARE_THREADS, WAITING_PER_THREAD, share_directory
+from app.server import (
+    SPARE_THREADS,
+    WAITING_PER_THREAD,
+    occupy_closed_streams,
+    share_directory,
+)
 
 try:
+    occupy_closed_streams()
     _shared = share_directory()
 except OSError as error:
     print(f"No temporary directory can be created: {error.strerror}", file=sys.stderr)
@@ -32,10 +38,9 @@ from adapters import read_in
 from adapters.mapping.load import load_mapping
 from app.config import Settings, SettingsError
 from app.logging import configure_logs, logging_config
-from app.server.reload import RefusedError, Reload, occupy_closed_streams
+from app.server.reload import RefusedError, Reload
 
 try:
-    occupy_closed_streams()
     _settings = Settings.from_environ(os.environ)
     configure_logs(_settings.log_level)
     _reload = Reload(_settings, _shared)

@@ -51,20 +51,6 @@ def serve() -> NoReturn:
     os.execv(sys.executable, command)  # noqa: S606 - this process becomes gunicorn
 
 
-def occupy_closed_streams() -> None:
-    """Open the null device in place of standard streams that are closed.
-
-    Else a client's connection or a file of metrics would get their descriptors, and with
-    them the lines of the log. Read-only: an audit event that goes nowhere is an error.
-    """
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            # What is opened gets the lowest number that is free.
-            os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
-
-
 class RefusedError(Exception):
     """A mapping that cannot be served; the text has one finding per line."""
 
