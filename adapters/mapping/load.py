@@ -11,7 +11,7 @@ and its profile (`copy_mapping`).
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import time
 from enum import EnumType
@@ -29,18 +29,18 @@ from adapters.mapping.document import (
     Item,
     Section,
     Site,
+    VariableError,
     named,
     read_layers,
     resolved,
-    secrets_of,
-    variables_in,
+    variable,
 )
 from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
 from adapters.mapping.paths import Header, Path, Place, path_of
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.profile import is_profile, profile_of
-from adapters.mapping.rules import RULES, RULES_OF_THE_WHOLE
-from adapters.mapping.schema import find_faults, root_causes, without_faults
+from adapters.mapping.rules import RULES
+from adapters.mapping.schema import Fault, find_faults
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
     LINES,
@@ -74,22 +74,6 @@ def load_mapping(
     if path.suffix == SUFFIX:
         return _load(*open_kept(path.read_bytes()), environ, is_copy=True)
     return _load(path, from_disk, environ)
-
-
-_LAST_READ: dict[str, str] = {}
-"""The variables of a copy, as they were read last here or before this process was forked."""
-
-
-def _or_last(secrets: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
-    """Return the variables of a copy; one without a value keeps what it had before.
-
-    So a worker starts while a file of a secret is being replaced.
-    """
-    lacking = [name for name in names if not secrets.get(name)]
-    last = {name: _LAST_READ[name] for name in lacking if name in _LAST_READ}
-    _LAST_READ.update({name: secrets[name] for name in names if secrets.get(name)})
-    files = {f"{name}_FILE" for name in last}
-    return {name: secrets[name] for name in secrets.keys() - files} | last
 
 
 def copy_mapping(
@@ -145,14 +129,14 @@ def load_draft(
 
     mapping = _load(path, read, environ)
     profile_of(mapping)
-    return mapping, read_layers(path, read)[0]
+    return mapping, read_layers(path, read)
 
 
 def read_nodes(path: PathlibPath) -> Table:
     """Return the nodes of a mapping file or of a stored copy. Raises MappingError."""
     if path.suffix == SUFFIX:
-        return read_layers(*open_kept(path.read_bytes()))[0]
-    return read_layers(path)[0]
+        return read_layers(*open_kept(path.read_bytes()))
+    return read_layers(path)
 
 
 def _load(
@@ -162,40 +146,58 @@ def _load(
     *,
     is_copy: bool = False,
 ) -> SourceMapping:
-    root, refused = read_layers(path, read)
+    """Return the mapping of a file; what keys mean is examined once all have the right shape."""
+    root = read_layers(path, read)
     if is_profile(root):
         text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
         raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
-    if environ is not None:
-        # Each file of a secret is read once.
-        names = {*variables_in(root)}
-        environ = secrets_of(names, environ)
-        environ = _or_last(environ, names) if is_copy else environ
-    data = plain(root)
-    faults = find_faults(data, "File")
-    document = Document(root, without_faults(data, faults), environ or {}, read)
-    if environ is None:
-        document = replace(document, environ=_placeholders(document))
-    is_whole = not refused and all(fault.keyword == "format" for fault in faults)
-    rules = (*RULES, *RULES_OF_THE_WHOLE) if is_whole else RULES
-    problems = list(map(document.problem, root_causes(faults)))
-    problems += (document.problem(fault) for rule in rules for fault in rule(document))
-    if problems or refused:
-        marks = {problem.mark for problem in refused}
-        others = (problem for problem in problems if problem.mark not in marks)
-        raise MappingError([*refused, *others])
+    document = Document(root, plain(root), read)
+    faults = find_faults(document.data, "File")
+    if not faults:
+        values, unset = _variables(document, environ, is_copy=is_copy)
+        document = replace(document, values=values)
+        faults = (*unset, *(fault for rule in RULES for fault in rule(document)))
+    if faults:
+        raise MappingError(map(document.problem, faults))
     return _Builder(document).mapping()
 
 
-def _placeholders(doc: Document) -> Mapping[str, str]:
-    """Return a text for each variable of a file: an address that is valid, whatever it is."""
-    # RFC 2606: no host has this name.
-    web, database = "https://placeholder.invalid", "sqlite://"
-    return {
-        name: web if source.get("kind") == "http" or path[-2] != "url" else database
-        for root, source in doc.sources.items()
-        for path, name in named(source, root)
-    }
+_LAST_READ: dict[str, str] = {}
+"""The variables of a copy, as they were read last here or before this process was forked.
+
+So a worker starts while a file of a secret is being replaced.
+"""
+
+
+def _variables(
+    doc: Document, environ: Mapping[str, str] | None, *, is_copy: bool
+) -> tuple[Mapping[str, str], Sequence[Fault]]:
+    """Return the values of variables, each read once, and those that have none.
+
+    Without `environ` they are addresses that are valid and lead nowhere.
+    """
+    values: dict[str, str] = {}
+    faults = []
+    for root, source in doc.sources.items():
+        for path, name in named(source, root):
+            if environ is None:
+                # RFC 2606: no host has this name.
+                is_database = source["kind"] != "http" and path[-2] == "url"
+                address = "sqlite://" if is_database else "https://placeholder.invalid"
+                values[name] = address
+                continue
+            fault = f"the environment variable {name} is not set"
+            try:
+                value = values.get(name) or variable(name, environ)
+            except VariableError as error:
+                value, fault = "", str(error)
+            if is_copy:
+                value = value or _LAST_READ.get(name, "")
+                _LAST_READ[name] = value
+            values[name] = value
+            if not value:
+                faults.append(Fault(path, fault))
+    return values, faults
 
 
 # ------------------------------------------------------------------------ building
@@ -294,9 +296,9 @@ class _Builder:
         if isinstance(kind, EnumType):
             return kind(option)
         if kind == model.Secret:
-            return resolved(option, self.doc.environ)
+            return resolved(option, self.doc.values)
         if kind == Mapping[str, model.Secret]:
-            values = {k: resolved(v, self.doc.environ) for k, v in option.items()}
+            values = {k: resolved(v, self.doc.values) for k, v in option.items()}
             return MappingProxyType(values)
         below = next((k for k in (kind, *get_args(kind)) if is_dataclass(k)), None)
         return self.built(cast(Any, below), path, option) if below else option

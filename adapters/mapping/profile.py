@@ -90,11 +90,6 @@ def profile_of(mapping: SourceMapping) -> Profile:
     return load_profile(mapping.profile, mapping.profile_directory, mapping.read)
 
 
-def profile_is_there(name: str, beside: Path, read: Reader) -> bool:
-    """Return whether a profile is one of ours, or a file."""
-    return name in PROFILES or is_there(beside / name, read)
-
-
 def _profile(data: Mapping[str, Any]) -> Profile:
     resources = {
         kind: _resource(kind, data[key], data.get("count", {}))

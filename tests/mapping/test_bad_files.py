@@ -28,7 +28,7 @@ BEYOND_JSON_SCHEMA = {
         http-list-cannot-page http-search-of-a-profile profile-file-not-there
         without-what-is-not-there without-what-is-required""",
     "two places of the file speak of each other": """
-        code-table-not-there code-table-not-used
+        code-table-not-there
         code-that-fhir-lacks format-that-does-not-sort
         format-without-time-of-day hidden-class http-bound-without-a-zone
         http-bounds-in-one-parameter
@@ -36,7 +36,7 @@ BEYOND_JSON_SCHEMA = {
         patient-always-the-same reference-without-source searched-and-not-mapped
         searched-and-not-covered
         second-select-without-key several-with-clashing-prefixes source-not-named
-        source-not-used time-searched-by-its-day two-columns-searched
+        time-searched-by-its-day two-columns-searched
         visit-number-without-a-system z-without-a-zone""",
     "the names are not known to a schema": """
         http-path-that-is-no-expression unknown-time-zone""",
