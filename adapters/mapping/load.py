@@ -37,8 +37,8 @@ from adapters.mapping.document import (
 )
 from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
 from adapters.mapping.paths import Header, Path, Place, path_of
-from adapters.mapping.problems import MappingError, MappingProblem
-from adapters.mapping.profile import is_profile, profile_of
+from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import profile_of
 from adapters.mapping.rules import RULES
 from adapters.mapping.schema import Fault, find_faults
 from adapters.mapping.slots import (
@@ -53,10 +53,6 @@ from adapters.mapping.yaml import KeyPath, Table, place, plain
 
 SUFFIX = ".kept"
 """How the name of a stored mapping ends."""
-
-
-class ProfileGivenError(MappingError):
-    """A profile was given where a mapping file is wanted."""
 
 
 def load_mapping(
@@ -148,9 +144,6 @@ def _load(
 ) -> SourceMapping:
     """Return the mapping of a file; what keys mean is examined once all have the right shape."""
     root = read_layers(path, read)
-    if is_profile(root):
-        text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
-        raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
     document = Document(root, plain(root), read)
     faults = find_faults(document.data, "File")
     if not faults:
@@ -251,6 +244,10 @@ _KEYS: Mapping[str, str] = MappingProxyType(
 )
 """The keys of attributes that have another name."""
 
+_AUTH: Mapping[str, type[model.Auth]] = MappingProxyType(
+    {"basic": model.Basic, "oauth2": model.OAuth2, "session": model.Login}
+)
+
 _T = TypeVar("_T")
 
 
@@ -297,7 +294,7 @@ class _Builder:
             return kind(option)
         if kind == model.Secret:
             return resolved(option, self.doc.values)
-        if kind == Mapping[str, model.Secret]:
+        if kind in (Mapping[str, model.Secret], Mapping[str, model.Secret] | None):
             values = {k: resolved(v, self.doc.values) for k, v in option.items()}
             return MappingProxyType(values)
         below = next((k for k in (kind, *get_args(kind)) if is_dataclass(k)), None)
@@ -341,7 +338,9 @@ class _Builder:
         source, is_own = self.doc.sources[path], self.doc.is_own
         http = None
         if source["kind"] == "http":
-            auth = self.auth(path, source.get("auth", {}))
+            auth = None
+            for key, options in source.get("auth", {}).items():
+                auth = self.built(_AUTH[key], (*path, "auth", key), options)
             http = self.built(model.HttpSource, path, source, auth=auth)
         return self.built(
             model.SourceConfig,
@@ -350,22 +349,6 @@ class _Builder:
             mark=self.mark((*path, "kind") if is_own else path, at_key=not is_own),
             zone=ZoneInfo(source.get("time_zone") or self.doc.data["time_zone"]),
             http=http,
-        )
-
-    def auth(
-        self, path: KeyPath, auth: Mapping[str, Any]
-    ) -> model.Basic | model.OAuth2 | model.Login | None:
-        """Return how requests to a source are authenticated."""
-        if "session" in auth:
-            login = auth["session"]
-            body = login.get("body", login.get("form", {}))
-            values = self.value(Mapping[str, model.Secret], path, body)
-            is_json = "body" in login
-            return self.built(model.Login, path, login, values=values, as_json=is_json)
-        if "basic" in auth:
-            return self.built(model.Basic, path, auth["basic"])
-        return (
-            self.built(model.OAuth2, path, auth["oauth2"]) if "oauth2" in auth else None
         )
 
     def section(self, section: Section) -> model.ResourceMapping:

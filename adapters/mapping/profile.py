@@ -13,7 +13,7 @@ from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS
-from adapters.mapping.yaml import Table, is_there, place, plain, read_text
+from adapters.mapping.yaml import is_there, place, plain, read_text
 from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
 
 PROFILES = ("full", "group-a", "group-b")
@@ -78,11 +78,6 @@ def _read(content: bytes, file: str) -> Profile:
             text = f"the default {each.count_default} is above the maximum {each.count_max}"
             raise MappingError([MappingProblem(mark, f"{kind.lower()}.count", text)])
     return profile
-
-
-def is_profile(root: Table) -> bool:
-    """Return whether a file is a profile: a mapping file has no paging at its top."""
-    return {"profile", "paging"} <= set(root.entries) and "mapping" not in root.entries
 
 
 def profile_of(mapping: SourceMapping) -> Profile:

@@ -11,7 +11,6 @@ import yaml
 
 from app.cli import main
 from app.cli.schema import schema_of_mappings
-from tests.live import ROOT
 from tests.mapping.broken import (
     FILES,
     SAID,
@@ -102,11 +101,3 @@ def test_what_cannot_be_read_is_one_problem(
     line, *others = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{file}:{place}: ")
     assert not any(other.startswith(str(file)) for other in others)
-
-
-def test_a_profile_is_checked_as_one(capsys: Capture) -> None:
-    full = ROOT / "mappings" / "profiles" / "full.yaml"
-    assert main(["mapping", "check", str(full)]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert "note: this is a profile, not a mapping file" in said[0]
-    assert said[1:] == [f"{full}: nothing to mend"]
