@@ -25,7 +25,6 @@ from adapters.mapping.problems import (
     MappingProblem,
     did_you_mean,
 )
-from adapters.mapping.schema import Fault
 from adapters.mapping.slots import (
     LINES,
     LISTS,
@@ -34,7 +33,6 @@ from adapters.mapping.slots import (
     SLOTS,
     ListSlot,
     Slot,
-    element,
 )
 from adapters.mapping.yaml import (
     Items,
@@ -328,14 +326,6 @@ class Document:
     data: Mapping[str, Any]
     read: Reader = from_disk
     values: Mapping[str, str] = field(default_factory=dict)
-
-    def problem(self, fault: Fault) -> MappingProblem:
-        """Return the problem of a fault: its place and the element."""
-        path = fault.path
-        mark, node = place(self.root, path, fault.at_key), find(self.root, path)
-        if fault.offset >= 0 and isinstance(node, Scalar):
-            mark = node.at(fault.offset)
-        return MappingProblem(mark, element(path), fault.text)
 
     @property
     def profile_directory(self) -> Path:

@@ -40,7 +40,7 @@ from adapters.mapping.paths import Header, Path, Place, path_of
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.mapping.rules import RULES
-from adapters.mapping.schema import Fault, find_faults
+from adapters.mapping.schema import Fault, find_faults, problem_of
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
     LINES,
@@ -151,7 +151,7 @@ def _load(
         document = replace(document, values=values)
         faults = (*unset, *(fault for rule in RULES for fault in rule(document)))
     if faults:
-        raise MappingError(map(document.problem, faults))
+        raise MappingError(problem_of(root, fault) for fault in faults)
     return _Builder(document).mapping()
 
 

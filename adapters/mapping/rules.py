@@ -486,6 +486,8 @@ def profile_is_there(doc: Document) -> Iterator[Fault]:
 def profile_can_be_served(doc: Document) -> Iterator[Fault]:
     """Refuse a profile that offers pages or searches that an API lacks."""
     name = doc.data["profile"]
+    if not doc.http_sections:
+        return
     try:
         profile = load_profile(name, doc.profile_directory, doc.read)
     except MappingError:

@@ -38,9 +38,10 @@ from adapters.mapping.slots import (
     Kind,
     ListSlot,
     Slot,
+    element,
 )
 from adapters.mapping.times import format_fault, zone_names
-from adapters.mapping.yaml import KeyPath, Table, place, plain
+from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place, plain
 from adapters.parameters import (
     RESULT_PARAMETERS,
     SEARCH_PARAMETERS,
@@ -249,13 +250,18 @@ class Fault(NamedTuple):
     offset: int = -1
 
 
+def problem_of(root: Table, fault: Fault) -> MappingProblem:
+    """Return the problem of a fault: its place and the element."""
+    mark, node = place(root, fault.path, fault.at_key), find(root, fault.path)
+    if fault.offset >= 0 and isinstance(node, Scalar):
+        mark = node.at(fault.offset)
+    return MappingProblem(mark, element(fault.path), fault.text)
+
+
 def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath], ...]:
     """Return each problem of the shape of a file, with its path; `name` is what it is."""
-    problems = []
-    for path, text, at_key, _ in find_faults(plain(root), name):
-        keys = ".".join(step for step in path if isinstance(step, str))
-        problems.append((MappingProblem(place(root, path, at_key), keys, text), path))
-    return tuple(problems)
+    faults = find_faults(plain(root), name)
+    return tuple((problem_of(root, fault), fault.path) for fault in faults)
 
 
 def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
