@@ -51,8 +51,6 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 VERSION = "1"
 """The version of the format that this service reads."""
 
-MOST_LAYERS = 5
-
 _WAYS = ("auth", "error", "paging")
 """Tables that say how one thing is done: half of one way and half of another is neither."""
 
@@ -83,8 +81,6 @@ def read_layers(
         fault = f"there is no file {base}"
     elif base.resolve() in {each.resolve() for each in above}:
         fault = "these files extend each other"
-    elif len(above) > MOST_LAYERS:
-        fault = f"more than {MOST_LAYERS} files extend each other"
     else:
         return _over(_without(read_layers(base, read, above), own), own, ())
     raise MappingError([MappingProblem(extended.mark, "extend", fault)])

@@ -6,7 +6,7 @@ schema refuses. Anchors, aliases and tags are refused: no mapping needs them, an
 are how a small file becomes a large one. The first thing that is refused ends the reading.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -17,11 +17,7 @@ import yaml
 from adapters.mapping.model import Mark, Reader, from_disk
 from adapters.mapping.problems import MappingError, MappingProblem
 
-MAX_BYTES = 512 * 1024
 MAX_DEPTH = 20
-
-_TYPOGRAPHIC = tuple("“”„‘’")
-"""Quotes as word processors write them: YAML reads them as letters."""
 
 
 # --------------------------------------------------------------------------- nodes
@@ -133,20 +129,20 @@ def parse_file(path: str | Path, read: Reader = from_disk) -> Table:
 
 def read_text(data: bytes | str, file: str) -> Table:
     """Return the nodes of a YAML text; `file` is its name in the marks."""
-    if len(data) > MAX_BYTES:
-        raise _refusal(Mark(file, 1, 1), f"larger than {MAX_BYTES // 1024} KiB")
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if fault := _not_of_the_format(event, depth):
+                raise _refusal(_mark(file, event.start_mark), fault)
+        document = yaml.compose(text, Loader=yaml.CBaseLoader)
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8-sig", errors="replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         fault = "not UTF-8 from here on; save the file as UTF-8"
-        raise _refusal(_mark_at(file, before), fault) from error
-    try:
-        loader = _Loader(file, text)
-        document = loader.get_single_node()
-    except yaml.reader.ReaderError as error:
-        mark = _mark_at(file, text[: error.position])
-        raise _refusal(mark, str(error.reason)) from error
+        raise _refusal(Mark(file, line, column), fault) from error
     except yaml.MarkedYAMLError as error:
         fault = f"not readable as YAML: {error.problem}"
         if error.context and error.context_mark:
@@ -154,20 +150,25 @@ def read_text(data: bytes | str, file: str) -> Table:
             fault = f"not readable as YAML: {begun}: {error.problem}"
         mark = _mark(file, error.problem_mark or error.context_mark)
         raise _refusal(mark, fault) from error
-    root = loader.node(document) if document else None
-    if not isinstance(root, Table):
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
+        fault = "not readable as YAML: a character is not allowed"
+        raise _refusal(Mark(file, 1, 1), fault) from error
+    if not isinstance(document, yaml.MappingNode):
         fault = "the file must hold keys and values (key: value)"
-        raise _refusal(root.mark if root else Mark(file, 1, 1), fault)
-    return root
+        mark = _mark(file, document.start_mark) if document else Mark(file, 1, 1)
+        raise _refusal(mark, fault)
+    return _table(document, file, text.splitlines())
 
 
-def _not_of_the_format(event: Any) -> str:
+def _not_of_the_format(event: Any, depth: int) -> str:
     """Return why an event is refused, "" for one that is part of the format."""
+    if depth > MAX_DEPTH:
+        return f"nested more than {MAX_DEPTH} levels deep"
     if isinstance(event, yaml.AliasEvent):
         return f"'*{event.anchor}': write the value out; aliases are refused"
-    if event.anchor is not None:
+    if getattr(event, "anchor", None) is not None:
         return f"'&{event.anchor}': anchors are not part of the format"
-    if event.tag not in (None, "!"):
+    if getattr(event, "tag", None) not in (None, "!"):
         return "tags are not part of the format; quote texts"
     return ""
 
@@ -181,61 +182,40 @@ def _mark(file: str, mark: Any) -> Mark:
     return Mark(file, mark.line + 1, mark.column + 1)
 
 
-def _mark_at(file: str, before: str) -> Mark:
-    """Return the place of the character behind a text."""
-    return Mark(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+def _node(node: yaml.Node, file: str, lines: Sequence[str]) -> Node:
+    """Return what a node of YAML is here."""
+    mark = _mark(file, node.start_mark)
+    if isinstance(node, yaml.ScalarNode):
+        return Scalar(mark, node.value, _begin(node, mark, lines))
+    if isinstance(node, yaml.SequenceNode):
+        return Items(mark, tuple(_node(item, file, lines) for item in node.value))
+    assert isinstance(node, yaml.MappingNode), "there is no other"
+    return _table(node, file, lines)
 
 
-class _Loader(yaml.BaseLoader):
-    """Composes the nodes of one document; raises MappingError for what is not of the format."""
+def _table(node: yaml.MappingNode, file: str, lines: Sequence[str]) -> Table:
+    entries: dict[str, Node] = {}
+    keys: dict[str, Mark] = {}
+    for key, value in node.value:
+        mark = _mark(file, key.start_mark)
+        if not isinstance(key, yaml.ScalarNode):
+            fault = "a key must be a text; quote '{' and '[' in texts"
+            raise _refusal(mark, fault)
+        if key.value in keys:
+            fault = f"the key '{key.value}' is on line {keys[key.value].line} too"
+            raise _refusal(mark, fault)
+        entries[key.value], keys[key.value] = _node(value, file, lines), mark
+    place = _mark(file, node.start_mark)
+    return Table(place, MappingProxyType(entries), MappingProxyType(keys))
 
-    def __init__(self, file: str, text: str) -> None:
-        super().__init__(text)
-        self.file = file
-        self.lines = text.splitlines()
-        self.depth = 0
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        fault = _not_of_the_format(event)
-        if self.depth >= MAX_DEPTH and not isinstance(event, yaml.ScalarEvent):
-            fault = f"nested more than {MAX_DEPTH} levels deep"
-        if fault:
-            raise _refusal(_mark(self.file, event.start_mark), fault)
-        self.depth += 1
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-    def node(self, node: Any) -> Node:
-        """Return what a node of YAML is here."""
-        mark = _mark(self.file, node.start_mark)
-        if isinstance(node, yaml.ScalarNode):
-            if not node.style and node.value[:1] in _TYPOGRAPHIC:
-                raise _refusal(mark, f"'{node.value[0]}' is no quote here: write '…'")
-            return Scalar(mark, node.value, self.begin(node, mark))
-        if isinstance(node, yaml.SequenceNode):
-            return Items(mark, tuple(map(self.node, node.value)))
-        entries: dict[str, Node] = {}
-        keys: dict[str, Mark] = {}
-        for key, value in node.value:
-            name = self.node(key)
-            if not isinstance(name, Scalar):
-                fault = "a key must be a text; quote '{' and '[' in texts"
-                raise _refusal(name.mark, fault)
-            if name.text in keys:
-                fault = f"the key '{name.text}' is on line {keys[name.text].line} too"
-                raise _refusal(name.mark, fault)
-            entries[name.text], keys[name.text] = self.node(value), name.mark
-        return Table(mark, MappingProxyType(entries), MappingProxyType(keys))
-
-    def begin(self, node: Any, mark: Mark) -> Mark | None:
-        """Return where the characters of a text begin, if each line of it is one here."""
-        if node.style == "|":
-            below = self.lines[mark.line : node.end_mark.line]
-            first = next((line for line in below if line.strip()), "")
-            indent = len(first) - len(first.lstrip(" "))
-            return Mark(self.file, mark.line + 1, indent + 1)
-        if node.start_mark.line != node.end_mark.line:
-            return None
-        return Mark(self.file, mark.line, mark.column + bool(node.style))
+def _begin(node: yaml.ScalarNode, mark: Mark, lines: Sequence[str]) -> Mark | None:
+    """Return where the characters of a text begin, if each line of it is one here."""
+    if node.style == "|":
+        below = lines[mark.line : node.end_mark.line]
+        first = next((line for line in below if line.strip()), "")
+        indent = len(first) - len(first.lstrip(" "))
+        return Mark(mark.file, mark.line + 1, indent + 1)
+    if node.start_mark.line != node.end_mark.line:
+        return None
+    return Mark(mark.file, mark.line, mark.column + bool(node.style))
