@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from adapters.contract import ResourceType
 from adapters.mapping.document import (
     Document,
+    Item,
     Section,
     Site,
     resolved,
@@ -74,9 +75,7 @@ def required_slots_are_mapped(doc: Document) -> Iterator[Fault]:
     for section in doc.sections:
         for index, name in enumerate(section.data.get("requires", ())):
             if name not in section.fields:
-                text = (
-                    f"'{name}' is required, but fields does not say where it comes from"
-                )
+                text = f"'{name}' is required, and fields does not have it"
                 yield Fault((*section.path, "requires", index), text)
 
 
@@ -272,9 +271,8 @@ def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
         if use.word == "_lastUpdated" and "search" in use.path and partial:
             text = (
                 "'_lastUpdated' needs a last_updated that covers every joined table: "
-                "clients would miss changes. Add covers: all to the field if it does"
             )
-            yield Fault(use.path, text)
+            yield Fault(use.path, text + "say covers: all if it does")
 
 
 def _uses(doc: Document) -> Iterator[Use]:
@@ -362,9 +360,7 @@ def paths_can_be_read(doc: Document) -> Iterator[Fault]:
     for use, path in uses:
         above = [(use.into, path[:length]) for length in range(len(path))]
         if holder := next((texts[each] for each in above if each in texts), None):
-            text = (
-                f"no answer has '{use.text}': '{holder}' is read as a value or a list"
-            )
+            text = f"no answer has it: '{holder}' is read as a value or a list"
             yield Fault(use.path, text)
 
 
@@ -392,24 +388,21 @@ def _at(data: Any, keys: Iterable[str]) -> Any:
 
 def _row_paths(section: Section) -> Iterator[PathUse]:
     """Yield the paths into a row, and into the rows of its items."""
-    own = [site for site in section.sites if site.item is None]
-    yield from _column_paths(section.path, own)
-    for item in section.items:
-        into = section.path
-        if rows := item.options.get("rows"):
-            yield PathUse(into, (*item.path, "rows"), rows)
-            into = item.path
-        yield from _column_paths(into, item.sites)
-        if column := item.options.get("only_if", {}).get("from"):
-            yield PathUse(into, (*item.path, "only_if", "from"), column)
 
+    def inside(item: Item | None) -> KeyPath:
+        return item.path if item and "rows" in item.options else section.path
 
-def _column_paths(into: KeyPath, sites: Iterable[Site]) -> Iterator[PathUse]:
-    for site in sites:
+    for site in section.sites:
         is_list = isinstance(site.options.get("from"), list)
         for index, column in enumerate(site.columns):
-            place = (*site.path, "from", index)
-            yield PathUse(into, place if is_list else place[:-1], column)
+            place = (*site.path, "from", *([index] if is_list else ()))
+            yield PathUse(inside(site.item), place, column)
+    for item in section.items:
+        if rows := item.options.get("rows"):
+            yield PathUse(section.path, (*item.path, "rows"), rows)
+        if condition := item.options.get("only_if"):
+            path = (*item.path, "only_if", "from")
+            yield PathUse(inside(item), path, condition["from"])
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
@@ -420,9 +413,7 @@ def parameters_differ(doc: Document) -> Iterator[Fault]:
             other = used.setdefault(name, path)
             if other != path and not (is_bound and other[:-1] == path[:-1]):
                 place = ".".join(map(str, other))
-                text = (
-                    f"'{name}' is sent for {place} already: one parameter, one meaning"
-                )
+                text = f"'{name}' is sent for {place} already"
                 yield Fault((*section.path, *path), text)
 
 
@@ -516,10 +507,7 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
         ours, listed = [*codes["table"].values()], section.data.get("list")
         unserved = {*ours, codes.get("otherwise")} & {*UNSERVED}
         if listed and unserved and not listed.get("fixed"):
-            text = (
-                "hidden and removed stays must be left out by the source itself: "
-                "write what to send under fixed"
-            )
+            text = "say under fixed what keeps hidden and removed stays out"
             yield Fault((*section.path, "list"), text, at_key=True)
         if (call := section.search.get(name)) is None:
             continue
@@ -529,10 +517,7 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
             text = "needs a code table with otherwise: what it excludes are its codes"
             yield Fault((*path, "excluding"), text)
         if twice and call.get("several", Several.ONE) == Several.ONE:
-            text = (
-                f"'{twice[0]}' is several codes of the source: several (comma or "
-                "repeat) must say how they are sent"
-            )
+            text = f"'{twice[0]}' is several codes of the source: say several"
             yield Fault(path, text)
 
 
@@ -627,10 +612,7 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
         elif not there and len(alike) > 1 and site.columns:
             text = f"two sources may hold the same id: the file needs a section {kind.lower()}"
         elif len(targets) > 1:
-            text = (
-                f"several sources hold {kind.lower()}: name it with source:, or the "
-                "prefix of its ids"
-            )
+            text = f"several sources hold {kind.lower()}: name one, or its prefix, with source:"
         elif len(whole) > LONGEST_ID:
             text = f"'{whole}' is longer than an id may be: {LONGEST_ID} characters"
         if text:

@@ -57,7 +57,7 @@ CASES = (
     (HTTP, ("fixed: {not: A}", "fixed: {not: A, b: []}"), ("18 encounter.list.fixed.b",)),
     (HTTP, ("count: nb", "count: states"), ("28 encounter.search.status.send states",)),
     (HTTP, ("{from: patient.id}", "{from: 'patient[0'}"), ("22 Encounter.subject JMESPath",)),
-    (HTTP, ("{from: patient.id}", "{from: id.of}"), ("22 Encounter.subject id.of",)),
+    (HTTP, ("{from: patient.id}", "{from: id.of}"), ("22 Encounter.subject 'id'",)),
     (WHOLE, ("organization_id: hospital-1", "organization_id: {from: h, strip: O/}"), ("49 Encounter.serviceProvider SELECT",)),
     (HTTP, ("  sort:", "  order: any\n  sort:"), ("29 encounter.order",)),
     (MINIMAL, ("FROM t\n", "FROM t; DROP TABLE t\n"), ("9 encounter.rows ;",)),
