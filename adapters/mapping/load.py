@@ -1,9 +1,9 @@
-"""Loads a mapping file: returns a SourceMapping, or raises all problems of the file at once.
+"""Loads a mapping file: returns a SourceMapping, or raises what is wrong with the file.
 
 `document` reads the file with those that it extends, `schema` checks the shape, `rules`
-what the keys say about each other. A document without problems is then turned into the
-typed values of `model`, from the top down: sources and sections, fields and items, and
-what only HTTP sources have.
+what the keys say about each other: each stage raises all that it finds. A document
+without problems is then turned into the typed values of `model`, from the top down:
+sources and sections, fields and items, and what only HTTP sources have.
 
 The service runs on a copy: one file that holds the mapping, all files that it extends,
 and its profile (`copy_mapping`).
@@ -49,7 +49,7 @@ from adapters.mapping.slots import (
     SLOTS,
     Kind,
 )
-from adapters.mapping.yaml import KeyPath, Table, place, plain
+from adapters.mapping.yaml import KeyPath, place, plain
 
 SUFFIX = ".kept"
 """How the name of a stored mapping ends."""
@@ -63,8 +63,7 @@ def load_mapping(
     Without `environ` the file is read by itself: {env: NAME} is a placeholder. An
     adapter opens with it and states its capabilities; no address leads anywhere.
 
-    Raises MappingError whose `problems` are all that a person has to mend, in the order
-    of the file.
+    Raises MappingError with all problems of one stage, in the order of the file.
     """
     path = PathlibPath(path)
     if path.suffix == SUFFIX:
@@ -114,10 +113,10 @@ def open_kept(content: bytes) -> tuple[PathlibPath, Reader]:
 
 def load_draft(
     path: PathlibPath, text: str, environ: Mapping[str, str]
-) -> tuple[SourceMapping, Table]:
-    """Return the mapping of a file as if it held `text`, and its nodes.
+) -> SourceMapping:
+    """Return the mapping of a file as if it held `text`. Raises MappingError.
 
-    Files that it extends or names are read from the disk. Raises MappingError.
+    Files that it extends or names are read from the disk.
     """
 
     def read(file: PathlibPath) -> bytes:
@@ -125,14 +124,7 @@ def load_draft(
 
     mapping = _load(path, read, environ)
     profile_of(mapping)
-    return mapping, read_layers(path, read)
-
-
-def read_nodes(path: PathlibPath) -> Table:
-    """Return the nodes of a mapping file or of a stored copy. Raises MappingError."""
-    if path.suffix == SUFFIX:
-        return read_layers(*open_kept(path.read_bytes()))
-    return read_layers(path)
+    return mapping
 
 
 def _load(

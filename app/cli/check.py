@@ -37,8 +37,9 @@ from adapters.inspection import (
 )
 from adapters.inspection import Finding as Finding
 from adapters.inspection import Severity as Severity
+from adapters.mapping.document import read_layers
 from adapters.mapping.examples import example_lines, lines_of
-from adapters.mapping.load import load_mapping, read_nodes
+from adapters.mapping.load import load_mapping
 from adapters.mapping.model import (
     KnownFinding,
     Mark,
@@ -147,7 +148,12 @@ class MappingFile:
         if is_own(mapping.source.kind):
             mark = mapping.source.mark
             raise MappingError([MappingProblem(mark, "source", _CUSTOM)])
-        return cls(mapping, read_nodes(path))
+        return cls.of(mapping)
+
+    @classmethod
+    def of(cls, mapping: SourceMapping) -> Self:
+        """Return a mapping with the nodes of its file."""
+        return cls(mapping, read_layers(mapping.file, mapping.read))
 
     def sections(self, kind: ResourceType) -> tuple[ResourceMapping, ...]:
         """Return the sections of a resource type, one for each source."""
