@@ -8,7 +8,7 @@ import inspect
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adapters.contract import (
     Adapter,
@@ -20,7 +20,7 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping, is_own
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.problems import MappingError, MappingProblem
 
 KINDS = {
     "sql": ("adapters.sql.adapter", "SqlAdapter"),
@@ -125,18 +125,20 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
     """
     path, _, name = mapping.source.kind.partition(":")
     module = _call(mapping, "cannot be imported", lambda: import_module(path))
-    classes = [n for n, value in vars(module).items() if inspect.isclass(value)]
-    if name not in classes:
+    custom: Any = getattr(module, name, None)
+    if not isinstance(custom, type):
         text = f"cannot be found: {path} has no class '{name}'"
-        raise _refusal(mapping, text + did_you_mean(name, classes))
-    custom = getattr(module, name)
+        raise _refusal(mapping, text)
     adapter: Adapter = _call(mapping, "cannot be made", lambda: custom(mapping))
     members = [name for name in vars(Adapter) if not name.startswith("_")]
     lacking = [n for n in members if inspect.getattr_static(adapter, n, None) is None]
     if lacking:
         raise _refusal(mapping, f"is no adapter: it has no {', '.join(lacking)}")
     capabilities = _call(mapping, "has no capabilities", lambda: adapter.capabilities)
-    if not _are_capabilities(capabilities):
+    if not isinstance(capabilities, Mapping) or not all(
+        isinstance(kind, ResourceType) and isinstance(able, ResourceCapabilities)
+        for kind, able in capabilities.items()
+    ):
         text = "its capabilities must be ResourceCapabilities by ResourceType"
         raise _refusal(mapping, f"is no adapter: {text}")
     if problems := tuple(_differences(mapping.resources, capabilities)):
@@ -148,10 +150,10 @@ def _call(mapping: SourceMapping, what: str, call: Callable[[], Loaded]) -> Load
     """Return what the custom code returns; raises MappingError for what it raises."""
     try:
         return call()
-    except (AdapterError, ImportError, SyntaxError) as error:
-        raise _refusal(mapping, f"{what}: {error}") from error
     except Exception as error:
-        raise _refusal(mapping, f"{what}: {_described(error)}") from error
+        is_told = isinstance(error, (AdapterError, ImportError, SyntaxError))
+        text = str(error) if is_told else _described(error)
+        raise _refusal(mapping, f"{what}: {text}") from error
 
 
 def _described(error: Exception) -> str:
@@ -176,39 +178,27 @@ def _refusal(mapping: SourceMapping, text: str) -> MappingError:
     return MappingError([problem])
 
 
-def _are_capabilities(value: object) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(kind, ResourceType) and isinstance(able, ResourceCapabilities)
-        for kind, able in value.items()
-    )
-
-
 def _differences(
     sections: Mapping[ResourceType, ResourceMapping], capabilities: Capabilities
 ) -> Iterator[MappingProblem]:
     """Yield where the class and the file differ in what they offer."""
     first = sections[ResourceType.ENCOUNTER].mark
-    for kind in capabilities:
-        if kind not in sections:
+    for kind in dict.fromkeys((*capabilities, *sections)):
+        section, able = sections.get(kind), capabilities.get(kind)
+        if section is None or able is None:
             text = f"the class serves {kind}: the file needs a section {kind.lower()}"
-            yield MappingProblem(first, kind.lower(), text)
-    for kind, section in sections.items():
-        if kind not in capabilities:
-            text = f"the class does not serve {kind}"
-            yield MappingProblem(section.mark, kind.lower(), text)
+            if section is not None:
+                text = f"the class does not serve {kind}"
+            yield MappingProblem(section.mark if section else first, kind.lower(), text)
             continue
-        able = capabilities[kind]
         # Every list can be ordered by id.
         by_id = {SortKey.ID}
         for key, listed, offered in (
-            ("search", set(section.parameters), set(able.parameters)),
+            ("search", {*section.parameters}, {*able.parameters}),
             ("sort", {*section.sorts} - by_id, {*able.sorts} - by_id),
         ):
             for name in sorted(listed ^ offered):
-                text = (
-                    f"'{name}' is listed, and the class does not offer it"
-                    if name in listed
-                    else f"the class offers '{name}': list it under {key}, or remove it"
-                    " from the capabilities"
-                )
+                text = f"the class offers '{name}', which is not listed"
+                if name in listed:
+                    text = f"'{name}' is listed, and the class does not offer it"
                 yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)

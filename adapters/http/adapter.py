@@ -128,7 +128,9 @@ class HttpAdapter:
     ) -> tuple[Page, Sequence[Row]]:
         section = questions[0].section
         window = self._window(questions, query, deadline)
-        section.refuse_duplicates(window.rows)
+        ids = list(filter(None, map(section.id_text, window.rows)))
+        if len({*ids}) < len(ids):
+            raise unreadable("the list holds a row twice")
         rows = window.rows[: query.count]
         records = section.records(rows, query.criteria)
         positions = section.positions(query.sort, window.rows) if query.placed else ()
@@ -147,10 +149,11 @@ class HttpAdapter:
             raise TooCostlyError("the count took too long") from error
 
     def _count(self, question: "Question", deadline: Deadline) -> int:
-        counting = question.list.counting
-        if counting is not None:
-            answer = self._list_answer(question.count_call(), deadline)
-            return answer.total_at(counting.total)
+        listed = question.list
+        if listed.counting is not None:
+            values = (*question.fixed, *question.criteria)
+            call = Call(listed.method.upper(), listed.counting.path, values)
+            return self._list_answer(call, deadline).total_at(listed.counting.total)
         total = self._fetch(question, deadline, (), 1).total
         assert total is not None, "the loader requires a total or a call for it"
         return total
@@ -349,29 +352,23 @@ class Section:
         raises SourceDataError for a row that does not match the search.
         """
         records = tuple(self.record(row) for row in rows)
-        checkable = [c for c in criteria if self._is_checkable(c)]
-        for record in records:
-            if isinstance(record, RowFault):
-                continue
+        mapped = [record for record in records if not isinstance(record, RowFault)]
+        for record in mapped:
             if isinstance(record, EncounterRecord) and record.status in UNSERVED:
                 raise unreadable("the list holds a row that is not to be served")
-            if not all(self.matcher.matches(record, c) for c in checkable):
+            if not all(self._can_match(record, criterion) for criterion in criteria):
                 raise unreadable(_NO_MATCH)
-        references = (c for c in criteria if isinstance(c, ReferenceCriterion))
-        for criterion in references:
-            if criterion not in checkable and _too_many_patients(records, criterion):
+        # The stays of merged patients are those of one patient for each that is named.
+        patients = {r.patient_id for r in mapped if isinstance(r, EncounterRecord)}
+        for criterion in criteria:
+            is_reference = isinstance(criterion, ReferenceCriterion)
+            if is_reference and len(patients) > len(criterion.values):
                 raise unreadable(_NO_MATCH)
         return records
 
     def id_text(self, row: Row) -> str:
         """Return the source's id of a row, "" without one."""
         return plain_text(at(row, path_of(self.mapping.fields["id"].columns[0])))
-
-    def refuse_duplicates(self, rows: Sequence[Row]) -> None:
-        """Raise SourceDataError if a row occurs twice."""
-        ids = [id for id in map(self.id_text, rows) if id]
-        if len(set(ids)) < len(ids):
-            raise unreadable("the list holds a row twice")
 
     def positions(self, sort: Sort, rows: Sequence[Row]) -> tuple[Position, ...]:
         """Return the position of every row by the instant of its sort key.
@@ -410,22 +407,17 @@ class Section:
         group = Group.UNKEYED if moment is None else Group.KEYED
         return Position(group, moment, None, moment)
 
-    def _is_checkable(self, criterion: Criterion) -> bool:
+    def _can_match(self, record: Record, criterion: Criterion) -> bool:
+        """Whether a row is one that was searched for, as far as it can be told here."""
         if isinstance(criterion, StringCriterion):
-            return False  # every source compares texts in its own way
-        merged = self.http.search[criterion.parameter].merged
-        return not (merged and isinstance(criterion, ReferenceCriterion))
+            return True  # every source compares texts in its own way
+        is_merged = self.http.search[criterion.parameter].merged
+        if is_merged and isinstance(criterion, ReferenceCriterion):
+            return True
+        return self.matcher.matches(record, criterion)
 
 
 _NO_MATCH = "the list contains a row that does not match the request"
-
-
-def _too_many_patients(
-    records: Sequence[Record | RowFault], criterion: ReferenceCriterion
-) -> bool:
-    """Whether stays are of more patients than the search names, survivors included."""
-    stays = (record for record in records if isinstance(record, EncounterRecord))
-    return len({stay.patient_id for stay in stays}) > len(criterion.values)
 
 
 def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section:
@@ -433,6 +425,8 @@ def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section
     section = mapping.resources[resource_type]
     assert section.http is not None, "the loader gives every section of HTTP one"
     columns = own_columns(section)
+    positions = {column: index for index, column in enumerate(columns)}
+    slots = {key: SORTS[resource_type].get(key, "") for key in section.sorts}
     return Section(
         mapping=section,
         http=section.http,
@@ -445,21 +439,12 @@ def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section
         ),
         mapper=RowMapper(section, columns),
         matcher=Matcher(mapping.time_zone, mapping.date_reading),
-        keys=_key_readers(section, columns),
+        keys={
+            key: compile_cell(Cell(section.fields[slot], slot, positions), Kind.TIME)
+            for key, slot in slots.items()
+            if key is not SortKey.ID
+        },
     )
-
-
-def _key_readers(
-    section: ResourceMapping, columns: Sequence[str]
-) -> Mapping[SortKey, Reader]:
-    """Return what reads the instant of each sort key from the cells of a row."""
-    positions = {column: index for index, column in enumerate(columns)}
-    slots = {key: SORTS[section.resource_type].get(key, "") for key in section.sorts}
-    return {
-        key: compile_cell(Cell(section.fields[slot], slot, positions), Kind.TIME)
-        for key, slot in slots.items()
-        if key is not SortKey.ID
-    }
 
 
 def _item_rows(row: Row, path: Path, columns: tuple[Path, ...]) -> Sequence[Any]:
@@ -496,12 +481,6 @@ class Question:
         count = ((self.list.count, str(size)),)
         values = (*self.fixed, *self.criteria, *self.order, *count, *pairs)
         return Call(self.list.method.upper(), self.list.path, values)
-
-    def count_call(self) -> Call:
-        """Return the request that counts the matches."""
-        assert self.list.counting is not None
-        values = (*self.fixed, *self.criteria)
-        return Call(self.list.method.upper(), self.list.counting.path, values)
 
     def explained(self, size: int, *, hidden: bool) -> str:
         """Return the request as text; `hidden` replaces the values of the search by `?`."""

@@ -10,6 +10,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock, local
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -333,25 +334,17 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
     is_success = answer.status // 100 == 2 and "error" not in fields
     if not is_success or not isinstance(token, str) or not _fits_header(token):
         raise SourceUnavailableError("the token server gave no token")
-    life = _life(fields.get("expires_in"))
+    life = _DEFAULT_LIFE
+    with suppress(KeyError, TypeError, ValueError):
+        life = float(fields["expires_in"])
     expires = time.monotonic() + max(life - _EARLY_SECONDS, life / 2)
     return {"Authorization": f"Bearer {token}"}, expires
-
-
-def _life(seconds: Any) -> float:
-    try:
-        return float(seconds)
-    except (TypeError, ValueError):
-        return _DEFAULT_LIFE
 
 
 def _log_in(
     login: Login, headers: Headers, client: Client, deadline: Deadline
 ) -> tuple[Headers, float]:
-    if login.as_json:
-        call = Call("POST", login.path, json=login.values)
-    else:
-        call = Call("POST", login.path, tuple(login.values.items()))
+    call = Call("POST", login.path, tuple(login.form.items()), login.body)
     answer = client.send(call, headers, deadline)
     if answer.status // 100 == 4 and answer.status != 429:
         text = f"the login was refused ({answer.status})"

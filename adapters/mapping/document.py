@@ -11,21 +11,20 @@ look at.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, cast
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import Mark, Reader, from_disk, is_own
+from adapters.mapping.model import Reader, from_disk, is_own
 from adapters.mapping.problems import (
     MappingError,
     MappingProblem,
     did_you_mean,
 )
-from adapters.mapping.schema import Fault
 from adapters.mapping.slots import (
     LINES,
     LISTS,
@@ -34,7 +33,6 @@ from adapters.mapping.slots import (
     SLOTS,
     ListSlot,
     Slot,
-    element,
 )
 from adapters.mapping.yaml import (
     Items,
@@ -53,91 +51,65 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 VERSION = "1"
 """The version of the format that this service reads."""
 
-MOST_LAYERS = 5
-
 _WAYS = ("auth", "error", "paging")
 """Tables that say how one thing is done: half of one way and half of another is neither."""
 
-Layers: TypeAlias = tuple[Table, tuple[MappingProblem, ...]]
 
-
-def read_layers(path: str | Path, read: Reader = from_disk) -> Layers:
-    """Return the nodes of a file laid over those that it extends, and what is wrong there.
+def read_layers(
+    path: str | Path, read: Reader = from_disk, above: tuple[Path, ...] = ()
+) -> Table:
+    """Return the nodes of a file laid over those that it extends; `above` extend it.
 
     Raises MappingError for a file that cannot be read, a base that is not there, and
     files that extend each other.
     """
-    return _read(Path(path), (), read)
-
-
-def _read(path: Path, above: tuple[Path, ...], read: Reader) -> Layers:
-    own, refused = parse_file(path, read)
-    _check_version(own)
-    extended = own.entries.get("extend")
-    if not isinstance(extended, Scalar):
-        return own, refused
-    base_path = _base_path(path, extended.text, read)
-    if refusal := _refusal(base_path, (*above, path), read):
-        wrong = MappingProblem(extended.mark, "extend", refusal)
-        raise MappingError([*refused, wrong])
-    base, problems = _read(base_path, (*above, path), read)
-    rest, missing = _without(base, own)
-    # What else is removed may depend on the misspelt part: none of it is.
-    return _over(base if missing else rest, own, ()), (*refused, *problems, *missing)
-
-
-def _base_path(path: Path, text: str, read: Reader) -> Path:
-    """Return the file as seen from `path`, else the one that comes with the service."""
-    beside = path.parent / text
-    shipped = Path(str(resources.files("mappings"))) / text
-    return shipped if not is_there(beside, read) and is_there(shipped, read) else beside
-
-
-def _check_version(root: Table) -> None:
-    """Refuse another version before anything else: its keys may mean other things."""
-    version = root.entries.get("mapping")
+    path = Path(path)
+    own = parse_file(path, read)
+    version, extended = own.entries.get("mapping"), own.entries.get("extend")
+    # Before anything else: the keys of another version may mean other things.
     if isinstance(version, Scalar) and version.text != VERSION:
         text = f"version '{version.text}' of the format is not known: this service reads {VERSION}"
         raise MappingError([MappingProblem(version.mark, "mapping", text)])
-
-
-def _refusal(base: Path, above: tuple[Path, ...], read: Reader) -> str:
+    if not isinstance(extended, Scalar):
+        return own
+    above = (*above, path)
+    base = path.parent / extended.text
+    shipped = Path(str(resources.files("mappings"))) / extended.text
+    if not is_there(base, read) and is_there(shipped, read):
+        base = shipped
     if not is_there(base, read):
-        near = did_you_mean(base.name, (p.name for p in base.parent.glob("*.yaml")))
-        return f"there is no file {base}{near}"
-    if base.resolve() in {path.resolve() for path in above}:
-        return "these files extend each other"
-    if len(above) > MOST_LAYERS:
-        return f"more than {MOST_LAYERS} files extend each other"
-    return ""
+        fault = f"there is no file {base}"
+    elif base.resolve() in {each.resolve() for each in above}:
+        fault = "these files extend each other"
+    else:
+        return _over(_without(read_layers(base, read, above), own), own, ())
+    raise MappingError([MappingProblem(extended.mark, "extend", fault)])
 
 
 def _over(base: Table, own: Table, path: KeyPath) -> Table:
     """Return the keys of `own` laid over those of `base`."""
-    entries, keys = dict(base.entries), dict(base.keys)
+    entries = dict(base.entries)
     for one, other in (("source", "sources"), ("sources", "source")):
         if not path and one in own.entries:
             entries.pop(other, None)
     for key, node in own.entries.items():
         entries[key] = _laid(entries.get(key), node, (*path, key))
-        keys[key] = own.keys[key]
-    return Table(
-        own.mark, MappingProxyType(entries), MappingProxyType(keys), base.taken
-    )
+    keys = {**base.keys, **own.keys}
+    return Table(own.mark, MappingProxyType(entries), MappingProxyType(keys))
 
 
 def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
     if isinstance(base, Table) and isinstance(own, Table):
         return own if _is_whole(base, own, path) else _over(base, own, path)
-    if (
-        isinstance(base, Items)
-        and isinstance(own, Items)
-        and len(path) == 2
-        and path[0] in SECTIONS
-        and path[1] == "sources"
-    ):
-        return _entries(base, own, path)
-    return own
+    is_entries = path[0] in SECTIONS and path[1:] == ("sources",)
+    if not (isinstance(base, Items) and isinstance(own, Items) and is_entries):
+        return own
+    # Entries with the same prefix are one.
+    entries = {_text(node, "prefix") or n: node for n, node in enumerate(base.items)}
+    for n, node in enumerate(own.items, len(base.items)):
+        key = _text(node, "prefix") or n
+        entries[key] = _laid(entries.get(key), node, (*path, key))
+    return Items(own.mark, tuple(entries.values()))
 
 
 def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
@@ -146,10 +118,8 @@ def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
     if len(path) == 1 and path[0] in SECTIONS:
         return "sources" in own.entries and "sources" not in base.entries
     if path[0] in ("source", "sources"):
-        return path[-1] in _WAYS or _text(own, "kind") not in (
-            _text(base, "kind"),
-            None,
-        )
+        is_other = _text(own, "kind") not in (_text(base, "kind"), None)
+        return path[-1] in _WAYS or is_other
     return path[-1] in _WAYS or path[-2:-1] == ("search",)
 
 
@@ -158,32 +128,19 @@ def _text(node: Node, key: str) -> str | None:
     return value.text if isinstance(value, Scalar) else None
 
 
-def _entries(base: Items, own: Items, path: KeyPath) -> Items:
-    """Return the entries of both; those with the same prefix are one."""
-    by_prefix = {
-        _text(node, "prefix") or index: node for index, node in enumerate(base.items)
-    }
-    for index, node in enumerate(own.items):
-        key = _text(node, "prefix") or len(base.items) + index
-        by_prefix[key] = _laid(by_prefix.get(key), node, (*path, key))
-    return replace(own, items=tuple(by_prefix.values()))
-
-
-def _without(base: Table, own: Table) -> tuple[Table, tuple[MappingProblem, ...]]:
-    """Return the base without what the file removes, and what was not there."""
-    taken = own.entries.get("without")
-    problems = []
+def _without(base: Table, own: Table) -> Table:
+    """Return the base without what the file removes."""
+    removed = own.entries.get("without")
     rest: Any = base
-    for named in taken.items if isinstance(taken, Items) else ():
+    for named in removed.items if isinstance(removed, Items) else ():
         if isinstance(named, Scalar):
             paths = dict(reversed([*_paths(rest)]))
-            if named.text in paths:
-                rest = _cut(rest, paths[named.text], named.mark)
-            else:
+            if named.text not in paths:
                 text = f"the file that this one extends has no '{named.text}'"
-                near = did_you_mean(named.text, reversed(paths))
-                problems.append(MappingProblem(named.mark, "without", text + near))
-    return rest, tuple(problems)
+                text += did_you_mean(named.text, reversed(paths))
+                raise MappingError([MappingProblem(named.mark, "without", text)])
+            rest = _cut(rest, paths[named.text])
+    return cast(Table, rest)
 
 
 def _paths(
@@ -201,22 +158,15 @@ def _paths(
             yield from _paths(value, f"{before}{name}.", (*path, step))
 
 
-def _cut(node: Node, path: KeyPath, by: Mark) -> Any:
-    """Return the node without what is at a path, None for an empty path."""
-    if not path:
-        return None
+def _cut(node: Any, path: KeyPath) -> Any:
+    """Return the node without what is at a path."""
     step, *rest = path
+    below = _cut(find(node, (step,)), tuple(rest)) if rest else None
     if isinstance(node, Items):
-        cut = [
-            _cut(e, (*rest,), by) if n == step else e for n, e in enumerate(node.items)
-        ]
-        return replace(node, items=tuple(filter(None, cut)))
-    assert isinstance(node, Table)
-    entries = {
-        k: _cut(v, (*rest,), by) if k == step else v for k, v in node.entries.items()
-    }
-    taken = node.taken if rest else {**node.taken, str(step): by}
-    return replace(node, entries={k: v for k, v in entries.items() if v}, taken=taken)
+        items = [below if n == step else each for n, each in enumerate(node.items)]
+        return replace(node, items=tuple(filter(None, items)))
+    entries = {**node.entries, step: below}
+    return replace(node, entries={k: v for k, v in entries.items() if v})
 
 
 # ------------------------------------------------------------------- the document
@@ -366,24 +316,12 @@ def _options(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Document:
-    """The nodes of a file, and of `data` as much as has the right shape."""
+    """The nodes of a file of the right shape, and its data; `values` are of variables."""
 
     root: Table
     data: Mapping[str, Any]
-    environ: Mapping[str, str]
     read: Reader = from_disk
-
-    def problem(self, fault: Fault) -> MappingProblem:
-        """Return the problem of a fault: its place and the element."""
-        path = fault.path
-        mark, node = place(self.root, path, fault.at_key), find(self.root, path)
-        if fault.offset >= 0 and isinstance(node, Scalar):
-            mark = node.at(fault.offset)
-        return MappingProblem(mark, element(path), fault.text)
-
-    def holds(self, path: KeyPath) -> bool:
-        """Return whether something is at the path, of the right shape or not."""
-        return find(self.root, path) is not None
+    values: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def profile_directory(self) -> Path:
@@ -393,31 +331,32 @@ class Document:
     @property
     def is_own(self) -> bool:
         """Whether records come from a class of the hospital's own: no field is mapped then."""
-        return is_own(self.data.get("source", {}).get("kind"))
+        return "source" in self.data and is_own(self.data["source"]["kind"])
 
     @cached_property
     def sources(self) -> Mapping[KeyPath, Mapping[str, Any]]:
         """The hospital systems by path."""
         if "sources" not in self.data:
-            return {("source",): self.data.get("source", {})}
+            return {("source",): self.data["source"]}
         return {("sources", name): s for name, s in self.data["sources"].items()}
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """The sections in the order of the resource types."""
-        return tuple(
-            self._section(path, kind, data, self.data[key])
-            for key, kind in SECTIONS.items()
-            for path, data in _entries_of(key, self.data.get(key))
-        )
-
-    def _section(
-        self, path: KeyPath, kind: ResourceType, data: Any, whole: Any
-    ) -> Section:
-        source = next(iter(self.sources), ("source",))
-        if "source" in data:
-            source = ("sources", data["source"])
-        return Section(path, kind, data, whole, source, self.sources.get(source, {}))
+        first = next(iter(self.sources))
+        sections = []
+        for key, kind in SECTIONS.items():
+            whole = self.data.get(key, {"sources": ()})
+            entries: list[tuple[KeyPath, Any]] = [((key,), whole)]
+            if "sources" in whole:
+                several = enumerate(whole["sources"])
+                entries = [((key, "sources", at), each) for at, each in several]
+            for path, data in entries:
+                named = data.get("source")
+                source = first if named is None else ("sources", named)
+                system = self.sources.get(source, {})
+                sections.append(Section(path, kind, data, whole, source, system))
+        return tuple(sections)
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -459,13 +398,6 @@ class Document:
         return targets[0].prefix if targets else ""
 
 
-def _entries_of(key: str, data: Any) -> Iterator[tuple[KeyPath, Any]]:
-    if data is not None and "sources" not in data:
-        yield (key,), data
-    for index, entry in enumerate((data or {}).get("sources", ())):
-        yield (key, "sources", index), entry
-
-
 # ------------------------------------------------------------------------- secrets
 
 
@@ -473,17 +405,9 @@ class VariableError(ValueError):
     """A variable that cannot be read; the text holds nothing of its value."""
 
 
-def resolved(value: Any, environ: Mapping[str, str]) -> str:
-    """Return a text, from the environment where the file has {env: NAME}.
-
-    It is "" where the variable has no value: a rule reports that.
-    """
-    if not isinstance(value, Mapping):
-        return str(value)
-    try:
-        return variable(value.get("env", ""), environ)
-    except VariableError:
-        return ""
+def resolved(value: str | Mapping[str, str], values: Mapping[str, str]) -> str:
+    """Return a text, or the value of the variable where the file has {env: NAME}."""
+    return value if isinstance(value, str) else values.get(value["env"], "")
 
 
 def variable(name: str, environ: Mapping[str, str]) -> str:
@@ -501,18 +425,6 @@ def variable(name: str, environ: Mapping[str, str]) -> str:
         except (OSError, ValueError):
             raise VariableError(f"{name}_FILE is not a readable file") from None
     return text.strip("\r\n")
-
-
-def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by value, those in files read; a faulty one as it is set."""
-    secrets: dict[str, str] = {}
-    for name in names:
-        try:
-            secrets[name] = variable(name, environ)
-        except VariableError:
-            both = (name, f"{name}_FILE")
-            secrets |= {each: environ[each] for each in both if each in environ}
-    return secrets
 
 
 def variables_in(root: Node) -> Iterator[str]:

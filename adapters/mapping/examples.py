@@ -25,9 +25,10 @@ def example_lines(path: Path, read: Reader = from_disk) -> Iterator[tuple[Mark, 
     What a file replaces of the one that it extends does not count. Raises MappingError for
     files that cannot be read.
     """
-    root, _ = read_layers(path, read)
     by_file: dict[str, dict[int, Mark]] = {}
-    for mark in sorted(_marks(root), key=lambda mark: (mark.file, mark.line)):
+    for mark in sorted(
+        _marks(read_layers(path, read)), key=lambda mark: (mark.file, mark.line)
+    ):
         by_file.setdefault(mark.file, {}).setdefault(mark.line, mark)
     for marks in by_file.values():
         yield next(iter(marks.values())), lines_of(list(marks))

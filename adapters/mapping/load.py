@@ -1,9 +1,9 @@
-"""Loads a mapping file: returns a SourceMapping, or raises all problems of the file at once.
+"""Loads a mapping file: returns a SourceMapping, or raises what is wrong with the file.
 
 `document` reads the file with those that it extends, `schema` checks the shape, `rules`
-what the keys say about each other. A document without problems is then turned into the
-typed values of `model`, from the top down: sources and sections, fields and items, and
-what only HTTP sources have.
+what the keys say about each other: each stage raises all that it finds. A document
+without problems is then turned into the typed values of `model`, from the top down:
+sources and sections, fields and items, and what only HTTP sources have.
 
 The service runs on a copy: one file that holds the mapping, all files that it extends,
 and its profile (`copy_mapping`).
@@ -11,7 +11,7 @@ and its profile (`copy_mapping`).
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import time
 from enum import EnumType
@@ -29,18 +29,18 @@ from adapters.mapping.document import (
     Item,
     Section,
     Site,
+    VariableError,
     named,
     read_layers,
     resolved,
-    secrets_of,
-    variables_in,
+    variable,
 )
 from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
 from adapters.mapping.paths import Header, Path, Place, path_of
-from adapters.mapping.problems import MappingError, MappingProblem
-from adapters.mapping.profile import is_profile, profile_of
-from adapters.mapping.rules import RULES, RULES_OF_THE_WHOLE
-from adapters.mapping.schema import find_faults, root_causes, without_faults
+from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import profile_of
+from adapters.mapping.rules import RULES
+from adapters.mapping.schema import Fault, find_faults, problem_of
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
     LINES,
@@ -49,14 +49,10 @@ from adapters.mapping.slots import (
     SLOTS,
     Kind,
 )
-from adapters.mapping.yaml import KeyPath, Table, place, plain
+from adapters.mapping.yaml import KeyPath, place, plain
 
 SUFFIX = ".kept"
 """How the name of a stored mapping ends."""
-
-
-class ProfileGivenError(MappingError):
-    """A profile was given where a mapping file is wanted."""
 
 
 def load_mapping(
@@ -67,29 +63,12 @@ def load_mapping(
     Without `environ` the file is read by itself: {env: NAME} is a placeholder. An
     adapter opens with it and states its capabilities; no address leads anywhere.
 
-    Raises MappingError whose `problems` are all that a person has to mend, in the order
-    of the file.
+    Raises MappingError with all problems of one stage, in the order of the file.
     """
     path = PathlibPath(path)
     if path.suffix == SUFFIX:
         return _load(*open_kept(path.read_bytes()), environ, is_copy=True)
     return _load(path, from_disk, environ)
-
-
-_LAST_READ: dict[str, str] = {}
-"""The variables of a copy, as they were read last here or before this process was forked."""
-
-
-def _or_last(secrets: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
-    """Return the variables of a copy; one without a value keeps what it had before.
-
-    So a worker starts while a file of a secret is being replaced.
-    """
-    lacking = [name for name in names if not secrets.get(name)]
-    last = {name: _LAST_READ[name] for name in lacking if name in _LAST_READ}
-    _LAST_READ.update({name: secrets[name] for name in names if secrets.get(name)})
-    files = {f"{name}_FILE" for name in last}
-    return {name: secrets[name] for name in secrets.keys() - files} | last
 
 
 def copy_mapping(
@@ -134,10 +113,10 @@ def open_kept(content: bytes) -> tuple[PathlibPath, Reader]:
 
 def load_draft(
     path: PathlibPath, text: str, environ: Mapping[str, str]
-) -> tuple[SourceMapping, Table]:
-    """Return the mapping of a file as if it held `text`, and its nodes.
+) -> SourceMapping:
+    """Return the mapping of a file as if it held `text`. Raises MappingError.
 
-    Files that it extends or names are read from the disk. Raises MappingError.
+    Files that it extends or names are read from the disk.
     """
 
     def read(file: PathlibPath) -> bytes:
@@ -145,14 +124,7 @@ def load_draft(
 
     mapping = _load(path, read, environ)
     profile_of(mapping)
-    return mapping, read_layers(path, read)[0]
-
-
-def read_nodes(path: PathlibPath) -> Table:
-    """Return the nodes of a mapping file or of a stored copy. Raises MappingError."""
-    if path.suffix == SUFFIX:
-        return read_layers(*open_kept(path.read_bytes()))[0]
-    return read_layers(path)[0]
+    return mapping
 
 
 def _load(
@@ -162,40 +134,55 @@ def _load(
     *,
     is_copy: bool = False,
 ) -> SourceMapping:
-    root, refused = read_layers(path, read)
-    if is_profile(root):
-        text = "this is a profile, not a mapping file: a mapping file names it (profile: …)"
-        raise ProfileGivenError([MappingProblem(root.keys["profile"], "", text)])
-    if environ is not None:
-        # Each file of a secret is read once.
-        names = {*variables_in(root)}
-        environ = secrets_of(names, environ)
-        environ = _or_last(environ, names) if is_copy else environ
-    data = plain(root)
-    faults = find_faults(data, "File")
-    document = Document(root, without_faults(data, faults), environ or {}, read)
-    if environ is None:
-        document = replace(document, environ=_placeholders(document))
-    is_whole = not refused and all(fault.keyword == "format" for fault in faults)
-    rules = (*RULES, *RULES_OF_THE_WHOLE) if is_whole else RULES
-    problems = list(map(document.problem, root_causes(faults)))
-    problems += (document.problem(fault) for rule in rules for fault in rule(document))
-    if problems or refused:
-        marks = {problem.mark for problem in refused}
-        others = (problem for problem in problems if problem.mark not in marks)
-        raise MappingError([*refused, *others])
+    """Return the mapping of a file; what keys mean is examined once all have the right shape."""
+    root = read_layers(path, read)
+    document = Document(root, plain(root), read)
+    faults = find_faults(document.data, "File")
+    if not faults:
+        values, unset = _variables(document, environ, is_copy=is_copy)
+        document = replace(document, values=values)
+        faults = (*unset, *(fault for rule in RULES for fault in rule(document)))
+    if faults:
+        raise MappingError(problem_of(root, fault) for fault in faults)
     return _Builder(document).mapping()
 
 
-def _placeholders(doc: Document) -> Mapping[str, str]:
-    """Return a text for each variable of a file: an address that is valid, whatever it is."""
-    # RFC 2606: no host has this name.
-    web, database = "https://placeholder.invalid", "sqlite://"
-    return {
-        name: web if source.get("kind") == "http" or path[-2] != "url" else database
-        for root, source in doc.sources.items()
-        for path, name in named(source, root)
-    }
+_LAST_READ: dict[str, str] = {}
+"""The variables of a copy, as they were read last here or before this process was forked.
+
+So a worker starts while a file of a secret is being replaced.
+"""
+
+
+def _variables(
+    doc: Document, environ: Mapping[str, str] | None, *, is_copy: bool
+) -> tuple[Mapping[str, str], Sequence[Fault]]:
+    """Return the values of variables, each read once, and those that have none.
+
+    Without `environ` they are addresses that are valid and lead nowhere.
+    """
+    values: dict[str, str] = {}
+    faults = []
+    for root, source in doc.sources.items():
+        for path, name in named(source, root):
+            if environ is None:
+                # RFC 2606: no host has this name.
+                is_database = source["kind"] != "http" and path[-2] == "url"
+                address = "sqlite://" if is_database else "https://placeholder.invalid"
+                values[name] = address
+                continue
+            fault = f"the environment variable {name} is not set"
+            try:
+                value = values.get(name) or variable(name, environ)
+            except VariableError as error:
+                value, fault = "", str(error)
+            if is_copy:
+                value = value or _LAST_READ.get(name, "")
+                _LAST_READ[name] = value
+            values[name] = value
+            if not value:
+                faults.append(Fault(path, fault))
+    return values, faults
 
 
 # ------------------------------------------------------------------------ building
@@ -249,6 +236,10 @@ _KEYS: Mapping[str, str] = MappingProxyType(
 )
 """The keys of attributes that have another name."""
 
+_AUTH: Mapping[str, type[model.Auth]] = MappingProxyType(
+    {"basic": model.Basic, "oauth2": model.OAuth2, "session": model.Login}
+)
+
 _T = TypeVar("_T")
 
 
@@ -294,9 +285,9 @@ class _Builder:
         if isinstance(kind, EnumType):
             return kind(option)
         if kind == model.Secret:
-            return resolved(option, self.doc.environ)
-        if kind == Mapping[str, model.Secret]:
-            values = {k: resolved(v, self.doc.environ) for k, v in option.items()}
+            return resolved(option, self.doc.values)
+        if kind in (Mapping[str, model.Secret], Mapping[str, model.Secret] | None):
+            values = {k: resolved(v, self.doc.values) for k, v in option.items()}
             return MappingProxyType(values)
         below = next((k for k in (kind, *get_args(kind)) if is_dataclass(k)), None)
         return self.built(cast(Any, below), path, option) if below else option
@@ -339,7 +330,9 @@ class _Builder:
         source, is_own = self.doc.sources[path], self.doc.is_own
         http = None
         if source["kind"] == "http":
-            auth = self.auth(path, source.get("auth", {}))
+            auth = None
+            for key, options in source.get("auth", {}).items():
+                auth = self.built(_AUTH[key], (*path, "auth", key), options)
             http = self.built(model.HttpSource, path, source, auth=auth)
         return self.built(
             model.SourceConfig,
@@ -348,22 +341,6 @@ class _Builder:
             mark=self.mark((*path, "kind") if is_own else path, at_key=not is_own),
             zone=ZoneInfo(source.get("time_zone") or self.doc.data["time_zone"]),
             http=http,
-        )
-
-    def auth(
-        self, path: KeyPath, auth: Mapping[str, Any]
-    ) -> model.Basic | model.OAuth2 | model.Login | None:
-        """Return how requests to a source are authenticated."""
-        if "session" in auth:
-            login = auth["session"]
-            body = login.get("body", login.get("form", {}))
-            values = self.value(Mapping[str, model.Secret], path, body)
-            is_json = "body" in login
-            return self.built(model.Login, path, login, values=values, as_json=is_json)
-        if "basic" in auth:
-            return self.built(model.Basic, path, auth["basic"])
-        return (
-            self.built(model.OAuth2, path, auth["oauth2"]) if "oauth2" in auth else None
         )
 
     def section(self, section: Section) -> model.ResourceMapping:

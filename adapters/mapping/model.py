@@ -172,14 +172,20 @@ class OAuth2:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A session of the source's own; `format` writes `{token}` into `header`."""
+    """A session of the source's own; `format` writes `{token}` into `header`.
+
+    It is opened with `body`, as JSON, or else with `form`.
+    """
 
     path: str
-    values: Mapping[str, Secret]
     token: Path
     header: str
+    body: Mapping[str, Secret] | None = None
+    form: Mapping[str, Secret] = field(default_factory=dict)
     format: str = "{token}"
-    as_json: bool = False
+
+
+Auth: TypeAlias = Basic | OAuth2 | Login
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,7 @@ class HttpSource:
     """How an HTTP source is spoken to; secrets are resolved."""
 
     headers: Mapping[str, Secret] = field(default_factory=dict)
-    auth: Basic | OAuth2 | Login | None = None
+    auth: Auth | None = None
     error: ErrorRule | None = None
 
 

@@ -39,15 +39,10 @@ class MappingError(Exception):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known word, "" when none is near."""
-    near = nearest(word, known)
-    return f"; did you mean '{near}'?" if near else ""
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the known word that looks most like `word`, "" when none does."""
     words = tuple(known)
     same = [each for each in words if each.casefold() == word.casefold()]
-    return next(iter(same or get_close_matches(word, words, n=1, cutoff=0.6)), "")
+    near = same or get_close_matches(word, words, n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def one_of(word: str, known: Iterable[str], what: str) -> str:

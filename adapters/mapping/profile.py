@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import Mark, Reader, SourceMapping, from_disk
+from adapters.mapping.model import Reader, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS
-from adapters.mapping.yaml import Table, is_there, place, plain, read_text
+from adapters.mapping.yaml import parse_file, place, plain
 from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
 
 PROFILES = ("full", "group-a", "group-b")
@@ -56,54 +55,29 @@ def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
     Raises MappingError with every problem of the file.
     """
     if name in PROFILES:
-        path = resources.files("mappings") / "profiles" / f"{name}.yaml"
-        return _read(path.read_bytes(), name)
-    if not is_there(beside / name, read):
-        text = f"there is no such profile; ours are {', '.join(PROFILES)}"
-        mark = Mark(str(beside / name), 1, 1)
-        raise MappingError([MappingProblem(mark, "profile", text)])
-    return _read(read(beside / name), str(beside / name))
-
-
-@lru_cache(maxsize=4)
-def _read(content: bytes, file: str) -> Profile:
-    """Return the profile in a file; the rules of a mapping and the service read it."""
-    root = read_text(content, file)
+        path = Path(str(resources.files("mappings"))) / "profiles" / f"{name}.yaml"
+        root = parse_file(path)
+    else:
+        root = parse_file(beside / name, read)
     if problems := [problem for problem, _ in problems_of(root, "ProfileFile")]:
         raise MappingError(problems)
-    profile = _profile(plain(root))
-    for kind, each in profile.resources.items():
+    data = plain(root)
+    offered = {
+        kind: _resource(kind, data[key], data.get("count", {}))
+        for key, kind in SECTIONS.items()
+        if key in data
+    }
+    for kind, each in offered.items():
         if each.count_default > each.count_max:
             mark = place(root, (kind.lower(), "count"))
             text = f"the default {each.count_default} is above the maximum {each.count_max}"
             raise MappingError([MappingProblem(mark, f"{kind.lower()}.count", text)])
-    return profile
-
-
-def is_profile(root: Table) -> bool:
-    """Return whether a file is a profile: a mapping file has no paging at its top."""
-    return {"profile", "paging"} <= set(root.entries) and "mapping" not in root.entries
+    return Profile(data["profile"], data["paging"] == "true", MappingProxyType(offered))
 
 
 def profile_of(mapping: SourceMapping) -> Profile:
     """Return the profile that a mapping names. Raises MappingError."""
     return load_profile(mapping.profile, mapping.profile_directory, mapping.read)
-
-
-def profile_is_there(name: str, beside: Path, read: Reader) -> bool:
-    """Return whether a profile is one of ours, or a file."""
-    return name in PROFILES or is_there(beside / name, read)
-
-
-def _profile(data: Mapping[str, Any]) -> Profile:
-    resources = {
-        kind: _resource(kind, data[key], data.get("count", {}))
-        for key, kind in SECTIONS.items()
-        if key in data
-    }
-    return Profile(
-        data["profile"], data["paging"] == "true", MappingProxyType(resources)
-    )
 
 
 def _resource(

@@ -1,9 +1,7 @@
 """What the keys of a mapping file say about each other: one function a rule.
 
-What one key may hold is in the schema. A rule looks at a document whose shape may be
-faulty in parts, and yields each fault that it finds; it keeps silent about a part that
-the schema has refused already. `RULES`, at the end, lists them, and `RULES_OF_THE_WHOLE`
-those that need a file whose every part is right.
+What one key may hold is in the schema. A rule looks at a document of the right shape, and
+yields each fault that it finds. `RULES`, at the end, lists them.
 """
 
 import re
@@ -16,67 +14,57 @@ from urllib.parse import urlsplit
 from adapters.contract import ResourceType
 from adapters.mapping.document import (
     Document,
+    Item,
     Section,
     Site,
-    VariableError,
-    named,
     resolved,
-    variable,
 )
 from adapters.mapping.model import Nulls, Several, Step
 from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
-from adapters.mapping.profile import PROFILES, Profile, load_profile, profile_is_there
+from adapters.mapping.profile import PROFILES, load_profile
 from adapters.mapping.schema import Fault, constant_fault
-from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, Kind, Slot
+from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, Kind
 from adapters.mapping.times import directives, ends_in_a_z, has_clock, sorts_as_text
-from adapters.mapping.yaml import KeyPath
+from adapters.mapping.yaml import KeyPath, is_there
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
 
 # ------------------------------------------------------------------------------- codes
 
 
-def code_tables_are_named(doc: Document) -> Iterator[Fault]:
-    """Refuse a `codes:` that names no table of the file, and a table that nothing names.
-
-    Where a field names another table, that is the one problem to report. A class of the
-    hospital's own may use any.
-    """
+def code_tables_are_there(doc: Document) -> Iterator[Fault]:
+    """Refuse a `codes:` that names no table of the file."""
     holders = {site.path: site.options for site in doc.sites}
     for section in doc.sections:
         for name, call in section.search.items():
             holders[*section.path, "search", name, "system"] = call.get("system", {})
-    used = {(*p, "codes"): o["codes"] for p, o in holders.items() if "codes" in o}
-    unknown = {path: name for path, name in used.items() if name not in doc.codes}
-    for path, name in unknown.items():
-        near = did_you_mean(name, doc.codes)
-        yield Fault(path, f"there is no code table '{name}' under codes{near}")
-    for name in () if doc.is_own or unknown else doc.codes:
-        if name not in used.values():
-            text = "no field uses this code table: name it with codes:, or remove it"
-            yield Fault(("codes", name), text, at_key=True)
+    for path, options in holders.items():
+        name = options.get("codes", "")
+        if name and name not in doc.codes:
+            near = did_you_mean(name, doc.codes)
+            text = f"there is no code table '{name}' under codes{near}"
+            yield Fault((*path, "codes"), text)
 
 
 def targets_are_allowed(doc: Document) -> Iterator[Fault]:
     """Refuse what a slot cannot hold in the tables that it uses."""
     for site in doc.sites:
-        name = site.options.get("codes", "")
-        codes = doc.codes.get(name, {})
+        name, slot = site.options.get("codes", ""), site.slot
+        codes = doc.codes.get(name, {"table": {}})
         targets: dict[KeyPath, str] = {
-            ("table", code): target for code, target in codes.get("table", {}).items()
+            ("table", code): word for code, word in codes["table"].items()
         }
         if "otherwise" in codes:
             targets["otherwise",] = codes["otherwise"]
         for path, target in targets.items():
-            if text := _target_fault(site.slot, target):
+            if slot.kind is not Kind.CODE:
+                text = constant_fault(slot, target)
+            elif target in slot.codes:
+                continue
+            else:
+                text = one_of(target, slot.codes, f"a code of '{slot.name}'")
+            if text:
                 yield Fault(("codes", name, *path), text)
-
-
-def _target_fault(slot: Slot, target: str) -> str:
-    if slot.kind is not Kind.CODE:
-        return constant_fault(slot, target)
-    is_code = target in slot.codes
-    return "" if is_code else one_of(target, slot.codes, f"a code of '{slot.name}'")
 
 
 # ------------------------------------------------------------------------------ fields
@@ -86,10 +74,8 @@ def required_slots_are_mapped(doc: Document) -> Iterator[Fault]:
     """Refuse a slot under `requires` that comes from nowhere."""
     for section in doc.sections:
         for index, name in enumerate(section.data.get("requires", ())):
-            if name and not doc.holds((*section.path, "fields", name)):
-                text = (
-                    f"'{name}' is required, but fields does not say where it comes from"
-                )
+            if name not in section.fields:
+                text = f"'{name}' is required, and fields does not have it"
                 yield Fault((*section.path, "requires", index), text)
 
 
@@ -104,18 +90,17 @@ _CONSTANTS: Mapping[str, str] = MappingProxyType(
 
 def constants_are_set(doc: Document) -> Iterator[Fault]:
     """Refuse a field without the constant that it needs; the visit's may be a field."""
+    there = doc.data.get("constants", {})
     for section in doc.sections_of(ResourceType.ENCOUNTER):
-        fields = (*section.path, "fields")
         for name, constant in _CONSTANTS.items():
-            places = (("constants", constant), (*fields, constant))
-            if doc.holds((*fields, name)) and not any(map(doc.holds, places)):
-                yield Fault((*fields, name), f"needs constants.{constant}", at_key=True)
-    searched = doc.data.get("encounter", {}).get("search", ()) if doc.is_own else ()
-    for index, name in enumerate(searched):
-        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER].get(name)
-        path = ("constants", "functional_unit_extension")
-        if row and row.extension and not doc.holds(path):
-            yield Fault(("encounter", "search", index), f"needs {'.'.join(path)}")
+            if name in section.fields and constant not in {**there, **section.fields}:
+                path = (*section.path, "fields", name)
+                yield Fault(path, f"needs constants.{constant}", at_key=True)
+    for index, name in enumerate(doc.data["encounter"].get("search", ())):
+        row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][name]
+        if doc.is_own and row.extension and "functional_unit_extension" not in there:
+            text = "needs constants.functional_unit_extension"
+            yield Fault(("encounter", "search", index), text)
 
 
 # ------------------------------------------------------------------------------- times
@@ -131,7 +116,7 @@ def times_are_whole(doc: Document) -> Iterator[Fault]:
         form = site.options.get("format")
         if form is None or site.slot.kind is not Kind.TIME:
             continue
-        if not has_clock(form) and not doc.holds((*site.path, "at")):
+        if not has_clock(form) and "at" not in site.options:
             text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
             yield Fault((*site.path, "format"), text)
         elif ends_in_a_z(form) and not site.zone_name:
@@ -149,45 +134,29 @@ _DATABASE = re.compile(r"[a-z][a-z0-9+_]*:/")
 _SENDABLE = re.compile(r"([!-~\xa1-\xff][\t -~\xa0-\xff]*)?")
 
 
-def profile_is_known(doc: Document) -> Iterator[Fault]:
-    """Refuse a profile that is neither one of ours nor a file."""
-    name = doc.data.get("profile")
-    if name is not None and not profile_is_there(name, doc.profile_directory, doc.read):
-        text = one_of(name, PROFILES, "a profile, nor a file beside this one")
-        yield Fault(("profile",), text)
-
-
-def secrets_can_be_used(doc: Document) -> Iterator[Fault]:
-    """Refuse a variable that is not set, or has a sign that no header can carry."""
+def headers_can_be_sent(doc: Document) -> Iterator[Fault]:
+    """Refuse a variable with a sign that no header can carry; never quote it."""
     for path, source in doc.sources.items():
-        for place, name in named(source, path):
-            try:
-                value = variable(name, doc.environ)
-            except VariableError as error:
-                yield Fault(place, str(error))
-                continue
-            if not value:
-                yield Fault(place, f"the environment variable {name} is not set")
-            elif place[-3] == "headers" and not _SENDABLE.fullmatch(value):
-                text = f"the environment variable {name} holds a sign that no header can carry"
-                yield Fault(place[:-1], text)
+        for name, value in source.get("headers", {}).items():
+            if not _SENDABLE.fullmatch(resolved(value, doc.values)):
+                holder = f"{value['env']} " if isinstance(value, Mapping) else ""
+                text = f"{holder}holds a sign that no header can carry"
+                yield Fault((*path, "headers", name), text)
 
 
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:
     """Refuse what is no address, also in the environment; never quote it."""
     for path, source in doc.sources.items():
-        is_http = source.get("kind") == "http"
+        is_http = source["kind"] == "http"
         oauth2 = source.get("auth", {}).get("oauth2", {})
         for place, value in (
             ((*path, "url"), source.get("url", "")),
             ((*path, "auth", "oauth2", "token_url"), oauth2.get("token_url", "")),
         ):
-            url = resolved(value, doc.environ)
+            url = resolved(value, doc.values)
             if url and not (_is_http(url) if is_http else _DATABASE.match(url)):
                 like = "https://host/path" if is_http else "postgresql://host/database"
-                text = f"not an address like {like}"
-                text += ", nor {env: NAME}" if isinstance(value, str) else ""
-                yield Fault(place, text)
+                yield Fault(place, f"not an address like {like}")
 
 
 def _is_http(url: str) -> bool:
@@ -201,13 +170,6 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _at(data: Any, keys: Iterable[str]) -> Any:
-    """Return what the keys lead to, an empty table where there is none."""
-    for key in keys:
-        data = data.get(key, {}) if isinstance(data, Mapping) else {}
-    return data
-
-
 def rows_only_read(doc: Document) -> Iterator[Fault]:
     """Refuse `rows` that is not one SELECT, or that ends in a semicolon."""
     sections = [section for section in doc.sections if not section.is_http]
@@ -219,9 +181,7 @@ def rows_only_read(doc: Document) -> Iterator[Fault]:
             begin = len(bare) - len(bare.lstrip())
             yield Fault(path, "must be one SELECT (or WITH … SELECT)", offset=begin)
         elif (end := bare.find(";")) >= 0:
-            text = "must be one statement without ';'"
-            if bare[end:].rstrip() == ";":
-                text = "must not end in ';': the service adds WHERE and ORDER BY"
+            text = "must be one statement without ';': the service adds ORDER BY"
             yield Fault(path, text, offset=end)
 
 
@@ -252,19 +212,22 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
     """Refuse a parameter or sort key whose slot comes from nowhere or from no column."""
     for use in () if doc.is_own else _uses(doc):
         sites = use.sites
-        if any(site.columns for site in sites):
-            continue
-        if use.several and any(map(_is_code, sites)):
+        is_unserved = any(site.options.get("value") in UNSERVED for site in sites)
+        is_code = any(
+            site.slot.kind is Kind.CODE or site.slot.name == "functional_unit"
+            for site in sites
+        )
+        if any(site.columns for site in sites) or (use.several and is_code):
             continue
         constants = [site for site in sites if site.slot.kind is not Kind.CODE]
         if constants:
             text = f"is always the same; '{use.word}' needs a column: {{from: …}}"
             yield Fault(constants[0].path, text)
-        elif not any(site.options.get("value") in UNSERVED for site in sites):
+        elif not is_unserved:
             slots = " or ".join(use.slots)
-            text = f"'{use.word}' needs the field {slots}, from a column"
-            text += ": here it is always the same" if sites else ""
-            yield Fault(use.path, text)
+            yield Fault(
+                use.path, f"'{use.word}' needs the field {slots}, from a column"
+            )
 
 
 def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
@@ -287,23 +250,18 @@ def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]
         yield ("search",), text + "join both in the SELECT, and name that column"
     if column is not None:
         return
-    if len(site.columns) > 1:
-        text = f"'{use.word}' cannot compare two columns: join them in the SELECT, "
-        yield (), text + "or name one column with search:"
-    if form is not None and not sorts_as_text(form):
-        text = f"'{use.word}' cannot compare texts like {form}: make a date of them in "
-        yield ("format",), text + "the SELECT, or name a column of dates with search:"
-    if "codes" in site.options and not _compares_codes(use, site):
-        text = f"'{use.word}' cannot compare what a code table makes: decode it in the "
-        text += "SELECT, or name a column that holds the result with search:"
-        yield ("codes",), text
-
-
-def _compares_codes(use: Use, site: Site) -> bool:
-    """Tell whether a database is asked for the codes that stand for a value."""
+    text = f"'{use.word}' cannot compare {{}}: make one value of it in the SELECT, or "
+    text += "name a column that holds it with search:"
     row = SEARCH_PARAMETERS[site.section.kind].get(use.word)
+    # A database is asked for the codes that stand for a word, but not for an id.
     is_number = row is not None and (row.is_id or row.system_slot is not None)
-    return row is None or (row.type is ParameterType.TOKEN and not is_number)
+    is_word = row is None or (row.type is ParameterType.TOKEN and not is_number)
+    if len(site.columns) > 1:
+        yield (), text.format("two columns")
+    if form is not None and not sorts_as_text(form):
+        yield ("format",), text.format(f"texts like {form}")
+    if "codes" in site.options and not is_word:
+        yield ("codes",), text.format("what a code table makes")
 
 
 def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
@@ -313,9 +271,8 @@ def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
         if use.word == "_lastUpdated" and "search" in use.path and partial:
             text = (
                 "'_lastUpdated' needs a last_updated that covers every joined table: "
-                "clients would miss changes. Add covers: all to the field if it does"
             )
-            yield Fault(use.path, text)
+            yield Fault(use.path, text + "say covers: all if it does")
 
 
 def _uses(doc: Document) -> Iterator[Use]:
@@ -339,20 +296,15 @@ def _listed(
     is_table = isinstance(search, Mapping)
     for at, name in zip(search, search, strict=True) if is_table else enumerate(search):
         where = (*path, "search", at)
-        if row := SEARCH_PARAMETERS[kind].get(name):
-            yield Use(where, name, row.slots, sections, several)
+        yield Use(where, name, SEARCH_PARAMETERS[kind][name].slots, sections, several)
         # A period needs an end wherever there is a start.
         if name == "date" and doc.data.get("date") == "period":
             for section in sections:
-                if not several or doc.holds((*section.path, "fields", "start")):
+                if not several or "start" in section.fields:
                     yield Use(where, "date: period", ("end",), [section])
     for at, name in () if isinstance(sort, Mapping) else enumerate(sort):
         if slot := SORTS[kind].get(name):
             yield Use((*path, "sort", at), name, (slot,), sections, several)
-
-
-def _is_code(site: Site) -> bool:
-    return site.slot.kind is Kind.CODE or site.slot.name == "functional_unit"
 
 
 # -------------------------------------------------------------------------------- http
@@ -408,9 +360,7 @@ def paths_can_be_read(doc: Document) -> Iterator[Fault]:
     for use, path in uses:
         above = [(use.into, path[:length]) for length in range(len(path))]
         if holder := next((texts[each] for each in above if each in texts), None):
-            text = (
-                f"no answer has '{use.text}': '{holder}' is read as a value or a list"
-            )
+            text = f"no answer has it: '{holder}' is read as a value or a list"
             yield Fault(use.path, text)
 
 
@@ -423,32 +373,36 @@ def _path_uses(doc: Document) -> Iterator[PathUse]:
         for holder, key in places:
             into, keys = holder.split("."), key.split(".")
             text = _at(data, (*into, *keys))
-            if isinstance(text, str) and text:
+            if isinstance(text, str):
                 yield PathUse((*path, *into), (*path, *into, *keys), text)
     for section in sections:
         yield from _row_paths(section)
 
 
+def _at(data: Any, keys: Iterable[str]) -> Any:
+    """Return what the keys lead to, an empty table where there is none."""
+    for key in keys:
+        data = data.get(key, {}) if isinstance(data, Mapping) else {}
+    return data
+
+
 def _row_paths(section: Section) -> Iterator[PathUse]:
     """Yield the paths into a row, and into the rows of its items."""
-    own = [site for site in section.sites if site.item is None]
-    yield from _column_paths(section.path, own)
-    for item in section.items:
-        into = section.path
-        if rows := item.options.get("rows"):
-            yield PathUse(into, (*item.path, "rows"), rows)
-            into = item.path
-        yield from _column_paths(into, item.sites)
-        if column := item.options.get("only_if", {}).get("from"):
-            yield PathUse(into, (*item.path, "only_if", "from"), column)
 
+    def inside(item: Item | None) -> KeyPath:
+        return item.path if item and "rows" in item.options else section.path
 
-def _column_paths(into: KeyPath, sites: Iterable[Site]) -> Iterator[PathUse]:
-    for site in sites:
+    for site in section.sites:
         is_list = isinstance(site.options.get("from"), list)
         for index, column in enumerate(site.columns):
-            place = (*site.path, "from", index)
-            yield PathUse(into, place if is_list else place[:-1], column)
+            place = (*site.path, "from", *([index] if is_list else ()))
+            yield PathUse(inside(site.item), place, column)
+    for item in section.items:
+        if rows := item.options.get("rows"):
+            yield PathUse(section.path, (*item.path, "rows"), rows)
+        if condition := item.options.get("only_if"):
+            path = (*item.path, "only_if", "from")
+            yield PathUse(inside(item), path, condition["from"])
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
@@ -459,9 +413,7 @@ def parameters_differ(doc: Document) -> Iterator[Fault]:
             other = used.setdefault(name, path)
             if other != path and not (is_bound and other[:-1] == path[:-1]):
                 place = ".".join(map(str, other))
-                text = (
-                    f"'{name}' is sent for {place} already: one parameter, one meaning"
-                )
+                text = f"'{name}' is sent for {place} already"
                 yield Fault((*section.path, *path), text)
 
 
@@ -472,7 +424,7 @@ def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
         places += [("search", name, key) for key in (*_SENT, "system")]
     for path in places:
         value = _at(section.data, path)
-        if isinstance(value, str) and value:
+        if isinstance(value, str):
             yield path, value, False
         elif sent := _at(value, ("send",)):
             is_bound = path[-1] != "system"
@@ -514,85 +466,59 @@ def _says_merges(doc: Document, site: Site, target: Section) -> bool:
     return is_same and any(doc.prefix_of(each) == target.prefix for each in named)
 
 
-def profiles_can_be_served(doc: Document) -> Iterator[Fault]:
-    """Refuse a list that cannot page under a profile that does, and searches without a list."""
-    profile = _profile(doc)
-    for section in doc.http_sections:
-        path, name = section.path, profile.name if profile else ""
-        offered = profile and profile.resources.get(section.kind)
-        is_searched = bool(offered and offered.parameters)
-        may_lack = section.kind is ResourceType.ORGANIZATION
-        is_alone = len(doc.sections_of(section.kind)) == 1
-        if "list" in section.data:
-            pages = bool(offered and profile and profile.paging)
-            if pages and is_alone and "paging" not in section.data["list"]:
-                text = (
-                    f"the profile '{name}' has further pages and this list has none: "
-                    "say how they are asked for (paging), or take a profile without"
-                )
-                yield Fault((*path, "list"), text, at_key=True)
-        elif section.search:
-            text = "search needs list: how rows are asked for"
-            yield Fault((*path, "search"), text, at_key=True)
-        elif is_searched and not may_lack:
-            text = (
-                f"the profile '{name}' has searches of {path[0]} and this section has "
-                "none: say how rows are asked for (list), or take a profile whose "
-                f"section {path[0]} is empty: {{}}"
-            )
-            yield Fault(path, text, at_key=True)
+def profile_is_there(doc: Document) -> Iterator[Fault]:
+    """Refuse a profile that is neither one of ours nor a file."""
+    name = doc.data["profile"]
+    if name not in PROFILES and not is_there(doc.profile_directory / name, doc.read):
+        text = one_of(name, PROFILES, "a profile, nor a file beside this one")
+        yield Fault(("profile",), text)
 
 
-def _profile(doc: Document) -> Profile | None:
+def profile_can_be_served(doc: Document) -> Iterator[Fault]:
+    """Refuse a profile that offers pages or searches that an API lacks."""
+    name = doc.data["profile"]
+    if not doc.http_sections:
+        return
     try:
-        name = doc.data.get("profile", "")
-        return load_profile(name, doc.profile_directory, doc.read)
-    except (MappingError, OSError):
-        return None
-
-
-def unserved_rows_are_filtered(doc: Document) -> Iterator[Fault]:
-    """Refuse `hidden` and `removed` where the source itself does not leave them out."""
+        profile = load_profile(name, doc.profile_directory, doc.read)
+    except MappingError:
+        # Reported by who uses it.
+        return
     for section in doc.http_sections:
-        codes = _table_of(doc, section, "status")
-        targets = {*codes.get("table", {}).values(), codes.get("otherwise")}
-        listed = section.data.get("list", {})
-        if listed and targets & {*UNSERVED} and not listed.get("fixed"):
-            text = (
-                "hidden and removed stays must be left out by the source itself: "
-                "write what to send under fixed"
-            )
+        offered, listed = profile.resources.get(section.kind), section.data.get("list")
+        if offered is None:
+            continue
+        is_alone = len(doc.sections_of(section.kind)) == 1
+        may_lack = section.kind is ResourceType.ORGANIZATION or not offered.parameters
+        if listed is None and not may_lack:
+            text = f"the profile '{name}' has searches: say list, or take another"
+            yield Fault(section.path, text, at_key=True)
+        if listed and profile.paging and is_alone and "paging" not in listed:
+            text = f"the profile '{name}' has pages: say paging, or take another"
             yield Fault((*section.path, "list"), text, at_key=True)
 
 
 def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
-    """Refuse to send one value where one of our codes is several of the source's."""
-    calls = [
-        (section, name, section.search[name])
-        for section in doc.sections
-        for name in ("status", "class", "gender")
-        if name in section.search
-    ]
-    for section, name, call in calls:
-        path, codes = (*section.path, "search", name), _table_of(doc, section, name)
-        ours = [*codes.get("table", {}).values()]
+    """Refuse stays that are not to be served, and one value for several of the source's codes."""
+    for section, name in product(doc.http_sections, ("status", "class", "gender")):
+        options = section.fields.get(name, {})
+        used = options.get("codes", "") if isinstance(options, Mapping) else ""
+        codes = doc.codes.get(used, {"table": {}})
+        ours, listed = [*codes["table"].values()], section.data.get("list")
+        unserved = {*ours, codes.get("otherwise")} & {*UNSERVED}
+        if listed and unserved and not listed.get("fixed"):
+            text = "say under fixed what keeps hidden and removed stays out"
+            yield Fault((*section.path, "list"), text, at_key=True)
+        if (call := section.search.get(name)) is None:
+            continue
+        path = (*section.path, "search", name)
         twice = sorted({code for code in ours if ours.count(code) > 1} - {*UNSERVED})
         if "excluding" in call and "otherwise" not in codes:
             text = "needs a code table with otherwise: what it excludes are its codes"
             yield Fault((*path, "excluding"), text)
         if twice and call.get("several", Several.ONE) == Several.ONE:
-            text = (
-                f"'{twice[0]}' is several codes of the source: several (comma or "
-                "repeat) must say how they are sent"
-            )
+            text = f"'{twice[0]}' is several codes of the source: say several"
             yield Fault(path, text)
-
-
-def _table_of(doc: Document, section: Section, name: str) -> Mapping[str, Any]:
-    """Return the code table of a field, an empty one where it has none."""
-    tables = (s.options.get("codes") for s in section.sites if s.full_name == name)
-    table: Mapping[str, Any] = doc.codes.get(next(tables, None) or "", {})
-    return table
 
 
 def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
@@ -619,51 +545,44 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
 # ----------------------------------------------------------------------------- several
 
 
+_KEYS_OF_DATABASES = {
+    "key": "is only for databases: rows is the path of a list in the row",
+    "merges": "is only for a database: for an API, search.patient.merged says it",
+}
+_KEYS_OF_APIS = {"strip": "is only for an HTTP API: a SELECT can return the id alone"}
+
+
 def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse the keys of databases for an HTTP API, and its keys for a database."""
     for section in doc.sections:
-        name, is_http = section.data.get("source", ""), section.is_http
-        if "kind" not in section.source:
-            continue
-        holders = [(item.path, item.options) for item in section.items]
-        holders += [(site.path, site.options) for site in section.sites]
-        refused = {
-            "key": "is only for databases: rows is the path of a list in the row",
-            "merges": "is only for a database: for an API, search.patient.merged says it",
-        }
-        text = f"'{name}' is an HTTP API: it is read with read and list"
-        if not is_http:
-            refused = {
-                "strip": "is only for an HTTP API: a SELECT can return the id alone"
-            }
-            text = f"'{name}' is a database: it is read with rows"
+        is_http = section.is_http
+        refused = _KEYS_OF_DATABASES if is_http else _KEYS_OF_APIS
         if (key := "rows" if is_http else "read") in section.data:
+            kind = "an HTTP API" if is_http else "a database"
+            text = f"'{key}' does not fit: its source is {kind}"
             yield Fault((*section.path, key), text, at_key=True)
-        for path, options in holders:
+        for path, options in (
+            *((item.path, item.options) for item in section.items),
+            *((site.path, site.options) for site in section.sites),
+        ):
             for key in refused.keys() & options.keys():
                 yield Fault((*path, key), refused[key], at_key=True)
-            if not is_http and "rows" in options and not doc.holds((*path, "key")):
+            if not is_http and "rows" in options and "key" not in options:
                 text = "rows needs key: the column that holds the id of the resource"
                 yield Fault((*path, "rows"), text, at_key=True)
 
 
 def sections_name_their_source(doc: Document) -> Iterator[Fault]:
-    """Refuse a section that does not name its source, and a source that none names."""
+    """Refuse a section that does not name which of several sources it reads."""
     names = [str(path[-1]) for path in doc.sources if len(path) > 1]
     for section in doc.sections:
-        name, path = section.data.get("source"), (*section.path, "source")
+        name = section.data.get("source")
         if name is None and len(names) > 1:
             text = f"say source: which of {', '.join(names)} holds these rows"
             yield Fault(section.path, text, at_key=True)
-        elif name is not None and not names:
-            text = "the file has one source: names are for those under sources"
-            yield Fault(path, text)
         elif name is not None and name not in names:
-            yield Fault(path, one_of(name, names, "a source of this file"))
-    unused = {*names} - {section.data.get("source") for section in doc.sections}
-    for name in unused if len(names) > 1 else ():
-        text = "no section reads this source: name it with source:, or remove it"
-        yield Fault(("sources", name), text, at_key=True)
+            text = one_of(name, names, "one of the sources of this file")
+            yield Fault((*section.path, "source"), text)
 
 
 def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
@@ -680,62 +599,50 @@ def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
 def references_name_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse a reference of which nobody could tell to which source it leads."""
     for site in doc.sites:
-        if site.slot.name in REFERS and (text := _reference_fault(doc, site)):
+        if site.slot.name not in REFERS:
+            continue
+        kind, named = REFERS[site.slot.name], site.options.get("source")
+        there, targets = doc.sections_of(kind), doc.targets(site)
+        alike = {each.source_path for each in doc.sections_of(site.section.kind)}
+        whole = doc.prefix_of(site) + site.options.get("value", "")
+        text = ""
+        if named is not None and not targets:
+            known = dict.fromkeys(str(each.source_path[-1]) for each in there)
+            text = one_of(named, known, f"a source of {kind.lower()}")
+        elif not there and len(alike) > 1 and site.columns:
+            text = f"two sources may hold the same id: the file needs a section {kind.lower()}"
+        elif len(targets) > 1:
+            text = f"several sources hold {kind.lower()}: name one, or its prefix, with source:"
+        elif len(whole) > LONGEST_ID:
+            text = f"'{whole}' is longer than an id may be: {LONGEST_ID} characters"
+        if text:
             yield Fault(site.path, text, at_key=True)
-
-
-def _reference_fault(doc: Document, site: Site) -> str:
-    kind, named = REFERS[site.slot.name], site.options.get("source")
-    target, sections = kind.lower(), doc.targets(site)
-    everywhere = doc.sections_of(kind)
-    if not everywhere and named is not None:
-        return f"there is no section {target} that source: could name"
-    if not everywhere:
-        places = {each.source_path for each in doc.sections_of(site.section.kind)}
-        text = f"two sources may hold the same id: the file needs a section {target}"
-        return text if len(places) > 1 and site.columns else ""
-    if not sections:
-        known = dict.fromkeys(str(section.source_path[-1]) for section in everywhere)
-        return one_of(named or "", known, f"a source of {target}")
-    if len(sections) > 1:
-        several = f"several sources hold {target}: name it with source:"
-        twice = f"'{named}' holds {target} more than once: name the prefix with source:"
-        return twice if named else several
-    whole = doc.prefix_of(site) + site.options.get("value", "")
-    text = f"'{whole}' is longer than an id may be: {LONGEST_ID} characters"
-    return text if len(whole) > LONGEST_ID else ""
 
 
 # ------------------------------------------------------------------------------- rules
 
-_Rule: TypeAlias = Callable[[Document], Iterator[Fault]]
-
-RULES: tuple[_Rule, ...] = (
-    profile_is_known,
-    secrets_can_be_used,
+RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
+    profile_is_there,
+    profile_can_be_served,
+    headers_can_be_sent,
     urls_are_addresses,
     rows_only_read,
+    sections_name_their_source,
+    references_name_their_source,
     prefixes_tell_sources_apart,
+    keys_fit_their_source,
+    code_tables_are_there,
     targets_are_allowed,
     required_slots_are_mapped,
-    keys_fit_their_source,
+    constants_are_set,
     times_are_whole,
+    searched_slots_have_columns,
     searched_columns_can_be_compared,
-    unserved_rows_are_filtered,
+    searched_changes_are_whole,
     dates_can_be_sent,
     codes_can_be_sent,
     paths_can_be_read,
     parameters_differ,
     order_can_be_kept,
-)
-
-RULES_OF_THE_WHOLE: tuple[_Rule, ...] = (
-    sections_name_their_source,
-    code_tables_are_named,
-    references_name_their_source,
-    constants_are_set,
-    searched_slots_have_columns,
-    searched_changes_are_whole,
-    profiles_can_be_served,
     merges_can_be_followed,
 )

@@ -13,7 +13,7 @@ A pattern without a message is for editors only: a rule has better words for it.
 import copy
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple, TypeAlias
@@ -25,7 +25,6 @@ from adapters.contract import ResourceType
 from adapters.mapping.problems import (
     MappingProblem,
     did_you_mean,
-    nearest,
     one_of,
 )
 from adapters.mapping.slots import (
@@ -39,9 +38,10 @@ from adapters.mapping.slots import (
     Kind,
     ListSlot,
     Slot,
+    element,
 )
 from adapters.mapping.times import format_fault, zone_names
-from adapters.mapping.yaml import KeyPath, Table, place, plain
+from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place, plain
 from adapters.parameters import (
     RESULT_PARAMETERS,
     SEARCH_PARAMETERS,
@@ -60,11 +60,6 @@ _LAID_OVER = re.compile(
 
 _REPEATED = ("mapping", "prefix", "extend")
 """What a file that extends another has to say by itself."""
-
-_LISTS_OF_WORDS = ("search", "sort", "requires")
-
-_FEW = 3
-"""How many keys can be named as places where another one belongs."""
 
 _OTHER_FILES = re.compile(r"Profile\w+|Test\w*")
 
@@ -233,6 +228,7 @@ def _extending(definitions: Node) -> Node:
         required = layer.get("required", ())
         layer["required"] = [key for key in required if key in _REPEATED]
         layer.pop("oneOf", None)
+        layer.pop("dependencies", None)
     file = layers["ExtendingFile"]
     del file["allOf"]
     for kind in ResourceType:
@@ -246,32 +242,41 @@ def _extending(definitions: Node) -> Node:
 
 
 class Fault(NamedTuple):
-    """What is wrong with the value at a path; with its key, or one of its characters.
-
-    Where a key is misspelt, `meant` is the one that it looks like.
-    """
+    """What is wrong with the value at a path; with its key, or one of its characters."""
 
     path: KeyPath
     text: str
     at_key: bool = False
     offset: int = -1
-    meant: str = ""
-    keyword: str = ""
+
+
+def problem_of(root: Table, fault: Fault) -> MappingProblem:
+    """Return the problem of a fault: its place and the element."""
+    mark, node = place(root, fault.path, fault.at_key), find(root, fault.path)
+    if fault.offset >= 0 and isinstance(node, Scalar):
+        mark = node.at(fault.offset)
+    return MappingProblem(mark, element(fault.path), fault.text)
 
 
 def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath], ...]:
     """Return each problem of the shape of a file, with its path; `name` is what it is."""
-    problems = []
-    for path, text, at_key, *_ in root_causes(find_faults(plain(root), name)):
-        keys = ".".join(step for step in path if isinstance(step, str))
-        problems.append((MappingProblem(place(root, path, at_key), keys, text), path))
-    return tuple(problems)
+    faults = find_faults(plain(root), name)
+    return tuple((problem_of(root, fault), fault.path) for fault in faults)
 
 
 def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
-    """Return what is wrong with the data of a file, each thing once."""
-    errors = _validator(name).iter_errors(data)
-    return tuple(dict.fromkeys(fault for error in errors for fault in _of(error)))
+    """Return what is wrong with the data of a file, each thing once.
+
+    Of a table that is refused as a whole, no key is.
+    """
+    errors = [*_validator(name).iter_errors(data)]
+    refused = {tuple(e.absolute_path) for e in errors if e.validator == "not"}
+    faults: dict[Fault, None] = {}
+    for error in errors:
+        is_key = error.validator in ("required", "additionalProperties")
+        if not (is_key and tuple(error.absolute_path) in refused):
+            faults |= dict.fromkeys(_of(error))
+    return tuple(faults)
 
 
 def constant_fault(slot: Slot, value: str) -> str:
@@ -283,37 +288,6 @@ def constant_fault(slot: Slot, value: str) -> str:
 @cache
 def _constants(slot: Slot) -> Any:
     return _Validator({**_constant(slot), "definitions": _schema()["definitions"]})
-
-
-def root_causes(faults: Sequence[Fault]) -> tuple[Fault, ...]:
-    """Return the faults without those that only follow from another one."""
-    return tuple(
-        fault
-        for fault in faults
-        if not any(_leads_to(other, fault) for other in faults if other is not fault)
-    )
-
-
-def without_faults(data: Any, faults: Iterable[Fault]) -> Any:
-    """Return the data without each value, or key, that is at fault.
-
-    A word of a list of words becomes "", so that the others keep their places.
-    """
-    for fault in faults:
-        steps = [*fault.path]
-        is_word = steps[-2:-1] and steps[-2] in _LISTS_OF_WORDS
-        while steps and not is_word and not isinstance(steps[-1], str):
-            steps.pop()
-        holder = data
-        for step in steps[:-1]:
-            inside = isinstance(holder, list) and isinstance(step, int)
-            there = inside or (isinstance(holder, dict) and step in holder)
-            holder = holder[step] if there else None
-        if isinstance(holder, list) and isinstance(steps[-1], int):
-            holder[steps[-1]] = ""
-        elif steps and isinstance(holder, dict) and fault.keyword != "required":
-            holder.pop(steps[-1], None)
-    return data
 
 
 def _is_written(form: str) -> Callable[[object, object], bool]:
@@ -386,27 +360,33 @@ def _of(error: Any) -> Iterator[Fault]:
             yield _of_value(error, path, str(message or _standard(error)))
 
 
-def _of_value(error: Any, path: KeyPath, text: str) -> Fault:
-    """Return the fault of a value, or of the key that the schema has checked."""
-    in_names = "propertyNames" in error.absolute_schema_path
-    is_whole = error.validator in ("not", "oneOf", "anyOf")
-    at_key = in_names or (is_whole and isinstance(error.instance, dict))
-    path = (*path, error.instance) if in_names else path
-    text = text.replace("{value}", str(error.instance))
-    return Fault(path, text, at_key, keyword=error.validator)
+def _unknown(schema: Node, instance: Node, path: KeyPath) -> Iterator[Fault]:
+    known, elsewhere = schema["properties"], schema.get("elsewhere", {})
+    for key in (key for key in instance if key not in known):
+        text = one_of(key, known, "a key here")
+        if key in elsewhere:
+            text = f"'{key}' {elsewhere[key]}"
+        yield Fault((*path, key), text, at_key=True)
 
 
 def _missing(error: Any, path: KeyPath, message: str) -> Iterator[Fault]:
     if error.validator == "dependencies":
         for key, wanted in error.validator_value.items():
             if key in error.instance and not {*wanted} <= {*error.instance}:
-                text = f"needs {wanted[0]} beside it"
-                yield Fault((*path, key), text, at_key=True, keyword="dependencies")
+                yield Fault((*path, key), f"needs {wanted[0]} beside it", at_key=True)
         return
     for key in error.validator_value:
         if key not in error.instance:
-            text = message or f"'{key}' is missing"
-            yield Fault((*path, key), text, keyword="required")
+            yield Fault((*path, key), message or f"'{key}' is missing")
+
+
+def _of_value(error: Any, path: KeyPath, text: str) -> Fault:
+    """Return the fault of a value, or of the key that the schema has checked."""
+    in_names = "propertyNames" in error.absolute_schema_path
+    is_whole = error.validator in ("not", "oneOf", "anyOf")
+    at_key = in_names or (is_whole and isinstance(error.instance, dict))
+    path = (*path, error.instance) if in_names else path
+    return Fault(path, text.replace("{value}", str(error.instance)), at_key)
 
 
 def _standard(error: Any) -> str:
@@ -415,9 +395,7 @@ def _standard(error: Any) -> str:
     match error.validator:
         case "enum":
             texts = [word for word in words if isinstance(word, str)]
-            if isinstance(error.instance, str):
-                return one_of(error.instance, texts, schema.get("title", "allowed"))
-            return f"expected one of {', '.join(texts)} here"
+            return one_of(str(error.instance), texts, schema.get("title", "allowed"))
         case "format":
             return str(error.cause)
         case "minLength":
@@ -431,80 +409,3 @@ def _standard(error: Any) -> str:
         "integer": "expected a whole number here",
         "boolean": "expected true or false here",
     }.get(str(words), "expected a text here")
-
-
-# -------------------------------------------------------------------- unknown keys
-
-
-def _unknown(
-    schema: Node, instance: Mapping[str, Any], path: KeyPath
-) -> Iterator[Fault]:
-    """Yield the keys that do not belong here, each with where it may belong."""
-    known = _properties(schema)
-    for key in (key for key in instance if key not in known):
-        text, meant = _refusal(schema, known, key)
-        yield Fault((*path, key), text, True, meant=meant, keyword="unknown")
-
-
-def _refusal(
-    schema: Node, known: Mapping[str, Sequence[Node]], key: str
-) -> tuple[str, str]:
-    """Return the message for an unknown key, and the key that it should be."""
-    first = re.split("[: ]", key)[0]
-    holders = [
-        k for k, nodes in known.items() if any(key in _properties(n) for n in nodes)
-    ]
-    if key in schema.get("elsewhere", {}):
-        return f"'{key}' {schema['elsewhere'][key]}", key
-    if first != key:
-        text = f"'{key}': a key ends in ': ', and a text with a ',' or ':' needs quotes"
-        return text, first
-    if 0 < len(holders) <= _FEW:
-        return f"'{key}' belongs in {' or '.join(holders)}: indent it below that", key
-    return one_of(key, known, "a key here"), nearest(key, known)
-
-
-def _properties(schema: Node) -> dict[str, list[Node]]:
-    """Return the schemas of each key that a schema names, whichever of its ways is taken."""
-    properties: dict[str, list[Node]] = {}
-    for node in _ways(schema):
-        for key, value in node.get("properties", {}).items():
-            properties.setdefault(key, []).append(value)
-    return properties
-
-
-def _ways(schema: Node) -> Iterator[Node]:
-    """Yield a schema and those that it consists of; of a list, those of its items."""
-    yield schema
-    if "$ref" in schema:
-        name = schema["$ref"].removeprefix("#/definitions/")
-        yield from _ways(_schema()["definitions"][name])
-    more = (schema.get(key) for key in ("then", "else", "items"))
-    for below in (*schema.get("allOf", ()), *filter(None, more)):
-        yield from _ways(below)
-
-
-def _leads_to(other: Fault, fault: Fault) -> bool:
-    path, keyword, holder = fault.path, fault.keyword, other.path[:-1]
-    match other.keyword:
-        case "enum" if other.path[-1] == "kind":
-            in_section = keyword == "required" and path[0] not in ("source", "sources")
-            return in_section or (keyword != "enum" and path[: len(holder)] == holder)
-        case "not" if keyword in ("unknown", "required"):
-            return path[:-1] == other.path
-        case "unknown" if keyword in ("oneOf", "anyOf"):
-            return holder == path
-        case "unknown" if other.meant == "extend":
-            return keyword in ("required", "dependencies")
-        case "unknown" if keyword == "required":
-            return _stands_for(other, path)
-    return False
-
-
-def _stands_for(unknown: Fault, missing: KeyPath) -> bool:
-    """Return whether an unknown key is the missing one: misspelt, or a level too far in or out."""
-    wrong, key = str(unknown.path[-1]), str(missing[-1])
-    if unknown.path[:-1] == missing[:-1]:
-        return unknown.meant in (wrong, key) or bool(nearest(wrong, [key]))
-    one_level = (unknown.path[:-1] == missing[:-2], unknown.path[:-2] == missing[:-1])
-    return wrong == key and any(one_level)

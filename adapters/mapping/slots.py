@@ -280,22 +280,14 @@ def element(path: KeyPath) -> str:
         del keys[1]
     if keys[:1] == ["codes"]:
         return ".".join(keys[:2])
-    if len(keys) > 2 and keys[0] in SECTIONS and keys[1] == "fields":
-        kind = SECTIONS[keys[0]]
-        for slot in SLOTS[kind]:
-            if slot.name == keys[2]:
-                return f"{kind}.{slot.element}"
-        for listed in LISTS[kind]:
-            if listed.name == keys[2]:
-                return f"{kind}.{listed.element}{_item_element(listed, keys[3:])}"
-    return ".".join(keys)
-
-
-def _item_element(listed: ListSlot, keys: list[str]) -> str:
-    for slot in (*listed.slots, LINES):
-        if keys[:1] == [slot.name]:
-            return f".{slot.element}"
-    return ""
+    if len(keys) < 3 or keys[0] not in SECTIONS or keys[1] != "fields":
+        return ".".join(keys)
+    kind, name, inner = SECTIONS[keys[0]], keys[2], keys[3:4]
+    elements = [slot.element for slot in SLOTS[kind] if slot.name == name]
+    for listed in (each for each in LISTS[kind] if each.name == name):
+        slots = (slot for slot in (*listed.slots, LINES) if [slot.name] == inner)
+        elements.append(".".join([listed.element, *(slot.element for slot in slots)]))
+    return f"{kind}.{elements[0]}" if elements else ".".join(keys)
 
 
 def field_of(kind: ResourceType, name: str) -> str:

@@ -307,16 +307,12 @@ def directives(form: str) -> frozenset[str]:
 
 def format_fault(form: str) -> str:
     """Return why a text is no strptime format of a whole day, "" for one that is."""
-    if "%" not in form:
-        return f"'{form}' is not a format: write it like %d/%m/%Y %H:%M"
     letters = directives(form)
-    if "Z" in letters:
-        return "%Z (a zone's short name) identifies no instant: use %z, or time_zone:"
     year = bool(letters & set("Yy"))
     day = "j" in letters or ("d" in letters and bool(letters & set("mbB")))
     if letters <= _DIRECTIVES and year and day and ("z" in letters or _is_read(form)):
         return ""
-    return f"'{form}' cannot be read: it needs at least %Y, %m and %d"
+    return f"'{form}' cannot be read: write it like %d/%m/%Y %H:%M, an offset as %z"
 
 
 def _is_read(form: str) -> bool:

@@ -37,8 +37,9 @@ from adapters.inspection import (
 )
 from adapters.inspection import Finding as Finding
 from adapters.inspection import Severity as Severity
+from adapters.mapping.document import read_layers
 from adapters.mapping.examples import example_lines, lines_of
-from adapters.mapping.load import ProfileGivenError, load_mapping, read_nodes
+from adapters.mapping.load import load_mapping
 from adapters.mapping.model import (
     KnownFinding,
     Mark,
@@ -47,7 +48,7 @@ from adapters.mapping.model import (
     is_own,
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
-from adapters.mapping.profile import load_profile, profile_of
+from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import REFERS, SECTIONS, places_of
 from adapters.mapping.slots import element as element_of
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
@@ -147,7 +148,12 @@ class MappingFile:
         if is_own(mapping.source.kind):
             mark = mapping.source.mark
             raise MappingError([MappingProblem(mark, "source", _CUSTOM)])
-        return cls(mapping, read_nodes(path))
+        return cls.of(mapping)
+
+    @classmethod
+    def of(cls, mapping: SourceMapping) -> Self:
+        """Return a mapping with the nodes of its file."""
+        return cls(mapping, read_layers(mapping.file, mapping.read))
 
     def sections(self, kind: ResourceType) -> tuple[ResourceMapping, ...]:
         """Return the sections of a resource type, one for each source."""
@@ -386,13 +392,6 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
         yield from _contradictions(mapping)
         yield from _left_open(file, severity)
         yield from _dangling(mapping) if is_live else ()
-    except ProfileGivenError as error:
-        for finding in findings_of(error):
-            yield replace(finding, severity=Severity.NOTE)
-        try:
-            load_profile(file.name, file.parent)
-        except MappingError as faulty:
-            yield from findings_of(faulty)
     except MappingError as error:
         yield from findings_of(error)
 

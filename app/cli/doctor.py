@@ -314,7 +314,7 @@ def _mapping_checks(settings: Settings) -> Iterator[Check]:
 
 def _check_mapping(file: Path) -> Findings:
     yield _fine("fits its format and its profile")
-    yield from _check_files({*variables_in(read_layers(file)[0])})
+    yield from _check_files({*variables_in(read_layers(file))})
     yield from check_file(file)
 
 

@@ -259,9 +259,9 @@ def read_cases(path: Path, problems: Problems) -> list[Case]:
 
     Raises MappingError for a file that cannot be read at all.
     """
-    root, unread = parse_file(path)
+    root = parse_file(path)
     of_shape = problems_of(root, "TestFile")
-    problems += [*unread, *(problem for problem, _ in of_shape)]
+    problems += [problem for problem, _ in of_shape]
     refused = {at[1] for _, at in of_shape if len(at) > 1}
     node = root.entries.get("tests")
     return [

@@ -12,7 +12,7 @@ import orjson
 
 from adapters.contract import GoneError, NotFoundError, ResourceType
 from adapters.inspection import SourceRow, find_row
-from adapters.mapping.problems import MappingError
+from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Table, parse_file
 from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile, print_json
@@ -61,8 +61,9 @@ def _written(
     file: MappingFile, kind: ResourceType, path: Path, source: str
 ) -> SourceRow:
     """Return the row that a file holds."""
-    root, refused = parse_file(path)
-    section, problems = file.section(kind, source), [*refused]
+    root = parse_file(path)
+    section = file.section(kind, source)
+    problems: list[MappingProblem] = []
     cells = {k: v for k, v in root.entries.items() if k != "given_items"}
     written = Table(root.mark, cells, root.keys)
     items = root.entries.get("given_items")

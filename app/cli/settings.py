@@ -57,7 +57,7 @@ def _mapping_variables(mapping: Path | None) -> tuple[str, ...]:
     if mapping is None:
         return ()
     try:
-        return tuple(dict.fromkeys(variables_in(read_layers(mapping)[0])))
+        return tuple(dict.fromkeys(variables_in(read_layers(mapping))))
     except MappingError:
         return ()
 

@@ -126,7 +126,7 @@ class Workbench:
         """Check the text of the editor; a broken one keeps the last good version."""
         draft = replace(self.draft, text=text, is_stale=False, problems=[])
         try:
-            draft.file = MappingFile(*load_draft(self.path, text, self.environ))
+            draft.file = MappingFile.of(load_draft(self.path, text, self.environ))
         except MappingError as error:
             draft.is_stale = True
             draft.problems = [Finding.of(problem) for problem in error.problems]

@@ -6,16 +6,14 @@ from tests.own.package import Installed
 
 
 def test_the_suite_runs_with_nothing_but_what_is_installed(kestrel: Installed) -> None:
-    done = kestrel.pytest("-q", "-rs", "-p", "adapters.testing.figures")
+    done = kestrel.pytest("-q", "-rs")
     assert done.returncode == 0, done.stdout + done.stderr
     counted = re.search(r"(\d+) passed, (\d+) skipped in", done.stdout)
     assert counted, done.stdout
-    run, skipped = map(int, counted.groups())
-    assert run > 70
+    assert int(counted[1]) > 70
     for reason in ("Patient is not offered", "Encounter by identifier is not offered"):
         assert reason in done.stdout
-    assert f"| test_contract | {run} | {skipped} | " in done.stdout
-    assert "Kestrel compares starts: " in done.stdout
+    assert "Kestrel compares starts" in done.stdout
     assert "site/adapters/testing/harness.py" in done.stdout
 
 

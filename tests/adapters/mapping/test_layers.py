@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import ResourceType, SortKey
-from adapters.mapping.document import MOST_LAYERS
 from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping
 from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.problems import MappingError
@@ -119,14 +118,6 @@ def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:
         "base.yaml:4:12",
         "own.yaml:3:22",
     ]
-
-
-def test_too_many_layers(tmp_path: Path) -> None:
-    for number in range(MOST_LAYERS + 2):
-        text = f"mapping: 1\nextend: {number + 1}.yaml\n"
-        (tmp_path / f"{number}.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(MappingError, match=f"more than {MOST_LAYERS} files"):
-        load_mapping(tmp_path / "0.yaml", ENVIRON)
 
 
 def test_a_base_that_is_a_link_to_itself_is_not_there(tmp_path: Path) -> None:

@@ -48,15 +48,13 @@ def test_problems_never_hold_the_url(tmp_path: Path) -> None:
     assert "hunter2" not in found
 
 
-def test_faults_of_yaml_of_shape_and_of_meaning_are_told_at_once(
-    tmp_path: Path,
-) -> None:
-    text = changed(MINIMAL, "profile: full", "profile: full\nprofile: group-a")
-    text = changed(text, "Europe/Paris", "Europe/Pari", "sort:", "sorts:")
-    told = [problem.split(": ", 1)[1] for problem in problems(text, tmp_path)]
-    assert ["profile" in told[0], "time_zone" in told[1], "sorts" in told[2]] == [
-        True
-    ] * 3
+def test_faults_of_shape_come_before_those_of_meaning(tmp_path: Path) -> None:
+    no_table = changed(MINIMAL, "codes: status", "codes: statut")
+    text = changed(no_table, "Europe/Paris", "Europe/Pari", "sort:", "sorts:")
+    told = [problem.split(": ", 2)[1] for problem in problems(text, tmp_path)]
+    assert told == ["time_zone", "encounter.sorts"]
+    told = [problem.split(": ", 2)[1] for problem in problems(no_table, tmp_path)]
+    assert told == ["Encounter.status"]
 
 
 KEPT_ENVIRON = {"PAS_URL": "sqlite:///hunter2.db"}

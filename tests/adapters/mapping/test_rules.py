@@ -21,8 +21,8 @@ from tests.adapters.mapping.good import (
 from tests.adapters.mapping.test_several import TWO
 
 TWO_KINDS = (
-    *("23 encounter list", "25 encounter.rows south"),
-    *("36 patient list", "36 patient.rows south"),
+    *("23 encounter list", "25 encounter.rows HTTP"),
+    *("36 patient list", "36 patient.rows HTTP"),
 )
 """The problems of sections with SELECTs whose source is an HTTP API."""
 
@@ -50,14 +50,14 @@ CASES = (
     (HTTP, ("from: since, before: before, ", ""), ("27 encounter.search.date",)),
     (HTTP, ("from: since, ", "from: since, after: b, "), ("27 encounter.search.date.after",)),
     (HTTP, ("from: since", "from: {send: since}"), ("27 encounter.search.date.from.prefix",)),
-    (HTTP, ("total: n", "total: {headers: X}"), ("16 encounter.list.total.headers header",)),
+    (HTTP, ("total: n", "total: {headers: X}"), ("16 encounter.list.total.header missing", "16 encounter.list.total.headers header")),
     (HTTP, ("{send: states}", "{send: states, excluding: no}"), ("28 encounter.search.status.excluding otherwise",)),
     (HTTP, ("by: {date: d", "nulls: top, by: {date: d"), ("29 encounter.sort.nulls top",)),
     (HTTP, ("{send: by, by: {date: d", "{by: {date: d"), ("29 encounter.sort.by.date send", "29 encounter.sort.by.-date send")),
     (HTTP, ("fixed: {not: A}", "fixed: {not: A, b: []}"), ("18 encounter.list.fixed.b",)),
     (HTTP, ("count: nb", "count: states"), ("28 encounter.search.status.send states",)),
     (HTTP, ("{from: patient.id}", "{from: 'patient[0'}"), ("22 Encounter.subject JMESPath",)),
-    (HTTP, ("{from: patient.id}", "{from: id.of}"), ("22 Encounter.subject id.of",)),
+    (HTTP, ("{from: patient.id}", "{from: id.of}"), ("22 Encounter.subject 'id'",)),
     (WHOLE, ("organization_id: hospital-1", "organization_id: {from: h, strip: O/}"), ("49 Encounter.serviceProvider SELECT",)),
     (HTTP, ("  sort:", "  order: any\n  sort:"), ("29 encounter.order",)),
     (MINIMAL, ("FROM t\n", "FROM t; DROP TABLE t\n"), ("9 encounter.rows ;",)),

@@ -63,7 +63,7 @@ def test_reference_names_one_of_two_tables_by_its_prefix(tmp_path: Path) -> None
     text = changed(TWO, south, "- {source: north, prefix: s-")
     named = "patient_id: {from: b, source: "
     text = changed(text, f"{named}south}}", f"{named}s-}}")
-    assert_problems(text, tmp_path, ("19 Encounter.subject north",))
+    assert_problems(text, tmp_path, ("19 Encounter.subject prefix",))
     text = changed(text, f"{named}north}}", f"{named}n-}}")
     north, south_part, *_ = load(text, tmp_path).parts
     assert north.section.fields["patient_id"].prefix == "n-"

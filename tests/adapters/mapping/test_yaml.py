@@ -29,12 +29,11 @@ def test_every_scalar_is_what_was_written() -> None:
 
 def test_refused() -> None:
     for text, place, word in (
-        ('a: "\\d"\n', "1:6", "\\"),
-        ("a: }\n", "1:4", "missing"),
-        ("a: - b\n", "1:4", "-"),
-        ("{a: 1}\nb: 2\n", "2:1", "bracket"),
+        ('a: "\\d"\n', "1:5", "escape"),
+        ("a: }\n", "1:4", "expected"),
+        ("a: - b\n", "1:4", "sequence"),
+        ("{a: 1}\nb: 2\n", "2:1", "expected"),
         ("[a]: 1\n", "1:1", "quote"),
-        ("a: " + "x" * 600_000, "1:1", "KiB"),
     ):
         with pytest.raises(MappingError) as refused:
             read_text(text, "f")
