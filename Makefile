@@ -64,6 +64,11 @@ fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMP
 faults: .venv/test.stamp ## Let everything around the service fail for a while (SECONDS=120)
 	@FAULT_SECONDS=$(or $(SECONDS),120) $(BIN)/python -m pytest -s -n 0 -m extended tests/attacks/test_storms.py
 
+.PHONY: tables
+tables: .venv/test.stamp ## Write tables of the docs and recorded messages anew: read the diff
+	@$(BIN)/python -m tests.docs.update tables
+	@$(BIN)/python -m tests.mapping.update
+
 .PHONY: lint
 lint: .venv/test.stamp ## Check style, types and the rules of the architecture
 	@$(BIN)/ruff check .

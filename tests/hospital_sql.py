@@ -5,6 +5,8 @@ from datetime import date, datetime
 
 import sqlalchemy as sa
 
+from adapters.contract import ResourceType
+from adapters.parameters import SEARCH_PARAMETERS
 from adapters.testing.hospital import (
     FINESS_SYSTEM,
     IPP_SYSTEM,
@@ -210,9 +212,14 @@ def _mapping_lines(hospital: Hospital, url: str) -> Iterator[str]:
     ):
         entries = ", ".join(f"{code!r}: {made!r}" for code, made in table.items())
         yield f"  {name}: {{table: {{{entries}}}{otherwise}}}"
-    yield _ENCOUNTER
-    yield _PATIENT.format(split=split)
-    yield _ORGANIZATION
+    for kind, section in (
+        (ResourceType.ENCOUNTER, _ENCOUNTER),
+        (ResourceType.PATIENT, _PATIENT.format(split=split)),
+        (ResourceType.ORGANIZATION, _ORGANIZATION),
+    ):
+        # All that there is, but the last change: `covering_changes` adds it.
+        names = (name for name in SEARCH_PARAMETERS[kind] if name != "_lastUpdated")
+        yield section.replace("SEARCH", ", ".join(names))
 
 
 _HEAD = """\
@@ -242,7 +249,7 @@ encounter:
     functional_unit: {from: unit}
     organization_id: {from: hospital}
     last_updated: {from: changed, time_zone: UTC}
-  search: [_id, patient, date, identifier, status, class, service-provider._extension]
+  search: [SEARCH]
   sort: [date, _lastUpdated]""".replace("NO_START", NO_START).replace("NO_END", NO_END)
 
 _PATIENT = f"""\
@@ -267,7 +274,7 @@ patient:
     birth_date: {{{{from: born}}}}
     replaced_by: {{{{from: replaced_by}}}}
     last_updated: {{{{from: changed, time_zone: UTC}}}}
-  search: [_id, identifier, name, family, given, birthdate, gender]
+  search: [SEARCH]
   sort: [_id, _lastUpdated]"""
 
 _ORGANIZATION = f"""\
@@ -278,5 +285,5 @@ organization:
     name: {{from: title}}
     identifiers: [{{type: FINEJ, system: '{FINESS_SYSTEM}', value: {{from: finess}}}}]
     last_updated: {{from: changed, time_zone: UTC}}
-  search: [_id, identifier, name]
+  search: [SEARCH]
   sort: [_id, _lastUpdated]"""

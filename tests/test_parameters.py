@@ -8,6 +8,13 @@ from adapters.memory import CAPABILITIES, FaultyRow, resource_type_of
 from adapters.parameters import SEARCH_PARAMETERS
 from adapters.testing.harness import FOUND
 from adapters.testing.hospital import EDGES
+from tests.docs.pages import written
+from tests.docs.update import PARAMETERS
+
+
+def test_the_tables_of_the_pages_are_up_to_date() -> None:
+    for file, name, part in PARAMETERS:
+        assert written(file.read_text("utf-8"), name) == part(), "run: make tables"
 
 
 @pytest.mark.parametrize("kind", ResourceType)

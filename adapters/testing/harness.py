@@ -459,6 +459,8 @@ STAYS_FOUND: tuple[Case, ...] = (
         (dates("ge0999-07"), patient("4")),
         (60, 61, 62, 63, 64, 65),
     ),
+    ("id", (token("_id", "60"),), (60,)),
+    ("patient", (patient("4"),), (65, 64, 63, 62, 61, 60)),
     ("merged patient", (patient("7"),), (91, 90)),
     ("survivor", (patient("8"),), (91, 90)),
     ("both at once", (patient("7"), patient("8")), (91, 90)),

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import orjson
 
+from adapters.contract import ResourceType
+from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
+from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS, SearchParameter
 from app.audit import Digests
 from app.audit_chain import Chain
 from app.config import SETTINGS, Setting
@@ -58,6 +61,69 @@ def _setting(setting: Setting) -> str:
     told = (kind.name, kind.takes, default, secret, setting.sentence)
     cells = (f"`{setting.name}`", *told)
     return f"| {' | '.join(cells)} |\n"
+
+
+def compared() -> str:
+    """Return the table of what each search parameter is compared with."""
+    lines = ["| section | parameter | compares |\n|---|---|---|\n"]
+    for kind, rows in SEARCH_PARAMETERS.items():
+        for name, row in rows.items():
+            cells = (kind.lower(), f"`{name}`", _slots(row) + _condition(row))
+            lines.append(f"| {' | '.join(cells)} |\n")
+    return "".join(lines)
+
+
+def _slots(row: SearchParameter) -> str:
+    """Return the slots in words: `names: family, given or text`."""
+    lists, names = zip(*(slot.rpartition(".")[::2] for slot in row.slots), strict=True)
+    several = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{lists[0]}: {several}" if lists[0] else several
+
+
+def _condition(row: SearchParameter) -> str:
+    if row.slots == ("last_updated",):
+        return ", which must have `covers: all`"
+    if row.slots == ("start",):
+        return " (with `date: period` also end)"
+    if row.extension:
+        url = "constants.functional_unit_extension"
+        return f"; clients send `URL\\|code`, the URL being `{url}`"
+    return ""
+
+
+def patients() -> str:
+    """Return the table of the parameters of patients and organizations."""
+    lines = ["| Type | Parameters |\n|---|---|\n"]
+    resources = load_profile("full", ROOT).resources
+    usual = resources[ResourceType.ENCOUNTER].count_default
+    for kind, offered in resources.items():
+        names = [f"`{name}`" for name in offered.parameters]
+        if offered.count_default != usual:
+            own = f"`_count` (default {offered.count_default})"
+            names = [own if name == "`_count`" else name for name in names]
+        if kind is not ResourceType.ENCOUNTER:
+            lines.append(f"| {kind} | {', '.join(names)} |\n")
+    return "".join(lines)
+
+
+def groups() -> str:
+    """Return the table of what each profile offers."""
+    profiles = [load_profile(name, ROOT) for name in PROFILES]
+    lines = ["| Parameter | full | group A | group B |\n|---|---|---|---|\n"]
+    for kind, offered in profiles[0].resources.items():
+        for name in offered.parameters:
+            numbers = [p.resources[kind].parameters.get(name) for p in profiles]
+            cells = [f"{kind} `{name}`", *(_values(name, each) for each in numbers)]
+            lines.append(f"| {' | '.join(cells)} |\n")
+    return "".join(lines)
+
+
+def _values(name: str, number: int | None) -> str:
+    if number is None:
+        return "no"
+    if name in RESULT_PARAMETERS or number == MAX_VALUES:
+        return "yes"
+    return "1 value" if number == 1 else f"{number} values"
 
 
 def refused_settings() -> str:

@@ -12,6 +12,7 @@ README = ROOT / "README.md"
 CLIENTS = DOCS / "clients.md"
 OPERATORS = DOCS / "operators.md"
 GUIDE = ROOT / "mappings" / "guide.md"
+MAPPINGS = ROOT / "mappings" / "README.md"
 DECISIONS = DOCS / "decisions.md"
 
 _BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

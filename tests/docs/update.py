@@ -1,7 +1,7 @@
 """Write the generated parts of the pages anew: `python -m tests.docs.update`.
 
-`python -m tests.docs.update tables` writes those of docs/operators.md alone, and starts
-nothing. What a command claims to be answered is left alone: a person looks at that.
+`python -m tests.docs.update tables` leaves out the guide. What a command claims to be
+answered is left alone: a person looks at that.
 """
 
 import sys
@@ -12,7 +12,14 @@ from pathlib import Path
 from bench import capacity
 from tests.docs import generated
 from tests.docs.following import Typed, follow
-from tests.docs.pages import GUIDE, OPERATORS, rewritten
+from tests.docs.pages import CLIENTS, GUIDE, MAPPINGS, OPERATORS, rewritten
+
+PARAMETERS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+    (MAPPINGS, "parameters", generated.compared),
+    (CLIENTS, "patients", generated.patients),
+    (CLIENTS, "groups", generated.groups),
+)
+"""The tables of search parameters, with the page of each."""
 
 PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("settings", generated.settings_table),
@@ -28,10 +35,9 @@ STOPPED = "The service stopped by itself"
 
 def main() -> None:
     """Write them."""
-    page = OPERATORS.read_text("utf-8")
-    for name, part in PARTS:
-        page = rewritten(page, name, part())
-    OPERATORS.write_text(page, "utf-8")
+    for file, name, part in (*PARAMETERS, *((OPERATORS, *each) for each in PARTS)):
+        page = rewritten(file.read_text("utf-8"), name, part())
+        file.write_text(page, "utf-8")
     if sys.argv[1:] == ["tables"]:
         return
     with tempfile.TemporaryDirectory() as directory:

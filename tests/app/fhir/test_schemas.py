@@ -282,6 +282,26 @@ def _blanked(record: Any) -> Iterator[Any]:
         yield from (record._replace(**{name: blank}) for blank in blanks)
 
 
+def test_each_field_of_a_record_is_in_its_resource() -> None:
+    """A field without a line in the schema would be mapped and never served."""
+    merged = PATIENT._replace(replaced_by="p-2")
+    dead = (PATIENT._replace(deceased=True), PATIENT._replace(deceased_at=DIED))
+    for records in ((ENCOUNTER,), (PATIENT, merged, *dead), (ORGANIZATION,)):
+        for name in records[0]._fields:
+            shown = [
+                written(record) != written(record._replace(**{name: blank}))
+                for record in records
+                if (blank := _blank(record, name)) != getattr(record, name)
+            ]
+            assert any(shown), f"{name} is in no element, or the sample here lacks it"
+
+
+def _blank(record: Any, name: str) -> object:
+    """Return what a field holds where the source has nothing, or something else."""
+    others = {"id": "x-9", "status": "in-progress", "patient_id": "p-9"}
+    return record._field_defaults.get(name, others.get(name))
+
+
 def test_whatever_a_record_lacks_it_is_valid() -> None:
     for record in (ENCOUNTER, PATIENT, ORGANIZATION):
         for blanked in _blanked(record):
