@@ -7,7 +7,7 @@ counted at most.
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -169,15 +169,18 @@ class _Reader:
             name, key = place[1], keys.get(place)
             if readable is not None and name not in readable:
                 continue
+            primary = tuple(key["constrained_columns"] if key else ())
+            leading = tuple(map(_foreign_key, foreign.get(place, ())))
+            in_keys = {*primary, *(name for key in leading for name in key.columns)}
             yield Table(
                 name=f"{schema}.{name}" if schema else name,
                 written=self._written(name, schema),
                 bare=name,
                 schema=schema,
-                columns=tuple(self._column(column) for column in of_table),
+                columns=tuple(self._column(column, in_keys) for column in of_table),
                 is_view=name in views,
-                primary_key=tuple(key["constrained_columns"] if key else ()),
-                foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
+                primary_key=primary,
+                foreign_keys=leading,
                 unique=_unique(indexes.get(place, ()), unique.get(place, ())),
             )
 
@@ -189,9 +192,9 @@ class _Reader:
         rows = self._connection.execute(statement, {"schema": schema})
         return frozenset(row[0] for row in rows)
 
-    def _column(self, column: Any) -> TableColumn:
-        name = str(column["name"])
-        holds = _holds(column["type"], self._connection.dialect.name)
+    def _column(self, column: Any, keys: Set[str]) -> TableColumn:
+        name, dialect = str(column["name"]), self._connection.dialect.name
+        holds = _holds(column["type"], dialect, is_key=name in keys)
         return TableColumn(name, self._written(name), holds)
 
     def _written(self, name: str, schema: str | None = None) -> str:
@@ -203,13 +206,15 @@ class _Reader:
         return f"{preparer.quote(schema)}.{text}" if schema else text
 
 
-def _holds(type_: TypeEngine[Any], dialect: str) -> Holds:
+def _holds(type_: TypeEngine[Any], dialect: str, *, is_key: bool) -> Holds:
     if getattr(type_, "display_width", None) == 1 or isinstance(type_, sa.Boolean):
         return Holds.FLAG
     if isinstance(type_, sa.DateTime):
         # A TIMESTAMP of MySQL and MariaDB is kept in UTC, whatever is shown.
         is_utc = dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
         return Holds.INSTANT if type_.timezone or is_utc else Holds.LOCAL_TIME
+    if isinstance(type_, sa.Numeric) and (is_key or type_.scale == 0):
+        return Holds.INTEGER
     held = (holds for kind, holds in _HOLDS if isinstance(type_, kind))
     return next(held, Holds.OTHER)
 
@@ -253,8 +258,30 @@ DAYS = {
 }
 """By dialect the day of a year, a month and a day."""
 
+TIMES_OF_TEXTS = {
+    **dict.fromkeys(("mysql", "mariadb"), "CAST(NULLIF({}, '') AS DATETIME)"),
+    **{"postgresql": "CAST(NULLIF({}, '') AS TIMESTAMP)", "sqlite": "{}"},
+}
+"""By dialect the moment that a text names, the year first."""
+
+_FORMS = {
+    "____-__-__": (Holds.DATE, ""),
+    "____-__-__ __:__:__%": (Holds.LOCAL_TIME, ""),
+    "____-__-__ __:__": (Holds.LOCAL_TIME, ""),
+    "____-__-__T__:__:__": (Holds.LOCAL_TIME, "%Y-%m-%dT%H:%M:%S"),
+    "________": (Holds.DATE, "%Y%m%d"),
+    "____________": (Holds.LOCAL_TIME, "%Y%m%d%H%M"),
+    "______________": (Holds.LOCAL_TIME, "%Y%m%d%H%M%S"),
+    "__/__/____": (Holds.DATE, "%d/%m/%Y"),
+    "__.__.____": (Holds.DATE, "%d.%m.%Y"),
+    "__/__/____ __:__": (Holds.LOCAL_TIME, "%d/%m/%Y %H:%M"),
+    "__.__.____ __:__": (Holds.LOCAL_TIME, "%d.%m.%Y %H:%M"),
+}
+"""By the form of a text, for LIKE, what it holds and its format."""
+
 MOST_CODES = 60  # A column with more different values holds no codes,
 LONGEST_CODE = 40  # and none with a longer text.
+_USED = 0.5  # A number of the rows is in more of them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,9 +345,56 @@ class Contents:
         shares = [n / every for every, n in self._rows(select) if every]
         return next(iter(shares), 1.0)
 
+    def are_ids(self, table: Table, column: str) -> bool:
+        """Whether no text of a column has a letter that a FHIR id lacks, as far as looked for."""
+        cell = sa.cast(sa.column(column), sa.String(80))
+        odd = sa.or_(
+            *(cell.contains(sign, autoescape=True) for sign in " _/:|#*+()&@,'")
+        )
+        return table.by_name[column].holds is not Holds.TEXT or not self._has(
+            table, odd
+        )
+
+    def are_numbers(self, table: Table, column: str) -> bool:
+        """Whether the texts of a column have digits, no blanks, and are different."""
+        cell = sa.column(column, sa.String())
+        digits = sa.or_(*(cell.contains(digit) for digit in "0123456789"))
+        odd = sa.or_(~digits, cell.contains(" "), cell.contains("@"))
+        is_used = self.filled(table, column) > self.filled(table, "") * _USED
+        return (
+            is_used and self.variety(table, column) == 1 and not self._has(table, odd)
+        )
+
+    def form_of_times(self, table: Table, column: str) -> tuple[Holds, str] | None:
+        """Return what the texts of a column hold and in which form, if all are times."""
+        cell = sa.cast(sa.column(column), sa.String(30))
+        is_year = sa.and_(cell > "18", cell < "22")
+        are = [(cell.like(form), form.startswith("____")) for form in _FORMS]
+        cases = [
+            (sa.and_(is_like, is_year) if year else is_like) for is_like, year in are
+        ]
+        figures = [sa.func.sum(sa.case((case, 1), else_=0)) for case in cases]
+        select = sa.select(sa.func.count(), *figures).select_from(_table(table))
+        is_text = sa.and_(cell != "", cell.not_like("0000%"))
+        for every, *numbers in self._rows(select.where(is_text)):
+            forms = zip(_FORMS, numbers, strict=True)
+            return next((_FORMS[f] for f, number in forms if number == every > 0), None)
+        return None
+
+    def is_within(self, table: Table, column: str, other: Table, key: str) -> bool:
+        """Whether the values of a column are all keys of another table."""
+        own, keys = _table(table), _table(other)
+        is_key = sa.exists().where(keys.c[key] == own.c[column])
+        return not self._has(table, ~is_key)
+
+    def _has(self, table: Table, condition: sa.ColumnElement[bool]) -> bool:
+        select = sa.select(sa.literal(1)).select_from(_table(table)).where(condition)
+        return bool(self._rows(select.limit(1)))
+
     def filled(self, table: Table, column: str) -> int:
         """Return how many rows have a value in a column."""
-        select = sa.select(sa.func.count(sa.column(column))).select_from(_table(table))
+        cell = sa.func.count(sa.column(column)) if column else sa.func.count()
+        select = sa.select(cell).select_from(_table(table))
         return next((number for (number,) in self._rows(select)), 0)
 
     def times_outside(
