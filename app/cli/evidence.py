@@ -301,7 +301,8 @@ class Evidence:
             keys = [key.columns for key in own.table.foreign_keys]
             is_declared = (own.source.name,) in keys
             is_unit = slot.name == "functional_unit"
-            return is_filled + is_unit * (bool(column.join) + is_declared)
+            is_led = bool(column.join or column.note)
+            return is_filled + is_unit * (is_led + is_declared)
         counts = self._counts(column)
         said = [(code_of(slot.name, c.label or c.code), c.rows) for c in counts]
         is_one = [rows >= _MANY for _, rows in said] == [True]

@@ -21,7 +21,7 @@ stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover
 stay: enc encntr csn vst nda iep nosolog estanci internam atendim inpatient hospitali admission adm
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
-hospital: site clinic cliniq empresa compan
+hospital: site clinic cliniq empresa compan centr
 unit: unit ward depart dept dep locat servic uf pavil station abteil repart unidad enfermar careunit
 class: inout class type tp typ kind categ art typ tipo genre regime
 status: status stat. statu. state statut etat zustand stato estado situac
@@ -36,10 +36,10 @@ month: month mois monat mese mes
 day: day jour giorno dia
 birth: birth dateofbirth dob born naiss ne geburt geboren nasc nacim
 death: death dateofdeath dead deceas dod died deces deced verstorb gestorb todes fallec defunc
-death: falec obito
+death: falec obito exitus
 sex: sex gender sexe geschl sesso sexo genero
 family: family nname surname sname lastname lname nachname familienname
-family: cognom apellid sobrenom apelid
+family: cognom ape apellid sobrenom apelid
 given: given vname firstname fname forename prenom vorname
 prefix: title pname civilit prefix salut anrede titel titolo tratam
 name: name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri beschreib
@@ -51,11 +51,11 @@ identifiers: ssn nhs cpf cns curp rut dni nir tessera versich alias medrec
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone fone tel tele telefo telep mobil cell landline movil celul
+phone: phone fone tel telf tele telefo telep mobil cell landline movil celul
 fax: fax telefax
 email: mail email courriel correo
-lines: str street address addr line ligne rue adress strass indiriz direcc endere
-city: city town commun ville ort stadt comun citta ciudad municip cidad localid localit
+lines: str street address addr line ligne rue adress strass indiriz direcc endere domicil
+city: city town poblac commun ville ort stadt comun citta ciudad municip cidad localid localit
 postal_code: postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
@@ -68,7 +68,10 @@ other: uuid guid
 emergency: emergenc urgenc notfall
 other: orig reaso motif previous nation marital vital billing payment expire caus kin referr insur
 """
-_STEMS += MARKS + "changed: upd updt mod\naudit: ins crt cre reccreat\n"
+_STEMS += (
+    MARKS
+    + "changed: upd updt mod\ndeleted: inactiv disabl desactiv\naudit: ins crt cre reccreat\n"
+)
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"
 _NOISE = {
