@@ -539,7 +539,9 @@ class Evidence:
                 filled.add(name)
                 more = [c for c in used if c != column and c.words == column.words]
                 field = self._field(rows, slots[name], column, note)
-                fields[name] = replace(field, more=more if name == "lines" else ())
+                if name == "lines" and more:
+                    field = replace(field, more=more, note="by their names")
+                fields[name] = field
         of = rows if evidence.about is not None else None
         return Part(of, [*fields.values()]) if filled & evidence.needs else None
 

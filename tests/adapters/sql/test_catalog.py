@@ -151,4 +151,11 @@ def test_what_columns_hold_is_counted(database: Database) -> None:
     first, last = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local
     (far,) = contents.times_outside(stays, "began", first, last)
     assert far.startswith("2999-12-31")
+    assert contents.filled(stays, "") == contents.filled(stays, "number") == 4
+    assert contents.are_ids(wards, "code")
+    assert not contents.are_ids(stays, "noted")
+    assert contents.are_numbers(wards, "code")
+    assert not contents.are_numbers(stays, "house")
+    assert contents.is_within(stays, "number", stays, "number")
+    assert contents.form_of_times(stays, "state") is None
     assert contents.codes(cases, "code") is contents.codes(cases, "code")
